@@ -1,0 +1,246 @@
+"""Every command: what may be asked for, at the edge, in decimals and RFC 3339 instants.
+
+One command a line of JSON: `id`, `type`, `at`, then the fields of its type.
+"""
+
+from collections.abc import Callable
+from decimal import Context, Decimal
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Struct
+
+from ledger import values
+from ledger.errors import Refused
+from ledger.events import Kind, Level
+from ledger.rules import RuleSet
+from ledger.values import Instant, Number
+
+_EXACT = Context(prec=2_000)
+
+
+class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
+    """`id` makes a retry harmless; `at` is the instant the command claims."""
+
+    id: str = ""
+    at: Instant
+
+
+class Range(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A numeric question's range, cut into bins; logarithmic where zero_point is given."""
+
+    lower: Number
+    upper: Number
+    bins: int = 200
+    open_lower: bool = False
+    open_upper: bool = False
+    zero_point: Number | None = None
+
+
+class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
+    """Opens a question."""
+
+    question: str
+    kind: Kind
+    title: str = ""
+    outcomes: tuple[str, ...] | None = None
+    range: Range | None = None
+    opens_at: Instant
+    closes_at: Instant
+    reveals_at: Instant | None = None
+
+
+class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
+    """Makes or replaces a participant's forecast: exactly one of probability, probabilities, cdf."""
+
+    question: str
+    participant: str
+    probability: Number | None = None
+    probabilities: dict[str, Number] | None = None
+    cdf: tuple[Number, ...] | None = None
+
+
+class WithdrawForecast(Command, frozen=True, kw_only=True, tag="withdraw_forecast"):
+    """Withdraws a participant's standing forecast."""
+
+    question: str
+    participant: str
+
+
+class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
+    """Closes a question early, at `at`."""
+
+    question: str
+
+
+class ResolveQuestion(Command, frozen=True, kw_only=True, tag="resolve_question"):
+    """Records the answer; known_at defaults to the earlier of `at` and the scheduled close."""
+
+    question: str
+    outcome: str | None = None
+    value: Number | None = None
+    known_at: Instant | None = None
+
+
+class AnnulQuestion(Command, frozen=True, kw_only=True, tag="annul_question"):
+    """Makes a question count nowhere."""
+
+    question: str
+    reason: str
+
+
+class RevokeResolution(Command, frozen=True, kw_only=True, tag="revoke_resolution"):
+    """Undoes a resolution or an annulment."""
+
+    question: str
+    reason: str
+
+
+class OpenContest(Command, frozen=True, kw_only=True, tag="open_contest"):
+    """Opens a contest under a preset or a whole rule set."""
+
+    contest: str
+    rules: str | RuleSet
+    pool: Number | None = None
+    currency: str = ""
+    payable_unit: Number = Decimal("0.01")
+    title: str = ""
+
+
+class AddQuestion(Command, frozen=True, kw_only=True, tag="add_question"):
+    """Puts a question into a contest."""
+
+    contest: str
+    question: str
+    weight: Number = Decimal(1)
+    hidden_coverage_weight: Number | None = None
+
+
+class ExcludeParticipant(Command, frozen=True, kw_only=True, tag="exclude_participant"):
+    """Leaves a participant without prize, without rank, or off the contest's board."""
+
+    contest: str
+    participant: str
+    level: Level
+    reason: str
+
+
+class FinalizeContest(Command, frozen=True, kw_only=True, tag="finalize_contest"):
+    """Freezes the contest's board."""
+
+    contest: str
+
+
+AnyCommand = (
+    OpenQuestion
+    | SubmitForecast
+    | WithdrawForecast
+    | CloseQuestion
+    | ResolveQuestion
+    | AnnulQuestion
+    | RevokeResolution
+    | OpenContest
+    | AddQuestion
+    | ExcludeParticipant
+    | FinalizeContest
+)
+_decoder = msgspec.json.Decoder(AnyCommand)
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def read(line: bytes | str) -> AnyCommand:
+    """The command on one line of JSON.
+
+    Refuses: malformed, with the path of the field.
+
+    >>> read('{"id": "c1", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}').question
+    'q1'
+    """
+    try:
+        command: AnyCommand = _decoder.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise _malformed(error, "line") from None
+    return command
+
+
+def content(command: AnyCommand) -> bytes:
+    """What a command says, without its id, in one spelling: equal for equal numbers and instants however written.
+
+    Refuses, first that applies: id_empty, id_too_long, id_not_plain, text_too_long, bad_instant, naive_instant,
+    bad_number, not_finite.
+
+    >>> one = CloseQuestion(at="2026-03-01T01:00:00+01:00", question="q1")
+    >>> content(one) == content(CloseQuestion(at="2026-03-01T00:00:00Z", question="q1", id="c1"))
+    True
+    """
+    name, fields = _SPELLINGS[type(command)]
+    said = [
+        None if (value := getattr(command, field)) is None and optional else spell(value, field)
+        for field, spell, optional in fields
+    ]
+    return _encoder.encode([name, *said])
+
+
+def _number(value: Any, name: str) -> Any:
+    """A number, or numbers by outcome or in a row, each as its shortest decimal text."""
+    if type(value) is Decimal and value.is_finite():
+        return str(value.normalize(_EXACT))
+    if isinstance(value, dict):
+        return {values.identifier(outcome, name): _number(item, name) for outcome, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_number(item, name) for item in value]
+    return str(values.decimal(value, name).normalize(_EXACT))
+
+
+def _names(value: tuple[str, ...], name: str) -> list[str]:
+    return [values.identifier(item, name) for item in value]
+
+
+def _range(value: Range, name: str) -> Any:
+    bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
+    return _number(bounds, name) + _shape([value.bins, value.open_lower, value.open_upper], name)
+
+
+def _checked(expected: Any) -> Callable[[Any, str], Any]:
+    """For fields that a caller in Python may have filled with anything: what JSON could not hold is refused."""
+
+    def spell(value: Any, name: str) -> Any:
+        plain = msgspec.to_builtins(value)
+        try:
+            msgspec.convert(plain, expected)
+        except msgspec.ValidationError as error:
+            raise _malformed(error, name) from None
+        return plain
+
+    return spell
+
+
+def _malformed(error: Exception, name: str) -> Refused:
+    message, _, path = str(error).partition(" - at `$")
+    return Refused("malformed", path.rstrip("`").lstrip(".") or name, None, message)
+
+
+_shape = _checked(tuple[int, bool, bool])
+# How each field is spelt, in the order in which their faults are reported.
+_SPELLING: dict[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(["contest", "question", "participant"], values.identifier),
+    "outcomes": _names,
+    **dict.fromkeys(["title", "reason", "currency"], values.prose),
+    **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at"], values.instant),
+    **dict.fromkeys(["probability", "probabilities", "cdf", "value", "pool", "payable_unit"], _number),
+    **dict.fromkeys(["weight", "hidden_coverage_weight"], _number),
+    "range": _range,
+    "kind": _checked(Kind),
+    "outcome": _checked(str | None),
+    "rules": _checked(str | RuleSet),
+    "level": _checked(Level),
+}
+
+
+def _spelling(kind: type[Command]) -> list[tuple[str, Callable[[Any, str], Any], bool]]:
+    """Each field of a command, how it is spelt, and whether it may be left out."""
+    fields = {field.name: field.default is None for field in msgspec.structs.fields(kind)}
+    return [(name, spell, fields[name]) for name, spell in _SPELLING.items() if name in fields]
+
+
+_SPELLINGS = {kind: (kind.__struct_config__.tag, _spelling(kind)) for kind in get_args(AnyCommand)}

@@ -1,0 +1,52 @@
+"""The rules of the ledger: decide answers a command with events or a refusal, evolve records what an event changes.
+
+Both are pure. State is a handful of flat tables whose values never change in place, so that a batch can be undone.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ledger import commands, contests, events, questions
+from ledger.errors import Corrupt
+from ledger.state import State, Write
+
+_DECIDE: dict[type, Callable[[Any, State], events.AnyEvent]] = {
+    commands.SubmitForecast: questions.submit_forecast,
+    commands.WithdrawForecast: questions.withdraw_forecast,
+    commands.OpenQuestion: questions.open_question,
+    commands.CloseQuestion: questions.close_question,
+    commands.ResolveQuestion: questions.resolve_question,
+    commands.AnnulQuestion: questions.annul_question,
+    commands.RevokeResolution: questions.revoke_resolution,
+    commands.OpenContest: contests.open_contest,
+    commands.AddQuestion: contests.add_question,
+    commands.ExcludeParticipant: contests.exclude_participant,
+    commands.FinalizeContest: contests.finalize_contest,
+}
+_EVOLVE: dict[type, Callable[[Any, State], Write]] = {
+    events.ForecastMade: questions.forecast_made,
+    events.ForecastWithdrawn: questions.forecast_withdrawn,
+    events.QuestionOpened: questions.question_opened,
+    events.QuestionClosed: questions.question_closed,
+    events.QuestionResolved: questions.question_settled,
+    events.QuestionAnnulled: questions.question_settled,
+    events.ResolutionRevoked: questions.resolution_revoked,
+    events.ContestOpened: contests.contest_opened,
+    events.QuestionAdded: contests.question_added,
+    events.ParticipantExcluded: contests.participant_excluded,
+    events.ContestFinalized: contests.contest_finalized,
+}
+
+
+def decide(command: commands.AnyCommand, state: State) -> list[events.AnyEvent]:
+    """The events that follow from a command, one or more; raises Refused."""
+    return [_DECIDE[type(command)](command, state)]
+
+
+def evolve(event: events.AnyEvent, state: State, position: int) -> Write:
+    """What an event changes: (table, key, new value). Raises Corrupt if the event cannot follow what came before."""
+    try:
+        return _EVOLVE[type(event)](event, state)
+    except KeyError as missing:
+        name = type(event).__struct_config__.tag
+        raise Corrupt(position, f"{name} speaks of {missing}, which was never opened") from None

@@ -1,0 +1,118 @@
+"""What can go wrong, and what each refusal is called."""
+
+from typing import Any
+
+# code -> (what is wrong, what to do), in order of precedence: of two that apply, the earlier one is reported.
+REFUSALS: dict[str, tuple[str, str]] = {
+    "malformed": (
+        "not one JSON object of this vocabulary: bad JSON, unknown type, missing or unknown field",
+        "compare the line with the table of commands",
+    ),
+    "id_empty": ("an id is the empty text", "give it at least one character"),
+    "id_too_long": ("an id has more than 200 characters", "shorten it; keep long names in a title"),
+    "id_not_plain": (
+        "an id holds control, invisible or unassigned characters, outer spaces, or is not in Unicode form NFC",
+        "use printable characters in form NFC",
+    ),
+    "text_too_long": ("a title or reason has more than 10,000 characters", "shorten it"),
+    "bad_instant": ("not an RFC 3339 instant, or not on the calendar", "write 2026-03-01T09:30:00Z"),
+    "naive_instant": ("the instant has no offset", "end it with Z or an offset such as +01:00"),
+    "bad_number": ("not a decimal number", "write it as 0.25, with digits, point and exponent only"),
+    "not_finite": ("the number is infinite or not a number", "give a finite decimal"),
+    "out_of_range": ("the number lies outside its range", "keep to the range in the message"),
+    "command_id_reused": (
+        "this command id is recorded with other content",
+        "send a retry unchanged, and a new command under a new id",
+    ),
+    "unknown_question": ("no such question in this ledger", "open it first"),
+    "unknown_contest": ("no such contest in this ledger", "open it first"),
+    "unknown_rules": ("no preset of this name", "name a preset, or give the whole rule set as an object"),
+    "unknown_outcome": ("the question has no such outcome", "use the outcomes it was opened with"),
+    "duplicate_question": ("a question of this id exists", "choose another id"),
+    "duplicate_contest": ("a contest of this id exists", "choose another id"),
+    "duplicate_outcome": ("an outcome is named twice, or there are fewer than two", "name each of two or more once"),
+    "wrong_fields_for_kind": (
+        "the fields do not belong to this kind of question",
+        "outcomes go with multiple_choice, range with numeric, neither with binary",
+    ),
+    "wrong_order_of_instants": (
+        "the instants do not follow one another",
+        "opens_at < reveals_at <= closes_at, within 100 years; known_at from the opening until at",
+    ),
+    "wrong_distribution": (
+        "not the one kind of distribution that the question takes",
+        "probability for binary, probabilities for multiple_choice, cdf for numeric",
+    ),
+    "wrong_resolution": ("not the one kind of answer the question takes", "value for numeric, else outcome"),
+    "wrong_length": ("the cdf does not have bins + 1 values", "give the value at every edge of a bin"),
+    "not_summing_to_one": ("the probabilities miss one by more than 0.000001", "give each outcome its probability"),
+    "decreasing": ("the cdf decreases", "sort it; each value includes the one before"),
+    "open_end_needed": (
+        "probability or value beyond a closed end of the range",
+        "start the cdf at 0 and end it at 1 there, or open that end",
+    ),
+    "question_resolved": ("the question is resolved or annulled", "revoke the resolution first"),
+    "question_closed": ("the question is closed at that instant", "nothing can be done after the close"),
+    "not_resolved": ("the question has no resolution to revoke", "nothing is left to do"),
+    "before_opening": ("that cannot happen before the question opens", "use an instant from opens_at on"),
+    "out_of_order": (
+        "earlier than the participant's last forecast or withdrawal on the question",
+        "send a participant's commands in order of at",
+    ),
+    "nothing_standing": ("the participant has no standing forecast on the question", "nothing is left to do"),
+    "contest_finalized": ("the contest is finalized", "open another contest"),
+    "question_in_contest": ("the question is in the contest already", "nothing is left to do"),
+    "no_hidden_period": (
+        "hidden_coverage_weight on a question that has no hidden period, or below 1 where nothing follows it",
+        "open the question with reveals_at before its close, or leave the weight out",
+    ),
+    "pool_not_payable": ("the pool is not a whole number of payable units", "round the pool or refine the unit"),
+    "batch_refused": ("another command of the same atomic batch was refused", "mend that one and send all again"),
+}
+
+
+class LedgerError(Exception):
+    """Root of everything this project raises on purpose."""
+
+
+class Refused(LedgerError):
+    """A command broke a rule; nothing of it is in the log. `code` is a key of REFUSALS."""
+
+    def __init__(self, code: str, field: str = "", value: Any = None, detail: str = "") -> None:
+        self.code, self.field, self.value, self.detail = code, field, value, detail
+        super().__init__(code, field, value, detail)
+
+    def __str__(self) -> str:
+        """The code, the field with its value, what is wrong and the remedy, on one line.
+
+        >>> print(Refused("unknown_question", "question", "q9"))
+        unknown_question: question = 'q9': no such question in this ledger; open it first
+        """
+        meaning, remedy = REFUSALS[self.code]
+        shown = repr(self.value) if len(repr(self.value)) <= 80 else repr(self.value)[:77] + "..."
+        where = (
+            f"{self.field} = {shown}: "
+            if self.field and self.value is not None
+            else f"{self.field}: " * bool(self.field)
+        )
+        return f"{self.code}: {where}{self.detail or meaning}; {remedy}"
+
+
+class Conflict(LedgerError):
+    """Other writers won the race for the next log position every time; nothing was recorded, so a retry is safe."""
+
+
+class Unavailable(LedgerError):
+    """The store cannot be opened, read or locked now; the message says why."""
+
+
+class Corrupt(LedgerError):
+    """The log is damaged; `position` is the first log position that cannot be trusted."""
+
+    def __init__(self, position: int, message: str) -> None:
+        self.position = position
+        super().__init__(position, message)
+
+    def __str__(self) -> str:
+        """Where, then what."""
+        return f"log position {self.position}: {self.args[1]}"

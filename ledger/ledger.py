@@ -1,0 +1,257 @@
+"""The writer: decides commands against the log's newest state and appends what follows, once each."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from os import PathLike, fspath, getpid
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import structlog
+from msgspec import Struct
+
+from ledger import collector, log, values
+from ledger.commands import AnyCommand, content
+from ledger.decider import decide, evolve
+from ledger.errors import Conflict, Refused
+from ledger.events import AnyEvent
+from ledger.log import Checkpoint, Recorded
+from ledger.state import State, Write
+
+if TYPE_CHECKING:
+    from ledger.store import Store
+
+ATTEMPTS = 100  # how often a lost race is run again
+_MISSING = object()
+_logger = structlog.get_logger()
+
+
+class Receipt(Struct, frozen=True, gc=False):
+    """Where a command's events are in the log; `duplicate` if they had been recorded before."""
+
+    command_id: str
+    first: int
+    last: int
+    duplicate: bool = False
+
+
+class Ledger:
+    """One ledger in a store. Safe to share between threads; any number of processes may hold one on the same store.
+
+    >>> from ledger.commands import OpenQuestion
+    >>> with Ledger.open(":memory:") as ledger:
+    ...     question = OpenQuestion(
+    ...         at="2026-03-01T00:00:00Z",
+    ...         question="rain",
+    ...         kind="binary",
+    ...         opens_at="2026-03-01T00:00:00Z",
+    ...         closes_at="2026-03-08T00:00:00Z",
+    ...     )
+    ...     ledger.handle(question, command_id="c1")
+    ...     ledger.handle(question, command_id="c1")
+    Receipt(command_id='c1', first=1, last=1, duplicate=False)
+    Receipt(command_id='c1', first=1, last=1, duplicate=True)
+    """
+
+    def __init__(self, store: "Store", clock: Callable[[], int]) -> None:
+        self._store = store
+        self._clock = clock
+        self._lock = Lock()
+        self._state = State()
+        self._commands: dict[str, tuple[str, int, int]] = {}  # id -> fingerprint, first and last log position
+        self._head = log.START
+        self._recorded_at = -(2**63)
+
+    @classmethod
+    def open(
+        cls, path_or_url: str | PathLike[str], name: str = "main", *, clock: Callable[[], int] | None = None
+    ) -> Self:
+        """Open or start a ledger in an SQLite file, ":memory:", or at a postgresql:// URL.
+
+        name: which of the store's ledgers. clock: µs since the epoch; the system's unless given.
+        Raises Refused (the name is no id), Unavailable (the store does not open).
+        """
+        from ledger.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
+
+        return cls(Store(fspath(path_or_url), values.identifier(name, "name")), clock or _system_clock)
+
+    def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
+        """Decide one command and record what follows, durable on return; a retry returns the first receipt.
+
+        command_id: defaults to command.id.
+        Raises, first that applies: Refused, Conflict, Unavailable, Corrupt. Then nothing was recorded.
+        """
+        [outcome] = self._handled([(command.id if command_id is None else command_id, command)], atomic=False)
+        if isinstance(outcome, Refused):
+            raise outcome
+        return outcome
+
+    def handle_many(self, commands: Iterable[AnyCommand], *, atomic: bool = False) -> list[Receipt | Refused]:
+        """Decide commands in order, each against what the one before left, and record them in one transaction.
+
+        Returns a receipt or a refusal for each; a refusal refuses that command alone, or, if atomic, all of them.
+        Raises, first that applies: Conflict, Unavailable, Corrupt. Then nothing was recorded.
+        """
+        with collector.paused():
+            return self._handled([(command.id, command) for command in commands], atomic=atomic)
+
+    def read(self, after: int = 0) -> Iterator[list[Recorded]]:
+        """The recorded events after a log position, page by page, digests checked."""
+        before = log.START
+        for page in log.follow(self._store.pages(), before):
+            if page[-1].position > after:
+                yield [recorded for recorded in page if recorded.position > after]
+
+    def head(self) -> Checkpoint:
+        """The newest log position and its digest."""
+        with self._lock:
+            self._catch_up()
+            return self._head
+
+    def close(self) -> None:
+        """Close the store's connections."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _handled(self, asked: Sequence[tuple[str, AnyCommand]], *, atomic: bool) -> list[Receipt | Refused]:
+        from ledger.store import TakenError  # noqa: PLC0415
+
+        spelt = [_spelt(command_id, command) for command_id, command in asked]
+        with self._lock:
+            for attempt in range(ATTEMPTS):
+                if attempt or not self._head.position:
+                    self._catch_up()
+                batch = _Batch(self._state, self._commands, self._head, max(self._clock(), self._recorded_at))
+                try:
+                    outcomes = batch.decided(asked, spelt, atomic=atomic)
+                    if any(type(outcome) is Refused for outcome in outcomes) and self._moved(batch):
+                        continue
+                    if batch.rows:
+                        self._store.append(batch.rows)
+                except TakenError:
+                    batch.undo()
+                    _logger.debug("race lost", ledger=self._store.name, position=self._head.position + 1)
+                    time.sleep(min(attempt, 20) * (getpid() % 7 + 1) / 7_000)
+                    continue
+                except BaseException:
+                    batch.undo()
+                    raise
+                self._head, self._recorded_at = batch.head, batch.recorded_at
+                return outcomes
+        raise Conflict(f"{ATTEMPTS} races lost for the next log position; nothing was recorded, try again")
+
+    def _moved(self, batch: "_Batch") -> bool:
+        """Whether others have appended since the state was read: a refusal must stand against the newest state."""
+        if not self._store.read(self._head.position, limit=1):
+            return False
+        batch.undo()
+        return True
+
+    def _catch_up(self) -> None:
+        """Fold in what has been appended since, by whomever."""
+        state, commands = self._state, self._commands
+        for page in log.follow(self._store.pages(self._head.position), self._head):
+            for recorded in page:
+                table, key, value = evolve(recorded.event, state, recorded.position)
+                table[key] = value
+                known = commands.get(recorded.command_id)
+                first = known[1] if known else recorded.position
+                commands[recorded.command_id] = recorded.command, first, recorded.position
+            self._head = Checkpoint(page[-1].position, page[-1].digest)
+            self._recorded_at = page[-1].recorded_at
+
+
+class _Batch:
+    """Commands decided together: the rows to append, and how to undo what they changed in the state."""
+
+    def __init__(
+        self, state: State, commands: dict[str, tuple[str, int, int]], head: Checkpoint, recorded_at: int
+    ) -> None:
+        self.state, self.commands, self.head, self.recorded_at = state, commands, head, recorded_at
+        self.rows: list[tuple[int, str, bytes]] = []
+        self._undo: list[Write] = []
+
+    def decided(
+        self, asked: Sequence[tuple[str, AnyCommand]], spelt: Sequence[str | Refused], *, atomic: bool
+    ) -> list[Receipt | Refused]:
+        """The outcome of each command; all refused if atomic and one is."""
+        outcomes = [
+            said if isinstance(said, Refused) else self._outcome(command_id, command, said)
+            for (command_id, command), said in zip(asked, spelt, strict=True)
+        ]
+        if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
+            self.undo()
+            return [
+                outcome
+                if isinstance(outcome, Refused) or outcome.duplicate
+                else Refused("batch_refused", "id", outcome.command_id)
+                for outcome in outcomes
+            ]
+        return outcomes
+
+    def undo(self) -> None:
+        """Leave the state as the batch found it."""
+        for table, key, value in reversed(self._undo):
+            if value is _MISSING:
+                del table[key]
+            else:
+                table[key] = value
+        self._undo.clear()
+        self.rows.clear()
+
+    def _outcome(self, command_id: str, command: AnyCommand, said: str) -> Receipt | Refused:
+        known = self.commands.get(command_id)
+        if known is not None:
+            if known[0] != said:
+                return Refused("command_id_reused", "id", command_id)
+            return Receipt(command_id, known[1], known[2], duplicate=True)
+        try:
+            events = decide(command, self.state)
+        except Refused as refused:
+            return refused
+        first = self.head.position + 1
+        for event in events:
+            self._record(command_id, said, event)
+        last = self.head.position
+        self._write((self.commands, command_id, (said, first, last)))
+        return Receipt(command_id, first, last)
+
+    def _record(self, command_id: str, said: str, event: AnyEvent) -> None:
+        position = self.head.position + 1
+        recorded = Recorded(
+            position=position,
+            recorded_at=self.recorded_at,
+            command_id=command_id,
+            command=said,
+            previous=self.head.digest,
+            event=event,
+        )
+        row, digest = log.seal(recorded)
+        self.rows.append((position, str(event.__struct_config__.tag), row))
+        self.head = Checkpoint(position, digest)
+        self._write(evolve(event, self.state, position))
+
+    def _write(self, write: Write) -> None:
+        table, key, value = write
+        self._undo.append((table, key, table.get(key, _MISSING)))
+        table[key] = value
+
+
+def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
+    """The fingerprint of what the command says, or why it cannot be said at all."""
+    try:
+        values.identifier(command_id, "id")
+        return log.fingerprint(content(command))
+    except Refused as refused:
+        return refused
+
+
+def _system_clock() -> int:
+    return time.time_ns() // 1_000

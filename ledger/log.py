@@ -1,0 +1,97 @@
+"""The record: one row an event, each sealed with the digest of its own bytes and of everything before it.
+
+A row is one line of JSON: position, recorded_at, command_id, command, previous, event, digest. `command` is the digest
+of what the command said, `previous` the digest of the row before, and `digest` the SHA-256 of the row's own bytes up to
+the comma before it. No floats, fields in one order: the bytes are canonical.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from ledger.errors import Corrupt
+from ledger.events import AnyEvent
+
+GENESIS = "0" * 64  # the digest of an empty log
+_SEAL = len(',"digest":""}') + 64
+
+
+class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """One event as the log holds it; recorded_at in µs by the ledger's own clock, never decreasing."""
+
+    position: int
+    recorded_at: int
+    command_id: str
+    command: str
+    previous: str
+    event: AnyEvent
+    digest: str = ""
+
+
+class Checkpoint(NamedTuple):
+    """All that is needed to check a log against."""
+
+    position: int
+    digest: str
+
+
+START = Checkpoint(0, GENESIS)
+_one = msgspec.json.Decoder(Recorded)
+_many = msgspec.json.Decoder(list[Recorded])
+_encode = msgspec.json.Encoder().encode
+
+
+def fingerprint(content: bytes) -> str:
+    """A digest of what a command says, 128 bits, by which a retry is told from another command of the same id."""
+    return sha256(content).hexdigest()[:32]
+
+
+def seal(recorded: Recorded) -> tuple[bytes, str]:
+    """A row's canonical bytes and its digest."""
+    body = _encode(recorded)[: -len(',"digest":""}')]
+    digest = sha256(body).hexdigest()
+    return body + b',"digest":"' + digest.encode() + b'"}', digest
+
+
+def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
+    """The events in consecutive rows that follow a checkpoint.
+
+    Raises Corrupt, with the position of the first row that fails: not of this schema, an event of unknown type or with
+    unknown fields, bytes that do not match their digest, a position out of turn, a digest that does not follow.
+    """
+    try:
+        events = _many.decode(b"[" + b",".join(rows) + b"]")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        events = [_unsealed(row, position) for position, row in enumerate(rows, before.position + 1)]
+    if len(events) != len(rows):
+        raise Corrupt(before.position + 1, "a row holds more than one record")
+    position, previous = before
+    for row, recorded in zip(rows, events, strict=True):
+        position += 1
+        digest = sha256(row[:-_SEAL]).hexdigest()
+        if digest != recorded.digest:
+            raise Corrupt(position, f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}")
+        if recorded.position != position:
+            raise Corrupt(position, f"the row here says it is log position {recorded.position}")
+        if recorded.previous != previous:
+            raise Corrupt(position, f"the row before has digest {previous}, this row follows {recorded.previous}")
+        previous = digest
+    return events
+
+
+def follow(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[list[Recorded]]:
+    """Unseal page after page."""
+    for rows in pages:
+        events = unseal(rows, before)
+        before = Checkpoint(events[-1].position, events[-1].digest)
+        yield events
+
+
+def _unsealed(row: bytes, position: int) -> Recorded:
+    try:
+        return _one.decode(row)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Corrupt(position, f"not a record that this version can read: {error}") from None

@@ -1,0 +1,283 @@
+"""Part of the decider: questions, forecasts and resolutions."""
+
+import itertools
+from decimal import ROUND_CEILING, Context, Decimal
+
+from ledger import commands, events, values
+from ledger.errors import Refused
+from ledger.state import Question, Standing, State, Write
+
+CENTURY = 36_525 * 86_400 * 10**6  # µs
+TOLERANCE = values.PROBABILITY // 10**6  # by how much a sum of probabilities may miss one
+BINS = 10_000
+EDGE = Decimal("1e-10")  # of a bin: how far above an inner edge a value still counts as on it
+_LOG = Context(prec=50)
+
+
+def open_question(command: commands.OpenQuestion, state: State) -> events.QuestionOpened:
+    """Refuses, first that applies: out_of_range, duplicate_question, duplicate_outcome, wrong_fields_for_kind,
+    wrong_order_of_instants.
+    """
+    opens_at, closes_at = values.instant(command.opens_at), values.instant(command.closes_at)
+    reveals_at = None if command.reveals_at is None else values.instant(command.reveals_at)
+    span = _numeric_range(command.range) if command.range else None
+    if command.question in state.questions:
+        raise Refused("duplicate_question", "question", command.question)
+    outcomes = ("yes", "no") if command.kind == "binary" else command.outcomes or ()
+    if command.kind != "numeric" and (len(set(outcomes)) != len(outcomes) or len(outcomes) < 2):
+        raise Refused("duplicate_outcome", "outcomes", list(outcomes))
+    if (command.outcomes is not None) != (command.kind == "multiple_choice"):
+        raise Refused("wrong_fields_for_kind", "outcomes", None)
+    if (span is not None) != (command.kind == "numeric"):
+        raise Refused("wrong_fields_for_kind", "range", None)
+    if not opens_at < closes_at <= opens_at + CENTURY:
+        raise Refused("wrong_order_of_instants", "closes_at", command.closes_at)
+    if reveals_at is not None and not opens_at < reveals_at <= closes_at:
+        raise Refused("wrong_order_of_instants", "reveals_at", command.reveals_at)
+    return events.QuestionOpened(
+        at=values.instant(command.at),
+        question=command.question,
+        kind=command.kind,
+        title=command.title,
+        outcomes=outcomes,
+        range=span,
+        opens_at=opens_at,
+        closes_at=closes_at,
+        reveals_at=reveals_at,
+    )
+
+
+def submit_forecast(command: commands.SubmitForecast, state: State) -> events.ForecastMade:
+    """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
+    not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, out_of_order.
+    """
+    probability, probabilities, cdf = command.probability, command.probabilities, command.cdf
+    yes = None if probability is None else values.probability(probability, "probability")
+    chances = {
+        outcome: values.probability(chance, f"probabilities.{outcome}")
+        for outcome, chance in (probabilities or {}).items()
+    }
+    heights = tuple(values.fixed(height, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE) for height in cdf or ())
+    question = _question(command.question, state)
+    given = (probability is not None, probabilities is not None, cdf is not None)
+    if given != _GIVEN[question.kind]:
+        raise Refused("wrong_distribution", "question", command.question)
+    distribution: tuple[int, ...] = ()
+    if yes is not None:
+        distribution = (yes, values.PROBABILITY - yes)
+    elif probabilities is not None:
+        distribution = _distribution(chances, question.outcomes)
+    else:
+        _check_cdf(heights, question.range)
+    at = _open_at(command, question)
+    last = state.standing.get((command.question, command.participant))
+    if last is not None and at < last.at:
+        raise Refused("out_of_order", "at", command.at)
+    return events.ForecastMade(
+        at=at, question=command.question, participant=command.participant, probabilities=distribution, cdf=heights
+    )
+
+
+_GIVEN = {"binary": (True, False, False), "multiple_choice": (False, True, False), "numeric": (False, False, True)}
+
+
+def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> events.ForecastWithdrawn:
+    """Refuses, first that applies: unknown_question, question_resolved, question_closed, out_of_order,
+    nothing_standing.
+    """
+    question = _question(command.question, state)
+    at = _open_at(command, question)
+    last = state.standing.get((command.question, command.participant))
+    if last is not None and at < last.at:
+        raise Refused("out_of_order", "at", command.at)
+    if last is None or not last.stands:
+        raise Refused("nothing_standing", "participant", command.participant)
+    return events.ForecastWithdrawn(at=at, question=command.question, participant=command.participant)
+
+
+def close_question(command: commands.CloseQuestion, state: State) -> events.QuestionClosed:
+    """Refuses, first that applies: unknown_question, question_resolved, question_closed, before_opening."""
+    question = _question(command.question, state)
+    at = _open_at(command, question)
+    if at <= question.opens_at:
+        raise Refused("before_opening", "at", command.at)
+    return events.QuestionClosed(at=at, question=command.question)
+
+
+def resolve_question(command: commands.ResolveQuestion, state: State) -> events.QuestionResolved:
+    """Refuses, first that applies: unknown_question, wrong_resolution, unknown_outcome, open_end_needed,
+    question_resolved, before_opening, wrong_order_of_instants.
+    """
+    at = values.instant(command.at)
+    value = None if command.value is None else values.decimal(command.value, "value")
+    question = _question(command.question, state)
+    if (command.outcome is not None, value is not None) != (question.range is None, question.range is not None):
+        raise Refused("wrong_resolution", "question", command.question)
+    if value is not None and question.range is not None:
+        outcome = bin_of(value, question.range)
+    elif command.outcome in question.outcomes:
+        outcome = question.outcomes.index(command.outcome)
+    else:
+        raise Refused("unknown_outcome", "outcome", command.outcome)
+    if question.settled:
+        raise Refused("question_resolved", "question", command.question)
+    known_at = min(at, question.closes_at) if command.known_at is None else values.instant(command.known_at)
+    if at < question.opens_at or known_at < question.opens_at:
+        raise Refused("before_opening", "known_at", values.format_instant(min(at, known_at)))
+    if known_at > at:
+        raise Refused("wrong_order_of_instants", "known_at", command.known_at)
+    text = "" if value is None else values.exact_text(value)
+    return events.QuestionResolved(at=at, question=command.question, outcome=outcome, value=text, known_at=known_at)
+
+
+def annul_question(command: commands.AnnulQuestion, state: State) -> events.QuestionAnnulled:
+    """Also annuls a resolved question. Refuses, first that applies: unknown_question, question_resolved (annulled)."""
+    if _question(command.question, state).annulled:
+        raise Refused("question_resolved", "question", command.question)
+    at = values.instant(command.at)
+    return events.QuestionAnnulled(at=at, question=command.question, reason=command.reason)
+
+
+def revoke_resolution(command: commands.RevokeResolution, state: State) -> events.ResolutionRevoked:
+    """Refuses, first that applies: unknown_question, not_resolved."""
+    if not _question(command.question, state).settled:
+        raise Refused("not_resolved", "question", command.question)
+    at = values.instant(command.at)
+    return events.ResolutionRevoked(at=at, question=command.question, reason=command.reason)
+
+
+def bin_of(value: Decimal, span: events.NumericRange) -> int:
+    """The outcome a numeric answer falls into: 0 below, 1..bins inside, bins + 1 above the range.
+
+    A value on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below that edge; the lower bound
+    belongs to bin 1, the upper to the last.
+    Refuses: open_end_needed (value beyond a closed end).
+    Source: reference semantics of continuous outcomes as Metaculus resolves them.
+
+    >>> span = events.NumericRange(lower="0", upper="4", bins=4, open_upper=True)
+    >>> [bin_of(Decimal(value), span) for value in ("0", "0.5", "1", "1.5", "4", "4.1")]
+    [1, 1, 1, 2, 4, 5]
+    """
+    lower, upper = Decimal(span.lower), Decimal(span.upper)
+    if value < lower or value > upper:
+        if not (span.open_lower if value < lower else span.open_upper):
+            raise Refused("open_end_needed", "value", str(value))
+        return 0 if value < lower else span.bins + 1
+    along = _LOG.divide(_LOG.subtract(value, lower), _LOG.subtract(upper, lower))
+    if span.zero_point is not None:
+        zero = Decimal(span.zero_point)
+        ratio = _LOG.divide(_LOG.subtract(upper, zero), _LOG.subtract(lower, zero))
+        stretched = _LOG.add(_LOG.multiply(along, _LOG.subtract(ratio, Decimal(1))), Decimal(1))
+        along = _LOG.divide(_LOG.ln(stretched), _LOG.ln(ratio))
+    place = _LOG.subtract(_LOG.multiply(along, Decimal(span.bins)), EDGE)
+    return min(max(int(place.to_integral_value(ROUND_CEILING)), 1), span.bins)
+
+
+def question_opened(event: events.QuestionOpened, state: State) -> Write:
+    """A new question."""
+    question = Question(
+        kind=event.kind,
+        outcomes=event.outcomes,
+        range=event.range,
+        opens_at=event.opens_at,
+        closes_at=event.closes_at,
+        reveals_at=event.reveals_at,
+        closed_at=event.closes_at,
+        settled=False,
+        annulled=False,
+    )
+    return state.questions, event.question, question
+
+
+def forecast_made(event: events.ForecastMade, state: State) -> Write:
+    """A forecast stands."""
+    state.questions[event.question]
+    return state.standing, (event.question, event.participant), Standing(event.at, True)
+
+
+def forecast_withdrawn(event: events.ForecastWithdrawn, state: State) -> Write:
+    """No forecast stands."""
+    key = (event.question, event.participant)
+    state.standing[key]
+    return state.standing, key, Standing(event.at, False)
+
+
+def question_closed(event: events.QuestionClosed, state: State) -> Write:
+    """The question takes no more forecasts."""
+    return state.questions, event.question, state.questions[event.question]._replace(closed_at=event.at)
+
+
+def question_settled(event: events.QuestionResolved | events.QuestionAnnulled, state: State) -> Write:
+    """The question is resolved or annulled."""
+    annulled = isinstance(event, events.QuestionAnnulled)
+    question = state.questions[event.question]._replace(settled=True, annulled=annulled)
+    return state.questions, event.question, question
+
+
+def resolution_revoked(event: events.ResolutionRevoked, state: State) -> Write:
+    """The question is open to a new resolution."""
+    return state.questions, event.question, state.questions[event.question]._replace(settled=False, annulled=False)
+
+
+def _question(question: str, state: State) -> Question:
+    found = state.questions.get(question)
+    if found is None:
+        raise Refused("unknown_question", "question", question)
+    return found
+
+
+def _open_at(command: commands.Command, question: Question) -> int:
+    """The command's instant, if the question can still change then."""
+    at = values.instant(command.at)
+    if question.settled:
+        raise Refused("question_resolved", "at", command.at)
+    if at >= question.closed_at:
+        raise Refused("question_closed", "at", command.at)
+    return at
+
+
+def _distribution(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[int, ...]:
+    """Probabilities in the question's order, brought to exactly one.
+
+    What they miss of one (at most 1e-6) goes to the largest, the first of equals.
+    """
+    for outcome in chances:
+        if outcome not in outcomes:
+            raise Refused("unknown_outcome", "probabilities", outcome)
+    if len(chances) != len(outcomes):
+        raise Refused("wrong_length", "probabilities", None, "an outcome has no probability")
+    row = [chances[outcome] for outcome in outcomes]
+    missing = values.PROBABILITY - sum(row)
+    if abs(missing) > TOLERANCE:
+        total = values.format_fixed(sum(row), values.PROBABILITY)
+        raise Refused("not_summing_to_one", "probabilities", total)
+    row[row.index(max(row))] += missing
+    return tuple(row)
+
+
+def _check_cdf(heights: tuple[int, ...], span: events.NumericRange | None) -> None:
+    if span is None or len(heights) != span.bins + 1:
+        raise Refused("wrong_length", "cdf", len(heights))
+    if any(after < before for before, after in itertools.pairwise(heights)):
+        raise Refused("decreasing", "cdf", None)
+    if (heights[0] and not span.open_lower) or (heights[-1] != values.CUMULATIVE and not span.open_upper):
+        raise Refused("open_end_needed", "cdf", None)
+
+
+def _numeric_range(span: commands.Range) -> events.NumericRange:
+    lower, upper = values.decimal(span.lower, "range.lower"), values.decimal(span.upper, "range.upper")
+    zero = None if span.zero_point is None else values.decimal(span.zero_point, "range.zero_point")
+    if not lower < upper:
+        raise Refused("out_of_range", "range.upper", str(upper), "must lie above range.lower")
+    if not 1 <= span.bins <= BINS:
+        raise Refused("out_of_range", "range.bins", span.bins, f"must lie between 1 and {BINS}")
+    if zero is not None and lower <= zero <= upper:
+        raise Refused("out_of_range", "range.zero_point", str(zero), "must lie outside lower..upper")
+    return events.NumericRange(
+        lower=values.exact_text(lower),
+        upper=values.exact_text(upper),
+        bins=span.bins,
+        open_lower=span.open_lower,
+        open_upper=span.open_upper,
+        zero_point=None if zero is None else values.exact_text(zero),
+    )

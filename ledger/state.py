@@ -1,0 +1,38 @@
+"""What deciding needs to remember of the past."""
+
+from typing import Any, NamedTuple
+
+from ledger.events import Kind, NumericRange
+
+Write = tuple[dict[Any, Any], Any, Any]  # table, key, new value
+
+
+class Question(NamedTuple):
+    """A question as it now stands; closed_at is the early close, if there was one."""
+
+    kind: Kind
+    outcomes: tuple[str, ...]
+    range: NumericRange | None
+    opens_at: int
+    closes_at: int
+    reveals_at: int | None
+    closed_at: int
+    settled: bool
+    annulled: bool
+
+
+class Standing(NamedTuple):
+    """The last thing a participant did on a question: when, and whether a forecast stands since."""
+
+    at: int
+    stands: bool
+
+
+class State:
+    """Flat tables with values that are replaced, never changed."""
+
+    def __init__(self) -> None:
+        self.questions: dict[str, Question] = {}
+        self.standing: dict[tuple[str, str], Standing] = {}
+        self.contests: dict[str, bool] = {}  # contest -> whether finalized
+        self.entries: dict[tuple[str, str], bool] = {}  # (contest, question) -> True

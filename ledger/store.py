@@ -1,0 +1,130 @@
+"""Where rows are kept: an SQLite file or a PostgreSQL database, through eventsourcing's recorders.
+
+The only module that knows that library; import it late, for importing it changes `dataclasses` process-wide.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+from eventsourcing.persistence import (
+    ApplicationRecorder,
+    InfrastructureFactory,
+    IntegrityError,
+    PersistenceError,
+    StoredEvent,
+)
+from eventsourcing.utils import Environment
+
+from ledger.errors import Corrupt, Unavailable
+
+PAGE = 10_000  # rows
+_LOCK_TIMEOUT = "30"  # s
+_POSTGRES_SCHEMES = {"postgresql", "postgres"}
+
+
+class TakenError(Exception):
+    """Another writer has appended at this log position."""
+
+
+class Store:
+    """One ledger's rows, by log position: append and read, nothing else."""
+
+    def __init__(self, location: str, name: str, *, read_only: bool = False) -> None:
+        """Open a store; a file is created unless read_only. Raises Unavailable."""
+        self.name = name
+        settings = _settings(location, read_only=read_only)
+        with _translated(location):
+            self._factory = InfrastructureFactory.construct(Environment("LEDGER", settings))
+            self._recorder: ApplicationRecorder = self._factory.application_recorder()
+        self._location = location
+
+    def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
+        """Record (log position, event type, bytes) rows in one transaction, durable on return.
+
+        Raises TakenError if a position is taken, Unavailable if the store cannot write.
+        """
+        name = self.name
+        stored = [StoredEvent(name, position, topic, state) for position, topic, state in rows]
+        with _translated(self._location):
+            self._recorder.insert_events(stored)
+
+    def read(self, after: int, limit: int = PAGE) -> list[bytes]:
+        """The rows at after + 1, after + 2, … up to limit. Raises Corrupt at a gap, Unavailable."""
+        with _translated(self._location, after):
+            stored = self._recorder.select_events(self.name, gt=after, limit=limit)
+        if stored and stored[-1].originator_version != after + len(stored):
+            for position, event in enumerate(stored, after + 1):
+                if event.originator_version != position:
+                    raise Corrupt(position, f"the row is missing; the next one is {event.originator_version}")
+        return [event.state for event in stored]
+
+    def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
+        """Every row after a position, page by page."""
+        while rows := self.read(after, limit):
+            yield rows
+            after += len(rows)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._factory.close()
+
+
+def _settings(location: str, *, read_only: bool) -> dict[str, str]:
+    """What eventsourcing wants to know about a file path, or a URL with scheme postgresql or sqlite."""
+    scheme, separator, rest = location.partition("://")
+    if not separator:
+        return _sqlite(location, read_only=read_only)
+    if scheme == "sqlite":
+        return _sqlite(unquote(rest.removeprefix("/") if rest.startswith("//") else rest), read_only=read_only)
+    if scheme not in _POSTGRES_SCHEMES:
+        raise Unavailable(f"{location}: a log is a file path or a postgresql:// URL, not {scheme}://")
+    url = urlsplit(location)
+    return {
+        "PERSISTENCE_MODULE": "eventsourcing.postgres",
+        "POSTGRES_DBNAME": unquote(url.path.lstrip("/")),
+        "POSTGRES_HOST": url.hostname or "localhost",
+        "POSTGRES_PORT": str(url.port or 5432),
+        "POSTGRES_USER": unquote(url.username or ""),
+        "POSTGRES_PASSWORD": unquote(url.password or ""),
+        "CREATE_TABLE": "no" if read_only else "yes",
+        "ORIGINATOR_ID_TYPE": "text",
+    }
+
+
+def _sqlite(path: str, *, read_only: bool) -> dict[str, str]:
+    settings = {"PERSISTENCE_MODULE": "eventsourcing.sqlite", "ORIGINATOR_ID_TYPE": "text"}
+    settings["SQLITE_LOCK_TIMEOUT"] = _LOCK_TIMEOUT
+    if path == ":memory:":
+        return settings | {"SQLITE_DBNAME": path}
+    file = Path(path)
+    if read_only and not file.is_file():
+        raise Unavailable(f"{path}: no such ledger; `forecast-ledger append {path} FILE` starts one")
+    if not file.parent.is_dir():
+        raise Unavailable(f"{path}: the folder {file.parent} does not exist")
+    mode = "ro" if read_only else "rwc"
+    create = "no" if read_only else "yes"
+    return settings | {"SQLITE_DBNAME": f"file:{quote(str(file.absolute()))}?mode={mode}", "CREATE_TABLE": create}
+
+
+@contextmanager
+def _translated(location: str, after: int = 0) -> Iterator[None]:
+    """Name what the library and the database raise in this project's terms."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise TakenError(str(error)) from None
+    except (PersistenceError, sqlite3.Error) as error:
+        if "malformed" in str(error):
+            raise Corrupt(after + 1, f"the database file is damaged at or after this position: {error}") from None
+        raise Unavailable(f"{location}: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    if "not a database" in str(error):
+        return "not a ledger: the file is not an SQLite database"
+    if "no such table" in str(error):
+        return "not a ledger: the database has no table of stored events"
+    return str(error)

@@ -1,0 +1,211 @@
+"""Units and their edges: decimals and RFC 3339 outside, integers inside; what does not fit is refused."""
+
+import re
+import unicodedata
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ledger.errors import Refused
+from ledger.exact import half_even
+
+if TYPE_CHECKING:  # what a caller may pass
+    Number = Decimal | float | int | str
+    Instant = str | datetime
+else:  # what a decoder should make of JSON: a number keeps its decimal digits, an instant its text
+    Number = Decimal
+    Instant = str
+
+PROBABILITY = 10**9  # units in 1: probabilities, prices
+CUMULATIVE = 10**10  # units in 1: the cumulative probabilities of a numeric forecast
+MONEY = 10**6  # units in 1: money, shares
+WEIGHT = 10**6  # units in 1: a question's weight in a contest
+
+ID_LENGTH = 200
+TEXT_LENGTH = 10_000
+_DECIMAL = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,9})?", re.ASCII)
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(?P<fraction>\.[0-9]{1,40})?(?P<offset>[Zz]|[+-][0-9]{2}:[0-9]{2})?",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def decimal(number: Number, field: str) -> Decimal:
+    """The decimal a number is written as; a float is read as the shortest decimal that names it.
+
+    Refuses, first that applies: bad_number, not_finite, out_of_range (magnitude beyond 1e30, over 800 digits).
+
+    >>> decimal(0.1, "weight") == decimal("0.10", "weight") == Decimal("0.1")
+    True
+    """
+    if isinstance(number, bool) or not isinstance(number, int | float | str | Decimal):
+        raise Refused("bad_number", field, number)
+    if isinstance(number, str):
+        if number.strip("+-").lower() in {"nan", "inf", "infinity"}:
+            raise Refused("not_finite", field, number)
+        if not _DECIMAL.fullmatch(number):
+            raise Refused("bad_number", field, number)
+    if isinstance(number, int) and number.bit_length() > 100:
+        raise Refused("out_of_range", field, "an integer of more than 100 bits")
+    try:
+        value = Decimal(repr(number) if isinstance(number, float) else number)
+    except InvalidOperation:
+        raise Refused("bad_number", field, number) from None
+    if not value.is_finite():
+        raise Refused("not_finite", field, str(number))
+    if value and value.adjusted() > 30:
+        raise Refused("out_of_range", field, str(number))
+    if value.adjusted() < -60:  # far below half of every unit: nothing but its sign is left, and no long division
+        return Decimal(0)
+    exponent = value.as_tuple().exponent
+    if isinstance(exponent, int) and exponent < -1000:
+        raise Refused("out_of_range", field, "a number of more than 800 digits")
+    return value
+
+
+def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
+    """A number in 1/unit, rounded half-even; low and high bound the result, in 1/unit.
+
+    Refuses, first that applies: bad_number, not_finite, out_of_range.
+
+    >>> fixed("0.12345678950", PROBABILITY, "probability", 0, PROBABILITY)
+    123456790
+    """
+    if type(number) is float and 1e-9 < number < 1e9:  # finite and of few digits: straight to its decimal
+        number = Decimal(repr(number))
+    elif type(number) is not Decimal or not -40 < number.adjusted() < 30 or number.__sizeof__() > 200:
+        number = decimal(number, field)
+    numerator, denominator = number.as_integer_ratio()
+    value = half_even(numerator * unit, denominator)
+    if not low <= value <= high:
+        bounds = f"between {format_fixed(low, unit)} and {format_fixed(high, unit)}"
+        raise Refused("out_of_range", field, str(number), f"must lie {bounds}")
+    return value
+
+
+def probability(number: Number, field: str) -> int:
+    """A probability or price in 1e-9, from 0 to 1.
+
+    >>> probability("0.7", "probability")
+    700000000
+    """
+    return fixed(number, PROBABILITY, field, 0, PROBABILITY)
+
+
+def instant(value: Instant, field: str = "at") -> int:
+    """An RFC 3339 text or an aware datetime in µs since the epoch, UTC; finer fractions round half-even.
+
+    Refuses, first that applies: bad_instant, naive_instant.
+
+    >>> instant("1970-01-01T01:00:00.0000015+01:00")
+    2
+    """
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise Refused("naive_instant", field, value.isoformat())
+        return _micros(value)
+    try:
+        return _parsed(value)
+    except (ValueError, OverflowError, TypeError):
+        raise Refused("bad_instant", field, value) from None
+    except LookupError:
+        raise Refused("naive_instant", field, value) from None
+
+
+@lru_cache(maxsize=65_536)
+def _parsed(text: str) -> int:
+    """Raises TypeError, ValueError, OverflowError (no instant), LookupError (no offset)."""
+    matched = _RFC_3339.fullmatch(text)
+    if matched is None:
+        raise ValueError(text)
+    if matched["offset"] is None:
+        raise LookupError(text)
+    fraction = matched["fraction"] or ""
+    if len(fraction) <= 7:
+        return _micros(datetime.fromisoformat(text.upper()))
+    whole = _micros(datetime.fromisoformat(text[:19] + matched["offset"].upper()))
+    return whole + half_even(int(fraction[1:]) * 10**6, 10 ** (len(fraction) - 1))
+
+
+def format_instant(micros: int) -> str:
+    """RFC 3339 in UTC, with a fraction only where there is one.
+
+    >>> format_instant(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    return (_EPOCH + timedelta(microseconds=micros)).replace(tzinfo=None).isoformat() + "Z"
+
+
+def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None) -> str:
+    """An integer in 1/unit (a power of ten) as decimal text with `least` to `most` decimals; zeros beyond `least` go.
+
+    >>> format_fixed(-1_500_000, MONEY, least=2), format_fixed(750_000_000, PROBABILITY)
+    ('-1.50', '0.75')
+    """
+    places = len(str(unit)) - 1
+    if most is not None and most < places:
+        value, places = half_even(value, 10 ** (places - most)), most
+    whole, fraction = divmod(abs(value), 10**places)
+    digits = f"{fraction:0{places}d}".rstrip("0") if places else ""
+    digits = digits.ljust(least, "0")
+    return "-" * (value < 0) + (f"{whole}.{digits}" if digits else str(whole))
+
+
+@lru_cache(maxsize=65_536)
+def identifier(text: str, field: str) -> str:
+    """An id: 1 to 200 printable characters in Unicode form NFC, no outer space.
+
+    Refuses, first that applies: malformed (not a text), id_empty, id_too_long, id_not_plain.
+    """
+    if not isinstance(text, str):
+        raise Refused("malformed", field, text, "not a text")
+    if text == "":
+        raise Refused("id_empty", field)
+    if len(text) > ID_LENGTH:
+        raise Refused("id_too_long", field, text)
+    if not text.isprintable() or text != text.strip() or not unicodedata.is_normalized("NFC", text):
+        raise Refused("id_not_plain", field, text)
+    return text
+
+
+def prose(text: str, field: str) -> str:
+    """A title or reason: up to 10,000 characters that can be encoded.
+
+    Refuses, first that applies: malformed (not a text), text_too_long, id_not_plain (lone surrogates).
+    """
+    if not isinstance(text, str):
+        raise Refused("malformed", field, text, "not a text")
+    if len(text) > TEXT_LENGTH:
+        raise Refused("text_too_long", field, text)
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused("id_not_plain", field, text)
+    return text
+
+
+def exact_text(value: Decimal) -> str:
+    """The shortest plain decimal text of a value, one text for equal values.
+
+    >>> exact_text(Decimal("1.50E+2")), exact_text(Decimal("-0.0"))
+    ('150', '0')
+    """
+    text = format(value, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in {"-0", ""} else text
+
+
+def fraction(text: str) -> Fraction:
+    """The rational number a recorded decimal text stands for.
+
+    >>> fraction("0.25")
+    Fraction(1, 4)
+    """
+    return Fraction(text)
+
+
+def _micros(value: datetime) -> int:
+    passed = value - _EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
