@@ -8,9 +8,10 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
 QUANTUM = 10**12  # logarithms are counted in 1e-12
-_WIDE = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+WIDE = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_LOG = Context(prec=40, rounding=ROUND_HALF_EVEN)
 _TAKE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
-LN_2 = _WIDE.ln(Decimal(2))
+LN_2 = WIDE.ln(Decimal(2))
 
 
 def half_even(numerator: int, denominator: int) -> int:
@@ -27,13 +28,13 @@ def half_even(numerator: int, denominator: int) -> int:
 def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     """ln(k / unit) in 1/quantum nat, rounded half-even once; k and unit positive integers.
 
-    Evaluated to 60 digits. On the grid k / 10^6 no value comes nearer to a rounding tie than 6e-21 nat, so that
+    Evaluated to 40 digits. On the grid k / 10^6 no value comes nearer to a rounding tie than 6e-21 nat, so that
     any evaluation better than that gives the same integer.
 
     >>> ln_fixed(1, 2), ln_fixed(500_000_000, 1_000_000_000)
     (-693147180560, -693147180560)
     """
-    return _quantised(_WIDE.ln(_WIDE.divide(k, unit)), quantum)
+    return _quantised(_LOG.ln(_LOG.divide(k, unit)), quantum)
 
 
 def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
@@ -42,7 +43,7 @@ def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     >>> log2_fixed(1, 8)
     -3000000000000
     """
-    return _quantised(_WIDE.divide(_WIDE.ln(_WIDE.divide(k, unit)), LN_2), quantum)
+    return _quantised(_LOG.divide(_LOG.ln(_LOG.divide(k, unit)), LN_2), quantum)
 
 
 def power(base: str, exponent: Fraction) -> Decimal:
@@ -52,7 +53,7 @@ def power(base: str, exponent: Fraction) -> Decimal:
     Decimal('1024')
     """
     decimal = _decimal(exponent)
-    return _WIDE.exp(decimal if base == "e" else _WIDE.multiply(decimal, LN_2))
+    return WIDE.exp(decimal if base == "e" else WIDE.multiply(decimal, LN_2))
 
 
 def scaled(value: Decimal, factor: Fraction) -> Decimal:
@@ -61,7 +62,7 @@ def scaled(value: Decimal, factor: Fraction) -> Decimal:
     >>> scaled(Decimal(2), Fraction(1, 4))
     Decimal('0.50')
     """
-    return _TAKE.plus(_WIDE.multiply(value, _decimal(factor)))
+    return _TAKE.plus(WIDE.multiply(value, _decimal(factor)))
 
 
 def integers(values: Sequence[Decimal]) -> list[int]:
@@ -72,7 +73,7 @@ def integers(values: Sequence[Decimal]) -> list[int]:
     """
     exponents = [value.as_tuple().exponent for value in values if value]
     lowest = min((exponent for exponent in exponents if isinstance(exponent, int)), default=0)
-    return [int(value.scaleb(-lowest, _WIDE)) if value else 0 for value in values]
+    return [int(value.scaleb(-lowest, WIDE)) if value else 0 for value in values]
 
 
 def apportion(amount: int, weights: Sequence[int]) -> list[int]:
@@ -95,8 +96,8 @@ def apportion(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def _decimal(fraction: Fraction) -> Decimal:
-    return _WIDE.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))
+    return WIDE.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))
 
 
 def _quantised(value: Decimal, quantum: int) -> int:
-    return int(_WIDE.multiply(value, quantum).to_integral_value(ROUND_HALF_EVEN))
+    return int(_LOG.multiply(value, quantum).to_integral_value(ROUND_HALF_EVEN))

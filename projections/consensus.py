@@ -1,0 +1,161 @@
+"""The community forecast over time: at every instant the median of the standing forecasts."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.axis import chunks, shifts
+from projections.limbs import Int64Array
+from projections.standing import Intervals
+from projections.tables import Facts, Status
+
+Int32Array = NDArray[np.int32]
+_HALVES = 5  # 1e-11 in half of 1e-10
+
+
+class Consensus(NamedTuple):
+    """The two middle values of what stands, from each instant of change until the next; shape (m,).
+
+    instant: increasing. stand: how many forecasts do; 0 where none does, and then low and high are 0.
+    The median is (low + high) / 2, in the unit of the values. `begins` and `ends`, shape (n,), say at which
+    instant each interval begins and ends.
+    """
+
+    instant: Int64Array
+    stand: Int64Array
+    low: Int64Array
+    high: Int64Array
+    begins: Int64Array
+    ends: Int64Array
+
+
+def medians(start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array) -> Consensus:
+    """The running median of intervals [start, end) with these values; shape (n,).
+
+    Intervals of different groups never stand at one instant. O(n log n).
+
+    >>> found = medians(*(np.array(column) for column in ([0, 1], [3, 2], [0, 0], [10, 40])))
+    >>> [column.tolist() for column in found[:4]]
+    [[0, 1, 2, 3], [1, 2, 1, 0], [10, 10, 10, 0], [10, 40, 10, 0]]
+    """
+    n = len(start)
+    ranks, levels = _ranks(group, value)
+    times = np.concatenate([start, end])
+    order = np.argsort(times)  # changes at one instant are applied together, so their order is free
+    times = times[order]
+    last = np.flatnonzero(np.append(times[1:] != times[:-1], True)) if n else np.zeros(0, np.int64)
+    sign = np.where(order < n, 1, -1)
+    count = np.cumsum(sign)[last]
+    some = np.flatnonzero(count)
+    changed = order % n if n else order
+    even = np.flatnonzero(count[some] % 2 == 0)
+    upto = np.concatenate([last[some], last[some][even]]) + 1
+    k = np.concatenate([(count[some] - 1) // 2, count[some][even] // 2])
+    found = _kth(ranks[changed], sign, upto, k)
+    lower, upper = found[: len(some)], found[: len(some)].copy()
+    upper[even] = found[len(some) :]
+    owner = levels.first[group[changed[last[some]]]] if n else some
+    low, high = np.zeros_like(count), np.zeros_like(count)
+    low[some], high[some] = levels.value[owner + lower], levels.value[owner + upper]
+    instant_of = np.empty(2 * n, np.int64)
+    instant_of[order] = np.searchsorted(last, np.arange(2 * n))
+    return Consensus(times[last], count, low, high, instant_of[:n], instant_of[n:])
+
+
+class _Levels(NamedTuple):
+    """The distinct values of each group, ascending, group after group; first: where each group begins."""
+
+    value: Int64Array
+    first: Int64Array
+
+
+def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
+    """Each value's place among the distinct values of its group."""
+    order = np.lexsort((value, group))
+    sorted_group, sorted_value = group[order], value[order]
+    other_group = np.append(True, sorted_group[1:] != sorted_group[:-1])[: len(order)]
+    distinct = other_group | np.append(True, sorted_value[1:] != sorted_value[:-1])[: len(order)]
+    place = np.cumsum(distinct) - 1
+    first = np.zeros(int(group.max()) + 1 if len(group) else 0, np.int64)
+    first[sorted_group[other_group]] = place[other_group]
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = place - first[sorted_group]
+    return ranks, _Levels(sorted_value[distinct], first)
+
+
+def _kth(ranks: Int64Array, sign: Int64Array, upto: Int64Array, k: Int64Array) -> Int64Array:
+    """The k-th smallest rank (from 0) standing after the first `upto` changes, for every query at once.
+
+    ranks, sign: shape (changes,), +1 where a forecast begins to stand, -1 where the same rank ends. upto, k: shape
+    (queries,). One bit of the rank a round, highest first: changes are parted by that bit, each half in order of time,
+    and a query goes to the half that holds its k-th. What stood in a half before the query's group cancels out.
+    """
+    return _descend(*(column.astype(np.int32) for column in (ranks, sign, upto, k))).astype(np.int64)
+
+
+def _descend(ranks: Int32Array, sign: Int32Array, upto: Int32Array, k: Int32Array) -> Int32Array:
+    found = np.zeros_like(upto)
+    for bit in reversed(range(int(ranks.max()).bit_length() if len(ranks) else 0)):
+        smaller = ranks & (1 << bit) == 0
+        smaller_before, standing_before = np.zeros((2, len(ranks) + 1), np.int32)
+        np.cumsum(smaller, out=smaller_before[1:])
+        np.cumsum(sign * smaller, out=standing_before[1:])
+        standing, place = standing_before[upto], smaller_before[upto]
+        up = k >= standing
+        upto = np.where(up, smaller_before[-1] + upto - place, place)
+        k -= standing * up
+        found |= up.astype(np.int32) << bit
+        larger = ~smaller
+        ranks = np.concatenate([ranks[smaller], ranks[larger]])
+        sign = np.concatenate([sign[smaller], sign[larger]])
+    return found
+
+
+class Medians(NamedTuple):
+    """One row for each outcome of a question and each interval between changes of what stands on it; shape (n,).
+
+    start, end: µs. median: 1e-11, exact.
+    """
+
+    question: Int64Array
+    outcome: Int64Array
+    start: Int64Array
+    end: Int64Array
+    stand: Int64Array
+    median: Int64Array
+
+
+def medians_over_time(found: Facts, standing: Intervals, now: Status, chunk: int) -> Iterator[Medians]:
+    """The median of every outcome; of a numeric question, of the bin that its answer fell into, once there is one."""
+    widest = max((len(question.outcomes) for question in found.questions), default=0)
+    outcomes = np.array([len(question.outcomes) for question in found.questions], np.int64)
+    asked = [np.where(outcomes > outcome, outcome, -1) for outcome in range(widest)]
+    asked.append(np.where(now.bins > 0, now.outcome, -1))
+    codes = np.arange(len(outcomes))
+    for part in chunks(found.forecasts.counts(codes), now.opens_at, now.closes_at, chunk):
+        begin, end = np.searchsorted(standing.question, [part.start, part.stop])
+        some = standing.of(np.arange(begin, end))
+        shift = np.zeros(len(outcomes), np.int64)
+        shift[part] = shifts(now.opens_at[part], now.closes_at[part])
+        for outcome in asked:
+            yield _medians(found, some.of(np.flatnonzero(outcome[some.question] >= 0)), now.bins, outcome, shift)
+
+
+def _medians(found: Facts, standing: Intervals, bins: Int64Array, outcome: Int64Array, shift: Int64Array) -> Medians:
+    question = standing.question
+    chance = found.forecasts.chance(standing.row, outcome[question], bins[question])
+    consensus = medians(standing.start + shift[question], standing.end + shift[question], question, chance)
+    owner = np.zeros(len(consensus.instant), np.int64)
+    owner[consensus.begins] = question
+    stands = np.flatnonzero(consensus.stand)
+    owner = np.maximum.accumulate(owner)[stands]
+    return Medians(
+        question=owner,
+        outcome=outcome[owner],
+        start=consensus.instant[stands] - shift[owner],
+        end=consensus.instant[stands + 1] - shift[owner],
+        stand=consensus.stand[stands],
+        median=(consensus.low[stands] + consensus.high[stands]) * _HALVES,
+    )

@@ -1,0 +1,138 @@
+"""Tables as they are published: a schema, columns in one order of rows, and a digest that depends on nothing else."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from ledger.values import MONEY, format_fixed, format_instant
+from projections.limbs import Int64Array
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Ids(NamedTuple):
+    """A column of ids as codes, shape (n,), into labels, which are distinct."""
+
+    codes: Int64Array
+    labels: Sequence[str]
+
+    def ranks(self) -> Int64Array:
+        """Each row's place in the order of the ids' text, equal for equal ids."""
+        ranks = np.empty(len(self.labels), np.int64)
+        ranks[sorted(range(len(self.labels)), key=self.labels.__getitem__)] = np.arange(len(self.labels))
+        in_order: Int64Array = ranks[self.codes]
+        return in_order
+
+
+Values = Ids | Int64Array | list[Any]
+
+
+class Kind(NamedTuple):
+    """What a column's values are, their unit inside, and how they are printed."""
+
+    unit: str
+    printed: Callable[[Any], Any]
+
+
+# Kinds "id", "instant", … of columns. Integers inside; a list where a value may be missing or wider than 64 bits.
+KINDS: dict[str, Kind] = {
+    "id": Kind("text", str),
+    "text": Kind("text", str),
+    "instant": Kind("µs since the epoch, UTC", format_instant),
+    "probability": Kind("1e-11", lambda value: format_fixed(value, 10**11)),
+    "points": Kind("1e-9, rounded once", lambda value: format_fixed(value, 10**9, least=9)),
+    "term": Kind("1e-12", lambda value: format_fixed(value, 10**12, least=12)),
+    "share": Kind("1e-9, rounded once", lambda value: format_fixed(value, 10**9, least=9)),
+    "money": Kind("1e-6", lambda value: format_fixed(value, MONEY, least=2)),
+    "micros": Kind("µs", int),
+    "count": Kind("", int),
+    "integer": Kind("", str),
+}
+
+
+class Column(NamedTuple):
+    """One column's schema."""
+
+    name: str
+    kind: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of one projection, column by column."""
+
+    name: str
+    version: int
+    columns: tuple[Column, ...]
+    values: tuple[Values, ...]
+
+    def sorted_by(self, *names: str) -> "Table":
+        """The same rows in order of these columns, none of them a list."""
+        if not names:
+            return self
+        by_name = dict(zip((column.name for column in self.columns), self.values, strict=True))
+        keys = [by_name[name] for name in reversed(names)]
+        order = np.lexsort([key.ranks() if isinstance(key, Ids) else np.asarray(key) for key in keys])
+        return replace(self, values=tuple(_taken(values, order) for values in self.values))
+
+    def __len__(self) -> int:
+        return _length(self.values[0])
+
+    def digest(self) -> str:
+        """SHA-256 over the schema and the values: the same for the same rows, however they came about."""
+        schema = [self.name, self.version, [(column.name, column.kind) for column in self.columns], len(self)]
+        digest = sha256(_encode(schema))
+        for values in self.values:
+            digest.update(_canonical(values))
+        return digest.hexdigest()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Each row as printed: decimals, instants and ids as text, counts as integers, None for what is missing."""
+        columns = [
+            _printed(values, KINDS[column.kind]) for column, values in zip(self.columns, self.values, strict=True)
+        ]
+        names = [column.name for column in self.columns]
+        for row in zip(*columns, strict=True):
+            yield dict(zip(names, row, strict=True))
+
+    def only(self, column: str, label: str) -> "Table":
+        """The rows that have this id in this column."""
+        ids = self.values[[each.name for each in self.columns].index(column)]
+        if not isinstance(ids, Ids):
+            raise TypeError(f"{column} is not a column of ids")
+        code = list(ids.labels).index(label) if label in ids.labels else -1
+        kept = np.flatnonzero(ids.codes == code)
+        return replace(self, values=tuple(_taken(values, kept) for values in self.values))
+
+
+def _length(values: Values) -> int:
+    return len(values.codes) if isinstance(values, Ids) else len(values)
+
+
+def _taken(values: Values, index: Int64Array) -> Values:
+    if isinstance(values, Ids):
+        return Ids(values.codes[index], values.labels)
+    return [values[i] for i in index.tolist()] if isinstance(values, list) else values[index]
+
+
+def _printed(values: Values, kind: Kind) -> Iterator[Any]:
+    if isinstance(values, Ids):
+        return (values.labels[code] for code in values.codes.tolist())
+    plain = values if isinstance(values, list) else values.tolist()
+    return (None if value is None else kind.printed(value) for value in plain)
+
+
+def _canonical(values: Values) -> bytes:
+    """Bytes that depend on the values alone: not on how ids happen to be numbered, nor on the machine's byte order."""
+    if isinstance(values, Ids):
+        codes, numbered = np.unique(values.codes, return_inverse=True)
+        used = Ids(numbered, [values.labels[code] for code in codes.tolist()])
+        return _encode(sorted(used.labels)) + used.ranks().astype("<i8").tobytes()
+    if isinstance(values, list):
+        return _encode([None if value is None else str(value) for value in values])
+    return values.astype("<i8").tobytes()
