@@ -8,9 +8,8 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
 QUANTUM = 10**12  # logarithms are counted in 1e-12
-WIDE = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_LOG = Context(prec=40, rounding=ROUND_HALF_EVEN)
-_TAKE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_TAKE = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 LN_2 = WIDE.ln(Decimal(2))
 
 
@@ -34,7 +33,7 @@ def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     >>> ln_fixed(1, 2), ln_fixed(500_000_000, 1_000_000_000)
     (-693147180560, -693147180560)
     """
-    return _quantised(_LOG.ln(_LOG.divide(k, unit)), quantum)
+    return _quantised(WIDE.ln(WIDE.divide(k, unit)), quantum)
 
 
 def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
@@ -43,11 +42,11 @@ def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     >>> log2_fixed(1, 8)
     -3000000000000
     """
-    return _quantised(_LOG.divide(_LOG.ln(_LOG.divide(k, unit)), LN_2), quantum)
+    return _quantised(WIDE.divide(WIDE.ln(WIDE.divide(k, unit)), LN_2), quantum)
 
 
 def power(base: str, exponent: Fraction) -> Decimal:
-    """E or 2 ("e", "2") to a rational power, to 60 digits.
+    """E or 2 ("e", "2") to a rational power, to 40 digits.
 
     >>> power("2", Fraction(10)).quantize(Decimal(1))
     Decimal('1024')
@@ -57,7 +56,7 @@ def power(base: str, exponent: Fraction) -> Decimal:
 
 
 def scaled(value: Decimal, factor: Fraction) -> Decimal:
-    """Value x factor, rounded half-even to 40 significant digits: the precision in which takes are compared.
+    """Value x factor, rounded half-even to 30 significant digits: the precision in which takes are compared.
 
     >>> scaled(Decimal(2), Fraction(1, 4))
     Decimal('0.50')
@@ -100,4 +99,4 @@ def _decimal(fraction: Fraction) -> Decimal:
 
 
 def _quantised(value: Decimal, quantum: int) -> int:
-    return int(_LOG.multiply(value, quantum).to_integral_value(ROUND_HALF_EVEN))
+    return int(WIDE.multiply(value, quantum).to_integral_value(ROUND_HALF_EVEN))

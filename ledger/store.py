@@ -16,11 +16,12 @@ from eventsourcing.persistence import (
     PersistenceError,
     StoredEvent,
 )
+from eventsourcing.sqlite import SQLiteApplicationRecorder
 from eventsourcing.utils import Environment
 
 from ledger.errors import Corrupt, Unavailable
 
-PAGE = 10_000  # rows
+PAGE = 2_000  # rows: what is made of them still fits in the processor's cache
 _LOCK_TIMEOUT = "30"  # s
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
 
@@ -54,12 +55,24 @@ class Store:
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
         """The rows at after + 1, after + 2, … up to limit. Raises Corrupt at a gap, Unavailable."""
         with _translated(self._location, after):
+            rows = self._select(after, limit)
+        if rows and rows[-1][0] != after + len(rows):
+            for expected, (position, _) in enumerate(rows, after + 1):
+                if position != expected:
+                    raise Corrupt(expected, f"the row is missing; the next one is {position}")
+        return [state for _, state in rows]
+
+    def _select(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """Log position and bytes. From SQLite without an object a row, which costs four times what SQLite does."""
+        if not isinstance(self._recorder, SQLiteApplicationRecorder):
             stored = self._recorder.select_events(self.name, gt=after, limit=limit)
-        if stored and stored[-1].originator_version != after + len(stored):
-            for position, event in enumerate(stored, after + 1):
-                if event.originator_version != position:
-                    raise Corrupt(position, f"the row is missing; the next one is {event.originator_version}")
-        return [event.state for event in stored]
+            return [(event.originator_version, event.state) for event in stored]
+        table = self._recorder.events_table_name
+        query = f"SELECT originator_version, state FROM {table} WHERE originator_id=? AND originator_version>? "  # noqa: S608 - the library's own name
+        with self._recorder.datastore.transaction(commit=False) as cursor:
+            cursor.execute(query + "ORDER BY originator_version LIMIT ?", (self.name, after, limit))
+            rows: list[tuple[int, bytes]] = cursor.fetchall()
+        return rows
 
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
         """Every row after a position, page by page."""

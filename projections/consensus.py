@@ -12,6 +12,7 @@ from projections.standing import Intervals
 from projections.tables import Facts, Status
 
 Int32Array = NDArray[np.int32]
+_VALUE_BITS = 34  # 1e10 < 2^34
 _HALVES = 5  # 1e-11 in half of 1e-10
 
 
@@ -32,7 +33,7 @@ class Consensus(NamedTuple):
 
 
 def medians(start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array) -> Consensus:
-    """The running median of intervals [start, end) with these values; shape (n,).
+    """The running median of intervals [start, end) with these values, 0 <= value <= 1e10; shape (n,).
 
     Intervals of different groups never stand at one instant. O(n log n).
 
@@ -41,26 +42,29 @@ def medians(start: Int64Array, end: Int64Array, group: Int64Array, value: Int64A
     [[0, 1, 2, 3], [1, 2, 1, 0], [10, 10, 10, 0], [10, 40, 10, 0]]
     """
     n = len(start)
+    if not n:
+        return Consensus(*[start] * 6)
     ranks, levels = _ranks(group, value)
     times = np.concatenate([start, end])
     order = np.argsort(times)  # changes at one instant are applied together, so their order is free
     times = times[order]
-    last = np.flatnonzero(np.append(times[1:] != times[:-1], True)) if n else np.zeros(0, np.int64)
+    final = np.append(times[1:] != times[:-1], True)  # the last change of an instant
+    last = np.flatnonzero(final)
     sign = np.where(order < n, 1, -1)
     count = np.cumsum(sign)[last]
     some = np.flatnonzero(count)
-    changed = order % n if n else order
+    changed = np.where(order < n, order, order - n)
     even = np.flatnonzero(count[some] % 2 == 0)
     upto = np.concatenate([last[some], last[some][even]]) + 1
     k = np.concatenate([(count[some] - 1) // 2, count[some][even] // 2])
     found = _kth(ranks[changed], sign, upto, k)
     lower, upper = found[: len(some)], found[: len(some)].copy()
     upper[even] = found[len(some) :]
-    owner = levels.first[group[changed[last[some]]]] if n else some
+    owner = levels.first[group[changed[last[some]]]]
     low, high = np.zeros_like(count), np.zeros_like(count)
     low[some], high[some] = levels.value[owner + lower], levels.value[owner + upper]
     instant_of = np.empty(2 * n, np.int64)
-    instant_of[order] = np.searchsorted(last, np.arange(2 * n))
+    instant_of[order] = np.cumsum(final) - final
     return Consensus(times[last], count, low, high, instant_of[:n], instant_of[n:])
 
 
@@ -72,17 +76,19 @@ class _Levels(NamedTuple):
 
 
 def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
-    """Each value's place among the distinct values of its group."""
-    order = np.lexsort((value, group))
-    sorted_group, sorted_value = group[order], value[order]
-    other_group = np.append(True, sorted_group[1:] != sorted_group[:-1])[: len(order)]
-    distinct = other_group | np.append(True, sorted_value[1:] != sorted_value[:-1])[: len(order)]
+    """Each value's place among the distinct values of its group; values lie in [0, 2^34)."""
+    key = (group << _VALUE_BITS) | value
+    order = np.argsort(key)
+    key = key[order]
+    sorted_group = key >> _VALUE_BITS
+    other_group = np.append(True, sorted_group[1:] != sorted_group[:-1])
+    distinct = np.append(True, key[1:] != key[:-1])
     place = np.cumsum(distinct) - 1
-    first = np.zeros(int(group.max()) + 1 if len(group) else 0, np.int64)
+    first = np.zeros(int(sorted_group[-1]) + 1, np.int64)
     first[sorted_group[other_group]] = place[other_group]
     ranks = np.empty(len(order), np.int64)
     ranks[order] = place - first[sorted_group]
-    return ranks, _Levels(sorted_value[distinct], first)
+    return ranks, _Levels(key[distinct] & ((1 << _VALUE_BITS) - 1), first)
 
 
 def _kth(ranks: Int64Array, sign: Int64Array, upto: Int64Array, k: Int64Array) -> Int64Array:
@@ -97,7 +103,7 @@ def _kth(ranks: Int64Array, sign: Int64Array, upto: Int64Array, k: Int64Array) -
 
 def _descend(ranks: Int32Array, sign: Int32Array, upto: Int32Array, k: Int32Array) -> Int32Array:
     found = np.zeros_like(upto)
-    for bit in reversed(range(int(ranks.max()).bit_length() if len(ranks) else 0)):
+    for bit in reversed(range(int(ranks.max()).bit_length())):
         smaller = ranks & (1 << bit) == 0
         smaller_before, standing_before = np.zeros((2, len(ranks) + 1), np.int32)
         np.cumsum(smaller, out=smaller_before[1:])

@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 def coverage_power(score: Fraction, coverage: Fraction, base: str) -> Decimal:
-    """Take: coverage x base^score, to 40 significant digits.
+    """Take: coverage x base^score, to 30 significant digits.
 
     Source: seed 000_b8319c7b2812d652, "Tournament Scoring".
 

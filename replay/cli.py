@@ -1,0 +1,254 @@
+"""The command line: the only place that reads arguments, prints, and configures logging.
+
+Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 log damaged.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
+
+import click
+
+if TYPE_CHECKING:
+    from ledger.log import Checkpoint
+    from projections.table import Table
+    from replay.replay import Replay
+
+FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED = range(5)
+
+_P = ParamSpec("_P")
+_log = click.argument("log", metavar="LOG")
+_name = click.option("--name", default="main", show_default=True, metavar="NAME", help="Which ledger of the store.")
+_as_of = click.option(
+    "--as-of", metavar="POSITION|INSTANT", help="Read up to this log position, or to this instant of the log's clock."
+)
+_format = click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
+)
+
+
+def _reported(command: Callable[_P, None]) -> Callable[_P, None]:
+    """Turn what the project raises into one line on stderr and an exit code."""
+
+    @wraps(command)
+    def reported(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        from ledger.errors import Conflict, Corrupt, Refused, Unavailable
+
+        try:
+            command(*args, **kwargs)
+        except Refused as error:
+            _fail(str(error), USAGE)
+        except (Unavailable, Conflict) as error:
+            _fail(str(error), UNREADABLE)
+        except Corrupt as error:
+            _fail(f"the log is damaged: {error}", DAMAGED)
+        except BrokenPipeError:  # whoever reads the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(FINE)
+
+    return reported
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="forecast-ledger")
+def main() -> None:
+    """Keep forecasts in an event-sourced ledger; score, rank and pay from its log, exactly.
+
+    LOG is an SQLite file or a postgresql:// URL. Data goes to stdout, everything else to stderr.
+
+    \b
+    forecast-ledger demo
+    forecast-ledger append season.db commands.jsonl
+    forecast-ledger leaderboard season.db spring-cup
+    """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
+
+
+@main.command(epilog="Example: forecast-ledger append season.db commands.jsonl")
+@_log
+@click.argument("file", type=click.File("rb"))
+@click.option("--atomic", is_flag=True, help="Record all commands of the file or none.")
+@click.option("--verbose", "-v", is_flag=True, help="Tell on stderr what the ledger does.")
+@_name
+@_format
+@_reported
+def append(log: str, file: IO[bytes], atomic: bool, verbose: bool, name: str, form: str) -> None:
+    """Append the commands in FILE.
+
+    One JSON object a line; - is stdin. Commands recorded before are counted as duplicates and change nothing. Each refusal is told on stderr with its
+    line, code, field and remedy; then the exit code is 1.
+    """
+    from ledger import Ledger
+    from replay.append import appended
+
+    _configure_logging(verbose=verbose)
+    with Ledger.open(log, name) as ledger, _progress("appended") as watch:
+        counts = appended(ledger, file, lambda line, refused: _say(f"line {line}: {refused}"), watch, atomic=atomic)
+        head = ledger.head()
+    row = {**counts, "log_position": head.position, "digest": head.digest}
+    _emit(list(row), [row], form)
+    if counts["refused"]:
+        sys.exit(FINDINGS)
+
+
+@main.command(epilog="Example: forecast-ledger leaderboard season.db spring-cup --as-of 2026-03-01T00:00:00Z")
+@_log
+@click.argument("contest")
+@_as_of
+@_name
+@_format
+@_reported
+def leaderboard(log: str, contest: str, as_of: str | None, name: str, form: str) -> None:
+    """Print the board of a CONTEST, best first."""
+    from ledger.errors import Refused
+
+    found = _replayed(log, name, as_of)
+    if contest not in found.projections.facts.contests:
+        there = ", ".join(found.projections.contests) or "none"
+        raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
+    _emit_table(found.projections.table("leaderboard").only("contest", contest), form)
+    _say_as_of(found.checkpoint)
+
+
+@main.command(epilog="Example: forecast-ledger table season.db scores --format csv")
+@_log
+@click.argument("projection")
+@_as_of
+@_name
+@_format
+@_reported
+def table(log: str, projection: str, as_of: str | None, name: str, form: str) -> None:
+    """Print the table of a PROJECTION.
+
+    One of standing, consensus, score_parts, scores, leaderboard, prizes.
+    """
+    from projections.projection import CATALOGUE
+
+    if projection not in CATALOGUE:
+        _fail(f"no projection named {projection!r}; there are: {', '.join(CATALOGUE)}", USAGE)
+    found = _replayed(log, name, as_of)
+    _emit_table(found.projections.table(projection), form)
+    _say_as_of(found.checkpoint)
+
+
+@main.command(epilog="Example: forecast-ledger replay season.db --as-of 1200")
+@_log
+@_as_of
+@_name
+@_format
+@_reported
+def replay(log: str, as_of: str | None, name: str, form: str) -> None:
+    """Rebuild every projection.
+
+    Prints how many rows each has and its digest: the same for the same log, wherever it is read.
+    """
+    from projections.projection import CATALOGUE
+
+    found = _replayed(log, name, as_of)
+    tables = ((projection, found.projections.table(projection)) for projection in CATALOGUE)
+    rows = ({"projection": projection, "rows": len(table), "digest": table.digest()} for projection, table in tables)
+    _emit(["projection", "rows", "digest"], rows, form)
+    _say_as_of(found.checkpoint)
+
+
+@main.command(epilog="Example: forecast-ledger verify season.db")
+@_log
+@_name
+@_format
+@_reported
+def verify(log: str, name: str, form: str) -> None:
+    """Check a log row by row.
+
+    On damage, says at which log position, and exits with 4.
+    """
+    from replay.verify import CHECKS
+    from replay.verify import verify as verified
+
+    with _progress("verified") as watch:
+        head = verified(log, name, watch)
+    rows = [{"check": check, "found": "ok", "meaning": meaning} for check, meaning in CHECKS.items()]
+    _emit(["check", "found", "meaning"], rows, form)
+    _say_as_of(head)
+
+
+@main.command(epilog="Example: forecast-ledger demo")
+@_reported
+def demo() -> None:
+    """Rebuild a published tournament.
+
+    Appends its commands to a temporary log, replays it, and compares every figure with the published one.
+    """
+    from tempfile import TemporaryDirectory
+
+    from replay import demo as story
+
+    with TemporaryDirectory() as folder:
+        shown = story.told(folder)
+        for line in shown.lines:
+            print(line)
+    if not shown.agrees:
+        sys.exit(FINDINGS)
+
+
+def _replayed(log: str, name: str, as_of: str | None) -> "Replay":
+    from replay.replay import replay as replayed
+
+    cut = int(as_of) if as_of is not None and as_of.isdecimal() and as_of.isascii() else as_of
+    with _progress("read") as watch:
+        return replayed(log, name, cut, watch)
+
+
+def _emit_table(table: "Table", form: str) -> None:
+    _emit([column.name for column in table.columns], table.rows(), form)
+
+
+def _emit(names: list[str], rows: Iterable[dict[str, Any]], form: str) -> None:
+    from replay.render import FORMATS
+
+    for line in FORMATS[form](names, rows):
+        print(line)
+    sys.stdout.flush()
+
+
+def _say_as_of(checkpoint: "Checkpoint") -> None:
+    _say(f"as of log position {checkpoint.position}, digest {checkpoint.digest}")
+
+
+def _say(text: str) -> None:
+    from replay.render import visible
+
+    print(visible(text), file=sys.stderr)
+
+
+def _fail(text: str, code: int) -> NoReturn:
+    _say(f"forecast-ledger: {text}")
+    sys.exit(code)
+
+
+@contextmanager
+def _progress(done: str) -> Iterator[Callable[[int], None]]:
+    """A running count on stderr, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} " + done), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("")
+        yield lambda count: progress.update(task, completed=count)
+
+
+def _configure_logging(*, verbose: bool) -> None:
+    import logging
+
+    import structlog
+
+    level = logging.DEBUG if verbose else logging.WARNING
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,69 @@
+"""Running the projections over a log as of a cut."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ledger import collector, log, values
+from ledger.errors import Refused
+from ledger.log import Checkpoint, Recorded
+from ledger.store import Store
+from projections.projection import Projections
+from projections.tables import facts
+
+AsOf = int | str | None  # a log position, an RFC 3339 instant of the ledger's own clock, or the whole log
+Watch = Callable[[int], None]  # told how many events have been read
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The projections over a log, and the log position and digest they speak about."""
+
+    checkpoint: Checkpoint
+    projections: Projections
+
+
+def replay(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None) -> Replay:
+    """Read a log as of a cut, check its digests, and set up its projections.
+
+    Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
+    """
+    cut = _Cut(as_of)
+    store = Store(location, values.identifier(name, "name"), read_only=True)
+    try:
+        with collector.paused():
+            found = facts(cut.pages(log.follow(store.pages()), watch))
+    finally:
+        store.close()
+    if isinstance(as_of, int) and as_of > cut.last.position:
+        raise Refused("out_of_range", "as_of", as_of, f"the log ends at position {cut.last.position}")
+    return Replay(cut.last, Projections(found))
+
+
+class _Cut:
+    """Passes on the events up to the cut, and remembers the last."""
+
+    def __init__(self, as_of: AsOf) -> None:
+        if isinstance(as_of, int) and as_of < 0:
+            raise Refused("out_of_range", "as_of", as_of, "log positions start at 1; 0 is before the first")
+        self._position = as_of if isinstance(as_of, int) else None
+        self._instant = values.instant(as_of, "as_of") if isinstance(as_of, str) else None
+        self.last = log.START
+
+    def pages(self, pages: Iterator[Sequence[Recorded]], watch: Watch) -> Iterator[Sequence[Recorded]]:
+        """The events up to the cut; an instant means the last event recorded then or before."""
+        for page in pages:
+            kept = [recorded for recorded in page if self._includes(recorded)] if self._ends_within(page) else page
+            if kept:
+                self.last = Checkpoint(kept[-1].position, kept[-1].digest)
+                watch(self.last.position)
+                yield kept
+            if len(kept) < len(page):
+                return
+
+    def _ends_within(self, page: Sequence[Recorded]) -> bool:
+        return not self._includes(page[-1])
+
+    def _includes(self, recorded: Recorded) -> bool:
+        if self._position is not None:
+            return recorded.position <= self._position
+        return self._instant is None or recorded.recorded_at <= self._instant
