@@ -3,7 +3,7 @@
 Instants are µs since the epoch, probabilities 1e-9, cumulative probabilities 1e-10, money 1e-6, weights 1e-6.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -143,3 +143,4 @@ AnyEvent = (
     | ParticipantExcluded
     | ContestFinalized
 )
+TAGS: dict[type, str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike, fspath, getpid
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 from msgspec import Struct
@@ -14,7 +14,7 @@ from ledger import collector, log, values
 from ledger.commands import AnyCommand, content
 from ledger.decider import decide, evolve
 from ledger.errors import Conflict, Refused
-from ledger.events import AnyEvent
+from ledger.events import TAGS, AnyEvent
 from ledger.log import Checkpoint, Recorded
 from ledger.state import State, Write
 
@@ -143,7 +143,8 @@ class Ledger:
                 except BaseException:
                     batch.undo()
                     raise
-                self._head, self._recorded_at = batch.head, batch.recorded_at
+                self._head = Checkpoint(batch.position, batch.digest)
+                self._recorded_at = batch.recorded_at
                 return outcomes
         raise Conflict(f"{ATTEMPTS} races lost for the next log position; nothing was recorded, try again")
 
@@ -174,7 +175,8 @@ class _Batch:
     def __init__(
         self, state: State, commands: dict[str, tuple[str, int, int]], head: Checkpoint, recorded_at: int
     ) -> None:
-        self.state, self.commands, self.head, self.recorded_at = state, commands, head, recorded_at
+        self.state, self.commands, self.recorded_at = state, commands, recorded_at
+        self.position, self.digest = head
         self.rows: list[tuple[int, str, bytes]] = []
         self._undo: list[Write] = []
 
@@ -189,9 +191,9 @@ class _Batch:
         if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
             self.undo()
             return [
-                outcome
-                if isinstance(outcome, Refused) or outcome.duplicate
-                else Refused("batch_refused", "id", outcome.command_id)
+                Refused("batch_refused", "id", outcome.command_id)
+                if isinstance(outcome, Receipt) and not outcome.duplicate
+                else outcome
                 for outcome in outcomes
             ]
         return outcomes
@@ -216,30 +218,27 @@ class _Batch:
             events = decide(command, self.state)
         except Refused as refused:
             return refused
-        first = self.head.position + 1
+        first = self.position + 1
         for event in events:
             self._record(command_id, said, event)
-        last = self.head.position
-        self._write((self.commands, command_id, (said, first, last)))
-        return Receipt(command_id, first, last)
+        self._write(self.commands, command_id, (said, first, self.position))
+        return Receipt(command_id, first, self.position)
 
     def _record(self, command_id: str, said: str, event: AnyEvent) -> None:
-        position = self.head.position + 1
+        self.position = position = self.position + 1
         recorded = Recorded(
             position=position,
             recorded_at=self.recorded_at,
             command_id=command_id,
             command=said,
-            previous=self.head.digest,
+            previous=self.digest,
             event=event,
         )
-        row, digest = log.seal(recorded)
-        self.rows.append((position, str(event.__struct_config__.tag), row))
-        self.head = Checkpoint(position, digest)
-        self._write(evolve(event, self.state, position))
+        row, self.digest = log.seal(recorded)
+        self.rows.append((position, TAGS[type(event)], row))
+        self._write(*evolve(event, self.state, position))
 
-    def _write(self, write: Write) -> None:
-        table, key, value = write
+    def _write(self, table: dict[Any, Any], key: Any, value: Any) -> None:
         self._undo.append((table, key, table.get(key, _MISSING)))
         table[key] = value
 

@@ -16,7 +16,8 @@ from ledger.errors import Corrupt
 from ledger.events import AnyEvent
 
 GENESIS = "0" * 64  # the digest of an empty log
-_SEAL = len(',"digest":""}') + 64
+_FRAME = len(',"digest":""}')
+_SEAL = _FRAME + 64
 
 
 class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -50,8 +51,8 @@ def fingerprint(content: bytes) -> str:
 
 
 def seal(recorded: Recorded) -> tuple[bytes, str]:
-    """A row's canonical bytes and its digest."""
-    body = _encode(recorded)[: -len(',"digest":""}')]
+    """A row's canonical bytes and its digest, whatever digest it claims."""
+    body = _encode(recorded)[: -_FRAME - len(recorded.digest)]
     digest = sha256(body).hexdigest()
     return body + b',"digest":"' + digest.encode() + b'"}', digest
 

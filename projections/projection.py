@@ -313,7 +313,7 @@ CATALOGUE: dict[str, Projection] = {
             _PARTICIPANT,
             Column("score", "points", "weighted sum of the scores"),
             Column("coverage", "share", "weighted mean of the coverages over all resolved questions"),
-            Column("take", "points", "coverage x e (or 2) to the power of score"),
+            Column("take", "take", "coverage x e (or 2) to the power of score"),
             Column("share", "share", "take / sum of the takes of those who can win"),
             Column("prize", "money", "what of the pool that pays"),
             Column("completion", "text", "questions forecast on / resolved questions"),

@@ -77,8 +77,8 @@ def main() -> None:
 def append(log: str, file: IO[bytes], atomic: bool, verbose: bool, name: str, form: str) -> None:
     """Append the commands in FILE.
 
-    One JSON object a line; - is stdin. Commands recorded before are counted as duplicates and change nothing. Each refusal is told on stderr with its
-    line, code, field and remedy; then the exit code is 1.
+    One JSON object a line; - is stdin. Commands recorded before are counted as duplicates and change nothing. Each
+    refusal is told on stderr with its line, code, field and remedy; then the exit code is 1.
     """
     from ledger import Ledger
     from replay.append import appended

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 Row = dict[str, Any]
-_NUMBER = re.compile(r"-?\$?[0-9][0-9.,]*(/[0-9]+|%)?")
+_NUMBER = re.compile(r"-?\$?[0-9][0-9.,]*(/[0-9]+|%|E[+-][0-9]+)?")
 _FORMULA = ("=", "+", "-", "@")
 
 
