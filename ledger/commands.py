@@ -4,7 +4,7 @@ One command a line of JSON: `id`, `type`, `at`, then the fields of its type.
 """
 
 from collections.abc import Callable
-from decimal import Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, get_args
 
 import msgspec
@@ -16,7 +16,7 @@ from ledger.events import Kind, Level
 from ledger.rules import RuleSet
 from ledger.values import Instant, Number
 
-_EXACT = Context(prec=2_000)
+_EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):

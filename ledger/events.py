@@ -143,4 +143,4 @@ AnyEvent = (
     | ParticipantExcluded
     | ContestFinalized
 )
-TAGS: dict[type, str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
+TAGS: dict[type[Event], str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}

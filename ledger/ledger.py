@@ -176,6 +176,7 @@ class _Batch:
         self, state: State, commands: dict[str, tuple[str, int, int]], head: Checkpoint, recorded_at: int
     ) -> None:
         self.state, self.commands, self.recorded_at = state, commands, recorded_at
+        self._head = head
         self.position, self.digest = head
         self.rows: list[tuple[int, str, bytes]] = []
         self._undo: list[Write] = []
@@ -207,6 +208,7 @@ class _Batch:
                 table[key] = value
         self._undo.clear()
         self.rows.clear()
+        self.position, self.digest = self._head
 
     def _outcome(self, command_id: str, command: AnyCommand, said: str) -> Receipt | Refused:
         known = self.commands.get(command_id)

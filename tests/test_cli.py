@@ -1,0 +1,262 @@
+"""The command line: what it prints where, what it exits with, and that bad input never shows a traceback."""
+
+import csv
+import io
+import json
+import os
+import pty
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from projections.projection import CATALOGUE
+from replay.append import LONGEST
+from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
+
+STORY = Path(__file__).parent.parent / "data" / "metaculus-2022"
+COMMANDS = STORY / "commands.jsonl"
+
+
+def run(*arguments: str, given: bytes = b"") -> Result:
+    """The command line in this process; a traceback would be its exception."""
+    result = CliRunner().invoke(main, list(arguments), input=given)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """The story's log."""
+    path = str(tmp_path / "story.db")
+    assert run("append", path, str(COMMANDS)).exit_code == FINE
+    return path
+
+
+def opened(identity: str, **fields: Any) -> bytes:
+    """A line that opens a binary question."""
+    day = {"opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-05T00:00:00Z"}
+    line = {"id": identity, "type": "open_question", "at": "2026-03-01T00:00:00Z", "kind": "binary", **day, **fields}
+    return json.dumps(line).encode() + b"\n"
+
+
+def test_appending_counts_what_was_accepted(tmp_path: Path) -> None:
+    """Accepted, duplicate and refused, with the log position and digest that the log now has."""
+    log = str(tmp_path / "story.db")
+    first = json.loads(run("append", log, str(COMMANDS), "--format", "json").stdout)[0]
+    assert (first["accepted"], first["duplicate"], first["refused"], first["log_position"]) == (34, 0, 0, 34)
+    again = json.loads(run("append", log, str(COMMANDS), "--format", "json").stdout)[0]
+    assert (again["accepted"], again["duplicate"], again["log_position"]) == (0, 34, 34)
+    assert again["digest"] == first["digest"]
+
+
+def test_commands_can_come_from_standard_input(tmp_path: Path) -> None:
+    """A dash stands for standard input; a byte order mark, blank lines and a missing last newline do no harm."""
+    given = b"\xef\xbb\xbf" + opened("c1", question="q1") + b"\n  \n" + opened("c2", question="q2").strip()
+    result = run("append", str(tmp_path / "log.db"), "-", "--format", "csv", given=given)
+    assert (result.exit_code, result.stdout.splitlines()[1].split(",")[:3]) == (FINE, ["2", "0", "0"])
+
+
+def test_each_refusal_is_told_with_its_line_code_and_field(tmp_path: Path) -> None:
+    """On stderr, one line each, and the exit code is 1; the other commands are recorded."""
+    given = opened("c1", question="q1") + b"not json\n" + opened("c2", question="q1") + opened("c3", question="q3")
+    result = run("append", str(tmp_path / "log.db"), "-", "--format", "json", given=given)
+    told = result.stderr.splitlines()
+    assert [line.split(":")[:2] for line in told] == [["line 2", " malformed"], ["line 3", " duplicate_question"]]
+    assert "question = 'q1'" in told[1]
+    counts = json.loads(result.stdout)[0]
+    assert (result.exit_code, counts["accepted"], counts["refused"]) == (FINDINGS, 2, 2)
+
+
+@pytest.mark.parametrize("fault", [b"not json\n", opened("c1", question="")])
+def test_an_atomic_file_is_recorded_whole_or_not_at_all(tmp_path: Path, fault: bytes) -> None:
+    """One refused line, whether unreadable or against a rule, keeps every other out."""
+    log = str(tmp_path / "log.db")
+    result = run("append", log, "-", "--atomic", "--format", "json", given=opened("c0", question="q0") + fault)
+    counts = json.loads(result.stdout)[0]
+    assert (result.exit_code, counts["accepted"], counts["refused"], counts["log_position"]) == (FINDINGS, 0, 2, 0)
+    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["line 2"]
+
+
+def submitted(probability: bytes) -> bytes:
+    """A line that submits this probability, as it stands."""
+    line = (
+        b'{"id": "c", "type": "submit_forecast", "at": "2026-03-01T00:00:00Z", "question": "q1", "participant": "a", '
+    )
+    return line + b'"probability": ' + probability + b"}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        submitted(b"1e999999999"),
+        submitted(b'"1e-999999999999999999999"'),
+        submitted(b"9" * 500_000),
+        submitted(b"0." + b"9" * 500_000),
+        submitted(b"NaN"),
+        submitted(b'"NaN"'),
+        submitted(b'"sNaN"'),
+        submitted(b'"-Infinity"'),
+        submitted(b"true"),
+        submitted(b"{}"),
+        b'{"id": "c\\u0000", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
+        b'{"id": "c\\ud800", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
+        b'{"id": "c", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "\\u001b[2J"}',
+        b" " * (LONGEST + 10),
+        b"null",
+        b"{}",
+    ],
+)
+def test_hostile_lines_are_refused_and_leave_nothing(tmp_path: Path, line: bytes) -> None:
+    """Whatever a line holds, the answer is a refusal in printable characters, soon; the lines after it count."""
+    begun = time.perf_counter()
+    given = opened("c1", question="q1") + line + b"\n" + opened("c2", question="q2")
+    result = run("append", str(tmp_path / "log.db"), "-", "--format", "json", given=given)
+    counts = json.loads(result.stdout)[0]
+    assert (result.exit_code, counts["accepted"], counts["refused"], counts["log_position"]) == (FINDINGS, 2, 1, 2)
+    assert all(told.startswith("line 2: ") and told.isprintable() for told in result.stderr.splitlines())
+    assert time.perf_counter() - begun < 5
+
+
+def test_a_board_names_its_log_position_on_stderr_and_only_data_on_stdout(log: str) -> None:
+    """So that output pipes cleanly."""
+    result = run("leaderboard", log, "plain", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["participant"], row["prize"]) for row in rows] == [
+        ("B", "779.30"),
+        ("A", "108.00"),
+        ("bot", "67.90"),
+        ("C", "44.80"),
+    ]
+    assert result.stderr.startswith("as of log position 34, digest ")
+
+
+@pytest.mark.parametrize("projection", CATALOGUE)
+def test_every_projection_prints_the_same_rows_in_each_format(log: str, projection: str) -> None:
+    """Table, JSON and CSV differ in form alone."""
+    as_json = json.loads(run("table", log, projection, "--format", "json").stdout)
+    as_csv = list(csv.DictReader(io.StringIO(run("table", log, projection, "--format", "csv").stdout)))
+    as_table = run("table", log, projection).stdout.splitlines()
+    assert [{name: "" if value is None else str(value) for name, value in row.items()} for row in as_json] == as_csv
+    assert len(as_table) == len(as_json) + 1
+    assert as_table[0].split() == list(as_json[0])
+
+
+def test_a_reading_can_be_cut_at_a_position_or_an_instant(log: str) -> None:
+    """Before the resolutions there is no board; before the ledger was there, no log."""
+    assert json.loads(run("leaderboard", log, "plain", "--as-of", "30", "--format", "json").stdout) == []
+    assert run("leaderboard", log, "plain", "--as-of", "1999-01-01T00:00:00Z").exit_code == USAGE
+    far = run("leaderboard", log, "plain", "--as-of", "2999-01-01T00:00:00Z", "--format", "csv")
+    assert far.stdout == run("leaderboard", log, "plain", "--format", "csv").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["leaderboard", "LOG", "nowhere"], "there are: hidden-only, plain"),
+        (["table", "LOG", "nothing"], "there are: standing, consensus"),
+        (["table", "LOG", "scores", "--as-of", "yesterday"], "bad_instant"),
+        (["table", "LOG", "scores", "--as-of", "2026-03-01T00:00:00"], "naive_instant"),
+        (["table", "LOG", "scores", "--as-of", "35"], "the log ends at position 34"),
+        (["replay", "LOG", "--name", ""], "id_empty"),
+        (["append", "LOG", "no-such-file"], "no-such-file"),
+    ],
+)
+def test_wrong_usage_says_what_would_be_right(log: str, arguments: list[str], says: str) -> None:
+    """Exit code 2, and the message names what there is."""
+    result = run(*(log if argument == "LOG" else argument for argument in arguments))
+    assert (result.exit_code, says in result.stderr) == (USAGE, True), result.stderr
+
+
+@pytest.mark.parametrize("command", [["replay"], ["verify"], ["table", "scores"], ["leaderboard", "plain"]])
+@pytest.mark.parametrize("kind", ["missing", "text", "folder", "other", "url"])
+def test_what_is_no_ledger_cannot_be_read(tmp_path: Path, command: list[str], kind: str) -> None:
+    """Exit code 3, with the reason; nothing is created."""
+    paths = {kind: tmp_path / kind for kind in ("missing", "text", "folder", "other")}
+    paths["text"].write_text("no database" * 100, encoding="utf-8")
+    paths["folder"].mkdir()
+    with sqlite3.connect(paths["other"]) as database:
+        database.execute("CREATE TABLE unrelated (a)")
+    database.close()
+    location = "mysql://nowhere/db" if kind == "url" else str(paths[kind])
+    before = sorted(path.name for path in tmp_path.iterdir())
+    result = run(command[0], location, *command[1:])
+    assert (result.exit_code, location in result.stderr) == (UNREADABLE, True), result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_damaged_log_is_located(log: str) -> None:
+    """Exit code 4 and the log position, from verify and from everything that reads."""
+    with sqlite3.connect(log) as database:
+        [state] = database.execute("SELECT state FROM stored_events WHERE originator_version = 20").fetchone()
+        damaged = state.replace(b"2021", b"2022").replace(b'"at":16', b'"at":17')
+        assert damaged != state
+        database.execute("UPDATE stored_events SET state = ? WHERE originator_version = 20", [damaged])
+    database.close()
+    for command in (["verify", log], ["replay", log], ["leaderboard", log, "plain"]):
+        result = run(*command)
+        assert (result.exit_code, "log position 20" in result.stderr) == (DAMAGED, True), result.stderr
+    assert run("leaderboard", log, "plain", "--as-of", "19").exit_code == DAMAGED
+
+
+def test_verify_names_each_check(log: str) -> None:
+    """One line a check, all of them fine."""
+    rows = json.loads(run("verify", log, "--format", "json").stdout)
+    assert [(row["check"], row["found"]) for row in rows] == [
+        (name, "ok") for name in ("positions", "digests", "schemas", "clock", "references")
+    ]
+
+
+def test_the_demo_says_that_every_published_figure_agrees() -> None:
+    """It prints both boards beside the published figures."""
+    result = run("demo")
+    assert result.exit_code == FINE
+    assert result.stdout.splitlines()[-1] == "112 of 112 published figures agree to their last digit."
+    assert all(prize in result.stdout for prize in ("$108", "$779", "$45", "$68", "$149", "$799", "$52", "$0"))
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in main.commands)])
+def test_every_command_explains_itself_with_an_example(command: list[str]) -> None:
+    """`--help` of each command shows a line that can be typed."""
+    result = run(*command, "--help")
+    assert (result.exit_code, "forecast-ledger" in result.stdout) == (FINE, True)
+
+
+def test_help_is_instant() -> None:
+    """Nothing heavy is imported for it."""
+    heavy = "{'numpy', 'msgspec', 'eventsourcing', 'sqlite_utils', 'structlog', 'rich'}"
+    script = "import sys, replay.cli; from click.testing import CliRunner; "
+    script += f"CliRunner().invoke(replay.cli.main, ['--help']); print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_a_closed_pipe_ends_quietly(log: str) -> None:
+    """As in `forecast-ledger table … | head -1`."""
+    script = f"from replay.cli import main; main(['table', {log!r}, 'score_parts', '--format', 'csv'])"
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as pipe:
+        done = subprocess.run([sys.executable, "-c", script], stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, b"Traceback" in done.stderr, b"Exception" in done.stderr) == (FINE, False, False)
+
+
+def test_progress_is_shown_on_a_terminal_only(log: str) -> None:
+    """A running count on stderr, gone when done; none in a pipe."""
+    script = f"from replay.cli import main; main(['verify', {log!r}])"
+    leader, follower = pty.openpty()
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, check=True)
+    os.close(follower)
+    shown = os.read(leader, 100_000)
+    os.close(leader)
+    assert b"34 verified" in shown
+    assert b"verified" not in done.stdout
+    assert "verified" not in run("verify", log).stderr

@@ -1,0 +1,101 @@
+"""The README is true: its tables are the code's, its commands run, its example is a doctest."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from ledger import commands, events
+from ledger.errors import REFUSALS
+from ledger.rules import PRESETS
+from projections.projection import CATALOGUE
+from projections.table import KINDS
+from replay import cli
+from replay.verify import CHECKS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _tables() -> dict[str, list[str]]:
+    """The README's tables by their header line."""
+    tables = re.findall(r"(?m)^(\|.*\|)\n\|[ \-|]+\|\n((?:\|.*\|\n)*)", README)
+    return {header: rows.splitlines() for header, rows in tables}
+
+
+def _command_rows() -> list[str]:
+    rows = []
+    for kind in get_args(commands.AnyCommand):
+        fields = [field for field in msgspec.structs.fields(kind) if field.name not in {"id", "at"}]
+        named = ", ".join(f"`{field.name}`" + "?" * (not field.required) for field in fields)
+        rows.append(f"| `{kind.__struct_config__.tag}` | {named} |")
+    return rows
+
+
+def _event_rows() -> list[str]:
+    named = {
+        tag: ", ".join(f"`{field.name}`" for field in msgspec.structs.fields(kind) if field.name != "at")
+        for kind, tag in events.TAGS.items()
+    }
+    return [f"| `{tag}` | {fields} |" for tag, fields in named.items()]
+
+
+def _projection_rows() -> list[str]:
+    return [
+        f"| `{name}` | `{column.name}` | {column.kind} | {column.meaning} |"
+        for name, projection in CATALOGUE.items()
+        for column in projection.columns
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("| type | fields |", _command_rows()),
+        ("| event | fields |", _event_rows()),
+        ("| code | what is wrong | what to do |", [f"| `{code}` | {a} | {b} |" for code, (a, b) in REFUSALS.items()]),
+        (
+            "| preset | rule set |",
+            [f"| `{name}` | `{msgspec.json.encode(rules).decode()}` |" for name, rules in PRESETS.items()],
+        ),
+        ("| projection | column | kind | meaning |", _projection_rows()),
+        ("| kind | inside |", [f"| {name} | {kind.unit} |" for name, kind in KINDS.items()]),
+    ],
+)
+def test_every_table_of_the_readme_is_the_codes(header: str, expected: list[str]) -> None:
+    """Commands, events, refusal codes in their order, presets and projection columns are listed as they are."""
+    assert expected == _tables()[header]
+
+
+def test_the_readme_names_every_check_exit_code_and_module() -> None:
+    """What `verify` looks at, what the command line exits with, and where things are."""
+    assert all(f"{name} ({meaning})" in README for name, meaning in CHECKS.items())
+    codes = [row.split("|")[1].strip() for row in _tables()["| exit code | means |"]]
+    assert codes == [str(code) for code in (cli.FINE, cli.FINDINGS, cli.USAGE, cli.UNREADABLE, cli.DAMAGED)]
+    rooms = README[README.index("```text") :]
+    modules = [path.stem for room in ("ledger", "projections", "replay") for path in (ROOT / room).glob("[a-z]*.py")]
+    assert [name for name in modules if not re.search(rf"\b{name}\b", rooms)] == []
+
+
+def test_the_commands_of_the_readme_run_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every `forecast-ledger` line of the README, in an empty folder that has the data beside it."""
+    lines = re.findall(r"(?m)^forecast-ledger (.*)$", README)
+    assert len(lines) >= 7
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
+    for line in lines:
+        result = CliRunner().invoke(cli.main, shlex.split(line))
+        assert (result.exit_code, result.output != "") == (0, True), f"{line}\n{result.output}"
+
+
+def test_the_setup_commands_are_the_ones_that_the_checks_run() -> None:
+    """`.ci/run` takes its two set-up commands from the README itself, so they must be there, each once."""
+    for command in (
+        "pip install -q . && .venv/bin/forecast-ledger demo",
+        "pip install -q '.[test]' && .venv/bin/pytest",
+    ):
+        assert README.count(f"python3 -m venv .venv && .venv/bin/{command}\n") == 1
