@@ -3,6 +3,7 @@
 The only module that knows that library; import it late, for importing it changes `dataclasses` process-wide.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,12 +18,13 @@ from eventsourcing.persistence import (
     StoredEvent,
 )
 from eventsourcing.sqlite import SQLiteApplicationRecorder
-from eventsourcing.utils import Environment
+from eventsourcing.utils import Environment, TopicError
 
 from ledger.errors import Corrupt, Unavailable
 
 PAGE = 2_000  # rows: what is made of them still fits in the processor's cache
-_LOCK_TIMEOUT = "30"  # s
+_LOCK_TIMEOUT = "30"  # s, to wait for another writer of an SQLite file
+_CONNECT_TIMEOUT = "10"  # s, to wait for a PostgreSQL server
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
 
 
@@ -37,10 +39,10 @@ class Store:
         """Open a store; a file is created unless read_only. Raises Unavailable."""
         self.name = name
         settings = _settings(location, read_only=read_only)
-        with _translated(location):
+        self._shown = shown(location)
+        with _translated(self._shown):
             self._factory = InfrastructureFactory.construct(Environment("LEDGER", settings))
             self._recorder: ApplicationRecorder = self._factory.application_recorder()
-        self._location = location
 
     def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
         """Record (log position, event type, bytes) rows in one transaction, durable on return.
@@ -49,12 +51,12 @@ class Store:
         """
         name = self.name
         stored = [StoredEvent(name, position, topic, state) for position, topic, state in rows]
-        with _translated(self._location):
+        with _translated(self._shown):
             self._recorder.insert_events(stored)
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
         """The rows at after + 1, after + 2, … up to limit. Raises Corrupt at a gap, Unavailable."""
-        with _translated(self._location, after):
+        with _translated(self._shown, after):
             rows = self._select(after, limit)
         if rows and rows[-1][0] != after + len(rows):
             for expected, (position, _) in enumerate(rows, after + 1):
@@ -85,6 +87,15 @@ class Store:
         self._factory.close()
 
 
+def shown(location: str) -> str:
+    """A location as it may be printed: without a password.
+
+    >>> shown("postgresql://ada:secret@db.example/forecasts")
+    'postgresql://ada:…@db.example/forecasts'
+    """
+    return re.sub(r"^(\w+://[^/@:]*):[^/@]*@", r"\1:…@", location)
+
+
 def _settings(location: str, *, read_only: bool) -> dict[str, str]:
     """What eventsourcing wants to know about a file path, or a URL with scheme postgresql or sqlite."""
     scheme, separator, rest = location.partition("://")
@@ -93,15 +104,22 @@ def _settings(location: str, *, read_only: bool) -> dict[str, str]:
     if scheme == "sqlite":
         return _sqlite(unquote(rest.removeprefix("/") if rest.startswith("//") else rest), read_only=read_only)
     if scheme not in _POSTGRES_SCHEMES:
-        raise Unavailable(f"{location}: a log is a file path or a postgresql:// URL, not {scheme}://")
-    url = urlsplit(location)
+        raise Unavailable(f"{shown(location)}: a log is a file path or a postgresql:// URL, not {scheme}://")
+    try:
+        url = urlsplit(location)
+        port = url.port or 5432
+    except ValueError as error:
+        raise Unavailable(f"{shown(location)}: {error}") from None
+    if url.query or url.fragment or url.path.count("/") != 1:
+        raise Unavailable(f"{shown(location)}: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE and no more")
     return {
         "PERSISTENCE_MODULE": "eventsourcing.postgres",
         "POSTGRES_DBNAME": unquote(url.path.lstrip("/")),
         "POSTGRES_HOST": url.hostname or "localhost",
-        "POSTGRES_PORT": str(url.port or 5432),
+        "POSTGRES_PORT": str(port),
         "POSTGRES_USER": unquote(url.username or ""),
         "POSTGRES_PASSWORD": unquote(url.password or ""),
+        "POSTGRES_CONNECT_TIMEOUT": _CONNECT_TIMEOUT,
         "CREATE_TABLE": "no" if read_only else "yes",
         "ORIGINATOR_ID_TYPE": "text",
     }
@@ -129,6 +147,8 @@ def _translated(location: str, after: int = 0) -> Iterator[None]:
         yield
     except IntegrityError as error:
         raise TakenError(str(error)) from None
+    except (ImportError, TopicError):
+        raise Unavailable(f"{location}: needs psycopg; pip install 'forecast-ledger[postgres]'") from None
     except (PersistenceError, sqlite3.Error) as error:
         if "malformed" in str(error):
             raise Corrupt(after + 1, f"the database file is damaged at or after this position: {error}") from None
@@ -140,4 +160,6 @@ def _reason(error: Exception) -> str:
         return "not a ledger: the file is not an SQLite database"
     if "no such table" in str(error):
         return "not a ledger: the database has no table of stored events"
+    if "get a connection" in str(error):
+        return f"{error}: no answer, or no such user or database there"
     return str(error)
