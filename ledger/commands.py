@@ -4,11 +4,11 @@ One command a line of JSON: `id`, `type`, `at`, then the fields of its type.
 """
 
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation
 from typing import Any, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, json
 
 from ledger import values
 from ledger.errors import Refused
@@ -144,8 +144,8 @@ AnyCommand = (
     | ExcludeParticipant
     | FinalizeContest
 )
-_decoder = msgspec.json.Decoder(AnyCommand)
-_encoder = msgspec.json.Encoder(order="deterministic")
+_decoder = json.Decoder(AnyCommand, float_hook=Decimal)
+_encoder = json.Encoder(order="deterministic")
 
 
 def read(line: bytes | str) -> AnyCommand:
@@ -158,7 +158,7 @@ def read(line: bytes | str) -> AnyCommand:
     """
     try:
         command: AnyCommand = _decoder.decode(line)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError) as error:
         raise _malformed(error, "line") from None
     return command
 
@@ -181,36 +181,52 @@ def content(command: AnyCommand) -> bytes:
     return _encoder.encode([name, *said])
 
 
-def _number(value: Any, name: str) -> Any:
-    """A number, or numbers by outcome or in a row, each as its shortest decimal text."""
-    if type(value) is Decimal and value.is_finite():
-        return str(value.normalize(_EXACT))
-    if isinstance(value, dict):
-        return {values.identifier(outcome, name): _number(item, name) for outcome, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_number(item, name) for item in value]
-    return str(values.decimal(value, name).normalize(_EXACT))
+def _id(value: Any, name: str) -> str:
+    return values.recurring(value, name) if type(value) is str else values.identifier(value, name)
 
 
-def _names(value: tuple[str, ...], name: str) -> list[str]:
-    return [values.identifier(item, name) for item in value]
+def _number(value: Any, name: str) -> str:
+    """The shortest decimal text."""
+    if type(value) is not Decimal or not value.is_finite():
+        value = values.decimal(value, name)
+    return str(value.normalize(_EXACT)) if value else "0"
 
 
-def _range(value: Range, name: str) -> Any:
+def _by_outcome(value: Any, name: str) -> dict[str, str]:
+    if type(value) is not dict:
+        raise Refused("malformed", name, value, "not an object of outcomes and probabilities")
+    return {_id(outcome, name): _number(item, name) for outcome, item in value.items()}
+
+
+def _each(spell: Callable[[Any, str], str]) -> Callable[[Any, str], list[str]]:
+    def spelt(value: Any, name: str) -> list[str]:
+        if type(value) is not tuple and type(value) is not list:
+            raise Refused("malformed", name, value, "not an array")
+        return [spell(item, name) for item in value]
+
+    return spelt
+
+
+def _range(value: Any, name: str) -> list[Any]:
+    if type(value) is not Range:
+        raise Refused("malformed", name, value, "not a range")
     bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
-    return _number(bounds, name) + _shape([value.bins, value.open_lower, value.open_upper], name)
+    shape = _checked(tuple[int, bool, bool])((value.bins, value.open_lower, value.open_upper), name)
+    return [*(_number(bound, name) for bound in bounds), shape]
 
 
 def _checked(expected: Any) -> Callable[[Any, str], Any]:
     """For fields that a caller in Python may have filled with anything: what JSON could not hold is refused."""
 
     def spell(value: Any, name: str) -> Any:
-        plain = msgspec.to_builtins(value)
         try:
+            plain = json.decode(json.encode(value))
             msgspec.convert(plain, expected)
-        except msgspec.ValidationError as error:
+        except (TypeError, ValueError, msgspec.MsgspecError) as error:
             raise _malformed(error, name) from None
-        return plain
+        if type(value) in {int, str, bool, tuple, RuleSet}:
+            return plain
+        raise Refused("malformed", name, str(value))
 
     return spell
 
@@ -220,15 +236,16 @@ def _malformed(error: Exception, name: str) -> Refused:
     return Refused("malformed", path.rstrip("`").lstrip(".") or name, None, message)
 
 
-_shape = _checked(tuple[int, bool, bool])
 # How each field is spelt, in the order in which their faults are reported.
 _SPELLING: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(["contest", "question", "participant"], values.identifier),
-    "outcomes": _names,
+    **dict.fromkeys(["contest", "question", "participant"], _id),
+    "outcomes": _each(_id),
     **dict.fromkeys(["title", "reason", "currency"], values.prose),
     **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at"], values.instant),
-    **dict.fromkeys(["probability", "probabilities", "cdf", "value", "pool", "payable_unit"], _number),
+    **dict.fromkeys(["probability", "value", "pool", "payable_unit"], _number),
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _number),
+    "probabilities": _by_outcome,
+    "cdf": _each(_number),
     "range": _range,
     "kind": _checked(Kind),
     "outcome": _checked(str | None),

@@ -38,9 +38,9 @@ _EVOLVE: dict[type, Callable[[Any, State], Write]] = {
 }
 
 
-def decide(command: commands.AnyCommand, state: State) -> list[events.AnyEvent]:
+def decide(command: commands.AnyCommand, state: State) -> tuple[events.AnyEvent, ...]:
     """The events that follow from a command, one or more; raises Refused."""
-    return [_DECIDE[type(command)](command, state)]
+    return (_DECIDE[type(command)](command, state),)
 
 
 def evolve(event: events.AnyEvent, state: State, position: int) -> Write:

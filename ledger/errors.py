@@ -89,13 +89,15 @@ class Refused(LedgerError):
         unknown_question: question = 'q9': no such question in this ledger; open it first
         """
         meaning, remedy = REFUSALS[self.code]
-        shown = repr(self.value) if len(repr(self.value)) <= 80 else repr(self.value)[:77] + "..."
-        where = (
-            f"{self.field} = {shown}: "
-            if self.field and self.value is not None
-            else f"{self.field}: " * bool(self.field)
-        )
-        return f"{self.code}: {where}{self.detail or meaning}; {remedy}"
+        field = _shown(str(self.field))
+        where = f"{field} = {_shown(repr(self.value))}: " if field and self.value is not None else f"{field}: "
+        return f"{self.code}: {where if field else ''}{_shown(self.detail, 200) or meaning}; {remedy}"
+
+
+def _shown(text: str, most: int = 80) -> str:
+    """The text in printable characters, cut to a length that a message can hold."""
+    cut = text if len(text) <= most else text[: most - 3] + "..."
+    return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
 
 
 class Conflict(LedgerError):

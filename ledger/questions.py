@@ -5,13 +5,12 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 from ledger import commands, events, values
 from ledger.errors import Refused
-from ledger.state import Question, Standing, State, Write
+from ledger.state import Question, State, Write
 
 CENTURY = 36_525 * 86_400 * 10**6  # µs
 TOLERANCE = values.PROBABILITY // 10**6  # by how much a sum of probabilities may miss one
 BINS = 10_000
 EDGE = Decimal("1e-10")  # of a bin: how far above an inner edge a value still counts as on it
-_LOG = Context(prec=50)
 
 
 def open_question(command: commands.OpenQuestion, state: State) -> events.QuestionOpened:
@@ -51,34 +50,25 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
     """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
     not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, out_of_order.
     """
-    probability, probabilities, cdf = command.probability, command.probabilities, command.cdf
-    yes = None if probability is None else values.probability(probability, "probability")
-    chances = {
-        outcome: values.probability(chance, f"probabilities.{outcome}")
-        for outcome, chance in (probabilities or {}).items()
-    }
-    heights = tuple(values.fixed(height, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE) for height in cdf or ())
+    kind, numbers = _given(command)
     question = _question(command.question, state)
-    given = (probability is not None, probabilities is not None, cdf is not None)
-    if given != _GIVEN[question.kind]:
+    if kind != question.kind:
         raise Refused("wrong_distribution", "question", command.question)
-    distribution: tuple[int, ...] = ()
-    if yes is not None:
-        distribution = (yes, values.PROBABILITY - yes)
-    elif probabilities is not None:
-        distribution = _distribution(chances, question.outcomes)
+    probabilities: tuple[int, ...] = ()
+    cdf: tuple[int, ...] = ()
+    if isinstance(numbers, int):
+        probabilities = (numbers, values.PROBABILITY - numbers)
+    elif isinstance(numbers, dict):
+        probabilities = _distribution(numbers, question.outcomes)
     else:
-        _check_cdf(heights, question.range)
+        cdf = _checked_cdf(numbers, question.range)
     at = _open_at(command, question)
     last = state.standing.get((command.question, command.participant))
-    if last is not None and at < last.at:
+    if last is not None and at < last[0]:
         raise Refused("out_of_order", "at", command.at)
     return events.ForecastMade(
-        at=at, question=command.question, participant=command.participant, probabilities=distribution, cdf=heights
+        at=at, question=command.question, participant=command.participant, probabilities=probabilities, cdf=cdf
     )
-
-
-_GIVEN = {"binary": (True, False, False), "multiple_choice": (False, True, False), "numeric": (False, False, True)}
 
 
 def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> events.ForecastWithdrawn:
@@ -88,9 +78,9 @@ def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> event
     question = _question(command.question, state)
     at = _open_at(command, question)
     last = state.standing.get((command.question, command.participant))
-    if last is not None and at < last.at:
+    if last is not None and at < last[0]:
         raise Refused("out_of_order", "at", command.at)
-    if last is None or not last.stands:
+    if last is None or not last[1]:
         raise Refused("nothing_standing", "participant", command.participant)
     return events.ForecastWithdrawn(at=at, question=command.question, participant=command.participant)
 
@@ -105,7 +95,7 @@ def close_question(command: commands.CloseQuestion, state: State) -> events.Ques
 
 
 def resolve_question(command: commands.ResolveQuestion, state: State) -> events.QuestionResolved:
-    """Refuses, first that applies: unknown_question, wrong_resolution, unknown_outcome, open_end_needed,
+    """Refuses, first that applies: out_of_range, unknown_question, wrong_resolution, unknown_outcome, open_end_needed,
     question_resolved, before_opening, wrong_order_of_instants.
     """
     at = values.instant(command.at)
@@ -163,14 +153,23 @@ def bin_of(value: Decimal, span: events.NumericRange) -> int:
         if not (span.open_lower if value < lower else span.open_upper):
             raise Refused("open_end_needed", "value", str(value))
         return 0 if value < lower else span.bins + 1
-    along = _LOG.divide(_LOG.subtract(value, lower), _LOG.subtract(upper, lower))
+    bounds = [value, lower, upper, *([] if span.zero_point is None else [Decimal(span.zero_point)])]
+    exact = _precise_for(bounds)
+    along = exact.divide(exact.subtract(value, lower), exact.subtract(upper, lower))
     if span.zero_point is not None:
         zero = Decimal(span.zero_point)
-        ratio = _LOG.divide(_LOG.subtract(upper, zero), _LOG.subtract(lower, zero))
-        stretched = _LOG.add(_LOG.multiply(along, _LOG.subtract(ratio, Decimal(1))), Decimal(1))
-        along = _LOG.divide(_LOG.ln(stretched), _LOG.ln(ratio))
-    place = _LOG.subtract(_LOG.multiply(along, Decimal(span.bins)), EDGE)
+        ratio = exact.divide(exact.subtract(upper, zero), exact.subtract(lower, zero))
+        stretched = exact.add(exact.multiply(along, exact.subtract(ratio, Decimal(1))), Decimal(1))
+        along = exact.divide(exact.ln(stretched), exact.ln(ratio))
+    place = exact.subtract(exact.multiply(along, Decimal(span.bins)), EDGE)
     return min(max(int(place.to_integral_value(ROUND_CEILING)), 1), span.bins)
+
+
+def _precise_for(numbers: list[Decimal]) -> Context:
+    """Enough digits that logarithms of ratios of these numbers' differences keep 50 beyond what cancels."""
+    largest = max(number.adjusted() for number in numbers)
+    finest = min(int(number.as_tuple().exponent) for number in numbers)
+    return Context(prec=60 + 2 * max(largest - finest, 0))
 
 
 def question_opened(event: events.QuestionOpened, state: State) -> Write:
@@ -192,14 +191,14 @@ def question_opened(event: events.QuestionOpened, state: State) -> Write:
 def forecast_made(event: events.ForecastMade, state: State) -> Write:
     """A forecast stands."""
     state.questions[event.question]
-    return state.standing, (event.question, event.participant), Standing(event.at, True)
+    return state.standing, (event.question, event.participant), (event.at, True)
 
 
 def forecast_withdrawn(event: events.ForecastWithdrawn, state: State) -> Write:
     """No forecast stands."""
     key = (event.question, event.participant)
     state.standing[key]
-    return state.standing, key, Standing(event.at, False)
+    return state.standing, key, (event.at, False)
 
 
 def question_closed(event: events.QuestionClosed, state: State) -> Write:
@@ -236,6 +235,21 @@ def _open_at(command: commands.Command, question: Question) -> int:
     return at
 
 
+def _given(command: commands.SubmitForecast) -> tuple[str, int | dict[str, int] | tuple[int, ...]]:
+    """The kind of question that the distribution is for, and its numbers; no kind if there is not exactly one."""
+    probability, probabilities, cdf = command.probability, command.probabilities, command.cdf
+    if probability is not None and probabilities is None and cdf is None:
+        return "binary", values.probability(probability, "probability")
+    if probabilities is not None and probability is None and cdf is None:
+        chances = probabilities.items()
+        return "multiple_choice", {
+            name: values.probability(chance, f"probabilities.{name}") for name, chance in chances
+        }
+    if cdf is not None and probability is None and probabilities is None:
+        return "numeric", tuple(values.fixed(height, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE) for height in cdf)
+    return "", ()
+
+
 def _distribution(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[int, ...]:
     """Probabilities in the question's order, brought to exactly one.
 
@@ -255,13 +269,14 @@ def _distribution(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[i
     return tuple(row)
 
 
-def _check_cdf(heights: tuple[int, ...], span: events.NumericRange | None) -> None:
+def _checked_cdf(heights: tuple[int, ...], span: events.NumericRange | None) -> tuple[int, ...]:
     if span is None or len(heights) != span.bins + 1:
         raise Refused("wrong_length", "cdf", len(heights))
     if any(after < before for before, after in itertools.pairwise(heights)):
         raise Refused("decreasing", "cdf", None)
     if (heights[0] and not span.open_lower) or (heights[-1] != values.CUMULATIVE and not span.open_upper):
         raise Refused("open_end_needed", "cdf", None)
+    return heights
 
 
 def _numeric_range(span: commands.Range) -> events.NumericRange:

@@ -21,11 +21,7 @@ class Question(NamedTuple):
     annulled: bool
 
 
-class Standing(NamedTuple):
-    """The last thing a participant did on a question: when, and whether a forecast stands since."""
-
-    at: int
-    stands: bool
+Standing = tuple[int, bool]  # the last thing a participant did on a question: at, and whether a forecast stands since
 
 
 class State:

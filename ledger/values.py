@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ledger.errors import Refused
 from ledger.exact import half_even
@@ -14,8 +14,8 @@ from ledger.exact import half_even
 if TYPE_CHECKING:  # what a caller may pass
     Number = Decimal | float | int | str
     Instant = str | datetime
-else:  # what a decoder should make of JSON: a number keeps its decimal digits, an instant its text
-    Number = Decimal
+else:  # what a decoder makes of JSON: a number keeps its decimal digits, an instant its text; both are checked here
+    Number = Any
     Instant = str
 
 PROBABILITY = 10**9  # units in 1: probabilities, prices
@@ -25,20 +25,25 @@ WEIGHT = 10**6  # units in 1: a question's weight in a contest
 
 ID_LENGTH = 200
 TEXT_LENGTH = 10_000
+PLACES = 1_000  # decimals of a number at the edge
+_LARGEST = Decimal("1e30")
 _SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,9})?", re.ASCII)
 _RFC_3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
-    r"(?P<fraction>\.[0-9]{1,40})?(?P<offset>[Zz]|[+-][0-9]{2}:[0-9]{2})?",
+    r"(?P<fraction>\.[0-9]{1,40})?(?P<offset>[Zz]|[+-][0-2][0-9]:[0-5][0-9])?",
     re.ASCII,
 )
+_UTC_END = re.compile(r"(\.[0-9]+)?Z\Z", re.ASCII)
+_FIRST = -62_135_596_800 * 10**6  # 0001-01-01T00:00:00Z
+_LAST = 253_402_300_800 * 10**6 - 1  # the end of the year 9999
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def decimal(number: Number, field: str) -> Decimal:
     """The decimal a number is written as; a float is read as the shortest decimal that names it.
 
-    Refuses, first that applies: bad_number, not_finite, out_of_range (magnitude beyond 1e30, over 800 digits).
+    Refuses, first that applies: bad_number, not_finite, out_of_range (beyond 1e30, over 1,000 decimals).
 
     >>> decimal(0.1, "weight") == decimal("0.10", "weight") == Decimal("0.1")
     True
@@ -53,18 +58,16 @@ def decimal(number: Number, field: str) -> Decimal:
     if isinstance(number, int) and number.bit_length() > 100:
         raise Refused("out_of_range", field, "an integer of more than 100 bits")
     try:
-        value = Decimal(repr(number) if isinstance(number, float) else number)
+        value = Decimal(float.__repr__(number) if isinstance(number, float) else number)
     except InvalidOperation:
         raise Refused("bad_number", field, number) from None
     if not value.is_finite():
         raise Refused("not_finite", field, str(number))
-    if value and value.adjusted() > 30:
-        raise Refused("out_of_range", field, str(number))
-    if value.adjusted() < -60:  # far below half of every unit: nothing but its sign is left, and no long division
+    if not value or value.adjusted() < -60:  # far below half of every unit: nothing is left of it
         return Decimal(0)
     exponent = value.as_tuple().exponent
-    if isinstance(exponent, int) and exponent < -1000:
-        raise Refused("out_of_range", field, "a number of more than 800 digits")
+    if value.adjusted() > 30 or abs(value) > _LARGEST or (isinstance(exponent, int) and exponent < -PLACES):
+        raise Refused("out_of_range", field, str(number), f"must lie within 1e30, with at most {PLACES:,} decimals")
     return value
 
 
@@ -76,7 +79,7 @@ def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
     >>> fixed("0.12345678950", PROBABILITY, "probability", 0, PROBABILITY)
     123456790
     """
-    if type(number) is not Decimal or number.__sizeof__() > _SMALL or not -60 < number.adjusted() < 30:
+    if type(number) is not Decimal or number.__sizeof__() > _SMALL or not _within(number):
         number = decimal(number, field)
     numerator, denominator = number.as_integer_ratio()
     value, rest = divmod(numerator * unit, denominator)
@@ -86,6 +89,10 @@ def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
         bounds = f"between {format_fixed(low, unit)} and {format_fixed(high, unit)}"
         raise Refused("out_of_range", field, str(number), f"must lie {bounds}")
     return value
+
+
+def _within(number: Decimal) -> bool:
+    return number.is_finite() and -60 < number.adjusted() < 30
 
 
 def probability(number: Number, field: str) -> int:
@@ -105,16 +112,17 @@ def instant(value: Instant, field: str = "at") -> int:
     >>> instant("1970-01-01T01:00:00.0000015+01:00")
     2
     """
-    if isinstance(value, datetime):
-        if value.tzinfo is None:
-            raise Refused("naive_instant", field, value.isoformat())
-        return _micros(value)
     try:
+        if isinstance(value, datetime):
+            return _micros(value)
         return _parsed(value)
-    except (ValueError, OverflowError, TypeError):
-        raise Refused("bad_instant", field, value) from None
+    except (ValueError, OverflowError):
+        raise Refused("bad_instant", field, str(value)) from None
     except LookupError:
-        raise Refused("naive_instant", field, value) from None
+        raise Refused("naive_instant", field, str(value)) from None
+    except TypeError:  # a datetime without an offset, or no instant at all
+        naive = isinstance(value, datetime) and value.utcoffset() is None
+        raise Refused("naive_instant" if naive else "bad_instant", field, str(value)) from None
 
 
 @lru_cache(maxsize=65_536)
@@ -122,7 +130,7 @@ def _parsed(text: str) -> int:
     """Raises TypeError, ValueError, OverflowError (no instant), LookupError (no offset)."""
     if text[11:13] >= "24":  # some versions of Python would take it for the day after
         raise ValueError(text)
-    if text[4:17:3] == "--T::" and text[19:20] in {".", "Z"} and text[-1] == "Z" and len(text) <= 27 and text.isascii():
+    if text[4:17:3] == "--T::" and len(text) <= 27 and text.isascii() and _UTC_END.match(text, 19):
         return _micros(datetime.fromisoformat(text))
     matched = _RFC_3339.fullmatch(text)
     if matched is None:
@@ -133,7 +141,7 @@ def _parsed(text: str) -> int:
     if len(fraction) <= 7:
         return _micros(datetime.fromisoformat(text.upper()))
     whole = _micros(datetime.fromisoformat(text[:19] + matched["offset"].upper()))
-    return whole + half_even(int(fraction[1:]) * 10**6, 10 ** (len(fraction) - 1))
+    return _in_calendar(whole + half_even(int(fraction[1:]) * 10**6, 10 ** (len(fraction) - 1)))
 
 
 def format_instant(micros: int) -> str:
@@ -160,21 +168,23 @@ def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None)
     return "-" * (value < 0) + (f"{whole}.{digits}" if digits else str(whole))
 
 
-@lru_cache(maxsize=65_536)
 def identifier(text: str, field: str) -> str:
     """An id: 1 to 200 printable characters in Unicode form NFC, no outer space.
 
     Refuses, first that applies: malformed (not a text), id_empty, id_too_long, id_not_plain.
     """
-    if not isinstance(text, str):
+    if type(text) is not str:
         raise Refused("malformed", field, text, "not a text")
     if text == "":
         raise Refused("id_empty", field)
     if len(text) > ID_LENGTH:
         raise Refused("id_too_long", field, text)
-    if not text.isprintable() or text != text.strip() or not unicodedata.is_normalized("NFC", text):
+    if not text.isprintable() or " " in (text[0], text[-1]) or not unicodedata.is_normalized("NFC", text):
         raise Refused("id_not_plain", field, text)
     return text
+
+
+recurring = lru_cache(maxsize=65_536)(identifier)  # the same check, for ids that come again and again
 
 
 def prose(text: str, field: str) -> str:
@@ -182,7 +192,7 @@ def prose(text: str, field: str) -> str:
 
     Refuses, first that applies: malformed (not a text), text_too_long, id_not_plain (lone surrogates).
     """
-    if not isinstance(text, str):
+    if type(text) is not str:
         raise Refused("malformed", field, text, "not a text")
     if len(text) > TEXT_LENGTH:
         raise Refused("text_too_long", field, text)
@@ -213,4 +223,10 @@ def fraction(text: str) -> Fraction:
 
 def _micros(value: datetime) -> int:
     passed = value - _EPOCH
-    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+    return _in_calendar((passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds)
+
+
+def _in_calendar(micros: int) -> int:
+    if not _FIRST <= micros <= _LAST:
+        raise ValueError(micros)
+    return micros
