@@ -7,9 +7,7 @@ from ledger import commands, events, values
 from ledger.errors import Refused
 from ledger.state import Question, State, Write
 
-CENTURY = 36_525 * 86_400 * 10**6  # µs
 TOLERANCE = values.PROBABILITY // 10**6  # by how much a sum of probabilities may miss one
-BINS = 10_000
 EDGE = Decimal("1e-10")  # of a bin: how far above an inner edge a value still counts as on it
 
 
@@ -29,7 +27,7 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
         raise Refused("wrong_fields_for_kind", "outcomes", None)
     if (span is not None) != (command.kind == "numeric"):
         raise Refused("wrong_fields_for_kind", "range", None)
-    if not opens_at < closes_at <= opens_at + CENTURY:
+    if not opens_at < closes_at <= opens_at + values.LONGEST_PERIOD:
         raise Refused("wrong_order_of_instants", "closes_at", command.closes_at)
     if reveals_at is not None and not opens_at < reveals_at <= closes_at:
         raise Refused("wrong_order_of_instants", "reveals_at", command.reveals_at)
@@ -284,8 +282,8 @@ def _numeric_range(span: commands.Range) -> events.NumericRange:
     zero = None if span.zero_point is None else values.decimal(span.zero_point, "range.zero_point")
     if not lower < upper:
         raise Refused("out_of_range", "range.upper", str(upper), "must lie above range.lower")
-    if not 1 <= span.bins <= BINS:
-        raise Refused("out_of_range", "range.bins", span.bins, f"must lie between 1 and {BINS}")
+    if not 1 <= span.bins <= values.MOST_BINS:
+        raise Refused("out_of_range", "range.bins", span.bins, f"must lie between 1 and {values.MOST_BINS}")
     if zero is not None and lower <= zero <= upper:
         raise Refused("out_of_range", "range.zero_point", str(zero), "must lie outside lower..upper")
     return events.NumericRange(

@@ -3,6 +3,7 @@
 The only module that knows that library; import it late, for importing it changes `dataclasses` process-wide.
 """
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -136,6 +137,8 @@ def _sqlite(path: str, *, read_only: bool) -> dict[str, str]:
     if not file.parent.is_dir():
         raise Unavailable(f"{path}: the folder {file.parent} does not exist")
     mode = "ro" if read_only else "rwc"
+    if read_only and not os.access(file.parent, os.W_OK) and not Path(f"{path}-wal").exists():
+        mode = "ro&immutable=1"  # nobody is writing, and SQLite cannot make its lock files here
     create = "no" if read_only else "yes"
     return settings | {"SQLITE_DBNAME": f"file:{quote(str(file.absolute()))}?mode={mode}", "CREATE_TABLE": create}
 

@@ -23,6 +23,11 @@ CUMULATIVE = 10**10  # units in 1: the cumulative probabilities of a numeric for
 MONEY = 10**6  # units in 1: money, shares
 WEIGHT = 10**6  # units in 1: a question's weight in a contest
 
+FIRST_INSTANT = -62_135_596_800 * 10**6  # µs: 0001-01-01T00:00:00Z
+LAST_INSTANT = 253_402_300_800 * 10**6 - 1  # the end of the year 9999
+LONGEST_PERIOD = 36_525 * 86_400 * 10**6  # µs: a question's period is a century at most
+MOST_BINS = 10_000
+
 ID_LENGTH = 200
 TEXT_LENGTH = 10_000
 PLACES = 1_000  # decimals of a number at the edge
@@ -35,8 +40,6 @@ _RFC_3339 = re.compile(
     re.ASCII,
 )
 _UTC_END = re.compile(r"(\.[0-9]+)?Z\Z", re.ASCII)
-_FIRST = -62_135_596_800 * 10**6  # 0001-01-01T00:00:00Z
-_LAST = 253_402_300_800 * 10**6 - 1  # the end of the year 9999
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -227,6 +230,6 @@ def _micros(value: datetime) -> int:
 
 
 def _in_calendar(micros: int) -> int:
-    if not _FIRST <= micros <= _LAST:
+    if not FIRST_INSTANT <= micros <= LAST_INSTANT:
         raise ValueError(micros)
     return micros

@@ -87,7 +87,9 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
     """The questions that count, in order of code, as of the contest's last open log position."""
     as_of = found.as_of if contest.finalized is None else contest.finalized
     now = status(found, as_of)
-    entries = sorted((entry for entry in contest.entries if entry.position <= as_of), key=lambda entry: entry.question)
+    entries = sorted(
+        (entry for entry in contest.entries.values() if entry.position <= as_of), key=lambda entry: entry.question
+    )
     entries = [entry for entry in entries if now.outcome[entry.question] >= 0]
     opened = [found.questions[entry.question] for entry in entries]
     code = np.array([entry.question for entry in entries], np.int64)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from projections.checks import check_order
 from projections.limbs import Int64Array
 from projections.tables import Forecasts
 
@@ -36,7 +37,9 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     order = np.argsort(key, kind="stable")  # log order within question and participant
     key, question, at = key[order], question[order], at[order]
     until = ends[question]
-    replaced = np.flatnonzero(key[1:] == key[:-1])
+    same = key[1:] == key[:-1]
+    check_order(forecasts.position[order], same, at)
+    replaced = np.flatnonzero(same)
     until[replaced] = np.minimum(until[replaced], at[replaced + 1])
     opening = opens[question]
     start = np.maximum(at, opening)

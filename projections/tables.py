@@ -11,6 +11,7 @@ from ledger import events
 from ledger.errors import Corrupt
 from ledger.log import Recorded
 from ledger.values import CUMULATIVE, PROBABILITY
+from projections.checks import check, check_forecasts
 from projections.limbs import BoolArray, Int64Array
 
 CHANCE = CUMULATIVE  # units in 1: every probability that is scored
@@ -114,7 +115,7 @@ class Contest:
     """A contest and everything said about it; `finalized` is the log position that froze it."""
 
     opened: events.ContestOpened
-    entries: list[Entry] = field(default_factory=list)
+    entries: dict[int, Entry] = field(default_factory=dict)  # by question
     exclusions: list[tuple[int, str, events.Level]] = field(default_factory=list)
     finalized: int | None = None
 
@@ -130,7 +131,7 @@ class Facts:
     closings: list[tuple[int, int, int]] = field(default_factory=list)  # log position, question code, at
     settlements: list[Settlement] = field(default_factory=list)
     contests: dict[str, Contest] = field(default_factory=dict)
-    forecasts: Forecasts = field(default_factory=lambda: _columns([], [], np.zeros(0, np.int64)))
+    forecasts: Forecasts = field(default_factory=lambda: _joined([])[0])
 
 
 class Status(NamedTuple):
@@ -152,25 +153,18 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     """Columns from recorded events in log order. Raises Corrupt at an event that does not fit those before it."""
     found = Facts()
     columns: list[tuple[Int64Array, ...]] = []
-    chances: list[Int64Array] = []
     for page in pages:
-        recorded = page[-1]
-        try:
-            forecasts = []
-            for recorded in page:
-                event = recorded.event
-                if type(event) is events.ForecastMade or type(event) is events.ForecastWithdrawn:
-                    forecasts.append(recorded)
-                else:
-                    _note(found, recorded.position, event)
-            if forecasts:
-                columns.append(_forecast_columns(found, forecasts))
-                chances.append(_chances(forecasts))
-        except KeyError as missing:
-            raise Corrupt(recorded.position, f"the event speaks of {missing}, which was never opened") from None
+        forecasts = []
+        for recorded in page:
+            event = recorded.event
+            if type(event) is events.ForecastMade or type(event) is events.ForecastWithdrawn:
+                forecasts.append(recorded)
+            else:
+                _note(found, recorded.position, event)
+        if forecasts:
+            columns.append(_forecast_columns(found, forecasts))
         found.as_of = page[-1].position
-    widths = np.array([_width(question) for question in found.questions], np.int64)
-    found.forecasts = _columns(columns, chances, widths)
+    found.forecasts = _columns(found, columns)
     return found
 
 
@@ -193,6 +187,14 @@ def status(found: Facts, as_of: int | None = None) -> Status:
 
 def _note(found: Facts, position: int, event: Any) -> None:
     """File an event that is neither a forecast nor a withdrawal."""
+    try:
+        check(found, position, event)
+        _file(found, position, event)
+    except KeyError as missing:
+        raise Corrupt(position, f"the event speaks of {missing}, which was never opened") from None
+
+
+def _file(found: Facts, position: int, event: Any) -> None:
     question = found.question_codes.codes
     match event:
         case events.QuestionOpened():
@@ -209,7 +211,7 @@ def _note(found: Facts, position: int, event: Any) -> None:
             found.contests[event.contest] = Contest(event)
         case events.QuestionAdded():
             entry = Entry(position, question[event.question], event.weight, event.hidden_coverage_weight)
-            found.contests[event.contest].entries.append(entry)
+            found.contests[event.contest].entries[entry.question] = entry
         case events.ParticipantExcluded():
             found.contests[event.contest].exclusions.append((position, event.participant, event.level))
         case events.ContestFinalized():
@@ -217,21 +219,24 @@ def _note(found: Facts, position: int, event: Any) -> None:
 
 
 def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> tuple[Int64Array, ...]:
-    """position, at, question, participant, made of a page's forecasts and withdrawals."""
+    """position, at, question, participant, made, length of the distribution; and the distributions, end to end."""
     questions, participants = found.question_codes.codes, found.participant_codes.codes
-    rows = [recorded.event for recorded in forecasts]
+    rows: list[Any] = [recorded.event for recorded in forecasts]
+    question = [questions.get(event.question, -1) for event in rows]
+    if -1 in question:
+        lost = question.index(-1)
+        raise Corrupt(forecasts[lost].position, f"the question {rows[lost].question!r} was never opened")
+    made = [type(event) is events.ForecastMade for event in rows]
+    numbers = [event.probabilities or event.cdf if stands else () for event, stands in zip(rows, made, strict=True)]
     return (
         np.array([recorded.position for recorded in forecasts], np.int64),
         np.array([event.at for event in rows], np.int64),
-        np.array([questions[event.question] for event in rows], np.int64),  # type: ignore[union-attr]
-        np.array([participants.setdefault(event.participant, len(participants)) for event in rows], np.int64),  # type: ignore[union-attr]
-        np.array([type(event) is events.ForecastMade for event in rows], np.int64),
+        np.array(question, np.int64),
+        np.array([participants.setdefault(event.participant, len(participants)) for event in rows], np.int64),
+        np.array(made, np.int64),
+        np.array(list(map(len, numbers)), np.int64),
+        np.fromiter(chain.from_iterable(numbers), np.int64),
     )
-
-
-def _chances(forecasts: list[Recorded]) -> Int64Array:
-    made = (recorded.event for recorded in forecasts if type(recorded.event) is events.ForecastMade)
-    return np.fromiter(chain.from_iterable(event.probabilities or event.cdf for event in made), np.int64)
 
 
 def _width(question: events.QuestionOpened) -> int:
@@ -239,13 +244,17 @@ def _width(question: events.QuestionOpened) -> int:
     return len(question.outcomes) if question.range is None else question.range.bins + 1
 
 
-def _columns(columns: list[tuple[Int64Array, ...]], chances: list[Int64Array], widths: Int64Array) -> Forecasts:
-    empty = np.zeros(0, np.int64)
-    joined = [np.concatenate(parts) for parts in zip(*columns, strict=True)] or [empty] * 5
-    position, at, question, participant, made = joined
-    sizes = widths[question] * made if len(question) else empty
-    start = np.cumsum(sizes) - sizes
-    in_log_order = Forecasts(
-        position, at, question, participant, made.astype(bool), start, np.concatenate([empty, *chances])
-    )
-    return in_log_order.rows(np.argsort(question, kind="stable"))
+def _columns(found: Facts, pages: list[tuple[Int64Array, ...]]) -> Forecasts:
+    """The forecasts of all pages, checked, question after question."""
+    forecasts, lengths = _joined(pages)
+    widths = np.array([_width(each) for each in found.questions], np.int64)
+    numeric = np.array([each.range is not None for each in found.questions], bool)
+    check_forecasts(forecasts, lengths, widths[forecasts.question] * forecasts.made, numeric[forecasts.question])
+    return forecasts.rows(np.argsort(forecasts.question, kind="stable"))
+
+
+def _joined(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:
+    """In log order, and how many numbers each has."""
+    columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 7
+    position, at, question, participant, made, lengths, chances = columns
+    return Forecasts(position, at, question, participant, made > 0, np.cumsum(lengths) - lengths, chances), lengths
