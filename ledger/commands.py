@@ -3,7 +3,7 @@
 One command a line of JSON: `id`, `type`, `at`, then the fields of its type.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation
 from typing import Any, get_args
 
@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, json
 
 from ledger import values
-from ledger.errors import Refused
+from ledger.errors import REFUSALS, Refused
 from ledger.events import Kind, Level
 from ledger.rules import RuleSet
 from ledger.values import Instant, Number
@@ -145,6 +145,7 @@ AnyCommand = (
     | FinalizeContest
 )
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
+_ORDER = {code: place for place, code in enumerate(REFUSALS)}
 _encoder = json.Encoder(order="deterministic")
 
 
@@ -174,11 +175,38 @@ def content(command: AnyCommand) -> bytes:
     True
     """
     name, fields = _SPELLINGS[type(command)]
-    said = [
-        None if (value := getattr(command, field)) is None and optional else spell(value, field)
-        for field, spell, optional in fields
-    ]
+    try:
+        said = [
+            None if (value := getattr(command, field)) is None and optional else spell(value, field)
+            for field, spell, optional in fields
+        ]
+    except Refused:
+        raise min(_faults(command), key=lambda refused: _ORDER[refused.code]) from None
     return _encoder.encode([name, *said])
+
+
+def _faults(command: AnyCommand) -> Iterator[Refused]:
+    """Everything wrong with how a command is written, field by field and item by item."""
+    for field, spell, optional in _SPELLINGS[type(command)][1]:
+        value = getattr(command, field)
+        for part in [value] if value is not None or not optional else []:
+            yield from _faults_of(part, field, spell)
+
+
+def _faults_of(value: Any, field: str, spell: Callable[[Any, str], Any]) -> Iterator[Refused]:
+    items: list[Any] = []
+    if type(value) is dict:
+        items = [{key: item} for key, item in value.items()]
+    elif type(value) in {tuple, list}:
+        items = [[item] for item in value]
+    elif type(value) is Range:
+        bounds = [value.lower, value.upper, value.zero_point]
+        items = [Range(lower=bound, upper=bound) for bound in bounds if bound is not None]
+    for item in [*items, value]:
+        try:
+            spell(item, field)
+        except Refused as refused:
+            yield refused
 
 
 def _id(value: Any, name: str) -> str:

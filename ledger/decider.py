@@ -38,6 +38,9 @@ _EVOLVE: dict[type, Callable[[Any, State], Write]] = {
 }
 
 
+_NEW = {events.QuestionOpened, events.ContestOpened, events.QuestionAdded}  # what can happen once only
+
+
 def decide(command: commands.AnyCommand, state: State) -> tuple[events.AnyEvent, ...]:
     """The events that follow from a command, one or more; raises Refused."""
     return (_DECIDE[type(command)](command, state),)
@@ -46,7 +49,9 @@ def decide(command: commands.AnyCommand, state: State) -> tuple[events.AnyEvent,
 def evolve(event: events.AnyEvent, state: State, position: int) -> Write:
     """What an event changes: (table, key, new value). Raises Corrupt if the event cannot follow what came before."""
     try:
-        return _EVOLVE[type(event)](event, state)
+        table, key, value = _EVOLVE[type(event)](event, state)
     except KeyError as missing:
-        name = type(event).__struct_config__.tag
-        raise Corrupt(position, f"{name} speaks of {missing}, which was never opened") from None
+        raise Corrupt(position, f"{events.TAGS[type(event)]} speaks of {missing}, which was never opened") from None
+    if key in table and type(event) in _NEW:
+        raise Corrupt(position, f"{events.TAGS[type(event)]} opens {key!r} again")
+    return table, key, value

@@ -6,10 +6,12 @@ Python integers and `decimal` only; no binary floating point enters.
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from math import gcd, lcm
+from typing import NamedTuple
 
 QUANTUM = 10**12  # logarithms are counted in 1e-12
 WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
-_TAKE = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_POWER = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 LN_2 = WIDE.ln(Decimal(2))
 
 
@@ -45,34 +47,53 @@ def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     return _quantised(WIDE.divide(WIDE.ln(WIDE.divide(k, unit)), LN_2), quantum)
 
 
-def power(base: str, exponent: Fraction) -> Decimal:
-    """E or 2 ("e", "2") to a rational power, to 40 digits.
+class Magnitude(NamedTuple):
+    """A number >= 0 of any size: mantissa x 10^exponent, 1 <= mantissa < 10. They compare as numbers do."""
 
-    >>> power("2", Fraction(10)).quantize(Decimal(1))
-    Decimal('1024')
+    positive: bool
+    exponent: int
+    mantissa: Fraction
+
+
+ZERO = Magnitude(False, 0, Fraction(0))
+
+
+def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
+    """Factor x a rational power of e or 2 ("e", "2"), factor >= 0.
+
+    The power is rounded half-even once to 30 significant digits, and is exactly 1 for exponent 0; the rest is exact.
+
+    >>> power(Fraction(1, 2), "2", Fraction(11)), power(Fraction(0), "e", Fraction(1)) == ZERO
+    (Magnitude(positive=True, exponent=3, mantissa=Fraction(128, 125)), True)
     """
-    decimal = _decimal(exponent)
-    return WIDE.exp(decimal if base == "e" else WIDE.multiply(decimal, LN_2))
+    if not factor:
+        return ZERO
+    decimal = WIDE.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
+    raised = _POWER.plus(WIDE.exp(decimal if base == "e" else WIDE.multiply(decimal, LN_2)))
+    lowest = int(raised.as_tuple().exponent)
+    mantissa = factor * int(raised.scaleb(-lowest, WIDE))
+    shift = WIDE.divide(Decimal(mantissa.numerator), Decimal(mantissa.denominator)).adjusted()
+    mantissa /= Fraction(10) ** shift
+    if mantissa < 1:  # the division was rounded up to a power of ten
+        mantissa, shift = mantissa * 10, shift - 1
+    return Magnitude(True, lowest + shift, mantissa)
 
 
-def scaled(value: Decimal, factor: Fraction) -> Decimal:
-    """Value x factor, rounded half-even to 30 significant digits: the precision in which takes are compared.
+def integers(values: Sequence[Magnitude]) -> list[int]:
+    """Integers in exact proportion to values; one below 1e-60 of the largest counts as 0.
 
-    >>> scaled(Decimal(2), Fraction(1, 4))
-    Decimal('0.50')
+    >>> integers([power(Fraction(1, factor), "e", Fraction(0)) for factor in (4, 6, 10**70)])
+    [3, 2, 0]
     """
-    return _TAKE.plus(WIDE.multiply(value, _decimal(factor)))
-
-
-def integers(values: Sequence[Decimal]) -> list[int]:
-    """The values times one common power of ten that makes them all integers.
-
-    >>> integers([Decimal("0.25"), Decimal(3)])
-    [25, 300]
-    """
-    exponents = [value.as_tuple().exponent for value in values if value]
-    lowest = min((exponent for exponent in exponents if isinstance(exponent, int)), default=0)
-    return [int(value.scaleb(-lowest, WIDE)) if value else 0 for value in values]
+    top = max((value.exponent for value in values if value.positive), default=0)
+    kept = [
+        value.mantissa * Fraction(10) ** (value.exponent - top) if value.exponent > top - 60 else Fraction(0)
+        for value in values
+    ]
+    common = lcm(*(value.denominator for value in kept))
+    scaled = [value.numerator * (common // value.denominator) for value in kept]
+    divisor = gcd(*scaled) or 1
+    return [number // divisor for number in scaled]
 
 
 def apportion(amount: int, weights: Sequence[int]) -> list[int]:
@@ -92,10 +113,6 @@ def apportion(amount: int, weights: Sequence[int]) -> list[int]:
     for i in by_remainder[: amount - sum(parts)]:
         parts[i] += 1
     return parts
-
-
-def _decimal(fraction: Fraction) -> Decimal:
-    return WIDE.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))
 
 
 def _quantised(value: Decimal, quantum: int) -> int:

@@ -159,14 +159,18 @@ class Ledger:
         """Fold in what has been appended since, by whomever."""
         state, commands = self._state, self._commands
         for page in log.follow(self._store.pages(self._head.position), self._head):
-            for recorded in page:
-                table, key, value = evolve(recorded.event, state, recorded.position)
-                table[key] = value
-                known = commands.get(recorded.command_id)
-                first = known[1] if known else recorded.position
-                commands[recorded.command_id] = recorded.command, first, recorded.position
-            self._head = Checkpoint(page[-1].position, page[-1].digest)
-            self._recorded_at = page[-1].recorded_at
+            last = None
+            try:
+                for recorded in page:
+                    table, key, value = evolve(recorded.event, state, recorded.position)
+                    table[key] = value
+                    known = commands.get(recorded.command_id)
+                    first = known[1] if known else recorded.position
+                    commands[recorded.command_id] = recorded.command, first, recorded.position
+                    last = recorded
+            finally:  # at an event that does not fit, stay behind the last one that did
+                if last is not None:
+                    self._head, self._recorded_at = Checkpoint(last.position, last.digest), last.recorded_at
 
 
 class _Batch:
@@ -193,7 +197,7 @@ class _Batch:
             self.undo()
             return [
                 Refused("batch_refused", "id", outcome.command_id)
-                if isinstance(outcome, Receipt) and not outcome.duplicate
+                if isinstance(outcome, Receipt) and outcome.last > self.position
                 else outcome
                 for outcome in outcomes
             ]

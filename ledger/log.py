@@ -5,7 +5,7 @@ of what the command said, `previous` the digest of the row before, and `digest` 
 the comma before it. No floats, fields in one order: the bytes are canonical.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -43,6 +43,7 @@ START = Checkpoint(0, GENESIS)
 _one = msgspec.json.Decoder(Recorded)
 _many = msgspec.json.Decoder(list[Recorded])
 _encode = msgspec.json.Encoder().encode
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def fingerprint(content: bytes) -> str:
@@ -63,14 +64,9 @@ def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
     Raises Corrupt, with the position of the first row that fails: not of this schema, an event of unknown type or with
     unknown fields, bytes that do not match their digest, a position out of turn, a digest that does not follow.
     """
-    try:
-        events = _many.decode(b"[" + b",".join(rows) + b"]")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        events = [_unsealed(row, position) for position, row in enumerate(rows, before.position + 1)]
-    if len(events) != len(rows):
-        raise Corrupt(before.position + 1, "a row holds more than one record")
     position, previous = before
-    for row, recorded in zip(rows, events, strict=True):
+    events = []
+    for row, recorded in zip(rows, _decoded(rows, position + 1), strict=True):
         position += 1
         digest = sha256(row[:-_SEAL]).hexdigest()
         if digest != recorded.digest:
@@ -80,6 +76,7 @@ def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
         if recorded.previous != previous:
             raise Corrupt(position, f"the row before has digest {previous}, this row follows {recorded.previous}")
         previous = digest
+        events.append(recorded)
     return events
 
 
@@ -91,8 +88,19 @@ def follow(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iter
         yield events
 
 
+def _decoded(rows: Sequence[bytes], first: int) -> Iterable[Recorded]:
+    """All rows at once, or, if they do not decode into as many records, one by one as they are asked for."""
+    try:
+        records = _many.decode(b"[" + b",".join(rows) + b"]")
+    except _UNREADABLE:
+        records = []
+    if len(records) == len(rows):
+        return records
+    return (_unsealed(row, position) for position, row in enumerate(rows, first))
+
+
 def _unsealed(row: bytes, position: int) -> Recorded:
     try:
         return _one.decode(row)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise Corrupt(position, f"not a record that this version can read: {error}") from None

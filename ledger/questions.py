@@ -97,8 +97,9 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     question_resolved, before_opening, wrong_order_of_instants.
     """
     at = values.instant(command.at)
-    value = None if command.value is None else values.decimal(command.value, "value")
+    value = None if command.value is None else values.measure(command.value, "value")
     question = _question(command.question, state)
+    known_at = min(at, question.closes_at) if command.known_at is None else values.instant(command.known_at)
     if (command.outcome is not None, value is not None) != (question.range is None, question.range is not None):
         raise Refused("wrong_resolution", "question", command.question)
     if value is not None and question.range is not None:
@@ -109,9 +110,8 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
         raise Refused("unknown_outcome", "outcome", command.outcome)
     if question.settled:
         raise Refused("question_resolved", "question", command.question)
-    known_at = min(at, question.closes_at) if command.known_at is None else values.instant(command.known_at)
-    if at < question.opens_at or known_at < question.opens_at:
-        raise Refused("before_opening", "known_at", values.format_instant(min(at, known_at)))
+    if known_at < question.opens_at:
+        raise Refused("before_opening", "known_at", values.format_instant(known_at))
     if known_at > at:
         raise Refused("wrong_order_of_instants", "known_at", command.known_at)
     text = "" if value is None else values.exact_text(value)
@@ -278,8 +278,8 @@ def _checked_cdf(heights: tuple[int, ...], span: events.NumericRange | None) -> 
 
 
 def _numeric_range(span: commands.Range) -> events.NumericRange:
-    lower, upper = values.decimal(span.lower, "range.lower"), values.decimal(span.upper, "range.upper")
-    zero = None if span.zero_point is None else values.decimal(span.zero_point, "range.zero_point")
+    lower, upper = values.measure(span.lower, "range.lower"), values.measure(span.upper, "range.upper")
+    zero = None if span.zero_point is None else values.measure(span.zero_point, "range.zero_point")
     if not lower < upper:
         raise Refused("out_of_range", "range.upper", str(upper), "must lie above range.lower")
     if not 1 <= span.bins <= values.MOST_BINS:

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from eventsourcing.persistence import (
     ApplicationRecorder,
+    ConnectionPoolClosedError,
     InfrastructureFactory,
     IntegrityError,
     PersistenceError,
@@ -44,6 +45,8 @@ class Store:
         with _translated(self._shown):
             self._factory = InfrastructureFactory.construct(Environment("LEDGER", settings))
             self._recorder: ApplicationRecorder = self._factory.application_recorder()
+            if read_only and isinstance(self._recorder, SQLiteApplicationRecorder):
+                self._recorder.datastore.pool.is_journal_mode_wal = True  # or it would try to change the file
 
     def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
         """Record (log position, event type, bytes) rows in one transaction, durable on return.
@@ -63,6 +66,9 @@ class Store:
             for expected, (position, _) in enumerate(rows, after + 1):
                 if position != expected:
                     raise Corrupt(expected, f"the row is missing; the next one is {position}")
+        for position, state in rows:
+            if type(state) is not bytes:
+                raise Corrupt(position, f"the row is of type {type(state).__name__}, not bytes")
         return [state for _, state in rows]
 
     def _select(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
@@ -131,16 +137,22 @@ def _sqlite(path: str, *, read_only: bool) -> dict[str, str]:
     settings["SQLITE_LOCK_TIMEOUT"] = _LOCK_TIMEOUT
     if path == ":memory:":
         return settings | {"SQLITE_DBNAME": path}
-    file = Path(path)
-    if read_only and not file.is_file():
+    try:
+        file, name = Path(path), quote(os.path.abspath(path))  # noqa: PTH100 - no link is followed, no file looked at
+        is_file, has_folder = file.is_file(), file.parent.is_dir()
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"{path!r}: no file can have this path: {error}") from None
+    if "\0" in path:
+        raise Unavailable(f"{path!r}: no file can have this path")
+    if read_only and not is_file:
         raise Unavailable(f"{path}: no such ledger; `forecast-ledger append {path} FILE` starts one")
-    if not file.parent.is_dir():
+    if not has_folder:
         raise Unavailable(f"{path}: the folder {file.parent} does not exist")
     mode = "ro" if read_only else "rwc"
     if read_only and not os.access(file.parent, os.W_OK) and not Path(f"{path}-wal").exists():
         mode = "ro&immutable=1"  # nobody is writing, and SQLite cannot make its lock files here
     create = "no" if read_only else "yes"
-    return settings | {"SQLITE_DBNAME": f"file:{quote(str(file.absolute()))}?mode={mode}", "CREATE_TABLE": create}
+    return settings | {"SQLITE_DBNAME": f"file:{name}?mode={mode}", "CREATE_TABLE": create}
 
 
 @contextmanager
@@ -148,6 +160,8 @@ def _translated(location: str, after: int = 0) -> Iterator[None]:
     """Name what the library and the database raise in this project's terms."""
     try:
         yield
+    except ConnectionPoolClosedError:
+        raise Unavailable(f"{location}: the ledger is closed") from None
     except IntegrityError as error:
         raise TakenError(str(error)) from None
     except (ImportError, TopicError):

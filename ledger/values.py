@@ -46,7 +46,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def decimal(number: Number, field: str) -> Decimal:
     """The decimal a number is written as; a float is read as the shortest decimal that names it.
 
-    Refuses, first that applies: bad_number, not_finite, out_of_range (beyond 1e30, over 1,000 decimals).
+    Refuses, first that applies: bad_number, not_finite.
 
     >>> decimal(0.1, "weight") == decimal("0.10", "weight") == Decimal("0.1")
     True
@@ -58,19 +58,29 @@ def decimal(number: Number, field: str) -> Decimal:
             raise Refused("not_finite", field, number)
         if not _DECIMAL.fullmatch(number):
             raise Refused("bad_number", field, number)
-    if isinstance(number, int) and number.bit_length() > 100:
-        raise Refused("out_of_range", field, "an integer of more than 100 bits")
     try:
         value = Decimal(float.__repr__(number) if isinstance(number, float) else number)
-    except InvalidOperation:
+    except InvalidOperation:  # an exponent of absurd size
         raise Refused("bad_number", field, number) from None
     if not value.is_finite():
         raise Refused("not_finite", field, str(number))
+    return value
+
+
+def measure(number: Number, field: str) -> Decimal:
+    """A decimal within 1e30 of at most 1,000 decimals; one below 1e-60 counts as 0.
+
+    Refuses, first that applies: bad_number, not_finite, out_of_range.
+
+    >>> measure("2.50", "value"), measure("1e-999999", "value")
+    (Decimal('2.50'), Decimal('0'))
+    """
+    value = decimal(number, field)
     if not value or value.adjusted() < -60:  # far below half of every unit: nothing is left of it
         return Decimal(0)
     exponent = value.as_tuple().exponent
-    if value.adjusted() > 30 or abs(value) > _LARGEST or (isinstance(exponent, int) and exponent < -PLACES):
-        raise Refused("out_of_range", field, str(number), f"must lie within 1e30, with at most {PLACES:,} decimals")
+    if value.adjusted() > 30 or value.copy_abs() > _LARGEST or (isinstance(exponent, int) and exponent < -PLACES):
+        raise Refused("out_of_range", field, str(value), f"must lie within 1e30, with at most {PLACES:,} decimals")
     return value
 
 
@@ -83,7 +93,7 @@ def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
     123456790
     """
     if type(number) is not Decimal or number.__sizeof__() > _SMALL or not _within(number):
-        number = decimal(number, field)
+        number = measure(number, field)
     numerator, denominator = number.as_integer_ratio()
     value, rest = divmod(numerator * unit, denominator)
     if rest:

@@ -35,20 +35,20 @@ def check_forecasts(forecasts: "Forecasts", lengths: Int64Array, widths: Int64Ar
     cumulative. Shape (n,).
     """
     position, at, chances = forecasts.position, forecasts.at, forecasts.chances
-    _refute(position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), "an instant outside the calendar")
-    _refute(position, lengths != widths, "not as many numbers as the question has outcomes or edges")
+    refute(position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), "an instant outside the calendar")
+    refute(position, lengths != widths, "not as many numbers as the question has outcomes or edges")
     some = lengths > 0
     position, starts, numeric = position[some], forecasts.start[some], numeric[some]
     if not len(starts):
         return
     lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
-    _refute(
+    refute(
         position, (lowest < 0) | (highest > np.where(numeric, CUMULATIVE, PROBABILITY)), "a probability beyond 0 or 1"
     )
-    _refute(position, ~numeric & (np.add.reduceat(chances, starts) != PROBABILITY), "probabilities that miss one")
+    refute(position, ~numeric & (np.add.reduceat(chances, starts) != PROBABILITY), "probabilities that miss one")
     steps = np.diff(chances, prepend=0)
     steps[starts] = 0
-    _refute(position, numeric & (np.minimum.reduceat(steps, starts) < 0), "a cdf that decreases")
+    refute(position, numeric & (np.minimum.reduceat(steps, starts) < 0), "a cdf that decreases")
 
 
 def check_order(position: Int64Array, same: BoolArray, at: Int64Array) -> None:
@@ -56,10 +56,11 @@ def check_order(position: Int64Array, same: BoolArray, at: Int64Array) -> None:
 
     same: whether each row but the first has question and participant of the row before; shape (n - 1,).
     """
-    _refute(position[1:], same & (at[1:] < at[:-1]), "earlier than the participant's last one on the question")
+    refute(position[1:], same & (at[1:] < at[:-1]), "earlier than the participant's last one on the question")
 
 
-def _refute(position: Int64Array, wrong: BoolArray, what: str) -> None:
+def refute(position: Int64Array, wrong: BoolArray, what: str) -> None:
+    """Raise Corrupt at the first position where something is wrong."""
     if wrong.any():
         raise Corrupt(int(position[wrong].min()), what)
 

@@ -1,7 +1,6 @@
 """From scores to takes to ranks."""
 
 from collections.abc import Callable
-from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
@@ -9,12 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ledger.events import Level
-from ledger.exact import QUANTUM, WIDE, power, scaled
-from ledger.values import WEIGHT
+from ledger.exact import QUANTUM, ZERO, Magnitude, half_even, power
+from ledger.values import WEIGHT, format_fixed
 from projections.limbs import Int64Array, Limbs
 from projections.scores import Questions, Scores
 from projections.scoring import KERNELS
 from projections.tables import Contest, Facts
+
+_DIGITS = 30  # of a take that are significant
+_LARGE = _DIGITS - 9  # power of ten from which a take's ninth decimal is no longer significant
 
 
 class Place(NamedTuple):
@@ -27,33 +29,40 @@ class Place(NamedTuple):
     participant: str
     score: Fraction
     coverage: Fraction
-    take: Decimal
+    take: Magnitude
     level: Level | None
     forecast_on: int
     questions: int
 
 
-def coverage_power(score: Fraction, coverage: Fraction, base: str) -> Decimal:
-    """Take: coverage x base^score, to 30 significant digits.
+def coverage_power(score: Fraction, coverage: Fraction, base: str) -> Magnitude:
+    """Take: coverage x base^score, the power rounded once to 30 significant digits.
 
     Source: seed 000_b8319c7b2812d652, "Tournament Scoring".
 
-    >>> coverage_power(Fraction(3), Fraction(1, 2), "2").quantize(Decimal("0.001"))
-    Decimal('4.000')
+    >>> published(coverage_power(Fraction(3), Fraction(1, 2), "2"))
+    '4.000000000'
     """
-    return scaled(power(base, score), coverage)
+    return power(coverage, base, score)
 
 
-TAKES: dict[str, Callable[[Fraction, Fraction, str], Decimal]] = {"coverage_power": coverage_power}
+TAKES: dict[str, Callable[[Fraction, Fraction, str], Magnitude]] = {"coverage_power": coverage_power}
 
 
-def published(take: Decimal) -> int:
-    """A take in 1e-9, rounded half-even once.
+def published(take: Magnitude) -> str:
+    """A take to nine decimals, rounded half-even once; from 1e21 on to 30 significant digits and a power of ten.
 
-    >>> published(Decimal("0.6627256073055"))
-    662725607
+    >>> published(Magnitude(True, -1, Fraction(6627256073055, 10**12))), published(Magnitude(True, 41, Fraction(21, 5)))
+    ('0.662725607', '4.2E+41')
     """
-    return int(take.scaleb(9, WIDE).to_integral_value(ROUND_HALF_EVEN))
+    if take.exponent < -_DIGITS:
+        return published(ZERO)
+    if take.exponent < _LARGE:
+        value = take.mantissa * Fraction(10) ** (take.exponent + 9)
+        return format_fixed(half_even(value.numerator, value.denominator), 10**9, least=9)
+    tens = 10 ** (_DIGITS - 1)
+    digits = format_fixed(half_even(take.mantissa.numerator * tens, take.mantissa.denominator), tens)
+    return f"{digits}E+{take.exponent}" if digits != "10" else f"1E+{take.exponent + 1}"
 
 
 def coverages(questions: Questions, rows: Scores) -> list[Fraction]:
@@ -91,7 +100,8 @@ def board(found: Facts, contest: Contest, questions: Questions, rows: Scores) ->
         for i, code in enumerate(codes.tolist())
         if levels.get(labels[code]) != "hidden"
     ]  # fmt: skip
-    places.sort(key=lambda place: (-place.take, place.participant))
+    places.sort(key=lambda place: place.participant)
+    places.sort(key=lambda place: place.take, reverse=True)  # stable: equal takes stay in order of id
     return _ranked(places)
 
 

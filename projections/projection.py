@@ -111,14 +111,14 @@ def _consensus(of: Projections) -> list[Values]:
 
 def _score_parts(of: Projections) -> list[Values]:
     facts = of.facts
-    codes, found = [np.zeros(0, np.int64)], [scores.Parts(*[np.zeros(0, np.int64)] * 8)]
+    codes, found = [np.zeros(0, np.int64)], [scores.Parts(*[np.zeros(0, np.int64)] * 7)]
     for code, contest in enumerate(of.contests):
         questions = of.scored(contest).questions
         for first, made_of in scores.terms(facts, facts.contests[contest], questions, of.chunk):
             rows = scores.parts(first, made_of)
             codes.append(np.full(len(rows.question), code))
             found.append(rows._replace(question=questions.code[rows.question]))
-    question, participant, start, end, chance, low, high, term = _joined(found, 8)
+    question, participant, start, end, chance, doubled, term = _joined(found, 7)
     return [
         Ids(np.concatenate(codes), of.contests),
         Ids(question, facts.question_codes.labels),
@@ -126,7 +126,7 @@ def _score_parts(of: Projections) -> list[Values]:
         start,
         end,
         chance * _CHANCE_DIGITS,
-        (low + high) * (_CHANCE_DIGITS // 2),
+        doubled * (_CHANCE_DIGITS // 2),
         term,
         end - start,
         Limbs.product(term, end - start).integers(),

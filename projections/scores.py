@@ -70,7 +70,7 @@ class Terms(NamedTuple):
 class Parts(NamedTuple):
     """One row for each interval on which both a forecast and its reference stay the same; shape (n,).
 
-    low + high: twice the median, 1e-10. term: 1e-12. Σ term x (end - start) of a score's parts is its numerator.
+    doubled: twice the median, 1e-10. term: 1e-12. Σ term x (end - start) of a score's parts is its numerator.
     """
 
     question: Int64Array
@@ -78,8 +78,7 @@ class Parts(NamedTuple):
     start: Int64Array
     end: Int64Array
     chance: Int64Array
-    low: Int64Array
-    high: Int64Array
+    doubled: Int64Array
     term: Int64Array
 
 
@@ -161,8 +160,7 @@ def parts(first: int, made_of: Terms) -> Parts:
         start=start,
         end=end,
         chance=made_of.chance[owner],
-        low=consensus.low[kept][change],
-        high=consensus.high[kept][change],
+        doubled=(consensus.low + consensus.high)[kept][change],
         term=made_of.own[owner] - made_of.reference[kept][change],
     )
 
@@ -203,8 +201,8 @@ def _scores(first: int, made_of: Terms) -> Scores:
 def _changes(consensus: Consensus, reference: Int64Array) -> Int64Array:
     """The instants of change at which the reference itself changes, or forecasts begin to stand or cease to."""
     none = consensus.stand == 0
-    same = (consensus.low[1:] == consensus.low[:-1]) & (consensus.high[1:] == consensus.high[:-1])
-    same &= (reference[1:] == reference[:-1]) & ~none[1:] & ~none[:-1]
+    doubled = consensus.low + consensus.high
+    same = (doubled[1:] == doubled[:-1]) & (reference[1:] == reference[:-1]) & ~none[1:] & ~none[:-1]
     return np.flatnonzero(np.append(True, ~same)[: len(none)])
 
 

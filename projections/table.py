@@ -2,18 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from ledger.exact import WIDE
 from ledger.values import MONEY, format_fixed, format_instant
 from projections.limbs import Int64Array
 
-LARGE_TAKE = 10**30  # 1e21 in 1e-9: beyond it a take's last decimals are not significant
 _encode = msgspec.json.Encoder().encode
 
 
@@ -41,17 +38,6 @@ class Kind(NamedTuple):
     printed: Callable[[Any], Any]
 
 
-def format_take(value: int) -> str:
-    """Nine decimals, or all of a large take's digits and its power of ten.
-
-    >>> format_take(662725607), format_take(42 * 10**48)
-    ('0.662725607', '4.2E+40')
-    """
-    if value < LARGE_TAKE:
-        return format_fixed(value, 10**9, least=9)
-    return f"{Decimal(value).scaleb(-9, WIDE).normalize(WIDE):E}"
-
-
 # Kinds "id", "instant", … of columns. Integers inside; a list where a value may be missing or wider than 64 bits.
 KINDS: dict[str, Kind] = {
     "id": Kind("text", str),
@@ -60,7 +46,7 @@ KINDS: dict[str, Kind] = {
     "probability": Kind("1e-11", lambda value: format_fixed(value, 10**11)),
     "points": Kind("1e-9, rounded once", lambda value: format_fixed(value, 10**9, least=9)),
     "term": Kind("1e-12", lambda value: format_fixed(value, 10**12, least=12)),
-    "take": Kind("1e-9, rounded once; in powers of ten from 1e21", format_take),
+    "take": Kind("decimal text, rounded once", str),
     "share": Kind("1e-9, rounded once", lambda value: format_fixed(value, 10**9, least=9)),
     "money": Kind("1e-6", lambda value: format_fixed(value, MONEY, least=2)),
     "micros": Kind("µs", int),

@@ -11,7 +11,7 @@ from ledger import events
 from ledger.errors import Corrupt
 from ledger.log import Recorded
 from ledger.values import CUMULATIVE, PROBABILITY
-from projections.checks import check, check_forecasts
+from projections.checks import check, check_forecasts, refute
 from projections.limbs import BoolArray, Int64Array
 
 CHANCE = CUMULATIVE  # units in 1: every probability that is scored
@@ -126,6 +126,7 @@ class Facts:
 
     as_of: int = 0
     questions: list[events.QuestionOpened] = field(default_factory=list)
+    opened: list[int] = field(default_factory=list)  # log position of each question
     question_codes: Codes = field(default_factory=Codes)
     participant_codes: Codes = field(default_factory=Codes)
     closings: list[tuple[int, int, int]] = field(default_factory=list)  # log position, question code, at
@@ -200,6 +201,7 @@ def _file(found: Facts, position: int, event: Any) -> None:
         case events.QuestionOpened():
             found.question_codes.add(event.question)
             found.questions.append(event)
+            found.opened.append(position)
         case events.QuestionClosed():
             found.closings.append((position, question[event.question], event.at))
         case events.QuestionResolved():
@@ -247,6 +249,8 @@ def _width(question: events.QuestionOpened) -> int:
 def _columns(found: Facts, pages: list[tuple[Int64Array, ...]]) -> Forecasts:
     """The forecasts of all pages, checked, question after question."""
     forecasts, lengths = _joined(pages)
+    opened = np.array(found.opened, np.int64)
+    refute(forecasts.position, forecasts.position < opened[forecasts.question], "on a question not yet opened")
     widths = np.array([_width(each) for each in found.questions], np.int64)
     numeric = np.array([each.range is not None for each in found.questions], bool)
     check_forecasts(forecasts, lengths, widths[forecasts.question] * forecasts.made, numeric[forecasts.question])

@@ -45,7 +45,7 @@ def added(**fields: object) -> events.QuestionAdded:
 def resolved(question: str = "rain", **fields: int) -> events.QuestionResolved:
     """The question resolved, by default to its first outcome."""
     given = {"at": CLOSES, "outcome": 0, "known_at": CLOSES, **fields}
-    return events.QuestionResolved(question=question, **given)
+    return events.QuestionResolved(question=question, **given)  # type: ignore[arg-type]
 
 
 def read(*written: AnyEvent) -> Facts:
