@@ -6,7 +6,7 @@ Python integers and `decimal` only; no binary floating point enters.
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from math import gcd, lcm
+from math import floor, gcd, lcm
 from typing import NamedTuple
 
 QUANTUM = 10**12  # logarithms are counted in 1e-12
@@ -61,19 +61,22 @@ ZERO = Magnitude(False, 0, Fraction(0))
 def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
     """Factor x a rational power of e or 2 ("e", "2"), factor >= 0.
 
-    The power is rounded half-even once to 30 significant digits, and is exactly 1 for exponent 0; the rest is exact.
+    The power is rounded half-even once to 30 significant digits, and is exactly 1 for exponent 0; of 2, the whole part
+    of an exponent up to 1,000 is not rounded at all. The rest is exact.
 
     >>> power(Fraction(1, 2), "2", Fraction(11)), power(Fraction(0), "e", Fraction(1)) == ZERO
     (Magnitude(positive=True, exponent=3, mantissa=Fraction(128, 125)), True)
     """
     if not factor:
         return ZERO
+    if base == "2" and abs(exponent) <= 1_000:
+        factor, exponent = factor * Fraction(2) ** floor(exponent), exponent % 1
     decimal = WIDE.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
     raised = _POWER.plus(WIDE.exp(decimal if base == "e" else WIDE.multiply(decimal, LN_2)))
     lowest = int(raised.as_tuple().exponent)
     mantissa = factor * int(raised.scaleb(-lowest, WIDE))
     shift = WIDE.divide(Decimal(mantissa.numerator), Decimal(mantissa.denominator)).adjusted()
-    mantissa /= Fraction(10) ** shift
+    mantissa *= Fraction(10) ** -shift
     if mantissa < 1:  # the division was rounded up to a power of ten
         mantissa, shift = mantissa * 10, shift - 1
     return Magnitude(True, lowest + shift, mantissa)

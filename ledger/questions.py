@@ -110,8 +110,8 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
         raise Refused("unknown_outcome", "outcome", command.outcome)
     if question.settled:
         raise Refused("question_resolved", "question", command.question)
-    if known_at < question.opens_at:
-        raise Refused("before_opening", "known_at", values.format_instant(known_at))
+    if min(at, known_at) < question.opens_at:
+        raise Refused("before_opening", "known_at", values.format_instant(min(at, known_at)))
     if known_at > at:
         raise Refused("wrong_order_of_instants", "known_at", command.known_at)
     text = "" if value is None else values.exact_text(value)

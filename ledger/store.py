@@ -6,9 +6,11 @@ The only module that knows that library; import it late, for importing it change
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from eventsourcing.persistence import (
@@ -42,11 +44,9 @@ class Store:
         self.name = name
         settings = _settings(location, read_only=read_only)
         self._shown = shown(location)
-        with _translated(self._shown):
-            self._factory = InfrastructureFactory.construct(Environment("LEDGER", settings))
-            self._recorder: ApplicationRecorder = self._factory.application_recorder()
-            if read_only and isinstance(self._recorder, SQLiteApplicationRecorder):
-                self._recorder.datastore.pool.is_journal_mode_wal = True  # or it would try to change the file
+        self._factory, self._recorder = _constructed(settings, self._shown)
+        if read_only and isinstance(self._recorder, SQLiteApplicationRecorder):
+            self._recorder.datastore.pool.is_journal_mode_wal = True  # or it would try to change the file
 
     def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
         """Record (log position, event type, bytes) rows in one transaction, durable on return.
@@ -92,6 +92,25 @@ class Store:
     def close(self) -> None:
         """Give the connections back."""
         self._factory.close()
+
+
+def _constructed(settings: dict[str, str], shown: str) -> tuple[InfrastructureFactory[Any], ApplicationRecorder]:
+    """The library's factory and recorder; while another process is starting the same file, wait for it."""
+    deadline = time.monotonic() + int(_LOCK_TIMEOUT)
+    while True:
+        with _translated(shown):
+            factory = InfrastructureFactory.construct(Environment("LEDGER", settings))
+        try:
+            with _translated(shown):
+                return factory, factory.application_recorder()
+        except Corrupt:
+            factory.close()
+            raise
+        except Unavailable as error:  # SQLite does not wait for the lock to change a file's journal mode
+            factory.close()
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def shown(location: str) -> str:

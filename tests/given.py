@@ -1,0 +1,166 @@
+"""What tests start from: commands that fill in what a test does not care about, and given / when / then."""
+
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+from ledger import Ledger, Refused
+from ledger.commands import (
+    AddQuestion,
+    AnnulQuestion,
+    AnyCommand,
+    CloseQuestion,
+    Command,
+    ExcludeParticipant,
+    FinalizeContest,
+    OpenContest,
+    OpenQuestion,
+    Range,
+    ResolveQuestion,
+    RevokeResolution,
+    SubmitForecast,
+    WithdrawForecast,
+)
+from ledger.errors import REFUSALS
+from ledger.events import AnyEvent
+
+HOUR = 3_600 * 10**6  # µs
+DAY = 24 * HOUR
+MARCH = 20_513 * DAY  # 2026-03-01: 56 years of 365 days, 14 leap days, then January's 31 and February's 28
+NOW = MARCH + 30 * DAY
+
+
+def day(number: int, hour: int = 0) -> str:
+    """A full hour of March 2026, UTC."""
+    return f"2026-03-{number:02}T{hour:02}:00:00Z"
+
+
+def micros(number: int, hour: int = 0) -> int:
+    """The same hour in µs since the epoch."""
+    return MARCH + (number - 1) * DAY + hour * HOUR
+
+
+OPENS, REVEALS, CLOSES, AFTER = day(10), day(12), day(20), day(25)
+BEFORE = day(5)
+COLOURS = ("red", "green", "blue")
+
+
+def opened(question: str = "rain", **fields: Any) -> OpenQuestion:
+    """A binary question, open on [OPENS, CLOSES)."""
+    given = {"at": BEFORE, "kind": "binary", "opens_at": OPENS, "closes_at": CLOSES}
+    return OpenQuestion(question=question, **(given | fields))
+
+
+def choices(question: str = "colour", outcomes: tuple[str, ...] = COLOURS, **fields: Any) -> OpenQuestion:
+    """A multiple-choice question."""
+    return opened(question, **({"kind": "multiple_choice", "outcomes": outcomes} | fields))
+
+
+def numeric(question: str = "depth", **span: Any) -> OpenQuestion:
+    """A numeric question from 0 to 4 in four bins, both ends closed."""
+    return opened(question, kind="numeric", range=Range(**({"lower": 0, "upper": 4, "bins": 4} | span)))
+
+
+def forecast(question: str = "rain", participant: str = "ada", **fields: Any) -> SubmitForecast:
+    """Seven in ten for yes on a binary question, unless another distribution is given."""
+    given: dict[str, Any] = {"at": day(11)}
+    if not {"probability", "probabilities", "cdf"} & fields.keys():
+        given["probability"] = "0.7"
+    return SubmitForecast(question=question, participant=participant, **(given | fields))
+
+
+def withdrawal(question: str = "rain", participant: str = "ada", at: str = day(13)) -> WithdrawForecast:
+    """Takes the standing forecast back."""
+    return WithdrawForecast(question=question, participant=participant, at=at)
+
+
+def closing(question: str = "rain", at: str = day(15)) -> CloseQuestion:
+    """An early close."""
+    return CloseQuestion(question=question, at=at)
+
+
+def resolution(question: str = "rain", **fields: Any) -> ResolveQuestion:
+    """Resolved as yes, after the close, unless another answer is given."""
+    given: dict[str, Any] = {"at": AFTER} | ({} if {"outcome", "value"} & fields.keys() else {"outcome": "yes"})
+    return ResolveQuestion(question=question, **(given | fields))
+
+
+def annulment(question: str = "rain", at: str = AFTER, reason: str = "no source") -> AnnulQuestion:
+    """A question that counts nowhere."""
+    return AnnulQuestion(question=question, at=at, reason=reason)
+
+
+def revocation(question: str = "rain", at: str = AFTER, reason: str = "misread") -> RevokeResolution:
+    """A resolution taken back."""
+    return RevokeResolution(question=question, at=at, reason=reason)
+
+
+def contest(contest: str = "cup", **fields: Any) -> OpenContest:
+    """A contest under the newer preset."""
+    return OpenContest(contest=contest, **({"at": BEFORE, "rules": "relative-2022-04"} | fields))
+
+
+def entry(contest: str = "cup", question: str = "rain", **fields: Any) -> AddQuestion:
+    """A question put into a contest."""
+    return AddQuestion(contest=contest, question=question, **({"at": BEFORE} | fields))
+
+
+def exclusion(contest: str = "cup", participant: str = "ada", **fields: Any) -> ExcludeParticipant:
+    """A participant without prize."""
+    given = {"at": AFTER, "level": "no_prize", "reason": "staff"}
+    return ExcludeParticipant(contest=contest, participant=participant, **(given | fields))
+
+
+def finalization(contest: str = "cup", at: str = AFTER) -> FinalizeContest:
+    """A board frozen."""
+    return FinalizeContest(contest=contest, at=at)
+
+
+class Then:
+    """What came of a command."""
+
+    def __init__(self, outcome: list[AnyEvent] | Refused) -> None:
+        self.outcome = outcome
+
+    def records(self, *events: AnyEvent) -> None:
+        """The command was accepted, and exactly these events are in the log."""
+        assert self.outcome == list(events)
+
+    def refuses(self, code: str, field: str) -> None:
+        """The command was refused for this, and the log is as long as before."""
+        assert isinstance(self.outcome, Refused), self.outcome
+        assert (self.outcome.code, self.outcome.field) == (code, field)
+
+
+class Given:
+    """A history."""
+
+    def __init__(self, history: tuple[AnyCommand, ...]) -> None:
+        self.history = history
+
+    def when(self, command: AnyCommand) -> Then:
+        """Handle one more command in a ledger of its own."""
+        with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+            for number, earlier in enumerate(self.history):
+                ledger.handle(earlier, f"given-{number}")
+            before = ledger.head()
+            try:
+                receipt = ledger.handle(command, "when")
+            except Refused as refused:
+                assert ledger.head() == before
+                assert not list(ledger.read(before.position))
+                return Then(refused)
+            events = [recorded.event for page in ledger.read(before.position) for recorded in page]
+            assert (receipt.first, receipt.last) == (before.position + 1, before.position + len(events))
+            return Then(events)
+
+
+def given(*history: Command) -> Given:
+    """Commands that have been accepted."""
+    return Given(cast("tuple[AnyCommand, ...]", history))
+
+
+def promised(function: Callable[..., Any]) -> list[str]:
+    """The codes that a function's docstring says it refuses with, in its order."""
+    _, _, codes = re.sub(r"\s+", " ", function.__doc__ or "").partition("first that applies: ")
+    return [word for word in re.findall(r"[a-z_]+", codes.partition(". ")[0]) if word in REFUSALS]

@@ -1,0 +1,220 @@
+"""Same log, same digest of every projection: on any machine, in any batch size, rebuilt or incremental."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from ledger import Ledger
+from ledger.commands import AnyCommand, read
+from ledger.events import ForecastMade, ForecastWithdrawn
+from projections.projection import CATALOGUE, Projections
+from replay.replay import replay
+from tests import oracle
+
+ROOT = Path(__file__).parent.parent
+STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
+PEOPLE, QUESTIONS, FORECASTS = 60, 24, 2_400
+RED, GREEN, BLUE = "red", "green", "blue"
+Digests = dict[str, str]
+
+PROGRAM = """
+import sys
+from tests.test_determinism import appended, cpu_features, digests, season
+path, log = sys.argv[1:]
+print([appended(log, season(path)), digests(log), cpu_features()])
+"""
+
+
+def minute(number: int) -> str:
+    """A minute of April 2026, and some µs."""
+    day, hour, rest = number // 1_440 + 1, number // 60 % 24, number % 60
+    return f"2026-04-{day:02}T{hour:02}:{rest:02}:00.{number % 1_000_000:06}Z"
+
+
+def distribution(kind: str, choose: Random) -> dict[str, Any]:
+    """A random forecast of a kind; round numbers often, so that there are ties."""
+    if kind == "binary":
+        return {"probability": choose.choice(["0.1", "0.5", f"0.{choose.randrange(10**9):09}"])}
+    if kind == "multiple_choice":
+        first, second = sorted(choose.randrange(10**9 + 1) for _ in range(2))
+        parts = first, second - first, 10**9 - second
+        named = zip((RED, GREEN, BLUE), parts, strict=True)
+        return {"probabilities": {name: f"{part // 10**9}.{part % 10**9:09}" for name, part in named}}
+    heights = sorted(choose.randrange(10**10) for _ in range(21))
+    return {"cdf": [f"0.{height:010}" for height in heights]}
+
+
+def closes(number: int) -> int:
+    """The minute at which a question closes."""
+    return (3 + number % 18) * 1_440
+
+
+def opening(number: int, kind: str) -> dict[str, Any]:
+    """A question of a kind, open for two to twenty days, hidden for one."""
+    shape: dict[str, Any] = {"outcomes": [RED, GREEN, BLUE]} if kind == "multiple_choice" else {}
+    if kind == "numeric":
+        span: dict[str, Any] = {"lower": 1, "upper": 1_000, "bins": 20, "open_lower": True, "open_upper": True}
+        shape = {"range": span | ({"zero_point": 0} if number % 2 else {})}
+    shape |= {"opens_at": minute(1_440), "closes_at": minute(closes(number)), "reveals_at": minute(2_880)}
+    return {"type": "open_question", "at": minute(0), "question": f"q{number:02}", "kind": kind} | shape
+
+
+def answer(number: int, kind: str) -> dict[str, Any]:
+    """How a question came out."""
+    came: dict[str, Any] = {"value": number * 50} if kind == "numeric" else {"outcome": "no"}
+    came |= {"outcome": GREEN} if kind == "multiple_choice" else {}
+    return {"type": "resolve_question", "at": minute(41_000), "question": f"q{number:02}"} | came
+
+
+def lines(seed: int) -> Iterator[dict[str, Any]]:
+    """A season: questions of every kind, two contests over them, forecasts and withdrawals, answers."""
+    choose = Random(seed)
+    kinds = [("binary", "multiple_choice", "numeric")[number % 3] for number in range(QUESTIONS)]
+    yield from (opening(number, kind) for number, kind in enumerate(kinds))
+    for contest, rules in (("old", "relative-2021-11"), ("new", "relative-2022-04")):
+        yield {"type": "open_contest", "at": minute(0), "contest": contest, "rules": rules, "pool": 10_000}
+        for number in range(QUESTIONS):
+            weights = {"weight": number % 4 + 1} | ({"hidden_coverage_weight": "0.3"} if contest == "new" else {})
+            added = {"type": "add_question", "at": minute(0), "contest": contest, "question": f"q{number:02}"}
+            yield added | weights
+    numbers = [choose.randrange(QUESTIONS) for _ in range(FORECASTS)]
+    for at, number in sorted((choose.randrange(closes(number)), number) for number in numbers):
+        said = {"at": minute(at), "question": f"q{number:02}", "participant": f"p{choose.randrange(PEOPLE):02}"}
+        if choose.randrange(8) == 0:
+            yield {"type": "withdraw_forecast"} | said
+        else:
+            yield {"type": "submit_forecast"} | said | distribution(kinds[number], choose)
+    yield from (answer(number, kind) for number, kind in enumerate(kinds) if number != 7)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file of commands: the worked example, then the season."""
+    file = tmp_path_factory.mktemp("season") / "commands.jsonl"
+    told = STORY.read_bytes() + b"".join(
+        msgspec.json.encode({"id": f"s{number}"} | line) + b"\n" for number, line in enumerate(lines(seed=11))
+    )
+    file.write_bytes(told)
+    return str(file)
+
+
+def season(path: str) -> list[AnyCommand]:
+    """The commands of a file."""
+    return [read(line) for line in Path(path).read_bytes().splitlines()]
+
+
+def appended(log: str, asked: list[AnyCommand], size: int = 10_000, clock: Callable[[], int] = lambda: 0) -> str:
+    """The head's digest once commands have been appended in batches of this size."""
+    with Ledger.open(log, clock=clock) as ledger:
+        for first in range(0, len(asked), size):
+            ledger.handle_many(asked[first : first + size])
+        return ledger.head().digest
+
+
+def digests(log: str) -> Digests:
+    """The digest of every projection."""
+    projections = replay(log).projections
+    return {name: projections.table(name).digest() for name in CATALOGUE}
+
+
+@pytest.fixture(scope="module")
+def reference(path: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Digests]:
+    """The head's digest and the projections', of the log appended in one batch."""
+    log = str(tmp_path_factory.mktemp("reference") / "log.db")
+    return appended(log, season(path)), digests(log)
+
+
+def cpu_features() -> str:
+    """What this NumPy has switched on beyond its baseline."""
+    umath = import_module("numpy._core._multiarray_umath")
+    return " ".join(name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name])
+
+
+def test_the_season_is_long_enough_to_tell(path: str, reference: tuple[str, Digests]) -> None:
+    """Two thousand forecasts are accepted, some withdrawn, and no two projections are the same."""
+    recorded, refused = oracle.attempted(season(path))
+    made = [each for each in recorded if isinstance(each.event, ForecastMade)]
+    withdrawn = [each for each in recorded if isinstance(each.event, ForecastWithdrawn)]
+    assert (len(made) > 2_000, len(withdrawn) > 50) == (True, True)
+    assert {each.code for each in refused} == {"nothing_standing"}
+    assert len(set(reference[1].values())) == len(CATALOGUE)
+
+
+def test_a_log_replayed_twice_has_the_same_digests(path: str, tmp_path: Path, reference: tuple[str, Digests]) -> None:
+    """One log, two readings, in one process."""
+    log = str(tmp_path / "log.db")
+    assert appended(log, season(path)) == reference[0]
+    assert digests(log) == digests(log) == reference[1]
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_digests_do_not_depend_on_the_size_of_batches(
+    path: str, tmp_path: Path, reference: tuple[str, Digests], size: int
+) -> None:
+    """Commands appended one by one, in sevens, or all in one transaction; the log itself is the same, too."""
+    log = str(tmp_path / "log.db")
+    assert appended(log, season(path), size) == reference[0]
+    assert digests(log) == reference[1]
+
+
+def test_digests_do_not_depend_on_the_stores_clock(path: str, tmp_path: Path, reference: tuple[str, Digests]) -> None:
+    """The logs differ in recorded_at and in their own digest, and in nothing that is projected."""
+    log, ticks = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977))
+    assert appended(log, season(path), 50, lambda: next(ticks)) != reference[0]
+    assert digests(log) == reference[1]
+
+
+@pytest.mark.parametrize("chunk", [1, 100, 10**9])
+def test_digests_do_not_depend_on_the_size_of_chunks(
+    path: str, tmp_path: Path, reference: tuple[str, Digests], chunk: int
+) -> None:
+    """Questions scored one by one, some together, or all."""
+    log = str(tmp_path / "log.db")
+    appended(log, season(path))
+    projections = Projections(replay(log).projections.facts, chunk)
+    assert {name: projections.table(name).digest() for name in CATALOGUE} == reference[1]
+
+
+def test_a_log_read_after_each_batch_ends_with_the_same_digests(
+    path: str, tmp_path: Path, reference: tuple[str, Digests]
+) -> None:
+    """Readings on the way leave no trace."""
+    log, asked = str(tmp_path / "log.db"), season(path)
+    for first in range(0, len(asked), 600):
+        appended(log, asked[first : first + 600])
+        found = digests(log)
+    assert found == reference[1]
+
+
+ENVIRONMENTS: dict[str, dict[str, str]] = {
+    "hash seed 0, UTC": {"PYTHONHASHSEED": "0", "TZ": "UTC"},
+    "hash seed 1, Kathmandu": {"PYTHONHASHSEED": "1", "TZ": "Asia/Kathmandu"},
+    "hash seed 4242, C": {"PYTHONHASHSEED": "4242", "LC_ALL": "C", "PYTHONUTF8": "0"},
+    "without SIMD": {"PYTHONHASHSEED": "random", "NPY_DISABLE_CPU_FEATURES": cpu_features()},
+}
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
+def test_another_process_decides_and_projects_the_same(
+    path: str, tmp_path: Path, reference: tuple[str, Digests], environment: dict[str, str]
+) -> None:
+    """Under other hash seeds, time zones and locales, and with the processor's vector units switched off in NumPy."""
+    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM, path, str(tmp_path / "log.db")],
+        cwd=ROOT,
+        env=kept | {name: value for name, value in environment.items() if value},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    features = "" if "NPY_DISABLE_CPU_FEATURES" in environment else cpu_features()
+    assert found.stdout == f"{[*reference, features]}\n"

@@ -1,0 +1,253 @@
+"""What can go wrong: every code can happen, in the order of the table, and says what to do."""
+
+import itertools
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ledger import Conflict, Corrupt, Ledger, LedgerError, Refused, Unavailable
+from ledger import commands as said
+from ledger import contests as contest_rules
+from ledger import questions as question_rules
+from ledger.commands import AnyCommand
+from ledger.decider import decide
+from ledger.errors import REFUSALS
+from tests import test_contests, test_questions
+from tests.given import (
+    BEFORE,
+    CLOSES,
+    NOW,
+    OPENS,
+    choices,
+    closing,
+    contest,
+    entry,
+    forecast,
+    numeric,
+    opened,
+    promised,
+    resolution,
+    withdrawal,
+)
+
+ORDER = list(REFUSALS)
+DECIDERS = [
+    getattr(room, name)
+    for room, table in [(question_rules, test_questions), (contest_rules, test_contests)]
+    for name in table.FUNCTIONS
+]
+LONG_ID = "x" * 201
+
+
+def code_of(*asked: tuple[str, AnyCommand]) -> str | None:
+    """With which code the last of some commands is refused, if it is."""
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        try:
+            for command_id, command in asked:
+                ledger.handle(command, command_id)
+        except Refused as refused:
+            return refused.code
+    return None
+
+
+EDGE: dict[str, list[tuple[str, AnyCommand]]] = {
+    "malformed": [("c1", opened(kind="ternary"))],
+    "id_empty": [("c1", opened(""))],
+    "id_too_long": [("c1", opened(LONG_ID))],
+    "id_not_plain": [("c1", opened("rain\n"))],
+    "text_too_long": [("c1", opened(title="x" * 10_001))],
+    "bad_instant": [("c1", opened(at="today"))],
+    "naive_instant": [("c1", opened(at="2026-03-01T00:00:00"))],
+    "bad_number": [("c1", numeric(lower="low"))],
+    "not_finite": [("c1", numeric(upper="inf"))],
+    "out_of_range": [("c1", numeric(bins=0))],
+    "command_id_reused": [("c1", opened()), ("c1", opened("snow"))],
+}
+
+
+@pytest.mark.parametrize("code", EDGE)
+def test_a_fault_at_the_edge_has_its_code(code: str) -> None:
+    """What a command says is looked at before what it asks for."""
+    assert code_of(*EDGE[code]) == code
+
+
+def test_every_code_can_happen() -> None:
+    """A refusal nobody can run into would be deleted: these at the edge, those of the deciders, and the batch's own."""
+    decided = {code for function in DECIDERS for code in promised(function)}
+    assert set(EDGE) | decided | {"batch_refused"} == set(REFUSALS)
+
+
+@pytest.mark.parametrize("function", [said.content, *DECIDERS], ids=lambda function: function.__name__)
+def test_the_table_lists_the_codes_in_the_order_in_which_they_apply(function: Callable[..., Any]) -> None:
+    """Of two that apply, the earlier in the table is reported: so no function may look at them in another order."""
+    codes = promised(function)
+    assert codes
+    assert codes == sorted(codes, key=ORDER.index)
+
+
+def test_every_decider_promises_its_refusals() -> None:
+    """Whatever decides a command says in its docstring what it refuses; none is forgotten above."""
+    assert decide.__doc__
+    rooms = [question_rules, contest_rules]
+    deciders = {
+        name for room in rooms for name, found in vars(room).items() if "Refuses, first" in (found.__doc__ or "")
+    }
+    assert deciders == {function.__name__ for function in DECIDERS}
+
+
+# How to break each rule of the edge in one command that opens a question; any two can be broken together.
+BREAKS: dict[str, dict[str, Any]] = {
+    "malformed": {"kind": "ternary"},
+    "id_empty": {"question": ""},
+    "id_too_long": {"outcomes": (LONG_ID, "a")},
+    "text_too_long": {"title": "x" * 10_001},
+    "bad_instant": {"at": "today"},
+    "naive_instant": {"closes_at": "2026-03-20T00:00:00"},
+    "bad_number": {"lower": "low"},
+    "not_finite": {"upper": "inf"},
+}
+RANGE_FIELDS = {"lower", "upper", "bins"}
+
+
+def broken(*codes: str) -> AnyCommand:
+    """A command that breaks these rules."""
+    fields: dict[str, Any] = {"at": BEFORE, "question": "depth", "kind": "numeric"}
+    fields |= {"opens_at": OPENS, "closes_at": CLOSES, "lower": 0, "upper": 4, "bins": 4}
+    for code in codes:
+        fields |= BREAKS[code]
+    span = said.Range(**{name: fields.pop(name) for name in RANGE_FIELDS})
+    return said.OpenQuestion(**fields, range=span)
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(BREAKS, 2)))
+def test_of_two_faults_at_the_edge_the_earlier_in_the_table_is_reported(first: str, second: str) -> None:
+    """Whatever the fields they are in."""
+    assert ORDER.index(first) < ORDER.index(second)
+    assert code_of(("c1", broken(first, second))) == first
+
+
+SAME_KIND: list[tuple[str, AnyCommand]] = [
+    ("id_empty", forecast(LONG_ID, "")),
+    ("id_empty", forecast("rain\n", "")),
+    ("id_too_long", forecast("rain\n", LONG_ID)),
+    ("bad_instant", opened(at="2026-03-01T00:00:00", closes_at="today")),
+    ("bad_number", numeric(lower="inf", upper="high")),
+    ("bad_number", forecast(cdf=("nan", "high"))),
+    ("not_finite", numeric(lower="1e31", upper="nan")),
+]
+
+
+@pytest.mark.parametrize(("first", "command"), SAME_KIND)
+def test_the_table_decides_between_faults_of_one_kind_too(first: str, command: AnyCommand) -> None:
+    """Two ids, two instants, two numbers: the earlier code, though it be in the later field."""
+    assert code_of(("c1", command)) == first
+
+
+@pytest.mark.parametrize(
+    ("first", "command_id", "command"),
+    [
+        ("malformed", "", opened(kind="ternary")),
+        ("id_empty", "c\n", opened("")),
+        ("id_too_long", "c\n", opened(LONG_ID)),
+        ("id_empty", "", opened(title="x" * 10_001)),
+    ],
+)
+def test_the_table_decides_between_faults_of_the_command_and_of_its_id(
+    first: str, command_id: str, command: AnyCommand
+) -> None:
+    """The command id is an id like the others, and one fault among them."""
+    assert code_of((command_id, command)) == first
+
+
+def test_a_reused_command_id_is_reported_after_what_cannot_be_read_and_before_the_rules() -> None:
+    """What a command says must be read to be compared; whether it could happen is asked only of a new one."""
+    first = ("c1", opened())
+    assert code_of(first, ("c1", forecast("snow", at="today"))) == "bad_instant"
+    assert code_of(first, ("c1", forecast("snow", probability="nan"))) == "not_finite"
+    assert code_of(first, ("c1", forecast("snow"))) == "command_id_reused"
+    assert code_of(first, ("c1", forecast("snow", probability=2))) == "command_id_reused"
+    assert code_of(first, ("c1", forecast("snow", probability="1e31"))) == "command_id_reused"
+    found = [ORDER.index(code) for code in ("bad_instant", "not_finite", "command_id_reused", "out_of_range")]
+    assert found == sorted(found)
+
+
+TWO_ROOMS: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
+    ("unknown_question", "unknown_contest", [], entry()),
+    ("unknown_outcome", "wrong_distribution", [choices()], forecast("colour", probability=1, probabilities={"x": 1})),
+    ("unknown_outcome", "wrong_resolution", [opened()], resolution(outcome="maybe", value=1)),
+    ("wrong_order_of_instants", "question_resolved", [opened(), resolution()], resolution(at=OPENS, known_at=CLOSES)),
+    ("wrong_order_of_instants", "before_opening", [opened()], resolution(at="2026-03-01T00:00:00Z", known_at=BEFORE)),
+    ("duplicate_question", "duplicate_outcome", [choices()], choices(outcomes=("a", "a"))),
+    ("duplicate_contest", "pool_not_payable", [contest()], contest(pool="0.001")),
+    ("question_closed", "nothing_standing", [opened()], withdrawal(at=CLOSES)),
+    ("question_resolved", "question_closed", [opened(), resolution()], closing(at=CLOSES)),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "history", "command"), TWO_ROOMS)
+def test_of_two_rules_of_the_ledger_the_earlier_in_the_table_is_reported(
+    one: str, other: str, history: list[AnyCommand], command: AnyCommand
+) -> None:
+    """Both are broken; the table, wherever it puts them, says which is reported."""
+    asked = [(f"c{number}", earlier) for number, earlier in enumerate([*history, command])]
+    assert code_of(*asked) == min(one, other, key=ORDER.index)
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_refusal_says_its_code_the_field_and_the_remedy(code: str) -> None:
+    """On one line, in this order: code, field = value, what is wrong, what to do."""
+    meaning, remedy = REFUSALS[code]
+    assert str(Refused(code, "question", "q9")) == f"{code}: question = 'q9': {meaning}; {remedy}"
+    assert str(Refused(code, "question")) == f"{code}: question: {meaning}; {remedy}"
+    assert str(Refused(code)) == f"{code}: {meaning}; {remedy}"
+    assert str(Refused(code, "pool", 0, "too small")) == f"{code}: pool = 0: too small; {remedy}"
+
+
+@pytest.mark.parametrize("value", ["x" * 10**6, ["a"] * 10**5, 10**1_000], ids=lambda value: type(value).__name__)
+def test_a_very_long_value_is_shortened(value: Any) -> None:
+    """The beginning is enough to find it by; the refusal keeps the whole."""
+    refused = Refused("out_of_range", "value", value)
+    assert len(str(refused)) < 300
+    assert str(refused).startswith(f"out_of_range: value = {repr(value)[:20]}")
+    assert "..." in str(refused)
+    assert refused.value == value
+
+
+@pytest.mark.parametrize("value", ["a\nb", "a\x1b[2Jb", "a\u202eb", "\ud800", b"\xff", "\u2028"], ids=ascii)
+def test_a_refusal_is_printable_whatever_the_value(value: Any) -> None:
+    """It goes to terminals and logs: no line of its own, no control sequence, nothing that cannot be encoded."""
+    assert str(Refused("id_not_plain", "question", value)).isprintable()
+
+
+def test_every_meaning_and_remedy_is_one_plain_phrase() -> None:
+    """They are put between colons and semicolons, so they hold neither a full stop at the end nor a line break."""
+    for phrase in itertools.chain.from_iterable(REFUSALS.values()):
+        assert phrase.isprintable()
+        assert phrase
+        assert not phrase.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Refused("out_of_range", "pool", "-1", "must lie between 0 and 1"),
+        Conflict("lost"),
+        Unavailable("gone"),
+        Corrupt(7, "digest"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_every_error_is_a_ledger_error_and_survives_the_way_between_processes(error: LedgerError) -> None:
+    """A worker's refusal reaches whoever asked, with all its parts."""
+    back = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert isinstance(error, LedgerError)
+    assert type(back) is type(error)
+    assert (str(back), vars(back)) == (str(error), vars(error))
+
+
+def test_damage_is_named_with_its_log_position() -> None:
+    """Where first, then what."""
+    assert str(Corrupt(88_213, "the row is missing")) == "log position 88213: the row is missing"
+    assert Corrupt(88_213, "the row is missing").position == 88_213

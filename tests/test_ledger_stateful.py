@@ -1,0 +1,532 @@
+"""Random commands, alone and in batches, through old and newly opened ledgers, against a naive model of the rules."""
+
+import copy
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from ledger import Ledger, Receipt, Refused
+from ledger import commands as said
+from ledger.commands import AnyCommand
+from tests.given import NOW
+
+
+def decimal(number: object) -> Decimal:
+    """The number as it is written."""
+    return Decimal(str(number))
+
+
+@dataclass
+class Question:
+    """What the model knows of a question; instants are their RFC 3339 texts, all in UTC and of one form."""
+
+    opened: said.OpenQuestion
+    outcomes: list[str]
+    closed_at: str
+    fate: str = "open"
+    last: dict[str, str] = field(default_factory=dict)  # participant -> instant of their last word
+    standing: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Model:
+    """The rules as the task states them: for each command, which faults it has, in the documented order."""
+
+    questions: dict[str, Question] = field(default_factory=dict)
+    contests: dict[str, set[str]] = field(default_factory=dict)
+    finalized: set[str] = field(default_factory=set)
+    positions: dict[str, int] = field(default_factory=dict)  # command id -> log position
+
+    def standing(self) -> list[tuple[str, str]]:
+        """The questions and participants of the forecasts that stand."""
+        return [(name, who) for name, question in self.questions.items() for who in sorted(question.standing)]
+
+    def decide(self, command: AnyCommand) -> str | None:
+        """The code with which a new command is refused; None if it is accepted, and then it has happened."""
+        faults, happens = RULES[type(command)]
+        code = next(faults(self, command), None)
+        if code is None:
+            happens(self, command)
+            self.positions[command.id] = len(self.positions) + 1
+        return code
+
+
+def no_open_faults(model: Model, command: said.OpenQuestion) -> Iterator[str]:
+    """Faults of open_question."""
+    span = command.range
+    if span and not (decimal(span.lower) < decimal(span.upper) and 1 <= span.bins <= 10_000):
+        yield "out_of_range"
+    if command.question in model.questions:
+        yield "duplicate_question"
+    names = ["yes", "no"] if command.kind == "binary" else list(command.outcomes or [])
+    if command.kind != "numeric" and (len(names) < 2 or len(names) != len(set(names))):
+        yield "duplicate_outcome"
+    if (command.outcomes is not None, span is not None) != {
+        "binary": (False, False),
+        "multiple_choice": (True, False),
+        "numeric": (False, True),
+    }[command.kind]:
+        yield "wrong_fields_for_kind"
+    if not str(command.opens_at) < str(command.closes_at):
+        yield "wrong_order_of_instants"
+    if command.reveals_at and not str(command.opens_at) < str(command.reveals_at) <= str(command.closes_at):
+        yield "wrong_order_of_instants"
+
+
+def open_question(model: Model, command: said.OpenQuestion) -> None:
+    """It is there."""
+    names = ["yes", "no"] if command.kind == "binary" else list(command.outcomes or [])
+    model.questions[command.question] = Question(command, names, str(command.closes_at))
+
+
+def distribution_faults(question: Question, command: said.SubmitForecast) -> Iterator[str]:
+    """Faults of a distribution, in view of the question."""
+    wanted = {"binary": "probability", "multiple_choice": "probabilities", "numeric": "cdf"}[question.opened.kind]
+    given = {name for name in ["probability", "probabilities", "cdf"] if getattr(command, name) is not None}
+    if given != {wanted}:
+        yield "wrong_distribution"
+    if wanted == "probabilities" and command.probabilities is not None:
+        if not set(command.probabilities) <= set(question.outcomes):
+            yield "unknown_outcome"
+        if set(command.probabilities) != set(question.outcomes):
+            yield "wrong_length"
+        total = sum(map(decimal, command.probabilities.values()), Decimal(0))
+        if not Decimal("0.999999") <= total <= Decimal("1.000001"):
+            yield "not_summing_to_one"
+    if question.opened.range and command.cdf is not None:
+        span = question.opened.range
+        heights = [decimal(height) for height in command.cdf]
+        if len(heights) != span.bins + 1:
+            yield "wrong_length"
+        if heights != sorted(heights):
+            yield "decreasing"
+        if (heights[0] > 0 and not span.open_lower) or (heights[-1] < 1 and not span.open_upper):
+            yield "open_end_needed"
+
+
+def submit_faults(model: Model, command: said.SubmitForecast) -> Iterator[str]:
+    """Faults of submit_forecast."""
+    numbers = [command.probability or 0, *(command.probabilities or {}).values(), *(command.cdf or ())]
+    if any(not 0 <= decimal(number) <= 1 for number in numbers):
+        yield "out_of_range"
+    if command.question not in model.questions:
+        yield "unknown_question"
+    question = model.questions[command.question]
+    yield from distribution_faults(question, command)
+    yield from timing_faults(question, command)
+    if str(command.at) < question.last.get(command.participant, ""):
+        yield "out_of_order"
+
+
+def submit_forecast(model: Model, command: said.SubmitForecast) -> None:
+    """It stands."""
+    question = model.questions[command.question]
+    question.last[command.participant] = str(command.at)
+    question.standing.add(command.participant)
+
+
+def timing_faults(question: Question, command: AnyCommand) -> Iterator[str]:
+    """Faults of whatever needs an open question."""
+    if question.fate != "open":
+        yield "question_resolved"
+    if str(command.at) >= question.closed_at:
+        yield "question_closed"
+
+
+def withdraw_faults(model: Model, command: said.WithdrawForecast) -> Iterator[str]:
+    """Faults of withdraw_forecast."""
+    if command.question not in model.questions:
+        yield "unknown_question"
+    question = model.questions[command.question]
+    yield from timing_faults(question, command)
+    if str(command.at) < question.last.get(command.participant, ""):
+        yield "out_of_order"
+    if command.participant not in question.standing:
+        yield "nothing_standing"
+
+
+def withdraw_forecast(model: Model, command: said.WithdrawForecast) -> None:
+    """It stands no more."""
+    question = model.questions[command.question]
+    question.last[command.participant] = str(command.at)
+    question.standing.discard(command.participant)
+
+
+def close_faults(model: Model, command: said.CloseQuestion) -> Iterator[str]:
+    """Faults of close_question."""
+    if command.question not in model.questions:
+        yield "unknown_question"
+    question = model.questions[command.question]
+    yield from timing_faults(question, command)
+    if str(command.at) <= str(question.opened.opens_at):
+        yield "before_opening"
+
+
+def close_question(model: Model, command: said.CloseQuestion) -> None:
+    """Closed at that instant."""
+    model.questions[command.question].closed_at = str(command.at)
+
+
+def resolve_faults(model: Model, command: said.ResolveQuestion) -> Iterator[str]:
+    """Faults of resolve_question."""
+    if command.question not in model.questions:
+        yield "unknown_question"
+    question = model.questions[command.question]
+    span = question.opened.range
+    if (command.outcome is None, command.value is None) != (span is not None, span is None):
+        yield "wrong_resolution"
+    if command.outcome is not None and command.outcome not in question.outcomes:
+        yield "unknown_outcome"
+    if span and command.value is not None:
+        value = decimal(command.value)
+        below, above = value < decimal(span.lower), value > decimal(span.upper)
+        if (below and not span.open_lower) or (above and not span.open_upper):
+            yield "open_end_needed"
+    if question.fate != "open":
+        yield "question_resolved"
+    known_at = str(command.known_at or min(str(command.at), str(question.opened.closes_at)))
+    if min(str(command.at), known_at) < str(question.opened.opens_at):
+        yield "before_opening"
+    if known_at > str(command.at):
+        yield "wrong_order_of_instants"
+
+
+def fate_faults(model: Model, command: AnyCommand, question: str, codes: dict[str, str]) -> Iterator[str]:
+    """Faults of annulling and revoking: by what has become of the question."""
+    if question not in model.questions:
+        yield "unknown_question"
+    code = codes.get(model.questions[question].fate)
+    if code:
+        yield code
+
+
+def settle(fate: str) -> Callable[[Model, Any], None]:
+    """The question's new fate."""
+
+    def happens(model: Model, command: said.ResolveQuestion | said.AnnulQuestion | said.RevokeResolution) -> None:
+        model.questions[command.question].fate = fate
+
+    return happens
+
+
+def found_faults(model: Model, command: said.OpenContest) -> Iterator[str]:
+    """Faults of open_contest."""
+    pool, unit = decimal(command.pool or 0), decimal(command.payable_unit)
+    if pool < 0 or unit <= 0:
+        yield "out_of_range"
+    if command.rules not in {"relative-2021-11", "relative-2022-04"}:
+        yield "unknown_rules"
+    if command.contest in model.contests:
+        yield "duplicate_contest"
+    if pool % unit:
+        yield "pool_not_payable"
+
+
+def board_faults(model: Model, contest: str) -> Iterator[str]:
+    """Faults of whatever needs a board that is not frozen."""
+    if contest not in model.contests:
+        yield "unknown_contest"
+    if contest in model.finalized:
+        yield "contest_finalized"
+
+
+def add_faults(model: Model, command: said.AddQuestion) -> Iterator[str]:
+    """Faults of add_question."""
+    hidden = command.hidden_coverage_weight
+    if not 0 < decimal(command.weight) <= 10**6 or not 0 <= decimal(hidden or 0) <= 1:
+        yield "out_of_range"
+    if command.contest not in model.contests:
+        yield "unknown_contest"
+    if command.question not in model.questions:
+        yield "unknown_question"
+    yield from board_faults(model, command.contest)
+    if command.question in model.contests[command.contest]:
+        yield "question_in_contest"
+    opened = model.questions[command.question].opened
+    nothing_hidden = opened.reveals_at is None
+    nothing_follows = opened.reveals_at == opened.closes_at
+    if hidden is not None and (nothing_hidden or (nothing_follows and decimal(hidden) < 1)):
+        yield "no_hidden_period"
+
+
+def add_question(model: Model, command: said.AddQuestion) -> None:
+    """It is in the contest."""
+    model.contests[command.contest].add(command.question)
+
+
+def nothing(model: Model, command: AnyCommand) -> None:
+    """Nothing that a later command depends on."""
+
+
+RULES: dict[type, tuple[Callable[[Model, Any], Iterator[str]], Callable[[Model, Any], object]]] = {
+    said.OpenQuestion: (no_open_faults, open_question),
+    said.SubmitForecast: (submit_faults, submit_forecast),
+    said.WithdrawForecast: (withdraw_faults, withdraw_forecast),
+    said.CloseQuestion: (close_faults, close_question),
+    said.ResolveQuestion: (resolve_faults, settle("resolved")),
+    said.AnnulQuestion: (
+        lambda model, command: fate_faults(model, command, command.question, {"annulled": "question_resolved"}),
+        settle("annulled"),
+    ),
+    said.RevokeResolution: (
+        lambda model, command: fate_faults(model, command, command.question, {"open": "not_resolved"}),
+        settle("open"),
+    ),
+    said.OpenContest: (found_faults, lambda model, command: model.contests.update({command.contest: set()})),
+    said.AddQuestion: (add_faults, add_question),
+    said.ExcludeParticipant: (lambda model, command: board_faults(model, command.contest), nothing),
+    said.FinalizeContest: (
+        lambda model, command: board_faults(model, command.contest),
+        lambda model, command: model.finalized.add(command.contest),
+    ),
+}
+
+HOURS = [f"2026-03-01T{hour:02}:00:00Z" for hour in range(10)]
+CLOSED = said.Range(lower=0, upper=2, bins=2)
+OPEN = said.Range(lower=0, upper=2, bins=2, open_lower=True, open_upper=True)
+SHAPES: list[dict[str, Any]] = [
+    *[{"kind": "binary"}] * 4,
+    *[{"kind": "multiple_choice", "outcomes": ("a", "b", "c")}] * 3,
+    *[{"kind": "numeric", "range": CLOSED}, {"kind": "numeric", "range": OPEN}] * 2,
+    {"kind": "multiple_choice"},
+    {"kind": "multiple_choice", "outcomes": ("a",)},
+    {"kind": "multiple_choice", "outcomes": ("a", "b", "a")},
+    {"kind": "binary", "outcomes": ("yes", "no")},
+    {"kind": "numeric"},
+    {"kind": "numeric", "range": said.Range(lower=2, upper=0, bins=2)},
+    {"kind": "binary", "range": said.Range(lower=0, upper=2, bins=0)},
+]
+CHANCES: list[dict[str, Any]] = [{"probability": chance} for chance in ("0.3", 1, 0, 0.5, "1.000000001", -1)]
+CHOICES: list[dict[str, Any]] = [
+    {"probabilities": dict(zip("abcd", chances, strict=False))}
+    for chances in [
+        ("0.2", "0.3", "0.5"),
+        ("0.2", "0.3", "0.499999"),
+        ("0.2", "0.3", "0.500001"),
+        ("0.2", "0.3", "0.499998"),
+        ("0.5", "0.5"),
+        ("0.2", "0.3", "0.5", "0"),
+        ("2", "0", "0"),
+    ]
+]
+CURVES: list[dict[str, Any]] = [
+    {"cdf": cdf}
+    for cdf in [("0", "0.4", "1"), ("0", "0", "1"), ("0.1", "0.4", "0.9"), ("0.5", "0.4", "1"), ("0", "1"), (0, 2, 1)]
+]
+ANY: list[dict[str, Any]] = [*CHANCES, *CHOICES, *CURVES, {}, {"probability": "0.5", "cdf": ("0", "0.4", "1")}]
+ANSWERS: list[dict[str, Any]] = [
+    *[{"outcome": outcome} for outcome in ("yes", "no", "a", "c", "d")],
+    *[{"value": value} for value in ("0", "1.5", "2", "-0.5", "2.5")],
+    {},
+]
+POOLS: list[dict[str, Any]] = [
+    {},
+    {"pool": "10"},
+    {"pool": "10.005"},
+    {"pool": "-1"},
+    {"pool": 3, "payable_unit": 2},
+    {"payable_unit": 0},
+]
+QUESTIONS = st.sampled_from(["binary", "choice", "closed", "open", "new"])
+PARTICIPANTS = st.sampled_from(["ada", "bob"])
+CONTESTS = st.sampled_from(["k1", "k2"])
+AT = st.sampled_from(HOURS)
+
+
+def merged(kind: Any, *pools: Any, **fields: Any) -> st.SearchStrategy[AnyCommand]:
+    """A command of a kind: some fields drawn one by one, some together from pools of choices."""
+    drawn = st.tuples(st.fixed_dictionaries({"at": AT, **fields}), *[st.sampled_from(pool) for pool in pools])
+    return drawn.map(lambda parts: kind(**{name: value for part in parts for name, value in part.items()}))
+
+
+SPANS: list[dict[str, Any]] = [
+    {"opens_at": HOURS[2], "closes_at": HOURS[8]},
+    {"opens_at": HOURS[2], "closes_at": HOURS[8], "reveals_at": HOURS[4]},
+    {"opens_at": HOURS[1], "closes_at": HOURS[6], "reveals_at": HOURS[6]},
+    {"opens_at": HOURS[6], "closes_at": HOURS[6]},
+    {"opens_at": HOURS[2], "closes_at": HOURS[8], "reveals_at": HOURS[2]},
+]
+WEIGHTS: list[dict[str, Any]] = [
+    {},
+    {"weight": "0.5"},
+    {"weight": 0},
+    *[{"hidden_coverage_weight": share} for share in (0, "0.5", 1, 2)],
+]
+OPENINGS = merged(said.OpenQuestion, SHAPES, SPANS, question=st.sampled_from(["new", "new", "binary"]))
+FITTING = [
+    ("binary", CHANCES),
+    ("choice", CHOICES),
+    ("closed", CURVES),
+    ("open", CURVES),
+    ("new", ANY),
+    ("choice", ANY),
+]
+FORECASTS = st.one_of(
+    *[
+        merged(said.SubmitForecast, pool, question=st.just(question), participant=PARTICIPANTS)
+        for question, pool in FITTING
+    ]
+)
+WITHDRAWALS = merged(said.WithdrawForecast, question=QUESTIONS, participant=PARTICIPANTS)
+FATES = st.one_of(
+    merged(said.CloseQuestion, question=QUESTIONS),
+    merged(said.ResolveQuestion, ANSWERS, question=QUESTIONS, known_at=st.none() | AT),
+    merged(said.AnnulQuestion, question=QUESTIONS, reason=st.just("")),
+    merged(said.RevokeResolution, question=QUESTIONS, reason=st.just("")),
+)
+RULE_NAMES = st.sampled_from(["relative-2021-11", "relative-2022-04", "relative"])
+LEVELS = st.sampled_from(["no_prize", "no_rank", "hidden"])
+BOARDS = st.one_of(
+    merged(said.OpenContest, POOLS, contest=CONTESTS, rules=RULE_NAMES),
+    merged(said.AddQuestion, WEIGHTS, contest=CONTESTS, question=QUESTIONS),
+    merged(said.AddQuestion, WEIGHTS, contest=CONTESTS, question=QUESTIONS),
+    merged(said.ExcludeParticipant, contest=CONTESTS, participant=PARTICIPANTS, level=LEVELS, reason=st.just("")),
+    merged(said.FinalizeContest, contest=CONTESTS),
+)
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """Commands go to a ledger opened at the start or to one opened just now; both must do what the model does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "ledger.db"
+        self.old = Ledger.open(self.path, clock=lambda: NOW)
+        self.model = Model()
+        self.accepted: list[AnyCommand] = []
+        self.sent = 0
+
+    def teardown(self) -> None:
+        """Leave nothing behind."""
+        self.old.close()
+        self.folder.cleanup()
+
+    def send(self, commands: list[AnyCommand], *, fresh: bool, atomic: bool = False) -> list[str | int | None]:
+        """What becomes of each: the code it is refused with, or its log position (negative for a retry)."""
+        if fresh:
+            with Ledger.open(self.path, clock=lambda: NOW) as ledger:
+                outcomes = ledger.handle_many(commands, atomic=atomic)
+        else:
+            outcomes = self.old.handle_many(commands, atomic=atomic)
+        return [told(outcome) for outcome in outcomes]
+
+    def numbered(self, command: AnyCommand) -> AnyCommand:
+        """The command under the next unused id."""
+        self.sent += 1
+        return msgspec.structs.replace(command, id=f"c{self.sent}")
+
+    def one(self, command: AnyCommand, *, fresh: bool) -> None:
+        """One new command, and the same outcome in ledger and model."""
+        command = self.numbered(command)
+        expected = self.model.decide(command)
+        if expected is None:
+            self.accepted.append(command)
+        assert self.send([command], fresh=fresh) == [expected or self.model.positions[command.id]]
+
+    @initialize()
+    def begins(self) -> None:
+        """A question of each kind, and a contest."""
+        kinds = [("binary", SHAPES[0]), ("choice", SHAPES[4]), ("closed", SHAPES[7]), ("open", SHAPES[8])]
+        for number, (question, shape) in enumerate(kinds):
+            self.one(said.OpenQuestion(at=HOURS[0], question=question, **shape, **SPANS[number % 3]), fresh=False)
+        self.one(said.OpenContest(at=HOURS[0], contest="k1", rules="relative-2022-04"), fresh=True)
+        assert len(self.accepted) == 5
+
+    @rule(command=OPENINGS, fresh=st.booleans())
+    def opens(self, command: AnyCommand, fresh: bool) -> None:
+        """A question is opened."""
+        self.one(command, fresh=fresh)
+
+    @rule(command=FORECASTS, fresh=st.booleans())
+    def forecasts(self, command: AnyCommand, fresh: bool) -> None:
+        """A forecast is submitted."""
+        self.one(command, fresh=fresh)
+
+    @rule(command=WITHDRAWALS, fresh=st.booleans())
+    def withdraws(self, command: AnyCommand, fresh: bool) -> None:
+        """A forecast is withdrawn."""
+        self.one(command, fresh=fresh)
+
+    @precondition(lambda self: self.model.standing())
+    @rule(data=st.data(), at=AT, fresh=st.booleans())
+    def withdraws_what_stands(self, data: st.DataObject, at: str, fresh: bool) -> None:
+        """A forecast is withdrawn that is known to stand, at whatever instant."""
+        question, participant = data.draw(st.sampled_from(self.model.standing()))
+        self.one(said.WithdrawForecast(at=at, question=question, participant=participant), fresh=fresh)
+
+    @rule(command=FATES, fresh=st.booleans())
+    def settles(self, command: AnyCommand, fresh: bool) -> None:
+        """A question is closed, resolved, annulled or revoked."""
+        self.one(command, fresh=fresh)
+
+    @rule(command=BOARDS, fresh=st.booleans())
+    def competes(self, command: AnyCommand, fresh: bool) -> None:
+        """A contest is opened, filled, corrected or frozen."""
+        self.one(command, fresh=fresh)
+
+    @rule(
+        commands=st.lists(st.one_of(OPENINGS, FORECASTS, WITHDRAWALS, FATES, BOARDS), max_size=5),
+        fresh=st.booleans(),
+        atomic=st.booleans(),
+    )
+    def batches(self, commands: list[AnyCommand], fresh: bool, atomic: bool) -> None:
+        """Several in one batch: each after the one before; if atomic, all or none."""
+        commands = [self.numbered(command) for command in commands]
+        before = copy.deepcopy(self.model)
+        codes = [self.model.decide(command) for command in commands]
+        if atomic and any(codes):
+            self.model = before
+            expected: list[str | int | None] = [code or "batch_refused" for code in codes]
+        else:
+            self.accepted += [command for command, code in zip(commands, codes, strict=True) if code is None]
+            expected = [code or self.model.positions[c.id] for c, code in zip(commands, codes, strict=True)]
+        assert self.send(commands, fresh=fresh, atomic=atomic) == expected
+
+    @rule(data=st.data(), fresh=st.booleans())
+    def retries(self, data: st.DataObject, fresh: bool) -> None:
+        """What was accepted is sent again: the first receipt, whatever has happened since."""
+        command = data.draw(st.sampled_from(self.accepted))
+        assert self.send([command], fresh=fresh) == [-self.model.positions[command.id]]
+
+    @rule(data=st.data(), fresh=st.booleans())
+    def reuses(self, data: st.DataObject, fresh: bool) -> None:
+        """An id that is in the log comes with something else."""
+        command = data.draw(st.sampled_from(self.accepted))
+        other = said.FinalizeContest(id=command.id, at=HOURS[0], contest="another")
+        assert self.send([other], fresh=fresh) == ["command_id_reused"]
+
+    @rule()
+    def restarts(self) -> None:
+        """The old ledger is closed and opened again."""
+        self.old.close()
+        self.old = Ledger.open(self.path, clock=lambda: NOW)
+
+    @invariant()
+    def anyone_who_opens_the_file_finds_the_same_log(self) -> None:
+        """As long as the model's, sound from the start, and with one head."""
+        with Ledger.open(self.path) as fresh:
+            assert fresh.head() == self.old.head()
+            assert fresh.head().position == len(self.model.positions)
+            found = {row.command_id: row.position for page in fresh.read() for row in page}
+            assert found == self.model.positions
+
+
+def told(outcome: Receipt | Refused) -> str | int:
+    """An outcome as the model says it."""
+    if isinstance(outcome, Refused):
+        return outcome.code
+    assert outcome.first == outcome.last
+    return -outcome.first if outcome.duplicate else outcome.first
+
+
+TestLedger = LedgerMachine.TestCase
+TestLedger.settings = settings(max_examples=50, stateful_step_count=50, deadline=None)

@@ -1,0 +1,225 @@
+"""Exact integers in NumPy, against Python's own."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from functools import cache
+from hashlib import sha256
+from itertools import accumulate, pairwise
+from operator import mul
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ledger.exact import QUANTUM, half_even, ln_fixed, log2_fixed
+from projections import limbs
+from projections.limbs import Int64Array, Limbs
+from tests.oracle import EXACT
+
+PPM = 10**6
+BITS = 128  # binary places of the recurrence
+TERM = 3 * 10**13  # the largest term a product is promised for
+WEIGHT = 2**54 - 1  # the largest weight, µs
+EXTREMES = (0, 1, 2**18 - 1, 2**18, 2**36 - 1, 2**36, 2**53, WEIGHT)
+
+TERMS = st.integers(-TERM, TERM) | st.sampled_from([0, 1, -1, TERM, -TERM, 2**36, -(2**36), 2**18, -(2**18)])
+WEIGHTS = st.integers(0, WEIGHT) | st.sampled_from(EXTREMES)
+PAIRS = st.lists(st.tuples(TERMS, WEIGHTS), min_size=1, max_size=30)
+Log = Callable[[Int64Array, int], Int64Array]
+Exactly = Callable[[int, int], int]
+BOTH = pytest.mark.parametrize(("many", "one"), [(limbs.ln_many, ln_fixed), (limbs.log2_many, log2_fixed)])
+
+
+def column(values: list[int]) -> Int64Array:
+    """Values as a column."""
+    return np.array(values, np.int64)
+
+
+def product(pairs: list[tuple[int, int]]) -> Limbs:
+    """Term x weight of each pair."""
+    return Limbs.product(column([term for term, _ in pairs]), column([weight for _, weight in pairs]))
+
+
+@cache
+def table() -> tuple[int, ...]:
+    """ln(k / 10^6) for k = 1 … 999,999 in 2^-128, by ln(k + 1) = ln k + 2 · atanh(1 / (2k + 1))."""
+    steps, running = [0], 0
+    for k in range(1, PPM):
+        odd = 2 * k + 1
+        power, square, divisor = (2 << BITS) // odd, odd * odd, 1
+        while power:
+            running += power // divisor
+            power //= square
+            divisor += 2
+        steps.append(running)
+    return tuple(step - steps[-1] for step in steps[:-1])
+
+
+def rounded(quantum: int) -> Int64Array:
+    """The table in 1 / quantum; no value lies nearer to a tie than the recurrence errs."""
+    return column([half_even(value * quantum, 1 << BITS) for value in table()])
+
+
+def digest(values: Int64Array) -> str:
+    """The first twelve digits of the SHA-256 of the little-endian table."""
+    return sha256(values.astype("<i8").tobytes()).hexdigest()[:12]
+
+
+def points(unit: int, count: int, seed: int) -> Int64Array:
+    """Random k below the unit, of every size."""
+    choose = Random(seed)
+    top = unit.bit_length() - 1
+    return column([1, unit, *(min(choose.getrandbits(choose.randint(1, top)) or 1, unit) for _ in range(count))])
+
+
+def nearest_to_ties(unit: int, count: int, logarithm: Callable[..., NDArray[Any]]) -> Int64Array:
+    """Of 200,000 random k, those whose logarithm, to 64 bits where the machine has them, is nearest to a rounding tie.
+
+    Also k = unit - odd · unit / 10^6: ln(1 - odd · 10^-6) is half a quantum, less some 3e-7 · odd^3 quanta.
+    """
+    near_one = unit - np.arange(1, 100, 2) * (unit // PPM)
+    k = np.random.default_rng(5).integers(1, unit, 200_000)
+    along = logarithm(k.astype(np.longdouble) / np.longdouble(unit)) * np.longdouble(QUANTUM)
+    return np.append(near_one, k[np.argsort(np.abs(along - np.floor(along) - 0.5))[:count]])
+
+
+def noisy(logarithm: Callable[..., NDArray[np.float64]], seed: int) -> Callable[..., NDArray[np.float64]]:
+    """A float logarithm that errs by up to four units in the last place."""
+    noise = np.random.default_rng(seed)
+
+    def perturbed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        right = logarithm(values)
+        return right + noise.integers(-4, 5, len(right)) * np.spacing(right)
+
+    return perturbed
+
+
+def test_every_logarithm_of_a_millionth_is_the_published_one() -> None:
+    """All ln(k / 10^6), k = 1 … 999,999, in 1e-12: the table of reference/ecosystem.md C.2, and an integer series."""
+    logarithms = limbs.ln_many(np.arange(1, PPM), PPM)
+    assert digest(logarithms) == "210df61b8d5c"
+    assert np.array_equal(logarithms, rounded(QUANTUM))
+
+
+def test_the_table_in_billionths_is_the_published_one() -> None:
+    """The same in 1e-9, where the scalar is compared on every 400th point and on both ends."""
+    billionths = rounded(10**9)
+    assert digest(billionths) == "b9c80c440b4b"
+    sample = [1, 2, 3, *range(400, PPM, 400), PPM - 2, PPM - 1]
+    assert [ln_fixed(k, PPM, 10**9) for k in sample] == billionths[np.array(sample) - 1].tolist()
+
+
+@BOTH
+@pytest.mark.parametrize("unit", [10**9, 10**10, 2 * 10**10])
+def test_many_logarithms_are_those_of_one(many: Log, one: Exactly, unit: int) -> None:
+    """On random points of every size, the smallest and the largest."""
+    k = points(unit, 3_000, seed=unit)
+    assert many(k, unit).tolist() == [one(each, unit) for each in k.tolist()]
+
+
+@BOTH
+@pytest.mark.parametrize("unit", [10**9, 10**10])
+def test_logarithms_near_a_rounding_tie_are_rounded_the_right_way(many: Log, one: Exactly, unit: int) -> None:
+    """A float cannot tell which way; 60 digits can."""
+    k = nearest_to_ties(unit, 300, np.log if one is ln_fixed else np.log2).tolist()
+    scale = Decimal(QUANTUM) if one is ln_fixed else EXACT.divide(QUANTUM, EXACT.ln(Decimal(2)))
+    logarithms = [EXACT.multiply(EXACT.ln(EXACT.divide(each, unit)), scale) for each in k]
+    slow = [int(EXACT.quantize(each, Decimal(1))) for each in logarithms]
+    assert many(column(k), unit).tolist() == slow == [one(each, unit) for each in k]
+
+
+@BOTH
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_less_exact_float_logarithm_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, many: Log, one: Exactly, seed: int
+) -> None:
+    """Four units in the last place are the most that any vendor documents; ours may come from any of them."""
+    k = np.append(points(10**10, 20_000, seed), nearest_to_ties(10**10, 100, np.log))
+    right = many(k, 10**10)
+    name = "log" if one is ln_fixed else "log2"
+    monkeypatch.setattr(np, name, noisy(getattr(np, name), seed))
+    assert np.array_equal(many(k, 10**10), right)
+
+
+def test_no_logarithms_of_no_numbers() -> None:
+    """An empty column stays one."""
+    assert limbs.ln_many(column([]), PPM).tolist() == limbs.log2_many(column([]), PPM).tolist() == []
+
+
+@given(PAIRS)
+def test_a_product_is_that_of_integers(pairs: list[tuple[int, int]]) -> None:
+    """Up to the largest term, either sign, and the largest weight."""
+    assert product(pairs).integers() == [term * weight for term, weight in pairs]
+
+
+def test_the_largest_product_would_wrap_in_64_bits() -> None:
+    """3e13 · (2^54 - 1) is 5.4e29; NumPy's own product is another number and says nothing."""
+    wrapped = column([TERM]) * column([WEIGHT])
+    assert wrapped.tolist() != [TERM * WEIGHT]
+    assert product([(TERM, WEIGHT), (-TERM, WEIGHT)]).integers() == [TERM * WEIGHT, -TERM * WEIGHT]
+
+
+@given(PAIRS)
+def test_a_running_sum_is_that_of_integers(pairs: list[tuple[int, int]]) -> None:
+    """Sums of the first 0, 1, … n products."""
+    sums = accumulate((term * weight for term, weight in pairs), initial=0)
+    assert product(pairs).running().integers() == list(sums)
+
+
+@given(PAIRS, st.data())
+def test_sums_over_runs_are_those_of_integers(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Each run reaches to where the next begins, the last to the end."""
+    inner = data.draw(st.sets(st.integers(1, len(pairs)), max_size=5)) - {len(pairs)}
+    starts = [0, *sorted(inner)]
+    products = [term * weight for term, weight in pairs]
+    sums = [sum(products[first:last]) for first, last in pairwise([*starts, len(pairs)])]
+    assert product(pairs).summed(column(starts)).integers() == sums
+
+
+@given(st.lists(st.tuples(TERMS, WEIGHTS, TERMS, WEIGHTS), min_size=1, max_size=30))
+def test_a_difference_is_that_of_integers(rows: list[tuple[int, int, int, int]]) -> None:
+    """Also summed afterwards, when its limbs are still below nought."""
+    difference = product([row[:2] for row in rows]) - product([row[2:] for row in rows])
+    right = [one * weight - other * lasts for one, weight, other, lasts in rows]
+    assert difference.integers() == right
+    assert difference.carried().integers() == right
+    assert difference.summed(column([0])).integers() == [sum(right)]
+
+
+def test_a_million_of_the_largest_numbers_sum_exactly() -> None:
+    """No carry is lost: 2^20 products of the largest term and weight, of either sign, run and summed."""
+    count = 1 << 20
+    largest = Limbs.product(np.full(count, TERM), np.full(count, WEIGHT))
+    for numbers, one in ((largest, TERM * WEIGHT), (Limbs.of(column([0])) - largest, -TERM * WEIGHT)):
+        assert numbers.summed(column([0])).integers() == [count * one]
+        assert numbers.carried().running().take(column([count])).integers() == [count * one]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_a_number_made_wide_is_the_same(values: list[int]) -> None:
+    """Over the whole range of 64 bits."""
+    assert Limbs.of(column(values)).integers() == values
+
+
+@given(PAIRS)
+def test_carried_limbs_leave_room_to_add_2_to_the_26_of_them(pairs: list[tuple[int, int]]) -> None:
+    """Low and middle in [0, 2^36), so that 2^26 of them stay below 2^62."""
+    for numbers in (product(pairs), product(pairs).running(), product(pairs).summed(column([0]))):
+        for limb in (numbers.low, numbers.middle):
+            assert 0 <= int(limb.min()) <= int(limb.max()) < 2**36
+    assert limbs.LARGEST_COUNT * (2**36 - 1) < 2**63
+
+
+def test_taking_picks_numbers_by_place() -> None:
+    """In the order asked for, and more than once."""
+    numbers = product([(TERM, 5), (-7, WEIGHT), (1, 1)])
+    assert numbers.take(column([2, 0, 0])).integers() == [1, *map(mul, [TERM, TERM], [5, 5])]
+
+
+def test_no_runs_have_no_sums() -> None:
+    """An empty column has none."""
+    assert Limbs.of(column([])).summed(column([])).integers() == []

@@ -1,0 +1,200 @@
+"""Running projections over a log as of a cut."""
+
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from ledger import Corrupt, Ledger, Refused, Unavailable
+from ledger.commands import AnyCommand
+from ledger.log import START
+from projections.projection import CATALOGUE
+from replay.replay import AsOf, replay
+from tests import oracle
+from tests.given import contest, entry, forecast, opened, resolution, revocation
+
+SECOND = 10**6  # µs
+SAID: list[AnyCommand] = [
+    opened(),
+    contest(pool=100),
+    entry(),
+    forecast(probability="0.8"),
+    forecast(participant="bob", probability="0.2"),
+    resolution(),
+    revocation(),
+    resolution(outcome="no"),
+]
+RESOLVED, REVOKED, AGAIN = 6, 7, 8  # log positions
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """A log whose events were recorded ten seconds apart, the first at 00:00:10 of 1970."""
+    path, ticks = str(tmp_path / "log.db"), count(1)
+    with Ledger.open(path, clock=lambda: next(ticks) * 10 * SECOND) as ledger:
+        for command in oracle.named(SAID):
+            ledger.handle(command)
+    return path
+
+
+def best(log: str, as_of: AsOf = None) -> list[str]:
+    """The board, best first, as of a cut."""
+    return [row["participant"] for row in replay(log, as_of=as_of).projections.table("leaderboard").rows()]
+
+
+def positions(log: str, as_of: AsOf) -> int:
+    """The log position that a cut leads to, which checkpoint and facts agree on."""
+    found = replay(log, as_of=as_of)
+    assert found.checkpoint.position == found.projections.facts.as_of
+    return found.checkpoint.position
+
+
+def digests(log: str, as_of: AsOf = None) -> list[str]:
+    """Of every projection as of a cut."""
+    return [replay(log, as_of=as_of).projections.table(name).digest() for name in CATALOGUE]
+
+
+def test_a_replay_of_the_whole_log_ends_at_its_head(log: str) -> None:
+    """Log position and digest are those the ledger itself holds."""
+    with Ledger.open(log) as ledger:
+        assert replay(log).checkpoint == ledger.head()
+    assert positions(log, None) == len(SAID)
+
+
+def test_before_a_revocation_the_first_resolution_still_shows(log: str) -> None:
+    """As of its log position Ada leads; once revoked nobody does; then Bob."""
+    assert best(log, RESOLVED) == ["ada", "bob"]
+    assert best(log, REVOKED) == []
+    assert best(log, AGAIN) == best(log) == ["bob", "ada"]
+    assert best(log, RESOLVED - 1) == []
+
+
+@pytest.mark.parametrize("as_of", range(len(SAID) + 1))
+def test_a_replay_as_of_a_position_is_that_of_the_log_when_it_ended_there(log: str, tmp_path: Path, as_of: int) -> None:
+    """Digests of every projection, whatever was recorded afterwards."""
+    path = str(tmp_path / "shorter.db")
+    with Ledger.open(path) as ledger:
+        for command in oracle.named(SAID[:as_of]):
+            ledger.handle(command)
+    assert digests(log, as_of) == digests(path)
+    assert positions(log, as_of) == as_of
+
+
+def test_a_replay_as_of_0_is_before_everything(log: str) -> None:
+    """An empty log."""
+    assert replay(log, as_of=0).checkpoint == START
+    assert all(len(replay(log, as_of=0).projections.table(name)) == 0 for name in CATALOGUE)
+
+
+@pytest.mark.parametrize("as_of", [-1, len(SAID) + 1, 10**30])
+def test_a_position_the_log_does_not_have_is_refused(log: str, as_of: int) -> None:
+    """Before the first, or beyond the end."""
+    with pytest.raises(Refused) as refused:
+        replay(log, as_of=as_of)
+    assert (refused.value.code, refused.value.field) == ("out_of_range", "as_of")
+
+
+@pytest.mark.parametrize(
+    ("instant", "position"),
+    [
+        ("1970-01-01T00:00:09.999999Z", 0),
+        ("1970-01-01T00:00:10Z", 1),
+        ("1970-01-01T00:00:10.000001Z", 1),
+        ("1970-01-01T00:01:05Z", 6),
+        ("1970-01-01T02:01:05+02:00", 6),
+        ("1970-01-01T00:01:20Z", 8),
+        ("2970-01-01T00:00:00Z", 8),
+    ],
+)
+def test_an_instant_means_the_last_event_recorded_then_or_before(log: str, instant: str, position: int) -> None:
+    """By the ledger's own clock; between two events, the earlier one."""
+    assert positions(log, instant) == position
+    assert digests(log, instant) == digests(log, position)
+
+
+def test_all_events_of_one_instant_belong_to_it(tmp_path: Path) -> None:
+    """They were recorded in one batch."""
+    path = str(tmp_path / "log.db")
+    with Ledger.open(path, clock=lambda: 5) as ledger:
+        ledger.handle_many(oracle.named(SAID))
+    assert positions(path, "1970-01-01T00:00:00.000005Z") == len(SAID)
+    assert positions(path, "1970-01-01T00:00:00.000004Z") == 0
+
+
+@pytest.mark.parametrize(
+    ("as_of", "code"), [("1970-01-01T00:00:10", "naive_instant"), ("yesterday", "bad_instant"), ("6", "bad_instant")]
+)
+def test_what_is_no_instant_is_refused(log: str, as_of: str, code: str) -> None:
+    """Also before the log is opened."""
+    for path in (log, f"{log}-missing"):
+        with pytest.raises(Refused) as refused:
+            replay(path, as_of=as_of)
+        assert (refused.value.code, refused.value.field) == (code, "as_of")
+
+
+def test_reading_never_changes_a_byte(log: str) -> None:
+    """Of the log; nor does it need the right to."""
+    before = sha256(Path(log).read_bytes()).hexdigest()
+    for as_of in (None, 0, RESOLVED, "1970-01-01T00:00:10Z"):
+        digests(log, as_of)
+    assert sha256(Path(log).read_bytes()).hexdigest() == before
+
+
+def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    """It is unavailable, and the folder stays empty."""
+    with pytest.raises(Unavailable, match="no such ledger"):
+        replay(str(tmp_path / "none.db"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_each_ledger_of_a_store_is_replayed_by_its_name(log: str) -> None:
+    """One that has no events is empty."""
+    with Ledger.open(log, "other") as ledger:
+        ledger.handle_many(oracle.named(SAID[:5]))
+    assert replay(log, "other").checkpoint.position == 5
+    assert replay(log).checkpoint.position == len(SAID)
+    assert replay(log, "third").checkpoint == START
+
+
+def test_a_watcher_hears_how_far_the_reading_is(log: str) -> None:
+    """Log positions, the last of them the cut."""
+    heard: list[int] = []
+    replay(log, as_of=RESOLVED, watch=heard.append)
+    assert heard == [RESOLVED]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE stored_events SET state = CAST(replace(state, '800000000', '900000000') AS BLOB) WHERE {}",
+        "UPDATE stored_events SET state = replace(state, '800000000', '900000000') WHERE {}",
+        "UPDATE stored_events SET state = substr(state, 2) WHERE {}",
+        "UPDATE stored_events SET state = zeroblob(0) WHERE {}",
+        "DELETE FROM stored_events WHERE {}",
+    ],
+    ids=["another number", "another number, as a text", "shorter", "empty", "gone"],
+)
+def test_damage_stops_a_replay_at_its_log_position(log: str, damage: str) -> None:
+    """In the fourth row, by somebody with a database client; the replay says where."""
+    with closing(sqlite3.connect(log)) as connection, connection:
+        assert connection.execute(damage.format("originator_version = 4")).rowcount == 1
+    with pytest.raises(Corrupt) as stopped:
+        replay(log)
+    assert stopped.value.position == 4
+
+
+@pytest.mark.parametrize("as_of", [1_999, 2_000, 2_001, 4_100])
+def test_a_cut_may_lie_anywhere_in_a_log_of_many_pages(tmp_path: Path, as_of: int) -> None:
+    """Rows are read 2,000 at a time."""
+    path, ticks = str(tmp_path / "log.db"), count(1)
+    asked = [opened(f"q{number:04}") for number in range(4_100)]
+    with Ledger.open(path, clock=lambda: next(ticks)) as ledger:
+        for first in range(0, len(asked), 41):
+            ledger.handle_many(oracle.named(asked)[first : first + 41])
+    assert positions(path, as_of) == as_of
+    assert len(replay(path, as_of=as_of).projections.facts.questions) == as_of
+    batch = (as_of - 1) // 41 + 1  # recorded at this µs
+    assert positions(path, f"1970-01-01T00:00:00.{batch:06}Z") == batch * 41

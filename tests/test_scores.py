@@ -1,0 +1,387 @@
+"""Time-weighted scores and coverage, by hand and against the slow definition."""
+
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from ledger.commands import AnyCommand
+from ledger.log import Recorded
+from ledger.rules import RuleSet
+from ledger.values import instant
+from projections.projection import CATALOGUE, Projections
+from tests import oracle
+from tests.given import (
+    CLOSES,
+    DAY,
+    OPENS,
+    REVEALS,
+    annulment,
+    choices,
+    closing,
+    contest,
+    day,
+    entry,
+    forecast,
+    numeric,
+    opened,
+    resolution,
+    revocation,
+    withdrawal,
+)
+
+PERIOD = 10 * DAY  # the scheduled period of the questions in tests/given.py, µs
+HALF, EIGHTH_TENTHS, FIFTH = -693_147_180_560, -223_143_551_314, -1_609_437_912_434  # ln 0.5, ln 0.8, ln 0.2 in 1e-12
+UP, DOWN = EIGHTH_TENTHS - HALF, FIFTH - HALF  # scores of 0.8 and 0.2 against a median of 0.5
+ADA, BOB = forecast(probability="0.8", at=OPENS), forecast(participant="bob", probability="0.2", at=OPENS)
+LONG_AGO = "1969-12-31T00:00:00Z"
+NINE = Decimal("1e-9")
+
+Row = dict[str, Any]
+Scores = dict[tuple[str, str], Row]
+
+
+def read(projections: Projections, contest: str = "cup") -> Scores:
+    """The rows of a contest's scores, by question and participant."""
+    rows = [row for row in projections.table("scores").rows() if row["contest"] == contest]
+    return {(row["question"], row["participant"]): row for row in rows}
+
+
+def scored(*said: AnyCommand, rules: str | RuleSet = "relative-2022-04", **added: Any) -> Scores:
+    """Scores in a contest over one binary question about which this was said."""
+    start = opened(reveals_at=REVEALS), contest(rules=rules), entry(**added)
+    return read(oracle.projected(*start, *said))
+
+
+def numerators(scores: Scores) -> dict[str, int]:
+    """Each participant's numerator on the question."""
+    return {participant: int(row["numerator"]) for (_, participant), row in scores.items()}
+
+
+def coverages(scores: Scores) -> dict[str, str]:
+    """Each participant's printed coverage."""
+    return {participant: row["coverage"] for (_, participant), row in scores.items()}
+
+
+def test_a_score_is_the_mean_over_the_period_of_the_logarithm_of_forecast_over_median() -> None:
+    """ln(0.8 / 0.5) = 0.470003629 and ln(0.2 / 0.5) = -0.916290732, all along."""
+    assert scored(ADA, BOB, resolution()) == {
+        ("rain", who): {
+            "contest": "cup",
+            "question": "rain",
+            "participant": who,
+            "score": score,
+            "coverage": "1.000000000",
+            "numerator": str(term * PERIOD),
+            "denominator": str(PERIOD * 10**12),
+        }
+        for who, term, score in [("ada", UP, "0.470003629"), ("bob", DOWN, "-0.916290732")]
+    }
+
+
+def test_under_base_2_the_logarithm_is_the_binary_one() -> None:
+    """log2(0.8 / 0.5) = 0.678071905, log2(0.2 / 0.5) = -1.321928095."""
+    scores = scored(ADA, BOB, resolution(), rules="relative-2021-11")
+    assert [row["score"] for row in scores.values()] == ["0.678071905", "-1.321928095"]
+
+
+def test_the_other_outcome_counts_the_other_probability() -> None:
+    """Resolved as no, 0.8 for yes is 0.2."""
+    assert numerators(scored(ADA, BOB, resolution(outcome="no"))) == {"ada": DOWN * PERIOD, "bob": UP * PERIOD}
+
+
+def test_a_missing_forecast_scores_nothing_and_covers_nothing() -> None:
+    """Bob comes when eight tenths of the time are over: until then Ada is the median herself."""
+    late = forecast(participant="bob", probability="0.2", at=day(18))
+    scores = scored(ADA, late, resolution())
+    assert numerators(scores) == {"ada": UP * 2 * DAY, "bob": DOWN * 2 * DAY}
+    assert coverages(scores) == {"ada": "1.000000000", "bob": "0.200000000"}
+
+
+def test_all_who_withdraw_at_one_instant_are_scored_until_then_and_no_longer() -> None:
+    """Half the period: half the score and half the coverage, though nobody's forecast is left."""
+    scores = scored(ADA, BOB, withdrawal(at=day(15)), withdrawal(participant="bob", at=day(15)), resolution())
+    assert numerators(scores) == {"ada": UP * PERIOD // 2, "bob": DOWN * PERIOD // 2}
+    assert coverages(scores) == {"ada": "0.500000000", "bob": "0.500000000"}
+
+
+def test_a_forecast_made_before_and_one_after_a_gap_both_count() -> None:
+    """Ada stands on days 10 and 11, and again from day 18 on."""
+    again = forecast(probability="0.8", at=day(18))
+    scores = scored(ADA, BOB, withdrawal(at=day(12)), again, resolution())
+    assert numerators(scores) == {"ada": UP * 4 * DAY, "bob": DOWN * 4 * DAY}
+    assert coverages(scores) == {"ada": "0.400000000", "bob": "1.000000000"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [closing(at=day(14)), resolution()],
+        [resolution(known_at=day(14))],
+        [resolution(at=day(14))],
+        [closing(at=day(17)), resolution(known_at=day(14))],
+        [closing(at=day(14)), resolution(known_at=day(17))],
+    ],
+    ids=["closed", "known", "resolved", "known before closed", "closed before known"],
+)
+def test_scored_time_ends_at_the_close_or_when_the_answer_is_known(said: list[AnyCommand]) -> None:
+    """Whichever is first; what is left of the scheduled period counts nought, in score and in coverage."""
+    scores = scored(ADA, BOB, *said)
+    assert numerators(scores) == {"ada": UP * 4 * DAY, "bob": DOWN * 4 * DAY}
+    assert coverages(scores) == {"ada": "0.400000000", "bob": "0.400000000"}
+    assert {row["denominator"] for row in scores.values()} == {str(PERIOD * 10**12)}
+
+
+def test_an_answer_known_after_the_close_changes_nothing() -> None:
+    """Scored time never goes beyond the scheduled close."""
+    assert scored(ADA, BOB, resolution(known_at=day(24))) == scored(ADA, BOB, resolution())
+
+
+def test_an_answer_known_when_the_question_opens_leaves_no_time_to_score() -> None:
+    """Nobody has a row."""
+    assert scored(ADA, BOB, resolution(known_at=OPENS)) == {}
+
+
+def test_a_forecast_made_when_the_answer_was_known_counts_nowhere() -> None:
+    """It changes neither the median of the others nor has it a row of its own."""
+    late = forecast(participant="cyd", probability="0.99", at=day(16))
+    assert scored(ADA, BOB, late, resolution(known_at=day(16))) == scored(ADA, BOB, resolution(known_at=day(16)))
+
+
+def test_a_forecast_made_before_the_opening_counts_from_the_opening_where_the_rules_allow_it() -> None:
+    """The presets do; under a rule set that does not, it counts nowhere."""
+    early = forecast(probability="0.8", at=day(7))
+    assert scored(early, BOB, resolution()) == scored(ADA, BOB, resolution())
+    strict = RuleSet(name="strict", kernel="ln", early_forecasts=False)
+    assert numerators(scored(early, BOB, resolution(), rules=strict)) == {"bob": 0}
+
+
+def test_a_probability_of_nought_counts_as_the_least() -> None:
+    """Seed 001: 0.1%, brought in before the median is taken: (0.001 + 1) / 2 = 0.5005."""
+    said = [forecast(probability=0, at=OPENS), forecast(participant="bob", probability=1, at=OPENS)]
+    median = oracle.picos("ln", Fraction(5005, 10_000))
+    least = oracle.picos("ln", Fraction(1, 1000))
+    assert numerators(scored(*said, resolution())) == {"ada": (least - median) * PERIOD, "bob": -median * PERIOD}
+
+
+@pytest.mark.parametrize(
+    ("value", "ada", "bob"),
+    [("-1", "0.001", "0.1"), ("3", "0.4", "0.01"), ("4", "0.0025", "0.8"), ("5", "0.2", "0.05")],
+)
+def test_a_numeric_forecast_counts_what_its_cdf_puts_on_the_bin(value: str, ada: str, bob: str) -> None:
+    """Below, in the third of four bins, in the last, above; nothing counts as 0.01 / 4 inside and as 0.001 outside."""
+    said = [
+        forecast("depth", cdf=(0, "0.2", "0.4", "0.8", "0.8"), at=OPENS),
+        forecast("depth", "bob", cdf=("0.1", "0.14", "0.14", "0.15", "0.95"), at=OPENS),
+    ]
+    start = numeric(open_lower=True, open_upper=True), contest(), entry(question="depth")
+    scores = read(oracle.projected(*start, *said, resolution("depth", value=value)))
+    median = oracle.picos("ln", (Fraction(ada) + Fraction(bob)) / 2)
+    expected = {who: (oracle.picos("ln", Fraction(p)) - median) * PERIOD for who, p in (("ada", ada), ("bob", bob))}
+    assert numerators(scores) == expected
+
+
+def test_a_multiple_choice_forecast_counts_what_it_puts_on_the_outcome() -> None:
+    """0.8 and 0.2 on green; what is on the others does not matter."""
+    said = [
+        forecast("colour", probabilities={"red": "0.1", "green": "0.8", "blue": "0.1"}, at=OPENS),
+        forecast("colour", "bob", probabilities={"red": 0, "green": "0.2", "blue": "0.8"}, at=OPENS),
+    ]
+    start = choices(), contest(), entry(question="colour")
+    scores = read(oracle.projected(*start, *said, resolution("colour", outcome="green")))
+    assert numerators(scores) == {"ada": UP * PERIOD, "bob": DOWN * PERIOD}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [[], [annulment()], [resolution(), annulment()], [resolution(), revocation()]],
+    ids=["open", "annulled", "annulled after all", "revoked"],
+)
+def test_a_question_without_an_answer_counts_nowhere(said: list[AnyCommand]) -> None:
+    """Not resolved, annulled, annulled after all, revoked."""
+    assert scored(ADA, BOB, *said) == {}
+
+
+def test_a_new_resolution_counts_as_if_the_first_had_not_been() -> None:
+    """Its outcome and when it was known; also after an annulment is revoked."""
+    first: list[AnyCommand] = [ADA, BOB, resolution(outcome="no", known_at=day(12)), revocation()]
+    assert scored(*first, resolution()) == scored(ADA, BOB, resolution())
+    assert scored(*first, annulment(), revocation(), resolution()) == scored(ADA, BOB, resolution())
+
+
+def test_a_contest_scores_its_own_questions_only() -> None:
+    """Whenever they were added to it."""
+    said: list[AnyCommand] = [
+        opened(),
+        opened("wind"),
+        contest(),
+        contest("league"),
+        entry("league", "wind"),
+        ADA,
+        BOB,
+        resolution(),
+    ]
+    projections = oracle.projected(*said, entry())
+    assert read(projections) == scored(ADA, BOB, resolution())
+    assert read(projections, "league") == {}
+
+
+@pytest.mark.parametrize(
+    ("weight", "early", "late"),
+    [
+        (None, "0.5", "0.5"),
+        (0, "0.375", "0.625"),
+        (1, "1", "0"),
+        ("0.5", "0.6875", "0.3125"),
+        ("0.8", "0.875", "0.125"),
+    ],
+)
+def test_the_hidden_weight_is_the_part_of_coverage_that_the_hidden_period_gives(
+    weight: str | int | None, early: str, late: str
+) -> None:
+    """Ada covers both hidden days and three of the eight others, Bob the five after that; w · 1 + (1 - w) · 3/8."""
+    said: list[AnyCommand] = [ADA, withdrawal(at=day(15)), forecast(participant="bob", at=day(15)), resolution()]
+    found = coverages(scored(*said, hidden_coverage_weight=weight))
+    assert {who: Fraction(share) for who, share in found.items()} == {"ada": Fraction(early), "bob": Fraction(late)}
+
+
+def test_a_hidden_weight_counts_the_scheduled_hidden_period_and_rest() -> None:
+    """Known after one of two hidden days: half of w = 0.6, and none of the rest."""
+    scores = scored(ADA, BOB, resolution(known_at=day(11)), hidden_coverage_weight="0.6")
+    assert coverages(scores) == {"ada": "0.300000000", "bob": "0.300000000"}
+
+
+def test_a_question_may_be_hidden_to_its_close() -> None:
+    """Then all the weight is on the hidden period, and there is no rest to cover."""
+    start = opened(reveals_at=CLOSES), contest(), entry(hidden_coverage_weight=1)
+    scores = read(oracle.projected(*start, ADA, withdrawal(at=day(12)), resolution()))
+    assert coverages(scores) == {"ada": "0.200000000"}
+
+
+def test_more_centuries_than_fit_on_one_axis_are_scored_all_the_same() -> None:
+    """800 questions of a century each, two forecasters all along."""
+    names = [f"q{number:03}" for number in range(800)]
+    span = {"opens_at": "1970-01-01T00:00:00Z", "closes_at": "2069-12-31T00:00:00Z"}
+    late = "2100-01-01T00:00:00Z"
+    said: list[AnyCommand] = [contest()]
+    for name in names:
+        said += [opened(name, **span), entry(question=name), resolution(name, at=late)]
+        said[-1:-1] = [msgspec.structs.replace(each, question=name, at=LONG_AGO) for each in (ADA, BOB)]
+    scores = read(oracle.projected(*said))
+    assert list(scores) == [(name, who) for name in names for who in ("ada", "bob")]
+    assert {row["score"] for row in scores.values()} == {"0.470003629", "-0.916290732"}
+    assert {row["coverage"] for row in scores.values()} == {"1.000000000"}
+
+
+def parts(*said: AnyCommand) -> list[tuple[str, ...]]:
+    """The table of parts: participant, from, to, probability, reference, term, weight, contribution."""
+    table = oracle.projected(opened(), contest(), entry(), *said).table("score_parts")
+    return [tuple(str(value) for value in list(row.values())[2:]) for row in table.rows()]
+
+
+def test_a_scores_parts_say_what_was_compared_with_what_and_for_how_long() -> None:
+    """Ada moves on day 12; Bob stands from day 12 on; days are 86,400,000,000 µs."""
+    late = forecast(participant="bob", probability="0.2", at=day(12))
+    found = parts(forecast(probability="0.6", at=day(9)), forecast(probability="0.8", at=day(12)), late, resolution())
+    first, last, close = "2026-03-10T00:00:00Z", "2026-03-12T00:00:00Z", "2026-03-20T00:00:00Z"
+    assert found == [
+        ("ada", first, last, "0.6", "0.6", "0.000000000000", str(2 * DAY), "0"),
+        ("ada", last, close, "0.8", "0.5", "0.470003629246", str(8 * DAY), str(UP * 8 * DAY)),
+        ("bob", last, close, "0.2", "0.5", "-0.916290731874", str(8 * DAY), str(DOWN * 8 * DAY)),
+    ]
+
+
+def test_a_part_lasts_while_the_median_stays_the_same() -> None:
+    """0.4 and 0.6, then 0.5 joins, then 0.4 and 0.6 are joined by another pair: the median is 0.5 all along."""
+    others = [("bob", "0.6", 10), ("cyd", "0.5", 12), ("dan", "0.3", 14), ("eve", "0.7", 14)]
+    said = [forecast(participant=who, probability=p, at=day(at)) for who, p, at in others]
+    found = parts(forecast(probability="0.4", at=OPENS), *said, resolution())
+    assert [row[:3] for row in found if row[0] in {"ada", "cyd"}] == [
+        ("ada", "2026-03-10T00:00:00Z", "2026-03-20T00:00:00Z"),
+        ("cyd", "2026-03-12T00:00:00Z", "2026-03-20T00:00:00Z"),
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(oracle.logs())
+def test_scores_are_those_of_the_slow_definition(asked: list[AnyCommand]) -> None:
+    """Numerators, denominators and coverage exactly, over logs of all kinds."""
+    recorded, _ = oracle.attempted(asked)
+    projections = Projections(oracle.told(recorded))
+    for name in projections.contests:
+        fast, slow = read(projections, name), oracle.contest_scores(recorded, name)
+        exact = {pair: (int(row["numerator"]), int(row["denominator"])) for pair, row in fast.items()}
+        assert exact == {pair: (score.numerator, score.denominator) for pair, score in slow.items()}
+        for pair, row in fast.items():
+            assert Decimal(row["coverage"]) == oracle.nine(slow[pair].coverage)
+            assert Decimal(row["score"]) == oracle.nine(Fraction(*exact[pair]))
+            assert abs(Decimal(row["score"]) - slow[pair].unrounded) < NINE
+
+
+Part = tuple[int, int, Fraction, Fraction]  # from, to, probability, reference
+
+
+def by_score(table: list[Row]) -> dict[tuple[str, str, str], list[Part]]:
+    """Parts by contest, question and participant, each at its own instants and probabilities."""
+    found: dict[tuple[str, str, str], list[Part]] = {}
+    for row in table:
+        part = instant(row["from_at"]), instant(row["to_at"]), Fraction(row["probability"]), Fraction(row["reference"])
+        found.setdefault((row["contest"], row["question"], row["participant"]), []).append(part)
+    return found
+
+
+def slowly(recorded: list[Recorded], contest: str) -> dict[tuple[str, str, str], list[Part]]:
+    """The same by the slow definition, cut wherever anybody said anything."""
+    rules = oracle.world(recorded).contests[contest].opened.rules
+    found: dict[tuple[str, str, str], list[Part]] = {}
+    for name, (question, _) in oracle.counting(recorded, contest).items():
+        for each in oracle.slices(question, rules):
+            part = each.start, each.end, each.chance, each.median
+            found.setdefault((contest, name, each.participant), []).append(part)
+    return found
+
+
+@settings(max_examples=75, deadline=None)
+@given(oracle.logs())
+def test_parts_add_up_to_scores_exactly(asked: list[AnyCommand]) -> None:
+    """Contributions to the numerator, over logs of all kinds."""
+    projections = Projections(oracle.told(oracle.attempted(asked)[0]))
+    sums: dict[tuple[str, str, str], int] = {}
+    for row in projections.table("score_parts").rows():
+        assert int(row["contribution"]) == int(Decimal(row["term"]).scaleb(12)) * row["weight"]
+        key = row["contest"], row["question"], row["participant"]
+        sums[key] = sums.get(key, 0) + int(row["contribution"])
+    scores = projections.table("scores").rows()
+    assert sums == {(row["contest"], row["question"], row["participant"]): int(row["numerator"]) for row in scores}
+
+
+@settings(max_examples=75, deadline=None)
+@given(oracle.logs())
+def test_parts_cover_what_was_covered_and_name_what_stood_then(asked: list[AnyCommand]) -> None:
+    """Every stretch of the slow definition lies in one part with its probability and median, and nothing else does."""
+    recorded, _ = oracle.attempted(asked)
+    projections = Projections(oracle.told(recorded))
+    fast = by_score(list(projections.table("score_parts").rows()))
+    slow = {key: found for name in projections.contests for key, found in slowly(recorded, name).items()}
+    assert fast.keys() == slow.keys()
+    for key, parts in fast.items():
+        assert all(before[1] <= after[0] for before, after in pairwise(parts))
+        assert sum(end - start for start, end, *_ in parts) == sum(end - start for start, end, *_ in slow[key])
+        for start, end, *chances in slow[key]:
+            assert [chances] == [rest for first, last, *rest in parts if first <= start and end <= last]
+
+
+@settings(max_examples=50, deadline=None)
+@given(oracle.logs())
+def test_a_log_is_scored_alike_however_many_forecasts_are_scored_together(asked: list[AnyCommand]) -> None:
+    """One, two, seven or all at a time."""
+    recorded, _ = oracle.attempted(asked)
+    found = oracle.told(recorded)
+    whole = Projections(found)
+    for chunk in (1, 2, 7):
+        some = Projections(found, chunk)
+        assert [some.table(name).digest() for name in CATALOGUE] == [whole.table(name).digest() for name in CATALOGUE]

@@ -1,0 +1,425 @@
+"""Where rows are kept: what opens, what does not, and damage done from outside."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from ledger import Corrupt, Ledger, LedgerError, Refused, Unavailable, log, store
+from ledger.store import Store, TakenError
+from tests.given import NOW, opened
+
+Row = tuple[int, str, bytes]
+
+
+def rows(first: int, last: int) -> list[Row]:
+    """Rows at these positions; the store does not look into them."""
+    return [(position, "t", f"row {position}".encode()) for position in range(first, last + 1)]
+
+
+def filled(path: Path, count: int = 5) -> Path:
+    """A ledger of so many questions."""
+    with Ledger.open(path, clock=lambda: NOW) as ledger:
+        for number in range(count):
+            ledger.handle(opened(f"q{number}"), f"c{number}")
+    return path
+
+
+def changed(path: Path, *statements: str) -> Path:
+    """The same file after someone was at it with SQL."""
+    with closing(sqlite3.connect(path)) as database, database:
+        for statement in statements:
+            database.execute(statement)
+    return path
+
+
+def positions(path: Path | str, *, read_only: bool = True) -> list[int]:
+    """The positions that a reader sees, every digest checked."""
+    with closing(Store(str(path), "main", read_only=read_only)) as kept:
+        return [recorded.position for page in log.follow(kept.pages()) for recorded in page]
+
+
+def stops_at(path: Path) -> list[int]:
+    """Where a reader of the store, and a writer, find the damage."""
+    found = []
+    with pytest.raises(Corrupt) as caught:
+        positions(path)
+    found.append(caught.value.position)
+    with Ledger.open(path) as ledger, pytest.raises(Corrupt) as caught:
+        ledger.handle(opened("new"), "new")
+    return [*found, caught.value.position]
+
+
+def test_rows_come_back_in_order_of_position(tmp_path: Path) -> None:
+    """After a position, so many at most; and the same from another connection."""
+    with closing(Store(str(tmp_path / "a.db"), "main")) as one:
+        assert one.read(0) == []
+        one.append(rows(1, 3))
+        one.append(rows(4, 5))
+        assert one.read(0) == [b"row 1", b"row 2", b"row 3", b"row 4", b"row 5"]
+        assert one.read(2, limit=2) == [b"row 3", b"row 4"]
+        assert one.read(5) == []
+        with closing(Store(str(tmp_path / "a.db"), "main", read_only=True)) as other:
+            assert other.read(3) == [b"row 4", b"row 5"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
+def test_pages_cover_every_row_once(limit: int) -> None:
+    """Whatever the size of a page, the last one full or not."""
+    with closing(Store(":memory:", "main")) as memory:
+        memory.append(rows(1, 5))
+        pages = list(memory.pages(limit=limit))
+        assert [row for page in pages for row in page] == [state for *_, state in rows(1, 5)]
+        assert all(1 <= len(page) <= limit for page in pages)
+        assert [row for page in memory.pages(3, limit) for row in page] == [b"row 4", b"row 5"]
+
+
+def test_a_position_is_taken_once(tmp_path: Path) -> None:
+    """Of two writers one wins; of the other's rows none is kept, not even those at free positions."""
+    with closing(Store(str(tmp_path / "a.db"), "main")) as one, closing(Store(str(tmp_path / "a.db"), "main")) as other:
+        one.append(rows(1, 2))
+        with pytest.raises(TakenError):
+            other.append(rows(2, 4))
+        with pytest.raises(TakenError):
+            other.append([*reversed(rows(2, 4))])
+        assert other.read(0) == one.read(0) == [b"row 1", b"row 2"]
+
+
+def test_ledgers_of_two_names_in_one_file_are_two_ledgers(tmp_path: Path) -> None:
+    """Each has its own positions, its own ids and its own damage."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path, "one") as one, Ledger.open(path, "two") as two:
+        assert one.handle(opened(), "c1").first == 1
+        assert two.handle(opened("snow"), "c1").first == 1
+        assert one.handle(opened("snow"), "c2").first == 2
+        assert (one.head().position, two.head().position) == (2, 1)
+    changed(path, "DELETE FROM stored_events WHERE originator_id = 'one' AND originator_version = 1")
+    with Ledger.open(path, "one") as one, Ledger.open(path, "two") as two:
+        assert two.head().position == 1
+        with pytest.raises(Corrupt):
+            one.head()
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "a\n", " a"])
+def test_a_ledgers_name_is_an_id(tmp_path: Path, name: str) -> None:
+    """And a bad one makes no file."""
+    with pytest.raises(Refused):
+        Ledger.open(tmp_path / "a.db", name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("where", "position"),
+    [("= 1", 1), ("= 2", 2), ("= 4", 4), ("IN (2, 4)", 2), ("< 3", 1), ("IN (1, 2, 3, 4)", 1)],
+)
+def test_a_missing_row_is_found_by_the_gap(tmp_path: Path, where: str, position: int) -> None:
+    """Positions are 1, 2, 3 … without gaps; the first one missing is named."""
+    path = changed(filled(tmp_path / "a.db"), f"DELETE FROM stored_events WHERE originator_version {where}")  # noqa: S608
+    assert stops_at(path) == [position, position]
+
+
+def test_a_missing_row_is_found_across_pages() -> None:
+    """At the edge of a page as well as within one."""
+    for missing in range(1, 7):
+        with closing(Store(":memory:", "main")) as memory:
+            memory.append([row for row in rows(1, 7) if row[0] != missing])
+            with pytest.raises(Corrupt) as caught:
+                list(memory.pages(limit=2))
+            assert caught.value.position == missing
+
+
+CHANGES = {
+    "value": "SET state = CAST(replace(CAST(state AS TEXT), '\"q2\"', '\"qX\"') AS BLOB)",
+    "text in place of bytes": "SET state = CAST(state AS TEXT)",
+    "value, as text": "SET state = replace(CAST(state AS TEXT), '\"q2\"', '\"qX\"')",
+    "nothing": "SET state = NULL",
+    "number": "SET state = 7",
+    "no bytes": "SET state = x''",
+    "row before": "SET state = (SELECT state FROM stored_events WHERE originator_version = 2)",
+    "row after": "SET state = (SELECT state FROM stored_events WHERE originator_version = 4)",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_a_row_changed_with_sql_is_found(tmp_path: Path, change: str) -> None:
+    """Whatever was put in its place, and of whatever type."""
+    path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events {change} WHERE originator_version = 3")
+    assert stops_at(path) == [3, 3]
+
+
+def test_rows_that_swapped_places_are_found(tmp_path: Path) -> None:
+    """Positions 2 and 3 exchanged: the bytes of each are sound, their places are not."""
+    swap = [
+        "UPDATE stored_events SET originator_version = -1 WHERE originator_version = 2",
+        "UPDATE stored_events SET originator_version = 2 WHERE originator_version = 3",
+        "UPDATE stored_events SET originator_version = 3 WHERE originator_version = -1",
+    ]
+    assert stops_at(changed(filled(tmp_path / "a.db"), *swap)) == [2, 2]
+
+
+def test_a_row_added_with_sql_is_found(tmp_path: Path) -> None:
+    """A copy of the last row at the next position, or a row at a position that is no number."""
+    copy = "INSERT INTO stored_events SELECT originator_id, {}, topic, state FROM stored_events"
+    copy += " WHERE originator_version = 5"
+    assert stops_at(changed(filled(tmp_path / "a.db"), copy.format("6"))) == [6, 6]
+    assert stops_at(changed(filled(tmp_path / "b.db"), copy.format("'six'"))) == [6, 6]
+    assert stops_at(changed(filled(tmp_path / "c.db"), copy.format("5.5"))) == [6, 6]
+
+
+@pytest.mark.parametrize(
+    "name", ["a b.db", "a%20b.db", "a?b.db", "a?mode=memory.db", "a#b.db", "a&b=c.db", ":memory:.db"]
+)
+@pytest.mark.parametrize("suffix", ["", ";x", "\u00e9", "'\""])
+def test_a_path_is_taken_as_it_is(tmp_path: Path, name: str, suffix: str) -> None:
+    """Nothing in a file's name is read as an address: that file is made, and no other."""
+    path = tmp_path / (name + suffix)
+    filled(path, 1)
+    assert [found.name for found in tmp_path.iterdir() if not found.name.endswith(("-wal", "-shm"))] == [path.name]
+    assert positions(path) == [1]
+    assert positions(str(path)) == [1]
+
+
+def test_a_relative_path_is_relative_to_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And stays that file when the process goes elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    with Ledger.open("a.db") as ledger:
+        monkeypatch.chdir("/")
+        ledger.handle(opened(), "c1")
+    assert positions(tmp_path / "a.db") == [1]
+
+
+def test_a_file_in_memory_is_gone_when_closed() -> None:
+    """And belongs to one ledger alone."""
+    with Ledger.open(":memory:") as one, Ledger.open(":memory:") as other:
+        one.handle(opened(), "c1")
+        assert other.head().position == 0
+    assert not Path(":memory:").exists()
+
+
+def test_a_url_with_scheme_sqlite_is_a_path(tmp_path: Path) -> None:
+    """For those who keep all their addresses as URLs."""
+    filled(tmp_path / "a b.db")
+    assert positions(f"sqlite://{tmp_path}/a%20b.db") == [1, 2, 3, 4, 5]
+    assert positions(f"sqlite:///{tmp_path}/a%20b.db") == [1, 2, 3, 4, 5]
+
+
+def unavailable(path: Path | str, *, read_only: bool = False) -> str:
+    """Why a store does not open, or cannot be read or written."""
+    with pytest.raises(Unavailable) as caught:
+        positions(path, read_only=read_only)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "http://host/db", "mongodb+srv://x", "://", "file:///tmp/x.db"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_unknown_scheme_is_refused(url: str, read_only: bool) -> None:
+    """The message says what a log can be."""
+    assert "a log is a file path or a postgresql:// URL" in unavailable(url, read_only=read_only)
+
+
+@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/none", "postgres://127.0.0.1:1/none"])
+def test_a_database_server_that_is_not_there_is_unavailable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens on port 1; or the optional driver is not installed: said either way, without a traceback."""
+    monkeypatch.setattr(store, "_CONNECT_TIMEOUT", "1")
+    assert url in unavailable(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://127.0.0.1:x/none", "postgresql://127.0.0.1:99999/none", "postgresql://[::1/none"]
+)
+def test_a_database_url_that_makes_no_sense_is_unavailable(url: str) -> None:
+    """A port is a number up to 65535."""
+    assert url in unavailable(url)
+
+
+def test_reading_a_file_that_is_not_there_creates_nothing(tmp_path: Path) -> None:
+    """A reader has read-only eyes; the message says how a ledger is started."""
+    path = tmp_path / "none.db"
+    assert "no such ledger" in unavailable(path, read_only=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_missing_folder_is_not_created(tmp_path: Path, read_only: bool) -> None:
+    """Nor is a file taken for a folder."""
+    (tmp_path / "file").write_bytes(b"")
+    for path in [tmp_path / "none" / "a.db", tmp_path / "file" / "a.db"]:
+        assert str(path) in unavailable(path, read_only=read_only)
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_folder_is_no_ledger(tmp_path: Path, read_only: bool) -> None:
+    """Nor is the empty path."""
+    assert str(tmp_path) in unavailable(tmp_path, read_only=read_only)
+    assert unavailable("", read_only=read_only)
+
+
+@pytest.mark.parametrize("path", ["a\0b.db", "a" * 5_000 + ".db", "\udcff\ud800.db"], ids=["nul", "long", "surrogate"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_path_that_no_file_can_have_is_unavailable(tmp_path: Path, path: str, read_only: bool) -> None:
+    """And no other file is made in its place."""
+    unavailable(f"{tmp_path}/{path}", read_only=read_only)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    "content", [b"hello\n", b"{}" * 5_000, b"SQLite format 2\0" + b"\0" * 5_000], ids=["a", "b", "c"]
+)
+def test_a_file_that_is_no_database_is_unavailable_and_untouched(
+    tmp_path: Path, content: bytes, read_only: bool
+) -> None:
+    """The message says so; the file may be somebody's."""
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    assert "not a ledger" in unavailable(path, read_only=read_only)
+    assert path.read_bytes() == content
+
+
+def test_an_empty_file_becomes_a_ledger_when_written_and_is_none_when_read(tmp_path: Path) -> None:
+    """An empty file is an empty database; a reader does not make it more."""
+    path = tmp_path / "a.db"
+    path.write_bytes(b"")
+    assert "not a ledger" in unavailable(path, read_only=True)
+    assert path.read_bytes() == b""
+    assert positions(filled(path)) == [1, 2, 3, 4, 5]
+
+
+def test_another_programs_database_is_no_ledger(tmp_path: Path) -> None:
+    """A reader says so and leaves it alone."""
+    path = changed(tmp_path / "other.db", "CREATE TABLE people (name TEXT)")
+    before = path.read_bytes()
+    assert "not a ledger" in unavailable(path, read_only=True)
+    assert path.read_bytes() == before
+
+
+def test_a_copy_made_by_the_database_itself_is_the_same_ledger(tmp_path: Path) -> None:
+    """A backup must be readable where it lies, whichever way SQLite wrote it."""
+    path = filled(tmp_path / "a.db")
+    changed(path, f"VACUUM INTO '{tmp_path / 'vacuumed.db'}'")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(tmp_path / "backup.db")) as target:
+        source.backup(target)
+    assert positions(tmp_path / "backup.db") == [1, 2, 3, 4, 5]
+    assert positions(tmp_path / "vacuumed.db") == [1, 2, 3, 4, 5]
+
+
+def test_a_truncated_file_never_reads_as_a_shorter_log(tmp_path: Path) -> None:
+    """Cut at any page, the file is damaged or no database: never a sound log with fewer rows, nor another exception."""
+    path = filled(tmp_path / "a.db", 60)
+    whole = path.read_bytes()
+    assert len(whole) > 20_000
+    for length in range(2, len(whole), 3_777):
+        cut = tmp_path / f"cut-{length}.db"
+        for read_only in [False, True]:
+            cut.write_bytes(whole[:length])
+            with pytest.raises(LedgerError) as caught:
+                positions(cut, read_only=read_only)
+            assert isinstance(caught.value, Corrupt | Unavailable)
+
+
+def test_overwritten_pages_never_pass_for_a_log(tmp_path: Path) -> None:
+    """Zeros or noise over any page of rows: damaged, and nothing else."""
+    path = filled(tmp_path / "a.db", 60)
+    whole = path.read_bytes()
+    for start in range(4_096, len(whole), 4_096):
+        for filling in [b"\0" * 4_096, b"\xa5" * 4_096]:
+            path.write_bytes(whole[:start] + filling + whole[start + 4_096 :])
+            with pytest.raises(LedgerError) as caught:
+                positions(path)
+            assert isinstance(caught.value, Corrupt | Unavailable)
+
+
+def test_a_locked_file_cannot_be_written_and_still_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who holds the file longer than the time-out makes it unavailable to writers; afterwards nothing is missing."""
+    monkeypatch.setattr(store, "_LOCK_TIMEOUT", "1")
+    path = filled(tmp_path / "a.db")
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder, Ledger.open(path) as ledger:
+        holder.execute("BEGIN EXCLUSIVE")
+        assert ledger.head().position == 5
+        assert positions(path) == [1, 2, 3, 4, 5]
+        with pytest.raises(Unavailable, match="locked"):
+            ledger.handle(opened("new"), "new")
+        holder.execute("ROLLBACK")
+        assert ledger.handle(opened("new"), "new").first == 6
+
+
+@pytest.mark.parametrize("kind", ["DEFERRED", "IMMEDIATE", "EXCLUSIVE"])
+def test_a_file_that_another_is_just_starting_is_waited_for(tmp_path: Path, kind: str) -> None:
+    """Whoever opens a new file while another process is at it waits for the lock, as every writer does."""
+    path = changed(tmp_path / "a.db", "CREATE TABLE notes (text TEXT)")
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as holder:
+        holder.execute(f"BEGIN {kind}")
+        holder.execute("SELECT * FROM notes").fetchall()
+        release = threading.Timer(0.2, holder.execute, ["ROLLBACK"])
+        release.start()
+        try:
+            with Ledger.open(path) as ledger:
+                assert ledger.handle(opened(), "c1").first == 1
+        finally:
+            release.join()
+
+
+@contextmanager
+def bound_by_permissions(folder: Path) -> Iterator[None]:
+    """Run as someone whom permissions bind and who owns the folder: root is bound by none."""
+    if os.geteuid():
+        yield
+        return
+    for path in [folder, *folder.iterdir()]:
+        os.chown(path, 65_534, -1)
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def own_folder() -> Iterator[Path]:
+    """A folder that every user can reach."""
+    folder = Path(tempfile.mkdtemp())
+    yield folder
+    folder.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+def test_a_file_that_may_only_be_read_is_read_and_not_written(own_folder: Path) -> None:
+    """Appending says so and changes nothing."""
+    path = filled(own_folder / "a.db")
+    with bound_by_permissions(own_folder):
+        path.chmod(0o400)
+        before = path.read_bytes()
+        assert positions(path) == [1, 2, 3, 4, 5]
+        with Ledger.open(path) as ledger, pytest.raises(Unavailable, match=r"a\.db"):
+            ledger.handle(opened("new"), "new")
+        assert path.read_bytes() == before
+
+
+def test_a_file_or_folder_that_may_not_be_used_is_unavailable(own_folder: Path) -> None:
+    """No permission to read the file, or none to make one: said as such."""
+    path = filled(own_folder / "a.db")
+    with bound_by_permissions(own_folder):
+        path.chmod(0o000)
+        assert str(path) in unavailable(path)
+        assert str(path) in unavailable(path, read_only=True)
+        own_folder.chmod(0o500)
+        assert str(own_folder / "new.db") in unavailable(own_folder / "new.db")
+
+
+def test_a_closed_ledger_is_unavailable() -> None:
+    """Closing twice is harmless; using it afterwards is said to be impossible, not a crash of something inside."""
+    ledger = Ledger.open(":memory:")
+    ledger.handle(opened(), "c1")
+    ledger.close()
+    ledger.close()
+    with pytest.raises(Unavailable):
+        ledger.handle(opened("snow"), "c2")
+    with pytest.raises(Unavailable):
+        list(ledger.read())
