@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, json
 
 from ledger import values
-from ledger.errors import REFUSALS, Refused
+from ledger.errors import Refused, foremost
 from ledger.events import Kind, Level
 from ledger.rules import RuleSet
 from ledger.values import Instant, Number
@@ -145,7 +145,6 @@ AnyCommand = (
     | FinalizeContest
 )
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
-_ORDER = {code: place for place, code in enumerate(REFUSALS)}
 _encoder = json.Encoder(order="deterministic")
 
 
@@ -160,7 +159,7 @@ def read(line: bytes | str) -> AnyCommand:
     try:
         command: AnyCommand = _decoder.decode(line)
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError) as error:
-        raise _malformed(error, "line") from None
+        raise _malformed(error, "") from None
     return command
 
 
@@ -181,7 +180,7 @@ def content(command: AnyCommand) -> bytes:
             for field, spell, optional in fields
         ]
     except Refused:
-        raise min(_faults(command), key=lambda refused: _ORDER[refused.code]) from None
+        raise foremost(_faults(command)) from None
     return _encoder.encode([name, *said])
 
 
@@ -239,7 +238,10 @@ def _range(value: Any, name: str) -> list[Any]:
     if type(value) is not Range:
         raise Refused("malformed", name, value, "not a range")
     bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
-    shape = _checked(tuple[int, bool, bool])((value.bins, value.open_lower, value.open_upper), name)
+    shape = [
+        _checked(kind)(getattr(value, part), f"{name}.{part}")
+        for part, kind in (("bins", int), ("open_lower", bool), ("open_upper", bool))
+    ]
     return [*(_number(bound, name) for bound in bounds), shape]
 
 
@@ -250,7 +252,7 @@ def _checked(expected: Any) -> Callable[[Any, str], Any]:
         try:
             plain = json.decode(json.encode(value))
             msgspec.convert(plain, expected)
-        except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
             raise _malformed(error, name) from None
         if type(value) in {int, str, bool, tuple, RuleSet}:
             return plain
@@ -260,8 +262,9 @@ def _checked(expected: Any) -> Callable[[Any, str], Any]:
 
 
 def _malformed(error: Exception, name: str) -> Refused:
+    """A refusal that names the field as a path from the command, or from the field `name` of it."""
     message, _, path = str(error).partition(" - at `$")
-    return Refused("malformed", path.rstrip("`").lstrip(".") or name, None, message)
+    return Refused("malformed", f"{name}{path.rstrip('`')}".lstrip(".") or "line", None, message)
 
 
 # How each field is spelt, in the order in which their faults are reported.

@@ -1,5 +1,6 @@
 """What can go wrong, and what each refusal is called."""
 
+from collections.abc import Iterable
 from typing import Any
 
 # code -> (what is wrong, what to do), in order of precedence: of two that apply, the earlier one is reported.
@@ -92,6 +93,12 @@ class Refused(LedgerError):
         field = _shown(str(self.field))
         where = f"{field} = {_shown(repr(self.value))}: " if field and self.value is not None else f"{field}: "
         return f"{self.code}: {where if field else ''}{_shown(self.detail, 200) or meaning}; {remedy}"
+
+
+def foremost(refusals: Iterable[Refused]) -> Refused:
+    """Of several refusals, the one whose code comes first in the table."""
+    order = list(REFUSALS)
+    return min(refusals, key=lambda refused: order.index(refused.code))
 
 
 def _shown(text: str, most: int = 80) -> str:

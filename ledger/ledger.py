@@ -1,5 +1,6 @@
 """The writer: decides commands against the log's newest state and appends what follows, once each."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike, fspath, getpid
@@ -13,7 +14,7 @@ from msgspec import Struct
 from ledger import collector, log, values
 from ledger.commands import AnyCommand, content
 from ledger.decider import decide, evolve
-from ledger.errors import Conflict, Refused
+from ledger.errors import Conflict, Refused, foremost
 from ledger.events import TAGS, AnyEvent
 from ledger.log import Checkpoint, Recorded
 from ledger.state import State, Write
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 100  # how often a lost race is run again
 _MISSING = object()
-_logger = structlog.get_logger()
+# To the standard library's logging, which says nothing of it unless the embedding program asks.
+_logger = structlog.wrap_logger(
+    logging.getLogger(__name__),
+    processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
+    wrapper_class=structlog.stdlib.BoundLogger,
+)
 
 
 class Receipt(Struct, frozen=True, gc=False):
@@ -250,12 +256,17 @@ class _Batch:
 
 
 def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
-    """The fingerprint of what the command says, or why it cannot be said at all."""
+    """The fingerprint of what the command says, or the foremost reason why it cannot be said at all."""
     try:
         values.identifier(command_id, "id")
         return log.fingerprint(content(command))
     except Refused as refused:
-        return refused
+        fault = refused
+    try:
+        content(command)
+    except Refused as other:
+        return foremost([other, fault])
+    return fault
 
 
 def _system_clock() -> int:

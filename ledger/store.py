@@ -128,7 +128,7 @@ def _settings(location: str, *, read_only: bool) -> dict[str, str]:
     if not separator:
         return _sqlite(location, read_only=read_only)
     if scheme == "sqlite":
-        return _sqlite(unquote(rest.removeprefix("/") if rest.startswith("//") else rest), read_only=read_only)
+        return _sqlite(unquote(rest.removeprefix("/")), read_only=read_only)  # sqlite:///relative, sqlite:////absolute
     if scheme not in _POSTGRES_SCHEMES:
         raise Unavailable(f"{shown(location)}: a log is a file path or a postgresql:// URL, not {scheme}://")
     try:

@@ -163,7 +163,10 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
             else:
                 _note(found, recorded.position, event)
         if forecasts:
-            columns.append(_forecast_columns(found, forecasts))
+            try:
+                columns.append(_forecast_columns(found, forecasts))
+            except OverflowError:
+                raise Corrupt(forecasts[0].position, "here or soon after, a number of more than 64 bits") from None
         found.as_of = page[-1].position
     found.forecasts = _columns(found, columns)
     return found

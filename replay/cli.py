@@ -245,10 +245,5 @@ def _progress(done: str) -> Iterator[Callable[[int], None]]:
 def _configure_logging(*, verbose: bool) -> None:
     import logging
 
-    import structlog
-
     level = logging.DEBUG if verbose else logging.WARNING
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -57,7 +57,7 @@ def _opened(qid: str, question: dict[str, Any], deadline: str) -> Iterator[Comma
 def _forecast(row: dict[str, Any]) -> Command:
     who, qid = row["forecaster"], row["qid"]
     chances = {outcome: Fraction(chance) for outcome, chance in row["probs"].items()}
-    total = sum(chances.values())
+    total = sum(chances.values(), Fraction(0))
     probabilities: dict[str, Any] = row["probs"]
     if abs(total - 1) > Fraction(1, 10**6):
         probabilities = {outcome: float(chance / total) for outcome, chance in chances.items()}

@@ -202,11 +202,12 @@ def test_a_file_in_memory_is_gone_when_closed() -> None:
     assert not Path(":memory:").exists()
 
 
-def test_a_url_with_scheme_sqlite_is_a_path(tmp_path: Path) -> None:
-    """For those who keep all their addresses as URLs."""
+def test_a_url_with_scheme_sqlite_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in other libraries' URLs, three slashes begin a relative path and four an absolute one."""
     filled(tmp_path / "a b.db")
-    assert positions(f"sqlite://{tmp_path}/a%20b.db") == [1, 2, 3, 4, 5]
     assert positions(f"sqlite:///{tmp_path}/a%20b.db") == [1, 2, 3, 4, 5]
+    monkeypatch.chdir(tmp_path)
+    assert positions("sqlite:///a%20b.db") == [1, 2, 3, 4, 5]
 
 
 def unavailable(path: Path | str, *, read_only: bool = False) -> str:
