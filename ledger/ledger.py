@@ -12,11 +12,12 @@ import structlog
 from msgspec import Struct
 
 from ledger import collector, log, values
-from ledger.commands import AnyCommand, content
+from ledger.commands import AnyCommand
 from ledger.decider import decide, evolve
 from ledger.errors import Conflict, Refused, foremost
 from ledger.events import TAGS, AnyEvent
 from ledger.log import Checkpoint, Recorded
+from ledger.spelling import content
 from ledger.state import State, Write
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from ledger import Ledger, Refused
 from ledger import commands as said
-from ledger.commands import AnyCommand, content, read
+from ledger.commands import AnyCommand, read
 from ledger.rules import PRESETS, RuleSet
+from ledger.spelling import content
 from tests import given
 from tests.given import BEFORE, COLOURS, NOW, day
 
