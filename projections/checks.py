@@ -4,22 +4,20 @@ A log that this project wrote always passes; one whose digests are right may sti
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ledger import events
 from ledger.errors import Corrupt
 from ledger.values import CUMULATIVE, FIRST_INSTANT, LAST_INSTANT, LONGEST_PERIOD, MONEY, MOST_BINS, PROBABILITY, WEIGHT
+from projections.columns import Facts, Forecasts
 from projections.limbs import BoolArray, Int64Array
-
-if TYPE_CHECKING:
-    from projections.tables import Facts, Forecasts
 
 _LARGEST = 10**12  # of a pool in its currency, or of a weight
 
 
-def check(found: "Facts", position: int, event: Any) -> None:
+def check(found: Facts, position: int, event: Any) -> None:
     """Raise Corrupt unless an event, not of a forecast, fits what came before it. KeyError: it names what never was."""
     wrong = _WRONG[type(event)](found, event) if type(event) in _WRONG else ""
     if not FIRST_INSTANT <= event.at <= LAST_INSTANT:
@@ -28,7 +26,7 @@ def check(found: "Facts", position: int, event: Any) -> None:
         raise Corrupt(position, f"{events.TAGS[type(event)]}: {wrong}")
 
 
-def check_forecasts(forecasts: "Forecasts", lengths: Int64Array, widths: Int64Array, numeric: BoolArray) -> None:
+def check_forecasts(forecasts: Forecasts, lengths: Int64Array, widths: Int64Array, numeric: BoolArray) -> None:
     """Raise Corrupt at a forecast that is no distribution over its question's outcomes, or outside the calendar.
 
     forecasts: in log order. lengths, widths: how many numbers each row has and should have. numeric: whether they are
@@ -65,7 +63,7 @@ def refute(position: Int64Array, wrong: BoolArray, what: str) -> None:
         raise Corrupt(int(position[wrong].min()), what)
 
 
-def _question(found: "Facts", event: events.QuestionOpened) -> str:
+def _question(found: Facts, event: events.QuestionOpened) -> str:
     bins = 1 if event.range is None else event.range.bins
     reveals_at = event.closes_at if event.reveals_at is None else event.reveals_at
     wrong = {
@@ -81,7 +79,7 @@ def _question(found: "Facts", event: events.QuestionOpened) -> str:
     return next((what for what, is_wrong in wrong.items() if is_wrong), "")
 
 
-def _resolution(found: "Facts", event: events.QuestionResolved) -> str:
+def _resolution(found: Facts, event: events.QuestionResolved) -> str:
     question = found.questions[found.question_codes.codes[event.question]]
     outcomes = len(question.outcomes) if question.range is None else question.range.bins + 2
     if not 0 <= event.outcome < outcomes:
@@ -89,14 +87,14 @@ def _resolution(found: "Facts", event: events.QuestionResolved) -> str:
     return "" if question.opens_at <= event.known_at <= LAST_INSTANT else "an answer known before the opening"
 
 
-def _contest(found: "Facts", event: events.ContestOpened) -> str:
+def _contest(found: Facts, event: events.ContestOpened) -> str:
     if event.contest in found.contests:
         return "the contest is there already"
     payable = event.payable_unit > 0 and 0 <= event.pool <= _LARGEST * MONEY and event.pool % event.payable_unit == 0
     return "" if payable else "a pool that cannot be paid"
 
 
-def _entry(found: "Facts", event: events.QuestionAdded) -> str:
+def _entry(found: Facts, event: events.QuestionAdded) -> str:
     code = found.question_codes.codes[event.question]
     hidden, reveals_at = event.hidden_coverage_weight, found.questions[code].reveals_at
     if code in found.contests[event.contest].entries:
@@ -107,7 +105,7 @@ def _entry(found: "Facts", event: events.QuestionAdded) -> str:
     return "" if fits else "a hidden coverage weight out of range, or without a hidden period"
 
 
-_WRONG: dict[type, Callable[["Facts", Any], str]] = {
+_WRONG: dict[type, Callable[[Facts, Any], str]] = {
     events.QuestionOpened: _question,
     events.QuestionResolved: _resolution,
     events.ContestOpened: _contest,

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.axis import chunks, shifts
+from projections.columns import Facts, Status
 from projections.limbs import Int64Array
 from projections.standing import Intervals
-from projections.tables import Facts, Status
 
 Int32Array = NDArray[np.int32]
 _VALUE_BITS = 34  # 1e10 < 2^34

@@ -10,10 +10,10 @@ import numpy as np
 from ledger.events import Level
 from ledger.exact import QUANTUM, ZERO, Magnitude, half_even, power
 from ledger.values import WEIGHT, format_fixed
+from projections.columns import Contest, Facts
 from projections.limbs import Int64Array, Limbs
 from projections.scores import Questions, Scores
 from projections.scoring import KERNELS
-from projections.tables import Contest, Facts
 
 _DIGITS = 30  # of a take that are significant
 _LARGE = _DIGITS - 9  # power of ten from which a take's ninth decimal is no longer significant

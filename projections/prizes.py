@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from ledger.exact import apportion, half_even, integers
+from projections.columns import Contest
 from projections.leaderboard import Place
-from projections.tables import Contest
 
 SHARE = 10**9  # units in 1
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from ledger.exact import QUANTUM, half_even
 from projections import consensus, leaderboard, prizes, scores
+from projections.columns import Codes, Facts
 from projections.limbs import Int64Array, Limbs
 from projections.standing import Intervals, intervals
 from projections.table import Column, Ids, Table, Values
-from projections.tables import Codes, Facts, status
+from projections.tables import status
 
 _POINTS = 10**9  # published units in 1
 _CHANCE_DIGITS = 10  # 1e-11 in 1e-10

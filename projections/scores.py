@@ -7,11 +7,12 @@ import numpy as np
 
 from ledger.rules import RuleSet
 from projections.axis import LONGEST, chunks, shifts
+from projections.columns import CHANCE, Contest, Facts
 from projections.consensus import Consensus, medians
 from projections.limbs import Int64Array, Limbs
 from projections.scoring import KERNELS, REFERENCES, least_chance
 from projections.standing import Intervals, intervals
-from projections.tables import CHANCE, Contest, Facts, status
+from projections.tables import status
 
 CHUNK = 1 << 20  # forecasts scored at a time; any size gives the same numbers
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from ledger.exact import half_even
 from ledger.rules import RuleSet
+from projections.columns import CHANCE
 from projections.consensus import Consensus
 from projections.limbs import Int64Array, ln_many, log2_many
-from projections.tables import CHANCE
 
 _PPM = CHANCE // 10**6
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from projections.checks import check_order
+from projections.columns import Forecasts
 from projections.limbs import Int64Array
-from projections.tables import Forecasts
 
 
 class Intervals(NamedTuple):

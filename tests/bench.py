@@ -24,8 +24,9 @@ from ledger import Ledger, Receipt, collector
 from ledger.commands import AddQuestion, AnyCommand, OpenContest, OpenQuestion, ResolveQuestion, SubmitForecast
 from ledger.store import Store
 from ledger.values import format_instant
+from projections.columns import Facts
 from projections.projection import Projections
-from projections.tables import Facts, facts
+from projections.tables import facts
 
 START = 1_767_225_600_000_000  # µs
 DAY = 86_400 * 10**6

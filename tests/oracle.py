@@ -21,8 +21,9 @@ from ledger import Ledger, Refused, commands, events
 from ledger.commands import AnyCommand
 from ledger.log import Recorded
 from ledger.rules import PRESETS, RuleSet
+from projections.columns import Facts
 from projections.projection import Projections
-from projections.tables import Facts, facts
+from projections.tables import facts
 
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 PICO = 10**12

@@ -6,8 +6,9 @@ from ledger import events, log
 from ledger.errors import Corrupt
 from ledger.events import AnyEvent
 from ledger.rules import PRESETS
+from projections.columns import Facts
 from projections.projection import CATALOGUE, Projections
-from projections.tables import Facts, facts
+from projections.tables import facts
 
 OPENS, CLOSES = 1_000_000, 9_000_000  # µs
 HALF = 500_000_000

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from ledger import events
 from ledger.commands import AnyCommand
 from ledger.rules import PRESETS
+from projections.columns import Contest
 from projections.leaderboard import Place, coverage_power
 from projections.prizes import Prize, prizes
 from projections.projection import Projections
-from projections.tables import Contest
 from tests import oracle
 from tests.given import OPENS, contest, day, entry, forecast, opened, resolution, withdrawal
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 
 from ledger.commands import AnyCommand
 from ledger.values import format_instant
+from projections.columns import Facts
 from projections.projection import Projections
 from projections.standing import intervals
-from projections.tables import Facts, status
+from projections.tables import status
 from tests import oracle
 from tests.given import (
     AFTER,

@@ -13,8 +13,9 @@ from ledger.commands import AnyCommand
 from ledger.errors import Corrupt
 from ledger.log import Recorded
 from ledger.rules import PRESETS
+from projections.columns import Codes, Entry, Facts, Settlement
 from projections.projection import CATALOGUE, Projections
-from projections.tables import Codes, Entry, Facts, Settlement, facts, status
+from projections.tables import facts, status
 from tests import oracle
 
 OPENS, CLOSES = 100, 200

@@ -1,0 +1,152 @@
+"""What a log says, as columns: one table for each kind of fact, ids as integer codes with a dictionary."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ledger import events
+from ledger.values import CUMULATIVE, PROBABILITY
+from projections.limbs import BoolArray, Int64Array
+
+CHANCE = CUMULATIVE  # units in 1: every probability that is scored
+
+
+class Codes:
+    """Ids numbered 0, 1, 2 … in order of first appearance."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+
+    def add(self, text: str) -> int:
+        """The code of an id, a new one if it is new."""
+        return self.codes.setdefault(text, len(self.codes))
+
+    @property
+    def labels(self) -> list[str]:
+        """The ids, by code."""
+        return list(self.codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """Forecasts and withdrawals, question after question, each in log order; columns of shape (n,).
+
+    at: µs. question, participant: codes. made: False for a withdrawal. start: where the distribution begins in
+    `chances`, which holds probabilities (1e-9) or cumulative probabilities (1e-10), forecast after forecast.
+    """
+
+    position: Int64Array
+    at: Int64Array
+    question: Int64Array
+    participant: Int64Array
+    made: BoolArray
+    start: Int64Array
+    chances: Int64Array
+
+    def counts(self, questions: Int64Array) -> Int64Array:
+        """How many rows each of these questions has."""
+        counts: Int64Array = np.searchsorted(self.question, questions, "right") - np.searchsorted(
+            self.question, questions
+        )
+        return counts
+
+    def on(self, questions: Int64Array, as_of: int) -> "Forecasts":
+        """What was recorded up to a log position on these questions, which are numbered anew in their order."""
+        counts = self.counts(questions)
+        number = np.repeat(np.arange(len(questions)), counts)
+        begins = np.searchsorted(self.question, questions) - (np.cumsum(counts) - counts)
+        index = np.arange(len(number)) + begins[number]
+        recorded = self.position[index] <= as_of
+        index, number = index[recorded], number[recorded]
+        rows = self.rows(index)
+        return Forecasts(rows.position, rows.at, number, rows.participant, rows.made, rows.start, rows.chances)
+
+    def chance(self, made: Int64Array, outcome: Int64Array, bins: Int64Array) -> Int64Array:
+        """The probability that forecasts put on an outcome, 1e-10.
+
+        made: rows, none a withdrawal. outcome: index on each row's question. bins: of that question, 0 unless numeric.
+        """
+        start, numeric = self.start[made], bins > 0
+        last = np.where(numeric, bins, outcome)
+        upto = self.chances[start + np.minimum(outcome, last)]
+        below = np.where(outcome > 0, self.chances[start + np.maximum(outcome - 1, 0)], 0)
+        inside = np.where(outcome > last, CHANCE, upto) - below
+        return np.where(numeric, inside, upto * (CHANCE // PROBABILITY))
+
+    def rows(self, index: Int64Array | slice) -> "Forecasts":
+        """These rows; they share the distributions."""
+        return Forecasts(
+            self.position[index],
+            self.at[index],
+            self.question[index],
+            self.participant[index],
+            self.made[index],
+            self.start[index],
+            self.chances,
+        )
+
+
+class Settlement(NamedTuple):
+    """A resolution of a question, by code, or what undoes one: then the outcome is -1, the instant the close."""
+
+    position: int
+    question: int
+    outcome: int
+    known_at: int
+
+
+class Entry(NamedTuple):
+    """A question in a contest, by code; weights 1e-6."""
+
+    position: int
+    question: int
+    weight: int
+    hidden_coverage_weight: int | None
+
+
+@dataclass(slots=True)
+class Contest:
+    """A contest and everything said about it; `finalized` is the log position that froze it."""
+
+    opened: events.ContestOpened
+    entries: dict[int, Entry] = field(default_factory=dict)  # by question
+    exclusions: list[tuple[int, str, events.Level]] = field(default_factory=list)
+    finalized: int | None = None
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything the log says, as of its position `as_of`."""
+
+    as_of: int = 0
+    questions: list[events.QuestionOpened] = field(default_factory=list)
+    opened: list[int] = field(default_factory=list)  # log position of each question
+    question_codes: Codes = field(default_factory=Codes)
+    participant_codes: Codes = field(default_factory=Codes)
+    closings: list[tuple[int, int, int]] = field(default_factory=list)  # log position, question code, at
+    settlements: list[Settlement] = field(default_factory=list)
+    contests: dict[str, Contest] = field(default_factory=dict)
+    forecasts: Forecasts = field(default_factory=lambda: joined([])[0])
+
+
+class Status(NamedTuple):
+    """How every question stands as of a log position; shape (questions,).
+
+    opens_at, closes_at: scheduled, µs. bins: 0 unless numeric. closed_at: µs, the early close, else the scheduled one.
+    outcome: index, -1 while there is none. known_at: µs, the scheduled close while there is no outcome.
+    """
+
+    opens_at: Int64Array
+    closes_at: Int64Array
+    bins: Int64Array
+    closed_at: Int64Array
+    outcome: Int64Array
+    known_at: Int64Array
+
+
+def joined(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:
+    """Pages of columns as one table in log order, and how many numbers each row has."""
+    columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 7
+    position, at, question, participant, made, lengths, chances = columns
+    return Forecasts(position, at, question, participant, made > 0, np.cumsum(lengths) - lengths, chances), lengths
