@@ -52,6 +52,6 @@ def evolve(event: events.AnyEvent, state: State, position: int) -> Write:
         table, key, value = _EVOLVE[type(event)](event, state)
     except KeyError as missing:
         raise Corrupt(position, f"{events.TAGS[type(event)]} speaks of {missing}, which was never opened") from None
-    if key in table and type(event) in _NEW:
+    if type(event) in _NEW and key in table:
         raise Corrupt(position, f"{events.TAGS[type(event)]} opens {key!r} again")
     return table, key, value

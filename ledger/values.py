@@ -92,7 +92,12 @@ def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
     >>> fixed("0.12345678950", PROBABILITY, "probability", 0, PROBABILITY)
     123456790
     """
-    if type(number) is not Decimal or number.__sizeof__() > _SMALL or not _within(number):
+    if (
+        type(number) is not Decimal
+        or not number.is_finite()
+        or not -60 < number.adjusted() < 30
+        or number.__sizeof__() > _SMALL
+    ):
         number = measure(number, field)
     numerator, denominator = number.as_integer_ratio()
     value, rest = divmod(numerator * unit, denominator)
@@ -102,10 +107,6 @@ def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
         bounds = f"between {format_fixed(low, unit)} and {format_fixed(high, unit)}"
         raise Refused("out_of_range", field, str(number), f"must lie {bounds}")
     return value
-
-
-def _within(number: Decimal) -> bool:
-    return number.is_finite() and -60 < number.adjusted() < 30
 
 
 def probability(number: Number, field: str) -> int:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -27,9 +28,9 @@ Digests = dict[str, str]
 
 PROGRAM = """
 import sys
-from tests.test_determinism import appended, cpu_features, digests, season
+from tests.test_determinism import appended, cpu_features, digests, printed, season
 path, log = sys.argv[1:]
-print([appended(log, season(path)), digests(log), cpu_features()])
+print([appended(log, season(path)), digests(log), printed(log), cpu_features()])
 """
 
 
@@ -125,6 +126,12 @@ def digests(log: str) -> Digests:
     return {name: projections.table(name).digest() for name in CATALOGUE}
 
 
+def printed(log: str) -> str:
+    """The digest of all rows as they are printed."""
+    projections = replay(log).projections
+    return sha256(msgspec.json.encode([list(projections.table(name).rows()) for name in CATALOGUE])).hexdigest()
+
+
 @pytest.fixture(scope="module")
 def reference(path: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Digests]:
     """The head's digest and the projections', of the log appended in one batch."""
@@ -217,4 +224,6 @@ def test_another_process_decides_and_projects_the_same(
         text=True,
     )
     features = "" if "NPY_DISABLE_CPU_FEATURES" in environment else cpu_features()
-    assert found.stdout == f"{[*reference, features]}\n"
+    log = str(tmp_path / "here.db")
+    appended(log, season(path))
+    assert found.stdout == f"{[*reference, printed(log), features]}\n"
