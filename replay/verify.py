@@ -13,7 +13,7 @@ CHECKS = {
     "digests": "each row matches its digest and follows the row before",
     "schemas": "each row is an event of a known type, in its canonical bytes",
     "clock": "recorded_at never decreases",
-    "references": "each event speaks only of what was opened before it",
+    "contents": "each event fits what came before it: nothing unknown, twice, out of order or out of range",
 }
 
 

@@ -211,7 +211,7 @@ def test_verify_names_each_check(log: str) -> None:
     """One line a check, all of them fine."""
     rows = json.loads(run("verify", log, "--format", "json").stdout)
     assert [(row["check"], row["found"]) for row in rows] == [
-        (name, "ok") for name in ("positions", "digests", "schemas", "clock", "references")
+        (name, "ok") for name in ("positions", "digests", "schemas", "clock", "contents")
     ]
 
 

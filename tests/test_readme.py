@@ -73,7 +73,7 @@ def test_every_table_of_the_readme_is_the_codes(header: str, expected: list[str]
 
 def test_the_readme_names_every_check_exit_code_and_module() -> None:
     """What `verify` looks at, what the command line exits with, and where things are."""
-    assert all(f"{name} ({meaning})" in README for name, meaning in CHECKS.items())
+    assert [f"| {name} | {meaning} |" for name, meaning in CHECKS.items()] == _tables()["| check | what holds |"]
     codes = [row.split("|")[1].strip() for row in _tables()["| exit code | means |"]]
     assert codes == [str(code) for code in (cli.FINE, cli.FINDINGS, cli.USAGE, cli.UNREADABLE, cli.DAMAGED)]
     rooms = README[README.index("```text") :]
