@@ -12,6 +12,7 @@ from projections.limbs import Int64Array
 from projections.standing import Intervals
 
 Int32Array = NDArray[np.int32]
+_LOW_HALF = (1 << 32) - 1
 _VALUE_BITS = 34  # 1e10 < 2^34
 _HALVES = 5  # 1e-11 in half of 1e-10
 
@@ -102,20 +103,21 @@ def _kth(ranks: Int64Array, sign: Int64Array, upto: Int64Array, k: Int64Array) -
 
 
 def _descend(ranks: Int32Array, sign: Int32Array, upto: Int32Array, k: Int32Array) -> Int32Array:
+    """One running sum holds, before each change, what stands below (high half) and how many changes lie there (low)."""
     found = np.zeros_like(upto)
+    weights = (sign.astype(np.int64) << 32) + 1
     for bit in reversed(range(int(ranks.max()).bit_length())):
         smaller = ranks & (1 << bit) == 0
-        smaller_before, standing_before = np.zeros((2, len(ranks) + 1), np.int32)
-        np.cumsum(smaller, out=smaller_before[1:])
-        np.cumsum(sign * smaller, out=standing_before[1:])
-        standing, place = standing_before[upto], smaller_before[upto]
+        before = np.zeros(len(ranks) + 1, np.int64)
+        np.cumsum(weights * smaller, out=before[1:])
+        there = before[upto]
+        standing, place = (there >> 32).astype(np.int32), (there & _LOW_HALF).astype(np.int32)
         up = k >= standing
-        upto = np.where(up, smaller_before[-1] + upto - place, place)
-        k -= standing * up
+        upto = np.where(up, np.int32(before[-1] & _LOW_HALF) + upto - place, place)
+        k = k - standing * up
         found |= up.astype(np.int32) << bit
-        larger = ~smaller
-        ranks = np.concatenate([ranks[smaller], ranks[larger]])
-        sign = np.concatenate([sign[smaller], sign[larger]])
+        parted = np.concatenate([np.flatnonzero(smaller), np.flatnonzero(~smaller)])
+        ranks, weights = ranks[parted], weights[parted]
     return found
 
 
