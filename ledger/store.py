@@ -26,7 +26,7 @@ from eventsourcing.utils import Environment, TopicError
 
 from ledger.errors import Corrupt, Unavailable
 
-PAGE = 2_000  # rows: what is made of them still fits in the processor's cache
+PAGE = 500  # rows: what is made of them still fits in the processor's cache
 _LOCK_TIMEOUT = "30"  # s, to wait for another writer of an SQLite file
 _CONNECT_TIMEOUT = "10"  # s, to wait for a PostgreSQL server
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}

@@ -80,11 +80,32 @@ def _question(found: Facts, event: events.QuestionOpened) -> str:
 
 
 def _resolution(found: Facts, event: events.QuestionResolved) -> str:
-    question = found.questions[found.question_codes.codes[event.question]]
+    code = found.question_codes.codes[event.question]
+    question = found.questions[code]
+    if code in found.settled:
+        return "the question is resolved or annulled already"
     outcomes = len(question.outcomes) if question.range is None else question.range.bins + 2
     if not 0 <= event.outcome < outcomes:
         return "no such outcome"
     return "" if question.opens_at <= event.known_at <= LAST_INSTANT else "an answer known before the opening"
+
+
+def _annulment(found: Facts, event: events.QuestionAnnulled) -> str:
+    settled = found.settled.get(found.question_codes.codes[event.question])
+    return "the question is annulled already" * (settled is events.QuestionAnnulled)
+
+
+def _revocation(found: Facts, event: events.ResolutionRevoked) -> str:
+    return "nothing to revoke" * (found.question_codes.codes[event.question] not in found.settled)
+
+
+def _closing(found: Facts, event: events.QuestionClosed) -> str:
+    question = found.questions[found.question_codes.codes[event.question]]
+    return "" if question.opens_at < event.at < question.closes_at else "an early close outside the period"
+
+
+def _unfrozen(found: Facts, event: events.ParticipantExcluded | events.ContestFinalized) -> str:
+    return "" if found.contests[event.contest].finalized is None else "the contest is finalized"
 
 
 def _contest(found: Facts, event: events.ContestOpened) -> str:
@@ -97,6 +118,8 @@ def _contest(found: Facts, event: events.ContestOpened) -> str:
 def _entry(found: Facts, event: events.QuestionAdded) -> str:
     code = found.question_codes.codes[event.question]
     hidden, reveals_at = event.hidden_coverage_weight, found.questions[code].reveals_at
+    if found.contests[event.contest].finalized is not None:
+        return "the contest is finalized"
     if code in found.contests[event.contest].entries:
         return "the question is in the contest already"
     if not 0 < event.weight <= _LARGEST * WEIGHT:
@@ -108,6 +131,11 @@ def _entry(found: Facts, event: events.QuestionAdded) -> str:
 _WRONG: dict[type, Callable[[Facts, Any], str]] = {
     events.QuestionOpened: _question,
     events.QuestionResolved: _resolution,
+    events.QuestionAnnulled: _annulment,
+    events.ResolutionRevoked: _revocation,
+    events.QuestionClosed: _closing,
     events.ContestOpened: _contest,
+    events.ParticipantExcluded: _unfrozen,
+    events.ContestFinalized: _unfrozen,
     events.QuestionAdded: _entry,
 }

@@ -126,6 +126,7 @@ class Facts:
     participant_codes: Codes = field(default_factory=Codes)
     closings: list[tuple[int, int, int]] = field(default_factory=list)  # log position, question code, at
     settlements: list[Settlement] = field(default_factory=list)
+    settled: dict[int, type] = field(default_factory=dict)  # question code -> the kind of event that settles it now
     contests: dict[str, Contest] = field(default_factory=dict)
     forecasts: Forecasts = field(default_factory=lambda: joined([])[0])
 

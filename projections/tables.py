@@ -72,10 +72,15 @@ def _file(found: Facts, position: int, event: Any) -> None:
         case events.QuestionClosed():
             found.closings.append((position, question[event.question], event.at))
         case events.QuestionResolved():
-            found.settlements.append(Settlement(position, question[event.question], event.outcome, event.known_at))
+            code = question[event.question]
+            found.settlements.append(Settlement(position, code, event.outcome, event.known_at))
+            found.settled[code] = events.QuestionResolved
         case events.QuestionAnnulled() | events.ResolutionRevoked():
             code = question[event.question]
             found.settlements.append(Settlement(position, code, -1, found.questions[code].closes_at))
+            found.settled.pop(code, None)
+            if type(event) is events.QuestionAnnulled:
+                found.settled[code] = events.QuestionAnnulled
         case events.ContestOpened():
             found.contests[event.contest] = Contest(event)
         case events.QuestionAdded():

@@ -49,6 +49,21 @@ def resolved(question: str = "rain", **fields: int) -> events.QuestionResolved:
     return events.QuestionResolved(question=question, **given)  # type: ignore[arg-type]
 
 
+def annulled() -> events.QuestionAnnulled:
+    """The question annulled."""
+    return events.QuestionAnnulled(at=CLOSES, question="rain", reason="")
+
+
+def revoked() -> events.ResolutionRevoked:
+    """Its resolution or annulment revoked."""
+    return events.ResolutionRevoked(at=CLOSES, question="rain", reason="")
+
+
+def finalized() -> events.ContestFinalized:
+    """The contest finalized."""
+    return events.ContestFinalized(at=CLOSES, contest="cup")
+
+
 def read(*written: AnyEvent) -> Facts:
     """What a log of these events says; its digests are right."""
     head, rows = log.START, []
@@ -107,6 +122,20 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
     "an exclusion from an unknown contest": [
         events.ParticipantExcluded(at=OPENS, contest="cup", participant="ada", level="hidden", reason="")
     ],
+    "a second resolution": [binary(), resolved(), resolved(outcome=1)],
+    "a resolution of an annulled question": [binary(), annulled(), resolved()],
+    "a second annulment": [binary(), annulled(), annulled()],
+    "a revocation of nothing": [binary(), revoked()],
+    "a second revocation": [binary(), resolved(), revoked(), revoked()],
+    "an early close at the opening": [binary(), events.QuestionClosed(at=OPENS, question="rain")],
+    "an early close at the close": [binary(), events.QuestionClosed(at=CLOSES, question="rain")],
+    "a question added to a finalized contest": [binary(), contest(), finalized(), added()],
+    "an exclusion from a finalized contest": [
+        contest(),
+        finalized(),
+        events.ParticipantExcluded(at=OPENS, contest="cup", participant="ada", level="hidden", reason=""),
+    ],
+    "a contest finalized twice": [contest(), finalized(), finalized()],
     "an unknown contest finalized": [events.ContestFinalized(at=OPENS, contest="cup")],
 }
 
