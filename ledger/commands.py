@@ -14,7 +14,7 @@ from ledger.rules import RuleSet
 from ledger.values import Instant, Number
 
 
-class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
+class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", gc=False):
     """`id` makes a retry harmless; `at` is the instant the command claims."""
 
     id: str = ""

@@ -13,8 +13,8 @@ Kind = Literal["binary", "multiple_choice", "numeric"]
 Level = Literal["no_prize", "no_rank", "hidden"]
 
 
-class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`at` is the instant the command claimed."""
+class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """`at` is the instant the command claimed. No event is part of a cycle, so the collector need not look at it."""
 
     at: int
 
