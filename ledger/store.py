@@ -17,18 +17,21 @@ from eventsourcing.persistence import (
     ApplicationRecorder,
     ConnectionPoolClosedError,
     InfrastructureFactory,
+    InfrastructureFactoryError,
     IntegrityError,
     PersistenceError,
     StoredEvent,
 )
 from eventsourcing.sqlite import SQLiteApplicationRecorder
-from eventsourcing.utils import Environment, TopicError
+from eventsourcing.utils import Environment
 
 from ledger.errors import Corrupt, Unavailable
 
 PAGE = 500  # rows: what is made of them still fits in the processor's cache
 _LOCK_TIMEOUT = "30"  # s, to wait for another writer of an SQLite file
 _CONNECT_TIMEOUT = "10"  # s, to wait for a PostgreSQL server
+# What SQLite and PostgreSQL say where two processes create the same tables; neither waits for the other by itself.
+_BEING_STARTED = ("locked", "concurrently updated", "already exists", "deadlock")
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
 
 
@@ -95,7 +98,7 @@ class Store:
 
 
 def _constructed(settings: dict[str, str], shown: str) -> tuple[InfrastructureFactory[Any], ApplicationRecorder]:
-    """The library's factory and recorder; while another process is starting the same file, wait for it."""
+    """The library's factory and recorder; while another process is starting the same store, wait for it."""
     deadline = time.monotonic() + int(_LOCK_TIMEOUT)
     while True:
         with _translated(shown):
@@ -103,12 +106,10 @@ def _constructed(settings: dict[str, str], shown: str) -> tuple[InfrastructureFa
         try:
             with _translated(shown):
                 return factory, factory.application_recorder()
-        except Corrupt:
+        except (Corrupt, TakenError, Unavailable) as error:
             factory.close()
-            raise
-        except Unavailable as error:  # SQLite does not wait for the lock to change a file's journal mode
-            factory.close()
-            if "locked" not in str(error) or time.monotonic() > deadline:
+            others = isinstance(error, TakenError) or any(sign in str(error) for sign in _BEING_STARTED)
+            if not others or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
 
@@ -183,7 +184,7 @@ def _translated(location: str, after: int = 0) -> Iterator[None]:
         raise Unavailable(f"{location}: the ledger is closed") from None
     except IntegrityError as error:
         raise TakenError(str(error)) from None
-    except (ImportError, TopicError):
+    except InfrastructureFactoryError:  # its module cannot be imported
         raise Unavailable(f"{location}: needs psycopg; pip install 'forecast-ledger[postgres]'") from None
     except (PersistenceError, sqlite3.Error) as error:
         if "malformed" in str(error):

@@ -11,8 +11,10 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import psycopg
 import pytest
 from click.testing import CliRunner
+from psycopg import sql
 
 from ledger import Ledger, Receipt, commands, store
 from projections.projection import CATALOGUE
@@ -84,6 +86,23 @@ def _opened(server: str, writer: int) -> int:
     lines = [json.dumps({"id": i, "type": "open_question", "question": i, "kind": "binary", **day}) for i in ids]
     with Ledger.open(server, "raced") as ledger:
         return sum(not ledger.handle(commands.read(line)).duplicate for line in lines)
+
+
+def _started(server: str) -> int:
+    """One process: open a ledger where there may be no tables yet."""
+    with Ledger.open(server) as ledger:
+        return ledger.head().position
+
+
+def test_several_processes_may_start_the_same_store_at_once(server: str) -> None:
+    """PostgreSQL does not let two connections create one table; the later one waits instead of failing."""
+    with (
+        ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool,
+        psycopg.connect(server, autocommit=True) as connection,
+    ):
+        for name in ("first", "second", "third"):
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            assert list(pool.map(_started, [server.replace("/postgres", f"/{name}")] * 8)) == [0] * 8
 
 
 def test_several_processes_lose_and_double_nothing(server: str) -> None:

@@ -16,7 +16,7 @@ from tests.given import contest, entry, forecast, numeric, opened, resolution
 STORY = Path(__file__).parent.parent / "data" / "metaculus-2022" / "commands.jsonl"
 EVERY = pytest.mark.parametrize("name", CATALOGUE)
 KEYS = {name: projection.key or ("contest", "participant") for name, projection in CATALOGUE.items()}
-PROMISED = {  # issue 2, section 4
+PROMISED = {  # at least these columns
     "standing": (),
     "consensus": ("count", "median"),
     "score_parts": (),

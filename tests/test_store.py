@@ -3,6 +3,8 @@
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -424,3 +426,10 @@ def test_a_closed_ledger_is_unavailable() -> None:
         ledger.handle(opened("snow"), "c2")
     with pytest.raises(Unavailable):
         list(ledger.read())
+
+
+def test_without_its_driver_a_postgres_url_says_what_to_install() -> None:
+    """The driver is an extra; nothing else of the project needs it."""
+    program = "import sys; sys.modules['psycopg'] = None; from ledger import Ledger; Ledger.open('postgresql://h/d')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "Unavailable: postgresql://h/d: needs psycopg; pip install 'forecast-ledger[postgres]'" in done.stderr
