@@ -84,7 +84,7 @@ def append(log: str, file: IO[bytes], atomic: bool, verbose: bool, name: str, fo
     from replay.append import appended
 
     _configure_logging(verbose=verbose)
-    with Ledger.open(log, name) as ledger, _progress("appended") as watch:
+    with Ledger.open(log, name) as ledger, _progress("lines", _lines_in(file)) as watch:
         counts = appended(ledger, file, lambda line, refused: _say(f"line {line}: {refused}"), watch, atomic=atomic)
         head = ledger.head()
     row = {**counts, "log_position": head.position, "digest": head.digest}
@@ -155,10 +155,11 @@ def replay(log: str, as_of: str | None, name: str, form: str) -> None:
 
 @main.command(epilog="Example: forecast-ledger verify season.db")
 @_log
+@_as_of
 @_name
 @_format
 @_reported
-def verify(log: str, name: str, form: str) -> None:
+def verify(log: str, as_of: str | None, name: str, form: str) -> None:
     """Check a log row by row.
 
     On damage, says at which log position, and exits with 4.
@@ -167,7 +168,7 @@ def verify(log: str, name: str, form: str) -> None:
     from replay.verify import verify as verified
 
     with _progress("verified") as watch:
-        head = verified(log, name, watch)
+        head = verified(log, name, _cut(as_of), watch)
     rows = [{"check": check, "found": "ok", "meaning": meaning} for check, meaning in CHECKS.items()]
     _emit(["check", "found", "meaning"], rows, form)
     _say_as_of(head)
@@ -195,9 +196,13 @@ def demo() -> None:
 def _replayed(log: str, name: str, as_of: str | None) -> "Replay":
     from replay.replay import replay as replayed
 
-    cut = int(as_of) if as_of is not None and as_of.isdecimal() and as_of.isascii() else as_of
     with _progress("read") as watch:
-        return replayed(log, name, cut, watch)
+        return replayed(log, name, _cut(as_of), watch)
+
+
+def _cut(as_of: str | None) -> int | str | None:
+    """A log position if it is written in digits, else an instant."""
+    return int(as_of) if as_of is not None and as_of.isdecimal() and as_of.isascii() else as_of
 
 
 def _emit_table(table: "Table", form: str) -> None:
@@ -228,18 +233,27 @@ def _fail(text: str, code: int) -> NoReturn:
 
 
 @contextmanager
-def _progress(done: str) -> Iterator[Callable[[int], None]]:
-    """A running count on stderr, if that is a terminal."""
+def _progress(done: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A bar with a running count on stderr, if that is a terminal; the bar only pulses where no total is known."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,} " + done), TimeElapsedColumn())
+    columns = (BarColumn(), TextColumn("{task.completed:,} " + done), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("")
+        task = progress.add_task("", total=total)
         yield lambda count: progress.update(task, completed=count)
+
+
+def _lines_in(file: IO[bytes]) -> int | None:
+    """How many lines a file has, if somebody watches and it can be read twice."""
+    if not sys.stderr.isatty() or not file.seekable():
+        return None
+    lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
+    file.seek(0)
+    return lines
 
 
 def _configure_logging(*, verbose: bool) -> None:

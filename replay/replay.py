@@ -27,20 +27,21 @@ def replay(location: str, name: str = "main", as_of: AsOf = None, watch: Watch =
 
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
     """
-    cut = _Cut(as_of)
+    cut = Cut(as_of)
     store = Store(location, values.identifier(name, "name"), read_only=True)
     try:
         with collector.paused():
             found = facts(cut.pages(log.follow(store.pages()), watch))
     finally:
         store.close()
-    if isinstance(as_of, int) and as_of > cut.last.position:
-        raise Refused("out_of_range", "as_of", as_of, f"the log ends at position {cut.last.position}")
-    return Replay(cut.last, Projections(found))
+    return Replay(cut.reached(), Projections(found))
 
 
-class _Cut:
-    """Passes on the events up to the cut, and remembers the last."""
+class Cut:
+    """Passes on the events up to the cut, and remembers the last.
+
+    Raises Refused: as_of is no instant, or a position before the first.
+    """
 
     def __init__(self, as_of: AsOf) -> None:
         if isinstance(as_of, int) and as_of < 0:
@@ -48,6 +49,12 @@ class _Cut:
         self._position = as_of if isinstance(as_of, int) else None
         self._instant = values.instant(as_of, "as_of") if isinstance(as_of, str) else None
         self.last = log.START
+
+    def reached(self) -> Checkpoint:
+        """Where the reading ended. Raises Refused if the log ends before the cut."""
+        if self._position is not None and self._position > self.last.position:
+            raise Refused("out_of_range", "as_of", self._position, f"the log ends at position {self.last.position}")
+        return self.last
 
     def pages(self, pages: Iterator[Sequence[Recorded]], watch: Watch) -> Iterator[Sequence[Recorded]]:
         """The events up to the cut; an instant means the last event recorded then or before."""

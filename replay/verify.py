@@ -1,12 +1,13 @@
 """Checking a log that somebody else may have written: read-only eyes on every row."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ledger import collector, log, values
 from ledger.errors import Corrupt
 from ledger.log import Checkpoint, Recorded
 from ledger.store import Store
 from projections.tables import facts
+from replay.replay import AsOf, Cut, Watch
 
 CHECKS = {
     "positions": "1, 2, 3 … without a gap, each row in its place",
@@ -17,35 +18,31 @@ CHECKS = {
 }
 
 
-def verify(location: str, name: str = "main", watch: Callable[[int], None] = lambda _: None) -> Checkpoint:
-    """Run every check over a whole log; returns its head. Raises, first that applies: Unavailable, Corrupt."""
+def verify(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None) -> Checkpoint:
+    """Run every check over a log as of a cut; returns where the reading ended.
+
+    Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
+    """
+    cut = Cut(as_of)
     store = Store(location, values.identifier(name, "name"), read_only=True)
-    eyes = _Eyes(watch)
     try:
         with collector.paused():
-            facts(eyes.pages(store))
+            facts(cut.pages(_looked_at(store), watch))
     finally:
         store.close()
-    return eyes.last
+    return cut.reached()
 
 
-class _Eyes:
-    """Looks at each row as it passes, and remembers the last."""
-
-    def __init__(self, watch: Callable[[int], None]) -> None:
-        self._watch = watch
-        self.last = log.START
-
-    def pages(self, store: Store) -> Iterator[list[Recorded]]:
-        recorded_at = -(2**63)
-        for rows in store.pages():
-            page = log.unseal(rows, self.last)
-            for row, recorded in zip(rows, page, strict=True):
-                if log.seal(recorded)[0] != row:
-                    raise Corrupt(recorded.position, "the row is not in canonical bytes")
-                if recorded.recorded_at < recorded_at:
-                    raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
-                recorded_at = recorded.recorded_at
-            self.last = Checkpoint(page[-1].position, page[-1].digest)
-            self._watch(self.last.position)
-            yield page
+def _looked_at(store: Store) -> Iterator[list[Recorded]]:
+    """Each page of the log, every row of it checked against its bytes and the row before."""
+    last, recorded_at = log.START, -(2**63)
+    for rows in store.pages():
+        page = log.unseal(rows, last)
+        for row, recorded in zip(rows, page, strict=True):
+            if log.seal(recorded)[0] != row:
+                raise Corrupt(recorded.position, "the row is not in canonical bytes")
+            if recorded.recorded_at < recorded_at:
+                raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
+            recorded_at = recorded.recorded_at
+        last = Checkpoint(page[-1].position, page[-1].digest)
+        yield page

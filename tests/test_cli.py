@@ -207,6 +207,27 @@ def test_a_damaged_log_is_located(log: str) -> None:
     assert run("leaderboard", log, "plain", "--as-of", "19").exit_code == DAMAGED
 
 
+def test_verify_can_be_cut_too(log: str) -> None:
+    """It then speaks of the log up to there, and says so if there is no such place."""
+    assert run("verify", log, "--as-of", "20").stderr.startswith("as of log position 20, digest ")
+    assert run("verify", log, "--as-of", "2000-01-01T00:00:00Z").stderr.startswith("as of log position 0, digest 000")
+    beyond = run("verify", log, "--as-of", "35")
+    assert (beyond.exit_code, "the log ends at position 34" in beyond.stderr) == (USAGE, True)
+
+
+def test_a_bar_is_shown_while_a_file_is_appended(tmp_path: Path) -> None:
+    """On a terminal only; the counts come on stdout all the same."""
+    script = f"from replay.cli import main; main(['append', {str(tmp_path / 'a.db')!r}, {str(COMMANDS)!r}])"
+    leader, follower = pty.openpty()
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, check=True)
+    os.close(follower)
+    shown = os.read(leader, 100_000).decode()
+    os.close(leader)
+    assert "34 lines" in shown
+    assert "━" in shown
+    assert b"lines" not in done.stdout
+
+
 def test_verify_names_each_check(log: str) -> None:
     """One line a check, all of them fine."""
     rows = json.loads(run("verify", log, "--format", "json").stdout)
