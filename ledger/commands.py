@@ -9,9 +9,12 @@ import msgspec
 from msgspec import Struct, json
 
 from ledger.errors import Refused
-from ledger.events import Kind, Level
-from ledger.rules import RuleSet
+from ledger.events import Attestation, Kind
+from ledger.rules import Level, RuleSet
 from ledger.values import Instant, Number
+
+BINS = 200  # of a range that says neither bins nor levels
+DECIMALS = 6  # of the unit in which quantiles are counted, where a range with levels does not say
 
 
 class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", gc=False):
@@ -22,14 +25,20 @@ class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
 
 
 class Range(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A numeric question's range, cut into bins; logarithmic where zero_point is given."""
+    """A numeric question's range; logarithmic where zero_point is given.
+
+    Asked by bins, 200 unless given, or by quantiles at these levels, counted to so many decimals, 6 unless given; the
+    level 0.5 alone asks for a point.
+    """
 
     lower: Number
     upper: Number
-    bins: int = 200
+    bins: int | None = None
     open_lower: bool = False
     open_upper: bool = False
     zero_point: Number | None = None
+    levels: tuple[Number, ...] | None = None
+    decimals: int | None = None
 
 
 class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
@@ -46,13 +55,15 @@ class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
 
 
 class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
-    """Makes or replaces a participant's forecast: exactly one of probability, probabilities, cdf."""
+    """Makes or replaces a participant's forecast: exactly one of probability, probabilities, cdf, quantiles."""
 
     question: str
     participant: str
     probability: Number | None = None
     probabilities: dict[str, Number] | None = None
     cdf: tuple[Number, ...] | None = None
+    quantiles: tuple[Number, ...] | None = None
+    attestation: Attestation | None = None
 
 
 class WithdrawForecast(Command, frozen=True, kw_only=True, tag="withdraw_forecast"):
@@ -109,6 +120,16 @@ class AddQuestion(Command, frozen=True, kw_only=True, tag="add_question"):
     question: str
     weight: Number = Decimal(1)
     hidden_coverage_weight: Number | None = None
+    spot_at: Instant | None = None
+
+
+class EnrolParticipant(Command, frozen=True, kw_only=True, tag="enrol_participant"):
+    """Says whose submission a participant is, if not its own, and whether it is a bot."""
+
+    contest: str
+    participant: str
+    entrant: str | None = None
+    bot: bool = False
 
 
 class ExcludeParticipant(Command, frozen=True, kw_only=True, tag="exclude_participant"):
@@ -126,6 +147,13 @@ class FinalizeContest(Command, frozen=True, kw_only=True, tag="finalize_contest"
     contest: str
 
 
+class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
+    """Pays the winners of a finalized contest, once: participant -> amount."""
+
+    contest: str
+    payouts: dict[str, Number]
+
+
 AnyCommand = (
     OpenQuestion
     | SubmitForecast
@@ -136,8 +164,10 @@ AnyCommand = (
     | RevokeResolution
     | OpenContest
     | AddQuestion
+    | EnrolParticipant
     | ExcludeParticipant
     | FinalizeContest
+    | PayPrizes
 )
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 

@@ -2,20 +2,24 @@
 
 from ledger import commands, events, values
 from ledger.errors import Refused
-from ledger.rules import PRESETS
-from ledger.state import State, Write
+from ledger.rules import PRESETS, inconsistency, unscorable
+from ledger.state import Contest, State, Write
 
 LARGEST_POOL = 10**12 * values.MONEY
 LARGEST_WEIGHT = 10**6 * values.WEIGHT
 
 
 def open_contest(command: commands.OpenContest, state: State) -> events.ContestOpened:
-    """Refuses, first that applies: out_of_range, unknown_rules, duplicate_contest, pool_not_payable."""
+    """Refuses, first that applies: out_of_range, unknown_rules, rules_not_consistent, duplicate_contest,
+    pool_not_payable.
+    """
     pool = values.fixed(command.pool or 0, values.MONEY, "pool", 0, LARGEST_POOL)
     unit = values.fixed(command.payable_unit, values.MONEY, "payable_unit", 1, LARGEST_POOL)
     rules = PRESETS.get(command.rules) if isinstance(command.rules, str) else command.rules
     if rules is None:
         raise Refused("unknown_rules", "rules", command.rules, f"no such preset; there are {', '.join(PRESETS)}")
+    if wrong := inconsistency(rules):
+        raise Refused("rules_not_consistent", "rules", rules.name, wrong)
     if command.contest in state.contests:
         raise Refused("duplicate_contest", "contest", command.contest)
     if pool % unit:
@@ -32,20 +36,25 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
 
 
 def add_question(command: commands.AddQuestion, state: State) -> events.QuestionAdded:
-    """Refuses, first that applies: out_of_range, unknown_contest, unknown_question, contest_finalized,
-    question_in_contest, no_hidden_period.
+    """Refuses, first that applies: out_of_range, unknown_contest, unknown_question, wrong_order_of_instants,
+    contest_finalized, question_in_contest, unscorable_question, no_hidden_period.
     """
     weight = values.fixed(command.weight, values.WEIGHT, "weight", 1, LARGEST_WEIGHT)
     hidden = command.hidden_coverage_weight
     share = None if hidden is None else values.fixed(hidden, values.WEIGHT, "hidden_coverage_weight", 0, values.WEIGHT)
-    finalized = _finalized(command.contest, state)
+    spot_at = None if command.spot_at is None else values.instant(command.spot_at)
+    contest = _contest(command.contest, state)
     question = state.questions.get(command.question)
     if question is None:
         raise Refused("unknown_question", "question", command.question)
-    if finalized:
+    if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
+        raise Refused("wrong_order_of_instants", "spot_at", command.spot_at)
+    if contest.finalized:
         raise Refused("contest_finalized", "contest", command.contest)
     if (command.contest, command.question) in state.entries:
         raise Refused("question_in_contest", "question", command.question)
+    if wrong := unscorable(question.range, contest.rules):
+        raise Refused("unscorable_question", "question", command.question, wrong)
     reveals_at = question.reveals_at
     nothing_after = reveals_at == question.closes_at and share != values.WEIGHT
     if share is not None and (reveals_at is None or nothing_after):
@@ -56,13 +65,25 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
         question=command.question,
         weight=weight,
         hidden_coverage_weight=share,
+        spot_at=spot_at,
+    )
+
+
+def enrol_participant(command: commands.EnrolParticipant, state: State) -> events.ParticipantEnrolled:
+    """A later enrolment replaces an earlier one. Refuses, first that applies: unknown_contest, contest_finalized."""
+    _open(command.contest, state)
+    return events.ParticipantEnrolled(
+        at=values.instant(command.at),
+        contest=command.contest,
+        participant=command.participant,
+        entrant=command.entrant or "",
+        bot=command.bot,
     )
 
 
 def exclude_participant(command: commands.ExcludeParticipant, state: State) -> events.ParticipantExcluded:
     """A later exclusion replaces an earlier one. Refuses, first that applies: unknown_contest, contest_finalized."""
-    if _finalized(command.contest, state):
-        raise Refused("contest_finalized", "contest", command.contest)
+    _open(command.contest, state)
     return events.ParticipantExcluded(
         at=values.instant(command.at),
         contest=command.contest,
@@ -74,14 +95,37 @@ def exclude_participant(command: commands.ExcludeParticipant, state: State) -> e
 
 def finalize_contest(command: commands.FinalizeContest, state: State) -> events.ContestFinalized:
     """Refuses, first that applies: unknown_contest, contest_finalized."""
-    if _finalized(command.contest, state):
-        raise Refused("contest_finalized", "contest", command.contest)
+    _open(command.contest, state)
     return events.ContestFinalized(at=values.instant(command.at), contest=command.contest)
+
+
+def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizePaid, ...]:
+    """One event a winner, by id. Refuses, first that applies: out_of_range, unknown_contest, contest_not_finalized,
+    prizes_paid, payouts_miss_pool.
+    """
+    at = values.instant(command.at)
+    payouts = {
+        winner: values.fixed(amount, values.MONEY, f"payouts.{winner}", 1, LARGEST_POOL)
+        for winner, amount in sorted(command.payouts.items())
+    }
+    contest = _contest(command.contest, state)
+    if not contest.finalized:
+        raise Refused("contest_not_finalized", "contest", command.contest)
+    if contest.paid:
+        raise Refused("prizes_paid", "contest", command.contest)
+    payable = all(amount % contest.payable_unit == 0 for amount in payouts.values())
+    if not payouts or not payable or sum(payouts.values()) != contest.pool:
+        raise Refused("payouts_miss_pool", "payouts", values.format_fixed(sum(payouts.values()), values.MONEY))
+    return tuple(
+        events.PrizePaid(at=at, contest=command.contest, participant=winner, amount=amount)
+        for winner, amount in payouts.items()
+    )
 
 
 def contest_opened(event: events.ContestOpened, state: State) -> Write:
     """A new contest."""
-    return state.contests, event.contest, False
+    opened = Contest(event.rules, event.pool, event.payable_unit, finalized=False, paid=0)
+    return state.contests, event.contest, opened
 
 
 def question_added(event: events.QuestionAdded, state: State) -> Write:
@@ -91,19 +135,29 @@ def question_added(event: events.QuestionAdded, state: State) -> Write:
     return state.entries, (event.contest, event.question), True
 
 
-def participant_excluded(event: events.ParticipantExcluded, state: State) -> Write:
+def participant_named(event: events.ParticipantEnrolled | events.ParticipantExcluded, state: State) -> Write:
     """Nothing that a decision depends on."""
     return state.contests, event.contest, state.contests[event.contest]
 
 
 def contest_finalized(event: events.ContestFinalized, state: State) -> Write:
     """The contest is frozen."""
-    state.contests[event.contest]
-    return state.contests, event.contest, True
+    return state.contests, event.contest, state.contests[event.contest]._replace(finalized=True)
 
 
-def _finalized(contest: str, state: State) -> bool:
-    finalized = state.contests.get(contest)
-    if finalized is None:
+def prize_paid(event: events.PrizePaid, state: State) -> Write:
+    """Some of the pool is paid."""
+    contest = state.contests[event.contest]
+    return state.contests, event.contest, contest._replace(paid=contest.paid + event.amount)
+
+
+def _contest(contest: str, state: State) -> Contest:
+    found = state.contests.get(contest)
+    if found is None:
         raise Refused("unknown_contest", "contest", contest)
-    return finalized
+    return found
+
+
+def _open(contest: str, state: State) -> None:
+    if _contest(contest, state).finalized:
+        raise Refused("contest_finalized", "contest", contest)

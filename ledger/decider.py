@@ -20,6 +20,7 @@ _DECIDE: dict[type, Callable[[Any, State], events.AnyEvent]] = {
     commands.RevokeResolution: questions.revoke_resolution,
     commands.OpenContest: contests.open_contest,
     commands.AddQuestion: contests.add_question,
+    commands.EnrolParticipant: contests.enrol_participant,
     commands.ExcludeParticipant: contests.exclude_participant,
     commands.FinalizeContest: contests.finalize_contest,
 }
@@ -33,8 +34,10 @@ _EVOLVE: dict[type, Callable[[Any, State], Write]] = {
     events.ResolutionRevoked: questions.resolution_revoked,
     events.ContestOpened: contests.contest_opened,
     events.QuestionAdded: contests.question_added,
-    events.ParticipantExcluded: contests.participant_excluded,
+    events.ParticipantEnrolled: contests.participant_named,
+    events.ParticipantExcluded: contests.participant_named,
     events.ContestFinalized: contests.contest_finalized,
+    events.PrizePaid: contests.prize_paid,
 }
 
 
@@ -43,6 +46,8 @@ _NEW = {events.QuestionOpened, events.ContestOpened, events.QuestionAdded}  # wh
 
 def decide(command: commands.AnyCommand, state: State) -> tuple[events.AnyEvent, ...]:
     """The events that follow from a command, one or more; raises Refused."""
+    if type(command) is commands.PayPrizes:
+        return contests.pay_prizes(command, state)
     return (_DECIDE[type(command)](command, state),)
 
 

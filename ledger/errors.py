@@ -28,6 +28,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "unknown_contest": ("no such contest in this ledger", "open it first"),
     "unknown_question": ("no such question in this ledger", "open it first"),
     "unknown_rules": ("no preset of this name", "name a preset, or give the whole rule set as an object"),
+    "rules_not_consistent": ("fields of the rule set contradict one another", "change one of those in the message"),
     "duplicate_question": ("a question of this id exists", "choose another id"),
     "duplicate_contest": ("a contest of this id exists", "choose another id"),
     "duplicate_outcome": ("an outcome is named twice, or there are fewer than two", "name each of two or more once"),
@@ -37,13 +38,16 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "wrong_distribution": (
         "not the one kind of distribution that the question takes",
-        "probability for binary, probabilities for multiple_choice, cdf for numeric",
+        "probability for binary, probabilities for multiple_choice, cdf or quantiles for numeric",
     ),
     "wrong_resolution": ("not the one kind of answer the question takes", "value for numeric, else outcome"),
     "unknown_outcome": ("the question has no such outcome", "use the outcomes it was opened with"),
-    "wrong_length": ("the cdf does not have bins + 1 values", "give the value at every edge of a bin"),
+    "wrong_length": (
+        "the cdf does not have bins + 1 values, or there is not one quantile a level",
+        "give the value at every edge of a bin, or at every level",
+    ),
     "not_summing_to_one": ("the probabilities miss one by more than 0.000001", "give each outcome its probability"),
-    "decreasing": ("the cdf decreases", "sort it; each value includes the one before"),
+    "decreasing": ("the cdf or the quantiles decrease", "sort them; each value includes the one before"),
     "open_end_needed": (
         "probability or value beyond a closed end of the range",
         "start the cdf at 0 and end it at 1 there, or open that end",
@@ -54,7 +58,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "before_opening": ("that cannot happen before the question opens", "use an instant from opens_at on"),
     "wrong_order_of_instants": (
         "the instants do not follow one another",
-        "opens_at < reveals_at <= closes_at, within 100 years; known_at from the opening until at",
+        "opens_at < reveals_at <= closes_at, within 100 years; spot_at among them; known_at from the opening until at",
     ),
     "out_of_order": (
         "earlier than the participant's last forecast or withdrawal on the question",
@@ -63,11 +67,21 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "nothing_standing": ("the participant has no standing forecast on the question", "nothing is left to do"),
     "contest_finalized": ("the contest is finalized", "open another contest"),
     "question_in_contest": ("the question is in the contest already", "nothing is left to do"),
+    "unscorable_question": (
+        "the contest's rule set does not score such a question",
+        "add it to a contest whose rules have a kernel for its kind",
+    ),
     "no_hidden_period": (
         "hidden_coverage_weight on a question that has no hidden period, or below 1 where nothing follows it",
         "open the question with reveals_at before its close, or leave the weight out",
     ),
     "pool_not_payable": ("the pool is not a whole number of payable units", "round the pool or refine the unit"),
+    "contest_not_finalized": ("the contest's board is not sealed", "finalize the contest first"),
+    "prizes_paid": ("the contest's prizes are paid", "nothing is left to do"),
+    "payouts_miss_pool": (
+        "the payouts are not whole payable units that sum to the pool",
+        "take them from the sealed board, as `forecast-ledger pay` does",
+    ),
     "batch_refused": ("another command of the same atomic batch was refused", "mend that one and send all again"),
 }
 

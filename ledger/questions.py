@@ -2,12 +2,15 @@
 
 import itertools
 from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any
 
 from ledger import commands, events, values
 from ledger.errors import Refused
+from ledger.exact import half_even
 from ledger.state import Question, State, Write
 
 TOLERANCE = values.PROBABILITY // 10**6  # by how much a sum of probabilities may miss one
+_UNCOUNTABLE = f"it is more than {values.LARGEST_MEASURE:,} units of the question's last decimal"
 EDGE = Decimal("1e-10")  # of a bin: how far above an inner edge a value still counts as on it
 
 
@@ -48,24 +51,34 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
     """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
     not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, out_of_order.
     """
-    kind, numbers = _given(command)
+    form, numbers = _given(command)
     question = _question(command.question, state)
-    if kind != question.kind:
+    if form != _form(question):
         raise Refused("wrong_distribution", "question", command.question)
     probabilities: tuple[int, ...] = ()
     cdf: tuple[int, ...] = ()
+    quantiles: tuple[int, ...] = ()
+    span = question.range
     if isinstance(numbers, int):
         probabilities = (numbers, values.PROBABILITY - numbers)
     elif isinstance(numbers, dict):
         probabilities = _distribution(numbers, question.outcomes)
+    elif span is not None and span.levels:
+        quantiles = _checked_quantiles(numbers, span)
     else:
-        cdf = _checked_cdf(numbers, question.range)
+        cdf = _checked_cdf(numbers, span)
     at = _open_at(command, question)
     last = state.standing.get((command.question, command.participant))
     if last is not None and at < last[0]:
         raise Refused("out_of_order", "at", command.at)
     return events.ForecastMade(
-        at=at, question=command.question, participant=command.participant, probabilities=probabilities, cdf=cdf
+        at=at,
+        question=command.question,
+        participant=command.participant,
+        probabilities=probabilities,
+        cdf=cdf,
+        quantiles=quantiles,
+        attestation=command.attestation,
     )
 
 
@@ -104,6 +117,8 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
         raise Refused("wrong_resolution", "question", command.question)
     if value is not None and question.range is not None:
         outcome = bin_of(value, question.range)
+        if question.range.levels and not _countable(value, question.range.decimals):
+            raise Refused("open_end_needed", "value", str(value), _UNCOUNTABLE)
     elif command.outcome in question.outcomes:
         outcome = question.outcomes.index(command.outcome)
     else:
@@ -135,7 +150,7 @@ def revoke_resolution(command: commands.RevokeResolution, state: State) -> event
 
 
 def bin_of(value: Decimal, span: events.NumericRange) -> int:
-    """The outcome a numeric answer falls into: 0 below, 1..bins inside, bins + 1 above the range.
+    """The outcome a numeric answer falls into: 0 below, 1..bins inside, bins + 1 above the range; 1 bin if none.
 
     A value on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below that edge; the lower bound
     belongs to bin 1, the upper to the last.
@@ -146,11 +161,11 @@ def bin_of(value: Decimal, span: events.NumericRange) -> int:
     >>> [bin_of(Decimal(value), span) for value in ("0", "0.5", "1", "1.5", "4", "4.1")]
     [1, 1, 1, 2, 4, 5]
     """
-    lower, upper = Decimal(span.lower), Decimal(span.upper)
+    lower, upper, bins = Decimal(span.lower), Decimal(span.upper), max(span.bins, 1)
     if value < lower or value > upper:
         if not (span.open_lower if value < lower else span.open_upper):
             raise Refused("open_end_needed", "value", str(value))
-        return 0 if value < lower else span.bins + 1
+        return 0 if value < lower else bins + 1
     bounds = [value, lower, upper, *([] if span.zero_point is None else [Decimal(span.zero_point)])]
     exact = _precise_for(bounds)
     along = exact.divide(exact.subtract(value, lower), exact.subtract(upper, lower))
@@ -159,8 +174,8 @@ def bin_of(value: Decimal, span: events.NumericRange) -> int:
         ratio = exact.divide(exact.subtract(upper, zero), exact.subtract(lower, zero))
         stretched = exact.add(exact.multiply(along, exact.subtract(ratio, Decimal(1))), Decimal(1))
         along = exact.divide(exact.ln(stretched), exact.ln(ratio))
-    place = exact.subtract(exact.multiply(along, Decimal(span.bins)), EDGE)
-    return min(max(int(place.to_integral_value(ROUND_CEILING)), 1), span.bins)
+    place = exact.subtract(exact.multiply(along, Decimal(bins)), EDGE)
+    return min(max(int(place.to_integral_value(ROUND_CEILING)), 1), bins)
 
 
 def _precise_for(numbers: list[Decimal]) -> Context:
@@ -233,19 +248,28 @@ def _open_at(command: commands.Command, question: Question) -> int:
     return at
 
 
-def _given(command: commands.SubmitForecast) -> tuple[str, int | dict[str, int] | tuple[int, ...]]:
-    """The kind of question that the distribution is for, and its numbers; no kind if there is not exactly one."""
-    probability, probabilities, cdf = command.probability, command.probabilities, command.cdf
-    if probability is not None and probabilities is None and cdf is None:
-        return "binary", values.probability(probability, "probability")
-    if probabilities is not None and probability is None and cdf is None:
+def _form(question: Question) -> str:
+    """The form of distribution that a question takes: the name of the command's field."""
+    if question.range is None:
+        return "probability" if question.kind == "binary" else "probabilities"
+    return "quantiles" if question.range.levels else "cdf"
+
+
+def _given(command: commands.SubmitForecast) -> tuple[str, int | dict[str, int] | tuple[Any, ...]]:
+    """The form of the distribution, and its numbers; no form if there is not exactly one."""
+    probability, probabilities, cdf, quantiles = (
+        command.probability, command.probabilities, command.cdf, command.quantiles
+    )  # fmt: skip
+    if (probability is None) + (probabilities is None) + (cdf is None) + (quantiles is None) != 3:
+        return "", ()
+    if probability is not None:
+        return "probability", values.probability(probability, "probability")
+    if probabilities is not None:
         chances = probabilities.items()
-        return "multiple_choice", {
-            name: values.probability(chance, f"probabilities.{name}") for name, chance in chances
-        }
-    if cdf is not None and probability is None and probabilities is None:
-        return "numeric", tuple(values.fixed(height, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE) for height in cdf)
-    return "", ()
+        return "probabilities", {name: values.probability(chance, f"probabilities.{name}") for name, chance in chances}
+    if cdf is not None:
+        return "cdf", tuple(values.fixed(height, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE) for height in cdf)
+    return "quantiles", tuple(values.measure(value, "quantiles") for value in quantiles or ())
 
 
 def _distribution(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[int, ...]:
@@ -277,20 +301,75 @@ def _checked_cdf(heights: tuple[int, ...], span: events.NumericRange | None) -> 
     return heights
 
 
+def _checked_quantiles(given: tuple[Decimal, ...], span: events.NumericRange) -> tuple[int, ...]:
+    """Quantiles in 10^-decimals; ends that are open take what the unit can count."""
+    if len(given) != len(span.levels):
+        raise Refused("wrong_length", "quantiles", len(given))
+    quantiles = tuple(_counted(value, span.decimals) for value in given)
+    if any(after < before for before, after in itertools.pairwise(quantiles)):
+        raise Refused("decreasing", "quantiles", None)
+    lower, upper = Decimal(span.lower), Decimal(span.upper)
+    for value in given:
+        if (value < lower and not span.open_lower) or (value > upper and not span.open_upper):
+            raise Refused("open_end_needed", "quantiles", str(value))
+        if not _countable(value, span.decimals):
+            raise Refused("open_end_needed", "quantiles", str(value), _UNCOUNTABLE)
+    return quantiles
+
+
+def _counted(value: Decimal, decimals: int) -> int:
+    """A value in 10^-decimals, rounded half-even."""
+    numerator, denominator = value.as_integer_ratio()
+    return half_even(numerator * 10**decimals, denominator)
+
+
+def _countable(value: Decimal, decimals: int) -> bool:
+    numerator, denominator = value.as_integer_ratio()
+    units: int = abs(numerator) * 10**decimals
+    return units <= values.LARGEST_MEASURE * denominator
+
+
 def _numeric_range(span: commands.Range) -> events.NumericRange:
     lower, upper = values.measure(span.lower, "range.lower"), values.measure(span.upper, "range.upper")
     zero = None if span.zero_point is None else values.measure(span.zero_point, "range.zero_point")
     if not lower < upper:
         raise Refused("out_of_range", "range.upper", str(upper), "must lie above range.lower")
-    if not 1 <= span.bins <= values.MOST_BINS:
-        raise Refused("out_of_range", "range.bins", span.bins, f"must lie between 1 and {values.MOST_BINS}")
+    bins = commands.BINS if span.bins is None else span.bins
+    if span.bins is not None and span.levels is not None:
+        raise Refused("out_of_range", "range.bins", bins, "bins and levels exclude one another")
+    if not 1 <= bins <= values.MOST_BINS:
+        raise Refused("out_of_range", "range.bins", bins, f"must lie between 1 and {values.MOST_BINS}")
     if zero is not None and lower <= zero <= upper:
         raise Refused("out_of_range", "range.zero_point", str(zero), "must lie outside lower..upper")
+    levels, decimals = _levels(span, lower, upper)
     return events.NumericRange(
         lower=values.exact_text(lower),
         upper=values.exact_text(upper),
-        bins=span.bins,
+        bins=0 if levels else bins,
         open_lower=span.open_lower,
         open_upper=span.open_upper,
         zero_point=None if zero is None else values.exact_text(zero),
+        levels=levels,
+        decimals=decimals,
     )
+
+
+def _levels(span: commands.Range, lower: Decimal, upper: Decimal) -> tuple[tuple[int, ...], int]:
+    """The levels of a range asked by quantiles, and the decimals of its unit; nothing of one cut in bins."""
+    if span.levels is None:
+        if span.decimals is not None:
+            raise Refused("out_of_range", "range.decimals", span.decimals, "decimals go with levels")
+        return (), 0
+    one, most = values.PROBABILITY, values.MOST_BINS
+    if not 1 <= len(span.levels) <= most:
+        raise Refused("out_of_range", "range.levels", len(span.levels), f"must be 1 to {most} levels")
+    levels = tuple(values.fixed(level, one, "range.levels", 1, one - 1) for level in span.levels)
+    if any(after <= before for before, after in itertools.pairwise(levels)):
+        raise Refused("out_of_range", "range.levels", len(levels), "must increase by at least 0.000000001")
+    decimals = commands.DECIMALS if span.decimals is None else span.decimals
+    if not 0 <= decimals <= values.MOST_DECIMALS:
+        raise Refused("out_of_range", "range.decimals", decimals, f"must lie between 0 and {values.MOST_DECIMALS}")
+    if not (_countable(lower, decimals) and _countable(upper, decimals)):
+        bounds = f"the bounds must lie within {values.LARGEST_MEASURE:,} units of the last decimal"
+        raise Refused("out_of_range", "range.decimals", decimals, bounds)
+    return levels, decimals

@@ -1,36 +1,189 @@
-"""Rule sets: how a contest turns forecasts into scores, takes and prizes, as data."""
+"""Rule sets: how a contest turns forecasts into scores, takes and prizes, as data.
 
-from typing import Annotated, Literal
+A score is kernel x reference x sampling x scale; a board is total x take x rank. To add one, add a row to its table.
+"""
 
-from msgspec import Meta, Struct
+from typing import TYPE_CHECKING, Annotated, Literal
 
-Ppm = Annotated[int, Meta(ge=1, le=500_000)]
+from msgspec import Meta, Struct, structs
+
+if TYPE_CHECKING:
+    from ledger.events import NumericRange
+
+Level = Literal["no_prize", "no_rank", "hidden"]
+Kernel = Literal["none", "ln", "log2", "spherical", "brier", "brier_sum", "ordered_brier"]
+CdfKernel = Literal["none", "ln", "log2", "crps"]
+QuantileKernel = Literal["none", "pinball", "absolute"]
+Reference = Literal["none", "uniform", "peers", "consensus"]
+Average = Literal["median", "community", "mean"]
+Weights = Literal["equal", "recency"]
+Sampling = Literal["time", "day", "spot"]
+Period = Literal["scheduled", "actual", "covered"]
+Clock = Literal["claimed", "recorded"]
+Scale = Literal["plain", "peer", "baseline"]
+Total = Literal["sum", "mean", "per_coverage", "kind_means"]
+Take = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
+
+Ppm = Annotated[int, Meta(ge=0, le=500_000)]
+OpenEndPpm = Annotated[int, Meta(ge=0, le=499_999)]  # so that two open ends leave something to the bins between them
+LOGARITHMS = ("ln", "log2")
+_POINT = (500_000_000,)  # 1e-9: the one level that asks for a point
 
 
 class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One contest's rules, recorded whole when it opens, so that no later edit of a preset changes it.
 
-    kernel: the logarithm of the score, "ln" or "log2"; the take raises the same base.
-    reference: what a forecast is compared with; "median" is that of all standing forecasts, one's own included.
-    take: "coverage_power" is coverage x base^score.
+    kernel, cdf_kernel, quantile_kernel: the formula for named outcomes, for a numeric question cut in bins, and for one
+    asked by quantiles; "none" where the contest takes no such question.
+    reference: what a forecast is compared with: nothing, the uniform distribution, the other members, or the consensus.
+    consensus: "median" of the outcome's probabilities; "community", medians of each outcome brought to one, and the
+    mean of a numeric question's cdfs; "mean" for every kind. consensus_weights: "recency" is e^(√i - √n), oldest first.
+    sampling: every instant, the last forecast of each day, or one instant. day_minutes: how far east of UTC a day is.
+    period: what the sum is divided by: the scheduled period, that until the answer, or that on which one stood.
+    clock: whose instants count: those claimed or those recorded.
+    scale: "peer" is 100, 50 for numeric questions; "baseline" 100 / log(number of outcomes), 50 for numeric questions.
+    total: of a contest: the sum; the mean over questions forecast on; the sum over max(least_coverage, coverage); or
+    100 x the sum of the means over the questions of each kind, a question without a forecast counting as the worst.
+    take: what prizes are proportional to. rank_by: what the board is sorted by. least_prize: 1e-6 of the currency.
+    bots, scored_only_levels: whose forecasts are scored without counting among the peers and in the consensus;
+    scored_only_factor: "members" compares them as if they were one of n members, n / (n - 1); "one" with all n.
+    score_consensus: whether the consensus is scored too. best_of_entrant: of an entrant's submissions the best counts.
+    attested: whether forecasts are examined for what they may have known.
     early_forecasts: whether a forecast made before the opening stands from the opening on.
     least_probability_ppm: what a smaller probability of an outcome, or of an open end, counts as, in 1e-6.
     least_density_ppm: likewise for a bin inside a numeric range, in 1e-6 of the uniform density.
+    open_end_ppm: the uniform distribution's probability of an open end, in 1e-6.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
-    kernel: Literal["ln", "log2"]
-    reference: Literal["median"] = "median"
-    take: Literal["coverage_power"] = "coverage_power"
+    kernel: Kernel = "none"
+    cdf_kernel: CdfKernel = "none"
+    quantile_kernel: QuantileKernel = "none"
+    reference: Reference = "none"
+    consensus: Average = "median"
+    consensus_weights: Weights = "equal"
+    sampling: Sampling = "time"
+    day_minutes: Annotated[int, Meta(ge=-1_440, le=1_440)] = 0
+    period: Period = "scheduled"
+    clock: Clock = "claimed"
+    scale: Scale = "plain"
+    total: Total = "sum"
+    least_coverage: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    take: Take = "none"
+    rank_by: Literal["take", "total"] = "total"
+    least_prize: Annotated[int, Meta(ge=0, le=10**18)] = 0
+    bots: Literal["members", "scored_only"] = "members"
+    scored_only_levels: tuple[Level, ...] = ()
+    scored_only_factor: Literal["members", "one"] = "one"
+    score_consensus: bool = False
+    best_of_entrant: bool = False
+    attested: bool = False
     early_forecasts: bool = True
     least_probability_ppm: Ppm = 1_000
     least_density_ppm: Ppm = 10_000
+    open_end_ppm: OpenEndPpm = 50_000
 
 
-# Seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"; before April 2022 the logarithm was base 2
-# ("we are now using the natural logarithm (instead of the logarithm base 2)"). The least probability and density are
-# those of seed 001_b2c35092a74bcfce, "What is the Baseline score?": 0.1% and a uniform 0.01.
-PRESETS: dict[str, RuleSet] = {
-    "relative-2021-11": RuleSet(name="relative-2021-11", kernel="log2"),
-    "relative-2022-04": RuleSet(name="relative-2022-04", kernel="ln"),
-}
+def inconsistency(rules: RuleSet) -> str:
+    """What in a rule set does not go together; empty if all does.
+
+    >>> inconsistency(RuleSet(name="x", kernel="ln", least_probability_ppm=0))
+    'a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0'
+    """
+    kernels = {rules.kernel, rules.cdf_kernel, rules.quantile_kernel} - {"none"}
+    logarithms = kernels & set(LOGARITHMS)
+    losses = kernels - {*LOGARITHMS, "spherical"}
+    wrong = {
+        "no kernel: nothing could be scored": not kernels,
+        "a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0": bool(logarithms)
+        and not (rules.least_probability_ppm and rules.least_density_ppm and rules.open_end_ppm),
+        "of some kernels the least score is best, of others the greatest": bool(losses) and losses != kernels,
+        "the two logarithms do not add up": len(logarithms) > 1,
+        "the scales peer and baseline are for logarithms": rules.scale != "plain" and kernels != logarithms,
+        "the scale baseline needs the reference uniform": rules.scale == "baseline" and rules.reference != "uniform",
+        "a take needs scores of which the greatest is best": rules.take != "none" and losses != set(),
+        "quantiles have neither a uniform reference nor a consensus": rules.quantile_kernel != "none"
+        and (rules.reference in {"uniform", "consensus"} or rules.score_consensus),
+        "per_coverage needs least_coverage above 0": rules.total == "per_coverage" and not rules.least_coverage,
+        "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
+        "kind_means needs losses that have a worst value, without reference": rules.total == "kind_means"
+        and (not losses or rules.reference != "none" or "pinball" in losses),
+        "a loss without reference is a mean over what one covered": bool(losses)
+        and rules.reference == "none"
+        and (rules.period != "covered" or rules.total in {"sum", "per_coverage"}),
+    }
+    return next((what for what, is_wrong in wrong.items() if is_wrong), "")
+
+
+def unscorable(span: "NumericRange | None", rules: RuleSet) -> str:
+    """Why these rules cannot score a question of such a range, or of named outcomes if none; empty if they can."""
+    if span is None:
+        return "its rule set has no kernel for named outcomes" * (rules.kernel == "none")
+    if not span.levels:
+        return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")
+    if rules.quantile_kernel == "absolute" and (span.levels != _POINT or span.open_lower or span.open_upper):
+        return "the absolute error needs the one level 0.5 and a range closed at both ends"
+    return "its rule set has no quantile_kernel" * (rules.quantile_kernel == "none")
+
+
+_RELATIVE = RuleSet(
+    name="relative-2022-04", kernel="ln", cdf_kernel="ln", reference="consensus", take="coverage_exp", rank_by="take"
+)
+_BASELINE = RuleSet(name="baseline", kernel="ln", cdf_kernel="ln", reference="uniform", scale="baseline")
+_PEER = RuleSet(
+    name="peer-2024-03",
+    kernel="ln",
+    cdf_kernel="ln",
+    reference="peers",
+    scale="peer",
+    take="positive_square",
+    bots="scored_only",
+)
+_LEAST_PRIZE = 50 * 10**6
+
+_PRESETS = (
+    # Seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"; before April 2022 the logarithm was base 2
+    # ("we are now using the natural logarithm (instead of the logarithm base 2)"). What a smaller probability counts as
+    # is of seed 001_b2c35092a74bcfce, "What is the Baseline score?": 0.1%, and a uniform 0.01.
+    structs.replace(
+        _RELATIVE, name="relative-2021-11", kernel="log2", cdf_kernel="log2", take="coverage_exp2", rank_by="take"
+    ),
+    _RELATIVE,
+    # Seed 001, "What is the Relative score?" (log2) and "How are my (legacy) tournament Score, Coverage, Take, Prize
+    # and Rank calculated?" (e to the power of a sum of logarithms base 2).
+    structs.replace(_RELATIVE, name="relative-faq", kernel="log2", cdf_kernel="log2"),
+    # Seed 001, "What is the Baseline score?".
+    _BASELINE,
+    # Seed 001, "What is the Peer score?" and "How are my tournament Score, Take, Prize and Rank calculated?".
+    _PEER,
+    # The same with a least prize of 50, since June 2025; what cannot be paid goes to the others, from the bottom up.
+    structs.replace(_PEER, name="peer-2025-06", least_prize=_LEAST_PRIZE),
+    # Both at one instant: the reveal of the community forecast, else the close.
+    structs.replace(_PEER, name="spot-peer", sampling="spot"),
+    structs.replace(_BASELINE, name="spot-baseline", sampling="spot", take="positive_square"),
+    # The average that ranks forecasters across contests since January 2024: over at least 30 questions' worth.
+    structs.replace(_PEER, name="peer-average", take="none", total="per_coverage", least_coverage=30),
+    # Seed 003_ec2881b80447d7f2, "Evaluation" and "Warm-up Round": the last forecast before the close.
+    RuleSet(
+        name="autocast-2022",
+        kernel="brier",
+        quantile_kernel="absolute",
+        sampling="spot",
+        period="covered",
+        total="kind_means",
+        best_of_entrant=True,
+        attested=True,
+        least_probability_ppm=0,
+    ),
+    # Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2: the sum over outcomes, from 0 to 2; its mean
+    # over the days on which one had a forecast, as the forecasting tournaments of the 2010s took it.
+    RuleSet(
+        name="brier-daily",
+        kernel="brier_sum",
+        sampling="day",
+        period="covered",
+        total="mean",
+        least_probability_ppm=0,
+    ),
+)
+PRESETS: dict[str, RuleSet] = {rules.name: rules for rules in _PRESETS}

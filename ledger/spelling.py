@@ -8,11 +8,13 @@ import msgspec
 from msgspec import json
 
 from ledger import values
-from ledger.commands import AnyCommand, Command, Range, malformed
+from ledger.commands import BINS, DECIMALS, AnyCommand, Command, Range, malformed
 from ledger.errors import Refused, foremost
-from ledger.events import Kind, Level
-from ledger.rules import RuleSet
+from ledger.events import Attestation, Kind
+from ledger.rules import Level, RuleSet
+from ledger.spans import span
 
+_Spell = Callable[[Any, str], Any]  # value, name of the field -> its one spelling
 _EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _encoder = json.Encoder(order="deterministic")
 
@@ -28,7 +30,7 @@ def content(command: AnyCommand) -> bytes:
     >>> content(one) == content(CloseQuestion(at="2026-03-01T00:00:00Z", question="q1", id="c1"))
     True
     """
-    name, fields = _SPELLINGS[type(command)]
+    name, fields, least = _SPELLINGS[type(command)]
     try:
         said = [
             None if (value := getattr(command, field)) is None and optional else spell(value, field)
@@ -36,6 +38,8 @@ def content(command: AnyCommand) -> bytes:
         ]
     except Refused:
         raise foremost(_faults(command)) from None
+    while said[-1] is None and len(said) > least:
+        said.pop()
     return _encoder.encode([name, *said])
 
 
@@ -47,20 +51,27 @@ def _faults(command: AnyCommand) -> Iterator[Refused]:
             yield from _faults_of(value, field, spell)
 
 
-def _faults_of(value: Any, field: str, spell: Callable[[Any, str], Any]) -> Iterator[Refused]:
-    items: list[Any] = []
-    if type(value) is dict:
-        items = [{key: item} for key, item in value.items()]
-    elif type(value) in {tuple, list}:
-        items = [[item] for item in value]
-    elif type(value) is Range:
-        bounds = [value.lower, value.upper, value.zero_point]
-        items = [Range(lower=bound, upper=bound) for bound in bounds if bound is not None]
-    for item in [*items, value]:
+def _faults_of(value: Any, field: str, spell: _Spell) -> Iterator[Refused]:
+    for spell_part, part in [*_parts(value, spell), (spell, value)]:
         try:
-            spell(item, field)
+            spell_part(part, field)
         except Refused as refused:
             yield refused
+
+
+def _parts(value: Any, spell: _Spell) -> list[tuple[_Spell, Any]]:
+    """What may be at fault in a value beside the first thing that is, and how each is spelt."""
+    if type(value) is dict:
+        return [(spell, {key: item}) for key, item in value.items()]
+    if type(value) in {tuple, list}:
+        return [(spell, [item]) for item in value]
+    if type(value) is Range:
+        levels: Any = value.levels if type(value.levels) in {tuple, list} else ()
+        bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
+        return [(_number, number) for number in (*bounds, *levels)]
+    if type(value) is Attestation:
+        return [(spell, Attestation(**{name: getattr(value, name)})) for name in value.__struct_fields__]
+    return []
 
 
 def _id(value: Any, name: str) -> str:
@@ -74,13 +85,13 @@ def _number(value: Any, name: str) -> str:
     return str(value.normalize(_EXACT)) if value else "0"
 
 
-def _by_outcome(value: Any, name: str) -> dict[str, str]:
+def _by_id(value: Any, name: str) -> dict[str, str]:
     if type(value) is not dict:
-        raise Refused("malformed", name, value, "not an object of outcomes and probabilities")
+        raise Refused("malformed", name, value, "not an object of ids and numbers")
     return {_id(outcome, name): _number(item, name) for outcome, item in value.items()}
 
 
-def _each(spell: Callable[[Any, str], str]) -> Callable[[Any, str], list[str]]:
+def _each(spell: Callable[[Any, str], str]) -> _Spell:
     def spelt(value: Any, name: str) -> list[str]:
         if type(value) is not tuple and type(value) is not list:
             raise Refused("malformed", name, value, "not an array")
@@ -92,15 +103,18 @@ def _each(spell: Callable[[Any, str], str]) -> Callable[[Any, str], list[str]]:
 def _range(value: Any, name: str) -> list[Any]:
     if type(value) is not Range:
         raise Refused("malformed", name, value, "not a range")
+    levels, unsaid = value.levels, value.levels is None and value.decimals is None
+    bins = BINS if value.bins is None and levels is None else value.bins
+    decimals = DECIMALS if value.decimals is None and levels is not None else value.decimals
+    kinds = (("bins", bins, int | None), ("open_lower", value.open_lower, bool), ("open_upper", value.open_upper, bool))
+    shape = [_checked(kind)(part, f"{name}.{field}") for field, part, kind in kinds]
+    counted = [] if unsaid else [_checked(int)(decimals, f"{name}.decimals")]
+    asked = [] if levels is None else [_each(_number)(levels, f"{name}.levels")]
     bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
-    shape = [
-        _checked(kind)(getattr(value, part), f"{name}.{part}")
-        for part, kind in (("bins", int), ("open_lower", bool), ("open_upper", bool))
-    ]
-    return [*(_number(bound, name) for bound in bounds), shape]
+    return [*(_number(bound, name) for bound in bounds), shape, *counted, *asked]
 
 
-def _checked(expected: Any) -> Callable[[Any, str], Any]:
+def _checked(expected: Any) -> _Spell:
     """For fields that a caller in Python may have filled with anything: what JSON could not hold is refused."""
 
     def spell(value: Any, name: str) -> Any:
@@ -109,35 +123,66 @@ def _checked(expected: Any) -> Callable[[Any, str], Any]:
             msgspec.convert(plain, expected)
         except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
             raise malformed(error, name) from None
-        if type(value) in {int, str, bool, tuple, RuleSet}:
+        if type(value) in {int, str, bool, tuple, RuleSet, type(None)}:
             return plain
         raise Refused("malformed", name, str(value))
 
     return spell
 
 
+def _rules(value: Any, name: str) -> Any:
+    """A preset's name, or what a rule set says that is not its default."""
+    plain = _checked(str | RuleSet)(value, name)
+    if type(value) is not RuleSet:
+        return plain
+    if type(value.scored_only_levels) not in {tuple, list}:
+        raise Refused("malformed", f"{name}.scored_only_levels", str(value.scored_only_levels), "not an array")
+    return {field: said for field, said in plain.items() if said != _DEFAULT_RULES[field]}
+
+
+def _attestation(value: Any, name: str) -> dict[str, Any]:
+    """Its texts as they stand, but the stamps must be ones that say when."""
+    if type(value) is not Attestation:
+        raise Refused("malformed", name, value, "not an attestation")
+    for stamp in ("newest_source", "model_released", "training_cutoff"):
+        if (text := getattr(value, stamp)) is not None:
+            span(text, f"{name}.{stamp}")
+    for text in ("restricted_list", "note"):
+        values.prose(getattr(value, text), f"{name}.{text}")
+    _checked(bool | None)(value.restricted_sources, f"{name}.restricted_sources")
+    plain: dict[str, Any] = msgspec.to_builtins(value)
+    return plain
+
+
 # How each field is spelt, in the order in which their faults are reported.
-_SPELLING: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(["contest", "question", "participant"], _id),
+_SPELLING: dict[str, _Spell] = {
+    **dict.fromkeys(["contest", "question", "participant", "entrant"], _id),
     "outcomes": _each(_id),
     **dict.fromkeys(["title", "reason", "currency"], values.prose),
     **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at"], values.instant),
     **dict.fromkeys(["probability", "value", "pool", "payable_unit"], _number),
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _number),
-    "probabilities": _by_outcome,
+    "probabilities": _by_id,
     "cdf": _each(_number),
     "range": _range,
     "kind": _checked(Kind),
     "outcome": _checked(str | None),
-    "rules": _checked(str | RuleSet),
+    "rules": _rules,
     "level": _checked(Level),
+    "bot": _checked(bool),
+    "payouts": _by_id,
 }
+# Optional fields that commands have got since, the newest last: where not given, not spelt either, so that what was
+# recorded before they existed is still known when it is sent again.
+_ADDED: dict[str, _Spell] = {"spot_at": values.instant, "quantiles": _each(_number), "attestation": _attestation}
+_DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 
 
-def _spelling(kind: type[Command]) -> list[tuple[str, Callable[[Any, str], Any], bool]]:
-    """Each field of a command, how it is spelt, and whether it may be left out."""
+def _spelling(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, _Spell, bool]], int]:
+    """A command's type; each field, how it is spelt and whether it may be left out; how many are always there."""
     fields = {field.name: field.default is None for field in msgspec.structs.fields(kind)}
-    return [(name, spell, fields[name]) for name, spell in _SPELLING.items() if name in fields]
+    spelt = [(name, spell, fields[name]) for name, spell in (_SPELLING | _ADDED).items() if name in fields]
+    return kind.__struct_config__.tag, spelt, len(fields.keys() & _SPELLING.keys())
 
 
-_SPELLINGS = {kind: (kind.__struct_config__.tag, _spelling(kind)) for kind in get_args(AnyCommand)}
+_SPELLINGS = {kind: _spelling(kind) for kind in get_args(AnyCommand)}

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from ledger.events import Kind, NumericRange
+from ledger.rules import RuleSet
 
 Write = tuple[dict[Any, Any], Any, Any]  # table, key, new value
 
@@ -21,6 +22,16 @@ class Question(NamedTuple):
     annulled: bool
 
 
+class Contest(NamedTuple):
+    """A contest as it now stands; pool, payable_unit and what has been paid in 1e-6 of its currency."""
+
+    rules: RuleSet
+    pool: int
+    payable_unit: int
+    finalized: bool
+    paid: int
+
+
 Standing = tuple[int, bool]  # the last thing a participant did on a question: at, and whether a forecast stands since
 
 
@@ -30,5 +41,5 @@ class State:
     def __init__(self) -> None:
         self.questions: dict[str, Question] = {}
         self.standing: dict[tuple[str, str], Standing] = {}
-        self.contests: dict[str, bool] = {}  # contest -> whether finalized
+        self.contests: dict[str, Contest] = {}
         self.entries: dict[tuple[str, str], bool] = {}  # (contest, question) -> True

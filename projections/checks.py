@@ -3,18 +3,36 @@
 A log that this project wrote always passes; one whose digests are right may still have been written by anything.
 """
 
+import re
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ledger import events
-from ledger.errors import Corrupt
-from ledger.values import CUMULATIVE, FIRST_INSTANT, LAST_INSTANT, LONGEST_PERIOD, MONEY, MOST_BINS, PROBABILITY, WEIGHT
+from ledger.errors import Corrupt, Refused
+from ledger.rules import inconsistency, unscorable
+from ledger.spans import span
+from ledger.values import (
+    FIRST_INSTANT,
+    LARGEST_MEASURE,
+    LAST_INSTANT,
+    LONGEST_PERIOD,
+    MONEY,
+    MOST_BINS,
+    MOST_DECIMALS,
+    PLACES,
+    PROBABILITY,
+    WEIGHT,
+)
 from projections.columns import Facts, Forecasts
 from projections.limbs import BoolArray, Int64Array
 
-_LARGEST = 10**12  # of a pool in its currency, or of a weight
+_LARGEST = 10**12  # of a pool in its currency
+_HEAVIEST = 10**6 * WEIGHT
+_PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{PLACES}}})?", re.ASCII)
 
 
 def check(found: Facts, position: int, event: Any) -> None:
@@ -26,27 +44,37 @@ def check(found: Facts, position: int, event: Any) -> None:
         raise Corrupt(position, f"{events.TAGS[type(event)]}: {wrong}")
 
 
-def check_forecasts(forecasts: Forecasts, lengths: Int64Array, widths: Int64Array, numeric: BoolArray) -> None:
+def check_attestation(position: int, attestation: events.Attestation) -> None:
+    """Raise Corrupt unless every stamp says when."""
+    for name in ("newest_source", "model_released", "training_cutoff"):
+        if (text := getattr(attestation, name)) is not None:
+            try:
+                span(text, name)
+            except Refused as refused:
+                raise Corrupt(position, f"an attestation's {refused.field} is no stamp") from None
+
+
+def check_forecasts(forecasts: Forecasts, lengths: Int64Array, widths: Int64Array, greatest: Int64Array) -> None:
     """Raise Corrupt at a forecast that is no distribution over its question's outcomes, or outside the calendar.
 
-    forecasts: in log order. lengths, widths: how many numbers each row has and should have. numeric: whether they are
-    cumulative. Shape (n,).
+    forecasts: in log order. lengths, widths: how many numbers each row has and should have. greatest: PROBABILITY for
+    named outcomes, CUMULATIVE for a cdf, LARGEST_MEASURE for quantiles. Shape (n,).
     """
     position, at, chances = forecasts.position, forecasts.at, forecasts.chances
     refute(position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), "an instant outside the calendar")
     refute(position, lengths != widths, "not as many numbers as the question has outcomes or edges")
     some = lengths > 0
-    position, starts, numeric = position[some], forecasts.start[some], numeric[some]
+    position, starts, greatest = position[some], forecasts.start[some], greatest[some]
     if not len(starts):
         return
     lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
-    refute(
-        position, (lowest < 0) | (highest > np.where(numeric, CUMULATIVE, PROBABILITY)), "a probability beyond 0 or 1"
-    )
-    refute(position, ~numeric & (np.add.reduceat(chances, starts) != PROBABILITY), "probabilities that miss one")
+    least = np.where(greatest == LARGEST_MEASURE, -greatest, 0)
+    refute(position, (lowest < least) | (highest > greatest), "a probability beyond 0 or 1, or a quantile too large")
+    named = greatest == PROBABILITY
+    refute(position, named & (np.add.reduceat(chances, starts) != PROBABILITY), "probabilities that miss one")
     steps = np.diff(chances, prepend=0)
     steps[starts] = 0
-    refute(position, numeric & (np.minimum.reduceat(steps, starts) < 0), "a cdf that decreases")
+    refute(position, ~named & (np.minimum.reduceat(steps, starts) < 0), "a cdf, or quantiles, that decrease")
 
 
 def check_order(position: Int64Array, same: BoolArray, at: Int64Array) -> None:
@@ -64,14 +92,14 @@ def refute(position: Int64Array, wrong: BoolArray, what: str) -> None:
 
 
 def _question(found: Facts, event: events.QuestionOpened) -> str:
-    bins = 1 if event.range is None else event.range.bins
+    span = event.range
     reveals_at = event.closes_at if event.reveals_at is None else event.reveals_at
     wrong = {
         "the question is there already": event.question in found.question_codes.codes,
         "outcomes or a range that do not belong to its kind": (event.kind == "numeric") != (event.range is not None)
         or (event.range is None) != bool(event.outcomes),
         "an outcome twice, or alone": len(set(event.outcomes)) != len(event.outcomes) or len(event.outcomes) == 1,
-        "too few or too many bins": not 1 <= bins <= MOST_BINS,
+        "too few or too many bins, or levels out of order": span is not None and not _asked(span),
         "a period outside the calendar": not FIRST_INSTANT <= event.opens_at <= event.closes_at <= LAST_INSTANT,
         "no period, or one of more than a century": not 0 < event.closes_at - event.opens_at <= LONGEST_PERIOD,
         "a hidden period outside the period": not event.opens_at < reveals_at <= event.closes_at,
@@ -79,15 +107,44 @@ def _question(found: Facts, event: events.QuestionOpened) -> str:
     return next((what for what, is_wrong in wrong.items() if is_wrong), "")
 
 
+def _asked(span: events.NumericRange) -> bool:
+    """Whether a range asks for a cdf or for quantiles, and its bounds are numbers in order."""
+    lower, upper = _exact(span.lower), _exact(span.upper)
+    if lower is None or upper is None or not lower < upper:
+        return False
+    zero = lower - 1 if span.zero_point is None else _exact(span.zero_point)
+    if zero is None or lower <= zero <= upper:
+        return False
+    if not span.levels:
+        return 1 <= span.bins <= MOST_BINS and span.decimals == 0
+    counted = max(-lower, upper) * 10 ** min(max(span.decimals, 0), MOST_DECIMALS) <= LARGEST_MEASURE
+    rising = all(before < after for before, after in pairwise((0, *span.levels, PROBABILITY)))
+    return counted and rising and span.bins == 0 and 0 <= span.decimals <= MOST_DECIMALS
+
+
 def _resolution(found: Facts, event: events.QuestionResolved) -> str:
     code = found.question_codes.codes[event.question]
     question = found.questions[code]
     if code in found.settled:
         return "the question is resolved or annulled already"
-    outcomes = len(question.outcomes) if question.range is None else question.range.bins + 2
+    span = question.range
+    outcomes = len(question.outcomes) if span is None else max(span.bins, 1) + 2
     if not 0 <= event.outcome < outcomes:
         return "no such outcome"
+    if span is not None and not _countable(event.value, span):
+        return "an answer that is no number, or too large"
     return "" if question.opens_at <= event.known_at <= LAST_INSTANT else "an answer known before the opening"
+
+
+def _countable(value: str, span: events.NumericRange) -> bool:
+    """Whether an answer can be counted in the unit of its question."""
+    exact = _exact(value)
+    return exact is not None and (not span.levels or abs(exact) * 10**span.decimals <= LARGEST_MEASURE)
+
+
+def _exact(text: str) -> Fraction | None:
+    """The number that plain decimal text stands for, as the decider writes it: no exponent, within 1e30."""
+    return Fraction(text) if _PLAIN.fullmatch(text) else None
 
 
 def _annulment(found: Facts, event: events.QuestionAnnulled) -> str:
@@ -104,13 +161,28 @@ def _closing(found: Facts, event: events.QuestionClosed) -> str:
     return "" if question.opens_at < event.at < question.closes_at else "an early close outside the period"
 
 
-def _unfrozen(found: Facts, event: events.ParticipantExcluded | events.ContestFinalized) -> str:
-    return "" if found.contests[event.contest].finalized is None else "the contest is finalized"
+def _unfrozen(
+    found: Facts, event: events.ParticipantEnrolled | events.ParticipantExcluded | events.ContestFinalized
+) -> str:
+    return "" if found.contests[event.contest].sealed is None else "the contest is finalized"
+
+
+def _payment(found: Facts, event: events.PrizePaid) -> str:
+    contest = found.contests[event.contest]
+    if contest.sealed is None:
+        return "the contest is not finalized"
+    if event.participant in contest.paid:
+        return "the prize is paid already"
+    payable = event.amount > 0 and event.amount % contest.opened.payable_unit == 0
+    within = sum(payment.amount for payment in contest.paid.values()) + event.amount <= contest.opened.pool
+    return "" if payable and within else "a prize that the pool cannot pay"
 
 
 def _contest(found: Facts, event: events.ContestOpened) -> str:
     if event.contest in found.contests:
         return "the contest is there already"
+    if inconsistency(event.rules):
+        return "rules that contradict one another"
     payable = event.payable_unit > 0 and 0 <= event.pool <= _LARGEST * MONEY and event.pool % event.payable_unit == 0
     return "" if payable else "a pool that cannot be paid"
 
@@ -118,13 +190,19 @@ def _contest(found: Facts, event: events.ContestOpened) -> str:
 def _entry(found: Facts, event: events.QuestionAdded) -> str:
     code = found.question_codes.codes[event.question]
     hidden, reveals_at = event.hidden_coverage_weight, found.questions[code].reveals_at
-    if found.contests[event.contest].finalized is not None:
+    if found.contests[event.contest].sealed is not None:
         return "the contest is finalized"
     if code in found.contests[event.contest].entries:
         return "the question is in the contest already"
-    if not 0 < event.weight <= _LARGEST * WEIGHT:
+    if not 0 < event.weight <= _HEAVIEST:
         return "a weight out of range"
-    fits = hidden is None or (reveals_at is not None and 0 <= hidden <= WEIGHT)
+    question, spot_at = found.questions[code], event.spot_at
+    if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
+        return "a spot outside the period"
+    if unscorable(question.range, found.contests[event.contest].opened.rules):
+        return "a question that its rules cannot score"
+    least = WEIGHT if reveals_at == question.closes_at else 0
+    fits = hidden is None or (reveals_at is not None and least <= hidden <= WEIGHT)
     return "" if fits else "a hidden coverage weight out of range, or without a hidden period"
 
 
@@ -135,7 +213,9 @@ _WRONG: dict[type, Callable[[Facts, Any], str]] = {
     events.ResolutionRevoked: _revocation,
     events.QuestionClosed: _closing,
     events.ContestOpened: _contest,
+    events.ParticipantEnrolled: _unfrozen,
     events.ParticipantExcluded: _unfrozen,
     events.ContestFinalized: _unfrozen,
+    events.PrizePaid: _payment,
     events.QuestionAdded: _entry,
 }

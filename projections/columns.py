@@ -1,11 +1,13 @@
 """What a log says, as columns: one table for each kind of fact, ids as integer codes with a dictionary."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ledger import events
+from ledger.log import Checkpoint
+from ledger.rules import Level
 from ledger.values import CUMULATIVE, PROBABILITY
 from projections.limbs import BoolArray, Int64Array
 
@@ -32,12 +34,14 @@ class Codes:
 class Forecasts:
     """Forecasts and withdrawals, question after question, each in log order; columns of shape (n,).
 
-    at: µs. question, participant: codes. made: False for a withdrawal. start: where the distribution begins in
-    `chances`, which holds probabilities (1e-9) or cumulative probabilities (1e-10), forecast after forecast.
+    at, recorded_at: µs, as claimed and by the ledger's clock. question, participant: codes. made: False for a
+    withdrawal. start: where the distribution begins in `chances`, which holds probabilities (1e-9), cumulative
+    probabilities (1e-10) or quantiles (in the unit of the question), forecast after forecast.
     """
 
     position: Int64Array
     at: Int64Array
+    recorded_at: Int64Array
     question: Int64Array
     participant: Int64Array
     made: BoolArray
@@ -59,8 +63,7 @@ class Forecasts:
         index = np.arange(len(number)) + begins[number]
         recorded = self.position[index] <= as_of
         index, number = index[recorded], number[recorded]
-        rows = self.rows(index)
-        return Forecasts(rows.position, rows.at, number, rows.participant, rows.made, rows.start, rows.chances)
+        return replace(self.rows(index), question=number)
 
     def chance(self, made: Int64Array, outcome: Int64Array, bins: Int64Array) -> Int64Array:
         """The probability that forecasts put on an outcome, 1e-10.
@@ -79,6 +82,7 @@ class Forecasts:
         return Forecasts(
             self.position[index],
             self.at[index],
+            self.recorded_at[index],
             self.question[index],
             self.participant[index],
             self.made[index],
@@ -88,31 +92,49 @@ class Forecasts:
 
 
 class Settlement(NamedTuple):
-    """A resolution of a question, by code, or what undoes one: then the outcome is -1, the instant the close."""
+    """A resolution of a question, by code, or what undoes one: then the outcome is -1, the instant the close.
+
+    value: exact decimal text of a numeric answer.
+    """
 
     position: int
     question: int
     outcome: int
     known_at: int
+    value: str = ""
 
 
 class Entry(NamedTuple):
-    """A question in a contest, by code; weights 1e-6."""
+    """A question in a contest, by code; weights 1e-6; spot_at µs."""
 
     position: int
     question: int
     weight: int
     hidden_coverage_weight: int | None
+    spot_at: int | None
+
+
+class Payment(NamedTuple):
+    """A prize paid, 1e-6."""
+
+    position: int
+    amount: int
 
 
 @dataclass(slots=True)
 class Contest:
-    """A contest and everything said about it; `finalized` is the log position that froze it."""
+    """A contest and everything said about it; `sealed` is the checkpoint of the event that froze it."""
 
     opened: events.ContestOpened
     entries: dict[int, Entry] = field(default_factory=dict)  # by question
-    exclusions: list[tuple[int, str, events.Level]] = field(default_factory=list)
-    finalized: int | None = None
+    enrolments: dict[str, events.ParticipantEnrolled] = field(default_factory=dict)
+    levels: dict[str, Level] = field(default_factory=dict)  # of who is excluded
+    sealed: Checkpoint | None = None
+    paid: dict[str, Payment] = field(default_factory=dict)  # by winner
+
+    def as_of(self, found: "Facts") -> int:
+        """The log position at which the contest's board was last open."""
+        return found.as_of if self.sealed is None else self.sealed.position
 
 
 @dataclass(slots=True)
@@ -128,6 +150,7 @@ class Facts:
     settlements: list[Settlement] = field(default_factory=list)
     settled: dict[int, type] = field(default_factory=dict)  # question code -> the kind of event that settles it now
     contests: dict[str, Contest] = field(default_factory=dict)
+    attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
     forecasts: Forecasts = field(default_factory=lambda: joined([])[0])
 
 
@@ -135,7 +158,8 @@ class Status(NamedTuple):
     """How every question stands as of a log position; shape (questions,).
 
     opens_at, closes_at: scheduled, µs. bins: 0 unless numeric. closed_at: µs, the early close, else the scheduled one.
-    outcome: index, -1 while there is none. known_at: µs, the scheduled close while there is no outcome.
+    outcome: index, -1 while there is none. known_at: µs, the scheduled close while there is no outcome. values: exact
+    decimal text of numeric answers.
     """
 
     opens_at: Int64Array
@@ -144,10 +168,12 @@ class Status(NamedTuple):
     closed_at: Int64Array
     outcome: Int64Array
     known_at: Int64Array
+    values: list[str]
 
 
 def joined(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:
     """Pages of columns as one table in log order, and how many numbers each row has."""
-    columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 7
-    position, at, question, participant, made, lengths, chances = columns
-    return Forecasts(position, at, question, participant, made > 0, np.cumsum(lengths) - lengths, chances), lengths
+    columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 8
+    position, at, recorded_at, question, participant, made, lengths, chances = columns
+    start = np.cumsum(lengths) - lengths
+    return Forecasts(position, at, recorded_at, question, participant, made > 0, start, chances), lengths

@@ -33,10 +33,39 @@ class Consensus(NamedTuple):
     ends: Int64Array
 
 
-def medians(start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array) -> Consensus:
+class Changes(NamedTuple):
+    """All begins and ends of n intervals in order of time.
+
+    order: shape (2n,), i < n for the begin of interval i, else the end of interval i - n. instant: shape (m,),
+    increasing. last: the last change of each. begins and ends, shape (n,): at which instant each interval does.
+    """
+
+    order: Int64Array
+    instant: Int64Array
+    last: Int64Array
+    begins: Int64Array
+    ends: Int64Array
+
+
+def changes(start: Int64Array, end: Int64Array) -> Changes:
+    """The changes of intervals [start, end), one or more."""
+    n = len(start)
+    times = np.concatenate([start, end])
+    order = np.argsort(times)  # changes at one instant are applied together, so their order is free
+    times = times[order]
+    final = np.append(times[1:] != times[:-1], True)  # the last change of an instant
+    instant_of = np.empty(2 * n, np.int64)
+    instant_of[order] = np.cumsum(final) - final
+    last = np.flatnonzero(final)
+    return Changes(order, times[last], last, instant_of[:n], instant_of[n:])
+
+
+def medians(
+    start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array, known: Changes | None = None
+) -> Consensus:
     """The running median of intervals [start, end) with these values, 0 <= value <= 1e10; shape (n,).
 
-    Intervals of different groups never stand at one instant. O(n log n).
+    Intervals of different groups never stand at one instant. known: their changes, if they are. O(n log n).
 
     >>> found = medians(*(np.array(column) for column in ([0, 1], [3, 2], [0, 0], [10, 40])))
     >>> [column.tolist() for column in found[:4]]
@@ -46,11 +75,7 @@ def medians(start: Int64Array, end: Int64Array, group: Int64Array, value: Int64A
     if not n:
         return Consensus(*[start] * 6)
     ranks, levels = _ranks(group, value)
-    times = np.concatenate([start, end])
-    order = np.argsort(times)  # changes at one instant are applied together, so their order is free
-    times = times[order]
-    final = np.append(times[1:] != times[:-1], True)  # the last change of an instant
-    last = np.flatnonzero(final)
+    order, instant, last, begins, ends = known or changes(start, end)
     sign = np.where(order < n, 1, -1)
     count = np.cumsum(sign)[last]
     some = np.flatnonzero(count)
@@ -64,9 +89,7 @@ def medians(start: Int64Array, end: Int64Array, group: Int64Array, value: Int64A
     owner = levels.first[group[changed[last[some]]]]
     low, high = np.zeros_like(count), np.zeros_like(count)
     low[some], high[some] = levels.value[owner + lower], levels.value[owner + upper]
-    instant_of = np.empty(2 * n, np.int64)
-    instant_of[order] = np.cumsum(final) - final
-    return Consensus(times[last], count, low, high, instant_of[:n], instant_of[n:])
+    return Consensus(instant, count, low, high, begins, ends)
 
 
 class _Levels(NamedTuple):

@@ -1,52 +1,107 @@
-"""From scores to takes to ranks."""
+"""From scores to totals to takes to ranks. Totals and takes are tables of functions; to add one, add a row."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from math import lcm
 from typing import NamedTuple
 
-import numpy as np
-
-from ledger.events import Level
-from ledger.exact import QUANTUM, ZERO, Magnitude, half_even, power
-from ledger.values import WEIGHT, format_fixed
+from ledger.exact import ZERO, Magnitude, half_even, power
+from ledger.rules import RuleSet
+from ledger.values import format_fixed
 from projections.columns import Contest, Facts
-from projections.limbs import Int64Array, Limbs
-from projections.scores import Questions, Scores
-from projections.scoring import KERNELS
+from projections.entries import Questions
+from projections.scores import Scores
+from projections.scoring import lower_is_better
+from projections.sums import Sums, attainable, sums
 
 _DIGITS = 30  # of a take that are significant
 _LARGE = _DIGITS - 9  # power of ten from which a take's ninth decimal is no longer significant
+CONSENSUS, NOT_BEST = "consensus", "not_best"  # why a row has no rank, beside the levels of exclusion
 
 
 class Place(NamedTuple):
-    """One participant on a contest's board; exact.
+    """One row of a contest's board; exact.
 
-    rank: None for who is left out of the ranking. forecast_on: how many of the `questions` that count.
+    rank: None for who is left out of the ranking. take: None where the contest has none. excluded: a level, "consensus"
+    or "not_best"; empty for who takes part. forecast_on: how many of the `questions` that count. submissions: of whose
+    submission it is.
     """
 
     rank: int | None
     participant: str
     score: Fraction
     coverage: Fraction
-    take: Magnitude
-    level: Level | None
+    attainable: Fraction
+    take: Magnitude | None
+    excluded: str
     forecast_on: int
     questions: int
+    submissions: int
 
 
-def coverage_power(score: Fraction, coverage: Fraction, base: str) -> Magnitude:
-    """Take: coverage x base^score, the power rounded once to 30 significant digits.
+def _sum(_: RuleSet, own: Sums) -> Fraction:
+    return own.score
 
-    Source: seed 000_b8319c7b2812d652, "Tournament Scoring".
 
-    >>> published(coverage_power(Fraction(3), Fraction(1, 2), "2"))
+def _mean(_: RuleSet, own: Sums) -> Fraction:
+    return Fraction(own.score, own.weight)
+
+
+def _per_coverage(rules: RuleSet, own: Sums) -> Fraction:
+    """Source: the average peer score by which forecasters are ranked across contests since January 2024."""
+    return Fraction(own.score, max(Fraction(rules.least_coverage), own.covered))
+
+
+def _kind_means(_: RuleSet, own: Sums) -> Fraction:
+    """Source: seed 003_ec2881b80447d7f2, "Evaluation": T/F + MCQ + Numerical, each a mean, in percent."""
+    return sum((kind.mean for kind in own.kinds), Fraction(0))
+
+
+TOTALS: dict[str, Callable[[RuleSet, Sums], Fraction]] = {
+    "sum": _sum,
+    "mean": _mean,
+    "per_coverage": _per_coverage,
+    "kind_means": _kind_means,
+}
+
+
+def coverage_exp(score: Fraction, coverage: Fraction) -> Magnitude:
+    """Coverage x e^score, the power rounded once to 30 significant digits.
+
+    Source: seed 000_b8319c7b2812d652, "Tournament Scoring"; seed 001_b2c35092a74bcfce, "How are my (legacy) tournament
+    Score, Coverage, Take, Prize and Rank calculated?".
+
+    >>> published(coverage_exp(Fraction(0), Fraction(1, 2)))
+    '0.500000000'
+    """
+    return power(coverage, "e", score)
+
+
+def coverage_exp2(score: Fraction, coverage: Fraction) -> Magnitude:
+    """Coverage x 2^score, likewise.
+
+    >>> published(coverage_exp2(Fraction(3), Fraction(1, 2)))
     '4.000000000'
     """
-    return power(coverage, base, score)
+    return power(coverage, "2", score)
 
 
-TAKES: dict[str, Callable[[Fraction, Fraction, str], Magnitude]] = {"coverage_power": coverage_power}
+def positive_square(score: Fraction, _: Fraction) -> Magnitude:
+    """max(score, 0)², exact.
+
+    Source: seed 001_b2c35092a74bcfce, "How are my tournament Score, Take, Prize and Rank calculated?".
+
+    >>> published(positive_square(Fraction(-3), Fraction(1))), published(positive_square(Fraction(3, 2), Fraction(1)))
+    ('0.000000000', '2.250000000')
+    """
+    return power(max(score, Fraction(0)) ** 2, "e", Fraction(0))
+
+
+TAKES: dict[str, Callable[[Fraction, Fraction], Magnitude]] = {
+    "coverage_exp": coverage_exp,
+    "coverage_exp2": coverage_exp2,
+    "positive_square": positive_square,
+}
 
 
 def published(take: Magnitude) -> str:
@@ -65,120 +120,75 @@ def published(take: Magnitude) -> str:
     return f"{digits}E+{take.exponent}" if digits != "10" else f"1E+{take.exponent + 1}"
 
 
-def coverages(questions: Questions, rows: Scores) -> list[Fraction]:
-    """Each score's exact coverage: the covered share of the period, or, under a hidden weight w, w x the covered share
-    of the hidden period + (1 - w) x that of the rest.
-
-    Source: seed 001_b2c35092a74bcfce, "What are the Hidden Period and Hidden Coverage Weights?".
-    """
-    alike, which = _alike(questions)
-    columns = (which[rows.question].tolist(), rows.covered.tolist(), rows.covered_hidden.tolist())
-    return [
-        Fraction(alike[i].coverage(covered, hidden, alike[i].common), alike[i].common * WEIGHT)
-        for i, covered, hidden in zip(*columns, strict=True)
-    ]
-
-
 def board(found: Facts, contest: Contest, questions: Questions, rows: Scores) -> list[Place]:
     """A contest's board, best first: everyone who forecast on a question that counts, except who is hidden.
 
-    score: Σ weight x score. coverage: Σ weight x coverage / Σ weight over all questions that count; under a
-    hidden weight w, a question's coverage is w x the covered share of its hidden period + (1 - w) x that of the rest.
-    rank: 1, 2, 2, 4 by take, exact ties together; who is excluded as no_rank is shown without one and uses none up.
+    rank: 1, 2, 2, 4 by take or total, exact ties together and in order of id; who is excluded as no_rank, the
+    consensus, and an entrant's lesser submissions are shown without one and use none up.
     """
-    levels = _levels(found, contest)
-    labels = found.participant_codes.labels
-    base = KERNELS[contest.opened.rules.kernel].base
-    take = TAKES[contest.opened.rules.take]
-    codes, score, coverage = _sums(questions, rows)
-    count = np.bincount(rows.participant, minlength=1) if len(codes) else codes
-    places = [
-        Place(
-            None, labels[code], score[i], coverage[i], take(score[i], coverage[i], base), levels.get(labels[code]),
-            int(count[code]), len(questions.code),
+    rules = contest.opened.rules
+    take = TAKES.get(rules.take)
+    most = attainable(questions)
+    everyone = list(sums(found, contest, questions, rows))
+    entrants = _entrants(contest, (own.participant for own in everyone if not own.is_consensus))
+    counts = Counter(entrants.values())
+    places = []
+    for own in everyone:
+        if contest.levels.get(own.participant) == "hidden" and not own.is_consensus:
+            continue
+        total = TOTALS[rules.total](rules, own)
+        places.append(
+            Place(
+                rank=None,
+                participant=own.participant,
+                score=total,
+                coverage=own.coverage,
+                attainable=most,
+                take=take(total, own.coverage) if take else None,
+                excluded=CONSENSUS if own.is_consensus else contest.levels.get(own.participant, ""),
+                forecast_on=own.questions,
+                questions=len(questions.code),
+                submissions=1 if own.is_consensus else counts[entrants[own.participant]],
+            )
         )
-        for i, code in enumerate(codes.tolist())
-        if levels.get(labels[code]) != "hidden"
-    ]  # fmt: skip
     places.sort(key=lambda place: place.participant)
-    places.sort(key=lambda place: place.take, reverse=True)  # stable: equal takes stay in order of id
-    return _ranked(places)
+    if rules.rank_by == "take":
+        places.sort(key=lambda place: place.take or ZERO, reverse=True)  # stable: equal ones stay in order of id
+    else:
+        places.sort(key=lambda place: place.score, reverse=not lower_is_better(rules))
+    return _ranked(_best_only(places, entrants) if rules.best_of_entrant else places, rules)
 
 
-def _ranked(places: list[Place]) -> list[Place]:
-    ranked, rank, before = [], 0, None
-    counted = 0
+def _entrants(contest: Contest, scored: Iterable[str]) -> dict[str, str]:
+    """Whose submission everyone is who was enrolled or has a score: its own, unless it was enrolled as another's."""
+    enrolled = {who: each.entrant or who for who, each in contest.enrolments.items()}
+    return {who: who for who in scored} | enrolled
+
+
+def _best_only(places: list[Place], entrants: dict[str, str]) -> list[Place]:
+    """All but an entrant's first submission on the board, of those that could be ranked, marked."""
+    seen: set[str] = set()
+    marked = []
     for place in places:
-        if place.level == "no_rank":
+        entrant = entrants.get(place.participant, place.participant)
+        if place.excluded in {"no_rank", CONSENSUS}:
+            marked.append(place)
+            continue
+        marked.append(place._replace(excluded=NOT_BEST) if entrant in seen else place)
+        seen.add(entrant)
+    return marked
+
+
+def _ranked(places: list[Place], rules: RuleSet) -> list[Place]:
+    ranked, rank, counted = [], 0, 0
+    before: Magnitude | Fraction | None = None
+    for place in places:
+        if place.excluded in {"no_rank", CONSENSUS, NOT_BEST}:
             ranked.append(place)
             continue
         counted += 1
-        if place.take != before:
-            rank, before = counted, place.take
+        worth = place.take if rules.rank_by == "take" else place.score
+        if worth != before:
+            rank, before = counted, worth
         ranked.append(place._replace(rank=rank))
     return ranked
-
-
-def _levels(found: Facts, contest: Contest) -> dict[str, Level]:
-    as_of = found.as_of if contest.finalized is None else contest.finalized
-    return {participant: level for position, participant, level in contest.exclusions if position <= as_of}
-
-
-class _Alike(NamedTuple):
-    """What questions of one kind have in common: µs of the period and of its hidden part; weights in 1e-6."""
-
-    period: int
-    hidden: int
-    weight: int
-    hidden_weight: int
-
-    @property
-    def rest(self) -> int:
-        """µs of the period after its hidden part; 1 where there is nothing, which nobody covers."""
-        return max(self.period - self.hidden, 1)
-
-    @property
-    def common(self) -> int:
-        """A denominator that every coverage has."""
-        return self.period if self.hidden_weight < 0 else lcm(self.hidden, self.rest)
-
-    def coverage(self, covered: int, in_hidden: int, common: int) -> int:
-        """Numerator over common x WEIGHT of the coverage, or of the sum of several questions' coverages."""
-        if self.hidden_weight < 0:
-            return covered * WEIGHT * (common // self.period)
-        of_hidden = self.hidden_weight * in_hidden * (common // self.hidden)
-        return of_hidden + (WEIGHT - self.hidden_weight) * (covered - in_hidden) * (common // self.rest)
-
-
-def _alike(questions: Questions) -> tuple[list[_Alike], Int64Array]:
-    """The kinds of questions, and which kind each is of; shape (q,)."""
-    period, hidden = questions.closes - questions.opens, questions.reveals - questions.opens
-    columns = np.stack([period, hidden, questions.weight, questions.hidden_weight], axis=1)
-    kinds, which = np.unique(columns, axis=0, return_inverse=True)
-    return [_Alike(*kind) for kind in kinds.tolist()], which.reshape(-1)
-
-
-def _sums(questions: Questions, rows: Scores) -> tuple[Int64Array, list[Fraction], list[Fraction]]:
-    """Participants (codes, ascending), their exact scores and coverages.
-
-    Questions of one kind are summed together as integers, and a participant's kinds over a common denominator.
-    """
-    alike, which = _alike(questions)
-    codes, participant = np.unique(rows.participant, return_inverse=True)
-    key = which[rows.question] * len(codes) + participant
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
-    numerators = rows.numerator.take(order).summed(starts).integers()
-    covered = Limbs.of(rows.covered[order]).summed(starts).integers()
-    in_hidden = Limbs.of(rows.covered_hidden[order]).summed(starts).integers()
-    common, common_coverage = lcm(*(kind.period for kind in alike)), lcm(*(kind.common for kind in alike))
-    score, coverage = [0] * len(codes), [0] * len(codes)
-    for owner, numerator, all_of_it, hidden in zip(key[starts].tolist(), numerators, covered, in_hidden, strict=True):
-        group, i = divmod(owner, len(codes))
-        kind = alike[group]
-        score[i] += numerator * kind.weight * (common // kind.period)
-        coverage[i] += kind.weight * kind.coverage(all_of_it, hidden, common_coverage)
-    scale = common * QUANTUM * WEIGHT
-    coverage_scale = common_coverage * WEIGHT * max(int(questions.weight.sum()), 1)
-    return codes, [Fraction(n, scale) for n in score], [Fraction(n, coverage_scale) for n in coverage]

@@ -19,7 +19,7 @@ _BITS = 36
 _MASK = (1 << _BITS) - 1
 _HALF_BITS = 18
 _HALF_MASK = (1 << _HALF_BITS) - 1
-LARGEST_TERM = 3 * 10**13  # |ln| of 1e-10 is 2.4e13 of 1e-12; times 2^18 it still fits
+LARGEST_TERM = 3 * 10**13  # in one product; |ln| of 1e-10 is 2.4e13 of 1e-12, times 2^18 it still fits
 LARGEST_WEIGHT = 1 << 3 * _HALF_BITS  # µs; 570 years
 LARGEST_COUNT = 1 << 26
 
@@ -33,11 +33,15 @@ class Limbs(NamedTuple):
 
     @classmethod
     def product(cls, terms: Int64Array, weights: Int64Array) -> Self:
-        """Terms x weights, |term| <= LARGEST_TERM, 0 <= weight < LARGEST_WEIGHT.
+        """Terms x weights, 0 <= weight < LARGEST_WEIGHT.
 
         >>> Limbs.product(np.array([-(10**13)]), np.array([10**16])).integers()
         [-100000000000000000000000000000]
         """
+        if len(terms) and max(int(terms.max()), -int(terms.min())) > LARGEST_TERM:
+            rest, above = cls.product(terms & _MASK, weights), cls.product(terms >> _BITS, weights)
+            middle, high = rest.middle + above.low, rest.high + above.middle + (above.high << _BITS)
+            return cls(rest.low, middle, high).carried()
         first = terms * (weights & _HALF_MASK)
         second = terms * ((weights >> _HALF_BITS) & _HALF_MASK)
         third = terms * (weights >> 2 * _HALF_BITS)
@@ -55,6 +59,28 @@ class Limbs(NamedTuple):
         middle = self.middle + (self.low >> _BITS)
         return type(self)(self.low & _MASK, middle & _MASK, self.high + (middle >> _BITS))
 
+    def times(self, terms: Int64Array) -> Self:
+        """These numbers, not negative and less than 2^76, by terms of less than 2^58.
+
+        >>> Limbs.of(np.array([3])).shifted(50).times(np.array([-5])).integers() == [-15 << 50]
+        True
+        """
+        wide = self.carried()
+        rest, above = type(self).product(terms, wide.low), type(self).product(terms, wide.middle)
+        high = rest.high + above.middle + (above.high << _BITS) + terms * wide.high
+        return type(self)(rest.low, rest.middle + above.low, high).carried()
+
+    def shifted(self, bits: int) -> Self:
+        """These numbers by 2^bits."""
+        wide = self
+        for step in [_BITS // 2] * (bits // (_BITS // 2)) + [bits % (_BITS // 2)]:
+            wide = wide.carried()
+            wide = type(self)(*(limb << step for limb in wide)).carried()
+        return wide
+
+    def __add__(self, other: "Limbs") -> Self:  # type: ignore[override]
+        return type(self)(self.low + other.low, self.middle + other.middle, self.high + other.high)
+
     def __sub__(self, other: "Limbs") -> Self:
         return type(self)(self.low - other.low, self.middle - other.middle, self.high - other.high)
 
@@ -70,12 +96,28 @@ class Limbs(NamedTuple):
         """Sums over runs; starts, shape (m,), is where each run of one or more begins, increasing."""
         if not len(starts):
             return self.take(starts)
+        sizes = (np.abs(self.high) >> _BITS // 2) + 1  # in 2^18, rounded up
+        if int(np.add.reduceat(sizes, starts).max()) > 1 << 62 - _BITS // 2:
+            raise OverflowError("a sum of more than 134 bits")
         return type(self)(*(np.add.reduceat(limb, starts) for limb in self.carried())).carried()
 
     def integers(self) -> list[int]:
         """Python integers."""
         parts = zip(self.high.tolist(), self.middle.tolist(), self.low.tolist(), strict=True)
         return [(high << 2 * _BITS) + (middle << _BITS) + low for high, middle, low in parts]
+
+
+def half_even_many(numerators: Int64Array, denominators: Int64Array | int) -> Int64Array:
+    """half_even of every pair; 0 < denominator < 2^62, shape (n,).
+
+    >>> half_even_many(np.array([-3, -1, 1, 3, 5]), 2).tolist()
+    [-2, 0, 0, 2, 2]
+    """
+    quotients, rests = np.divmod(numerators, denominators)
+    doubled = 2 * rests
+    up: Int64Array = (doubled > denominators) | ((doubled == denominators) & (quotients & 1 == 1))
+    rounded: Int64Array = quotients + up
+    return rounded
 
 
 def ln_many(k: Int64Array, unit: int) -> Int64Array:

@@ -20,15 +20,35 @@ class Prize(NamedTuple):
 def prizes(contest: Contest, places: list[Place]) -> list[Prize]:
     """The pool divided in proportion to takes, in payable units, by largest remainder; equal remainders by id.
 
-    Everyone on the board who is not excluded, by id. They sum to the pool, unless nobody has a take.
+    Everyone on the board who is not excluded, by id. They sum to the pool, unless nobody has a take, or whatever the
+    pool is divided among comes to less than the least prize.
     Source: seed 000_b8319c7b2812d652, "Tournament Scoring": the take over the sum of all takes.
     """
-    paid = sorted((place for place in places if place.level is None), key=lambda place: place.participant)
-    unit = contest.opened.payable_unit
-    takes = integers([place.take for place in paid])
-    units = apportion(contest.opened.pool // unit, takes)
+    paid = sorted((place for place in places if place.take and not place.excluded), key=lambda place: place.participant)
+    unit, pool = contest.opened.payable_unit, contest.opened.pool
+    takes = _worth_paying(
+        integers([place.take for place in paid if place.take]), pool, contest.opened.rules.least_prize
+    )
+    units = apportion(pool // unit, takes)
     total = sum(takes) or 1
     return [
         Prize(place.participant, half_even(take * SHARE, total), count * unit)
         for place, take, count in zip(paid, takes, units, strict=True)
     ]
+
+
+def _worth_paying(takes: list[int], pool: int, least: int) -> list[int]:
+    """The takes without those whose share of the pool is less than the least prize, both 1e-6.
+
+    From the smallest up, of equals the last first; what one is not paid raises the shares of the others.
+
+    >>> _worth_paying([4, 1, 5], 100, 20)
+    [4, 0, 5]
+    """
+    kept, total = list(takes), sum(takes)
+    for i in sorted(range(len(takes)), key=lambda i: (takes[i], -i)):
+        if kept[i] * pool >= least * total:
+            break
+        total -= kept[i]
+        kept[i] = 0
+    return kept

@@ -2,38 +2,35 @@
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from ledger.exact import QUANTUM, half_even
-from projections import consensus, leaderboard, prizes, scores
-from projections.columns import Codes, Facts
-from projections.limbs import Int64Array, Limbs
+from projections import brier, builders, leaderboard, prizes, reports, scores, terms
+from projections.columns import Facts
+from projections.entries import Questions, scored_questions
+from projections.judged import Judged, judged
 from projections.standing import Intervals, intervals
-from projections.table import Column, Ids, Table, Values
+from projections.table import Column, Table, Values
 from projections.tables import status
-
-_POINTS = 10**9  # published units in 1
-_CHANCE_DIGITS = 10  # 1e-11 in 1e-10
 
 
 class Scored(NamedTuple):
     """A contest's scores and the questions they are for."""
 
-    questions: scores.Questions
+    questions: Questions
     rows: scores.Scores
 
 
 class Projections:
     """Every table that follows from one set of facts; each is worked out when first asked for."""
 
-    def __init__(self, facts: Facts, chunk: int = scores.CHUNK) -> None:
+    def __init__(self, facts: Facts, chunk: int = terms.CHUNK) -> None:
         """chunk: how many forecasts are scored at a time; it changes memory and speed, never a number."""
         self.facts = facts
         self.chunk = chunk
         self._scored: dict[str, Scored] = {}
         self._boards: dict[str, list[leaderboard.Place]] = {}
+        self._judged: dict[str, Judged] = {}
+        self._aggregates: dict[str, list[brier.Aggregate]] = {}
 
     def table(self, name: str) -> Table:
         """The table of a projection in the catalogue, in order of its key. Raises KeyError."""
@@ -44,7 +41,7 @@ class Projections:
     def scored(self, contest: str) -> Scored:
         """A contest's scores."""
         if contest not in self._scored:
-            questions = scores.scored_questions(self.facts, self.facts.contests[contest])
+            questions = scored_questions(self.facts, self.facts.contests[contest])
             rows = scores.scores(self.facts, self.facts.contests[contest], questions, self.chunk)
             self._scored[contest] = Scored(questions, rows)
         return self._scored[contest]
@@ -58,6 +55,18 @@ class Projections:
     def prizes(self, contest: str) -> list[prizes.Prize]:
         """A contest's prizes, by id."""
         return prizes.prizes(self.facts.contests[contest], self.board(contest))
+
+    def judged(self, contest: str) -> Judged:
+        """What a contest's Brier aggregates are computed from."""
+        if contest not in self._judged:
+            self._judged[contest] = judged(self.facts, self.facts.contests[contest], self.chunk)
+        return self._judged[contest]
+
+    def aggregates(self, contest: str) -> list[brier.Aggregate]:
+        """A contest's Brier aggregates, by participant code, the consensus last."""
+        if contest not in self._aggregates:
+            self._aggregates[contest] = brier.aggregates(*self.judged(contest))
+        return self._aggregates[contest]
 
     @cached_property
     def contests(self) -> list[str]:
@@ -84,158 +93,6 @@ class Projection(NamedTuple):
     build: Callable[[Projections], Iterable[Values]]
 
 
-def _standing(of: Projections) -> list[Values]:
-    facts, standing = of.facts, of.standing
-    return [
-        Ids(standing.question, facts.question_codes.labels),
-        Ids(standing.participant, facts.participant_codes.labels),
-        standing.start,
-        standing.end,
-        facts.forecasts.at[standing.row],
-        facts.forecasts.position[standing.row],
-    ]
-
-
-def _consensus(of: Projections) -> list[Values]:
-    facts = of.facts
-    found = consensus.medians_over_time(facts, of.standing, status(facts), of.chunk)
-    question, outcome, start, end, count, median = _joined(found, 6)
-    return [
-        Ids(question, facts.question_codes.labels),
-        _outcome_ids(facts, question, outcome),
-        start,
-        end,
-        count,
-        median,
-    ]
-
-
-def _score_parts(of: Projections) -> list[Values]:
-    facts = of.facts
-    codes, found = [np.zeros(0, np.int64)], [scores.Parts(*[np.zeros(0, np.int64)] * 7)]
-    for code, contest in enumerate(of.contests):
-        questions = of.scored(contest).questions
-        for first, made_of in scores.terms(facts, facts.contests[contest], questions, of.chunk):
-            rows = scores.parts(first, made_of)
-            codes.append(np.full(len(rows.question), code))
-            found.append(rows._replace(question=questions.code[rows.question]))
-    question, participant, start, end, chance, doubled, term = _joined(found, 7)
-    return [
-        Ids(np.concatenate(codes), of.contests),
-        Ids(question, facts.question_codes.labels),
-        Ids(participant, facts.participant_codes.labels),
-        start,
-        end,
-        chance * _CHANCE_DIGITS,
-        doubled * (_CHANCE_DIGITS // 2),
-        term,
-        end - start,
-        Limbs.product(term, end - start).integers(),
-    ]
-
-
-def _scores(of: Projections) -> list[Values]:
-    facts = of.facts
-    codes: list[int] = []
-    rows: list[tuple[int, ...]] = []
-    for code, contest in enumerate(of.contests):
-        found = _contest_scores(*of.scored(contest))
-        codes += [code] * len(found)
-        rows += found
-    question, participant, score, coverage, numerator, denominator = zip(*rows, strict=True) if rows else [()] * 6
-    return [
-        Ids(np.array(codes, np.int64), of.contests),
-        Ids(np.array(question, np.int64), facts.question_codes.labels),
-        Ids(np.array(participant, np.int64), facts.participant_codes.labels),
-        list(score),
-        np.array(coverage, np.int64),
-        list(numerator),
-        list(denominator),
-    ]
-
-
-def _contest_scores(questions: scores.Questions, rows: scores.Scores) -> list[tuple[int, ...]]:
-    """question, participant, score, coverage, numerator, denominator."""
-    period = (questions.closes - questions.opens).tolist()
-    coverage = leaderboard.coverages(questions, rows)
-    columns = (rows.question.tolist(), rows.participant.tolist(), rows.numerator.integers(), coverage)
-    return [
-        (
-            int(questions.code[question]),
-            participant,
-            half_even(numerator * _POINTS, period[question] * QUANTUM),
-            half_even(covered.numerator * _POINTS, covered.denominator),
-            numerator,
-            period[question] * QUANTUM,
-        )
-        for question, participant, numerator, covered in zip(*columns, strict=True)
-    ]
-
-
-def _leaderboard(of: Projections) -> list[Values]:
-    rows: list[list[Any]] = []
-    for code, contest in enumerate(of.contests):
-        paid = {prize.participant: prize for prize in of.prizes(contest)}
-        for place in of.board(contest):
-            prize = paid.get(place.participant, prizes.Prize(place.participant, 0, 0))
-            rows.append([
-                code,
-                place.rank,
-                place.participant,
-                half_even(place.score.numerator * _POINTS, place.score.denominator),
-                half_even(place.coverage.numerator * _POINTS, place.coverage.denominator),
-                leaderboard.published(place.take),
-                prize.share,
-                prize.prize,
-                f"{place.forecast_on}/{place.questions}",
-                place.level or "",
-            ])  # fmt: skip
-    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(10)]
-    contest_column, rank, participant, *numbers, completion, level = columns
-    return [
-        Ids(np.array(contest_column, np.int64), of.contests),
-        rank,
-        _ids(participant),
-        *numbers,
-        completion,
-        level,
-    ]
-
-
-def _prizes(of: Projections) -> list[Values]:
-    rows = [(code, prize) for code, contest in enumerate(of.contests) for prize in of.prizes(contest)]
-    return [
-        Ids(np.array([code for code, _ in rows], np.int64), of.contests),
-        _ids([prize.participant for _, prize in rows]),
-        np.array([prize.prize for _, prize in rows], np.int64),
-    ]
-
-
-def _ids(texts: list[str]) -> Ids:
-    codes = Codes()
-    return Ids(np.array([codes.add(text) for text in texts], np.int64), codes.labels)
-
-
-def _outcome_ids(facts: Facts, question: Int64Array, outcome: Int64Array) -> Ids:
-    """Outcomes by name; those of a numeric question by the number of their bin."""
-    codes = Codes()
-    pairs, inverse = np.unique(np.stack([question, outcome], axis=1), axis=0, return_inverse=True)
-    named = [codes.add((facts.questions[q].outcomes or _Numbers())[o]) for q, o in pairs.tolist()]
-    return Ids(np.array(named, np.int64)[inverse.reshape(-1)], codes.labels)
-
-
-class _Numbers:
-    """The names of bins."""
-
-    def __getitem__(self, outcome: int) -> str:
-        return str(outcome)
-
-
-def _joined(found: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Array]:
-    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
-    return columns or [np.zeros(0, np.int64)] * width
-
-
 _CONTEST = Column("contest", "id", "the contest")
 _QUESTION = Column("question", "id", "the question")
 _PARTICIPANT = Column("participant", "id", "who forecast")
@@ -243,6 +100,22 @@ _FROM = Column("from_at", "instant", "first instant")
 _TO = Column("to_at", "instant", "first instant after it")
 
 CATALOGUE: dict[str, Projection] = {
+    "contests": Projection(
+        1,
+        "every contest, its rules, and the checkpoint that seals its board",
+        ("contest",),
+        (
+            _CONTEST,
+            Column("title", "text", "its title"),
+            Column("rules", "text", "the name of its rule set"),
+            Column("pool", "money", "what there is to be won"),
+            Column("currency", "text", "in what"),
+            Column("sealed_at", "count", "log position that sealed its board; empty while it is open"),
+            Column("sealed_digest", "text", "digest of the log there: with sealed_at, the board's checkpoint"),
+            Column("paid", "money", "prizes paid so far"),
+        ),
+        reports.contests_values,
+    ),
     "standing": Projection(
         1,
         "when each forecast stood",
@@ -255,7 +128,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("made_at", "instant", "when it was made; before from_at if made before the opening"),
             Column("log_position", "count", "where the log has it"),
         ),
-        _standing,
+        builders.standing_values,
     ),
     "consensus": Projection(
         1,
@@ -269,11 +142,11 @@ CATALOGUE: dict[str, Projection] = {
             Column("count", "count", "how many forecasts stand"),
             Column("median", "probability", "their median probability of the outcome"),
         ),
-        _consensus,
+        builders.consensus_values,
     ),
     "score_parts": Projection(
-        1,
-        "what each score is the sum of: one row while forecast and median both stay the same",
+        2,
+        "what each score is the sum of: one row while a forecast and what it is compared with both stay the same",
         ("contest", "question", "participant", "from_at"),
         (
             _CONTEST,
@@ -282,15 +155,16 @@ CATALOGUE: dict[str, Projection] = {
             _FROM,
             _TO,
             Column("probability", "probability", "the forecast's probability of the outcome, as scored"),
-            Column("reference", "probability", "the median's"),
-            Column("term", "term", "logarithm of the one less that of the other"),
-            Column("weight", "micros", "to_at - from_at, in µs"),
-            Column("contribution", "integer", "term x weight, in 1e-12 x µs; sums to the score's numerator"),
+            Column("reference", "probability", "the consensus's, where it is compared with that"),
+            Column("peers", "count", "how many members stand, where it is compared with them"),
+            Column("term", "term", "the forecast's kernel less that of what it is compared with"),
+            Column("weight", "count", "units of time from from_at to to_at: µs, days, or the one instant"),
+            Column("contribution", "integer", "term x weight, exact; sums to the score's numerator"),
         ),
-        _score_parts,
+        builders.score_parts_values,
     ),
     "scores": Projection(
-        1,
+        2,
         "the score and coverage of each participant on each question of a contest",
         ("contest", "question", "participant"),
         (
@@ -299,34 +173,129 @@ CATALOGUE: dict[str, Projection] = {
             _PARTICIPANT,
             Column("score", "points", "numerator / denominator"),
             Column("coverage", "share", "share of the period covered, by the contest's weights"),
-            Column("numerator", "integer", "sum of term x weight over the score's parts, in 1e-12 x µs"),
-            Column("denominator", "integer", "the scheduled period, in 1e-12 x µs"),
+            Column("attainable", "share", "that of a forecast which stood until scored time ended"),
+            Column("numerator", "integer", "sum of the contributions of the score's parts"),
+            Column("denominator", "integer", "the contributions of one point over the period"),
         ),
-        _scores,
+        builders.scores_values,
     ),
     "leaderboard": Projection(
-        1,
+        2,
         "a contest's board, best first",
         (),
         (
             _CONTEST,
-            Column("rank", "count", "1, 2, 2, 4 by take; empty for who is excluded from ranking"),
+            Column("rank", "count", "1, 2, 2, 4; empty for who is left out of the ranking"),
             _PARTICIPANT,
-            Column("score", "points", "weighted sum of the scores"),
+            Column("score", "points", "the contest's total: a sum or mean of the scores, by its rules"),
             Column("coverage", "share", "weighted mean of the coverages over all resolved questions"),
-            Column("take", "take", "coverage x e (or 2) to the power of score"),
+            Column("attainable", "share", "that of somebody who stood all the time that was scored"),
+            Column("take", "take", "what prizes are proportional to; empty where there are none"),
             Column("share", "share", "take / sum of the takes of those who can win"),
             Column("prize", "money", "what of the pool that pays"),
             Column("completion", "text", "questions forecast on / resolved questions"),
-            Column("excluded", "text", "no_prize or no_rank, where that is so"),
+            Column("submissions", "count", "how many submissions its entrant has"),
+            Column("excluded", "text", "why it has no rank or prize: no_prize, no_rank, consensus, not_best"),
         ),
-        _leaderboard,
+        builders.leaderboard_values,
+    ),
+    "kind_means": Projection(
+        1,
+        "what a board's total is the sum of, where that is a mean for each kind of question",
+        ("contest", "participant", "kind"),
+        (
+            _CONTEST,
+            _PARTICIPANT,
+            Column("kind", "id", "the kind of question"),
+            Column("mean", "points", "100 x the weighted mean, a question without a forecast counting as the worst"),
+            Column("forecast_on", "count", "questions of the kind forecast on"),
+            Column("questions", "count", "questions of the kind that are resolved"),
+        ),
+        reports.kind_means_values,
     ),
     "prizes": Projection(
-        1,
+        2,
         "what each contest pays to whom",
         ("contest", "participant"),
-        (_CONTEST, _PARTICIPANT, Column("prize", "money", "what is paid, in the contest's currency")),
-        _prizes,
+        (
+            _CONTEST,
+            _PARTICIPANT,
+            Column("prize", "money", "what the board is worth to them, in the contest's currency"),
+            Column("paid", "money", "what has been paid"),
+        ),
+        builders.prizes_values,
+    ),
+    "brier": Projection(
+        1,
+        "Brier scores of binary questions, 0..1, at the spot or as scored time ended, and what they are made of",
+        ("contest", "participant"),
+        (
+            _CONTEST,
+            _PARTICIPANT,
+            Column("n", "count", "questions forecast on"),
+            Column("brier", "points", "mean of (p - o)², 0 is perfect"),
+            Column("base_rate", "share", "share of these questions that came true"),
+            Column("reliability", "points", "what forecasts are off the frequency of what they forecast; 0 is best"),
+            Column("resolution_term", "points", "how far those frequencies are from the base rate; more is better"),
+            Column("uncertainty", "points", "brier = reliability - resolution_term + uncertainty"),
+            Column("consensus_brier", "points", "the consensus's mean on the same questions"),
+            Column("skill_against_even_odds", "points", "1 - brier / 0.25"),
+            Column("skill_against_consensus", "points", "1 - brier / consensus_brier; empty if that is 0"),
+            Column("skill_against_base_rate", "points", "1 - brier / uncertainty; empty if that is 0"),
+            Column("interpretation", "text", "what such a Brier score is called"),
+        ),
+        reports.brier_values,
+    ),
+    "brier_overall": Projection(
+        1,
+        "Brier scores over all contests",
+        ("participant",),
+        (
+            _PARTICIPANT,
+            Column("contests", "count", "contests with a question forecast on"),
+            Column("n", "count", "questions forecast on, once a contest"),
+            Column("pooled_brier", "points", "mean over all of them"),
+            Column("mean_of_contest_means", "points", "mean of the contests' means"),
+        ),
+        reports.brier_overall_values,
+    ),
+    "calibration": Projection(
+        1,
+        "how often what was forecast came true, by bins of the probability",
+        ("contest", "participant", "from_probability"),
+        (
+            _CONTEST,
+            _PARTICIPANT,
+            Column("from_probability", "share", "the bin, with its lower end"),
+            Column("to_probability", "share", "its upper end, which belongs to the next bin, but for 1"),
+            Column("n", "count", "forecasts in the bin"),
+            Column("happened", "count", "how many came true"),
+            Column("mean_forecast", "share", "their mean probability"),
+            Column("observed_frequency", "share", "happened / n"),
+            Column("wilson_low", "share", "lower end of the 95% Wilson interval"),
+            Column("wilson_high", "share", "upper end"),
+        ),
+        reports.calibration_values,
+    ),
+    "admissions": Projection(
+        1,
+        "what each forecast of an attested contest may have known of the future, and when it was received",
+        ("contest", "question", "participant", "log_position"),
+        (
+            _CONTEST,
+            _QUESTION,
+            _PARTICIPANT,
+            Column("log_position", "count", "where the log has it"),
+            Column("cutoff_at", "instant", "the last second of the day before the close date, UTC"),
+            Column("receipt", "text", "in_time or late, by the ledger's own clock"),
+            Column("receipt_margin", "seconds", "from the receipt to the cut-off; up to a second over is in time"),
+            Column("earliest_at", "instant", "the earliest that the newest source or training can mean, if anything"),
+            Column("latest_at", "instant", "the latest, anywhere on Earth, if anything"),
+            Column("information", "text", "certain, possible or clean of a leak, or undeclared"),
+            Column("information_margin", "seconds", "from latest_at to the cut-off; up to a second over is clean"),
+            Column("restricted", "text", "restricted, clean or undeclared"),
+            Column("window", "text", "open, or empty if the question opened after its cut-off"),
+        ),
+        reports.admissions_values,
     ),
 }

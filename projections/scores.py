@@ -1,50 +1,24 @@
-"""Time-weighted scores and coverage, with the parts that sum to them exactly."""
+"""Scores and coverage, with the parts that sum to them exactly."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ledger.rules import RuleSet
-from projections.axis import LONGEST, chunks, shifts
-from projections.columns import CHANCE, Contest, Facts
-from projections.consensus import Consensus, medians
+from projections.axis import shifts
+from projections.columns import Contest, Facts
+from projections.entries import Questions, measure
 from projections.limbs import Int64Array, Limbs
-from projections.scoring import KERNELS, REFERENCES, least_chance
-from projections.standing import Intervals, intervals
-from projections.tables import status
-
-CHUNK = 1 << 20  # forecasts scored at a time; any size gives the same numbers
-
-
-class Questions(NamedTuple):
-    """The questions a contest scores: added and resolved, not annulled, when its board was last open; shape (q,).
-
-    code: the question. opens, closes: scheduled, µs. until: when scored time ends: the outcome known, or the close.
-    reveals: end of the hidden period. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage.
-    """
-
-    code: Int64Array
-    opens: Int64Array
-    closes: Int64Array
-    until: Int64Array
-    reveals: Int64Array
-    outcome: Int64Array
-    bins: Int64Array
-    least: Int64Array
-    weight: Int64Array
-    hidden_weight: Int64Array
-
-    def of(self, part: slice) -> "Questions":
-        """Some of them."""
-        return Questions(*(column[part] for column in self))
+from projections.references import Steps
+from projections.sampling import SAMPLINGS
+from projections.terms import CHUNK, Terms, terms
 
 
 class Scores(NamedTuple):
     """One row for each question and participant who forecast on it, in order of both; shape (n,).
 
-    question: index into the contest's questions. numerator: Σ term x µs, in 1e-12 x µs; over the question's scheduled
-    period it is the score. covered, covered_hidden: µs of standing forecasts, in all and in the hidden period.
+    question: index into the contest's questions. participant: code; one more than the last for the consensus.
+    numerator: Σ term x time x 2^fine, in the kernel's quanta x units. covered, covered_hidden: units in which a
+    forecast stood, in all and in the hidden period.
     """
 
     question: Int64Array
@@ -54,79 +28,33 @@ class Scores(NamedTuple):
     covered_hidden: Int64Array
 
 
-class Terms(NamedTuple):
-    """What scores and their parts are made of, for some of a contest's questions.
-
-    own: the kernel of each interval's chance, 1e-12. reference: that of the reference from each change of consensus.
-    """
-
-    questions: Questions
-    standing: Intervals
-    chance: Int64Array
-    own: Int64Array
-    consensus: Consensus
-    reference: Int64Array
-
-
 class Parts(NamedTuple):
     """One row for each interval on which both a forecast and its reference stay the same; shape (n,).
 
-    doubled: twice the median, 1e-10. term: 1e-12. Σ term x (end - start) of a score's parts is its numerator.
+    start, end: µs. units: of time between them. doubled: twice the chance, 1e-10, -1 for quantiles. consensus: the same
+    of the consensus, -1 without one. peers: how many members stand, -1 where it
+    is not them it is compared with. earned: Σ of a score's
+    parts is its numerator.
     """
 
     question: Int64Array
     participant: Int64Array
     start: Int64Array
     end: Int64Array
-    chance: Int64Array
+    units: Int64Array
     doubled: Int64Array
-    term: Int64Array
-
-
-def scored_questions(found: Facts, contest: Contest) -> Questions:
-    """The questions that count, in order of code, as of the contest's last open log position."""
-    as_of = found.as_of if contest.finalized is None else contest.finalized
-    now = status(found, as_of)
-    entries = sorted(
-        (entry for entry in contest.entries.values() if entry.position <= as_of), key=lambda entry: entry.question
-    )
-    entries = [entry for entry in entries if now.outcome[entry.question] >= 0]
-    opened = [found.questions[entry.question] for entry in entries]
-    code = np.array([entry.question for entry in entries], np.int64)
-    outcome, bins = now.outcome[code], now.bins[code]
-    rules = contest.opened.rules
-    least = [least_chance(rules, *answer) for answer in zip(outcome.tolist(), bins.tolist(), strict=True)]
-    hidden = [-1 if entry.hidden_coverage_weight is None else entry.hidden_coverage_weight for entry in entries]
-    return Questions(
-        code=code,
-        opens=now.opens_at[code],
-        closes=now.closes_at[code],
-        until=np.minimum(now.closed_at[code], now.known_at[code]),
-        reveals=_column(
-            [question.opens_at if question.reveals_at is None else question.reveals_at for question in opened]
-        ),
-        outcome=outcome,
-        bins=bins,
-        least=_column(least),
-        weight=_column([entry.weight for entry in entries]),
-        hidden_weight=_column(hidden),
-    )
-
-
-def terms(found: Facts, contest: Contest, questions: Questions, chunk: int = CHUNK) -> Iterator[tuple[int, Terms]]:
-    """The terms of a contest's scores, some questions at a time, each with the index of its first question."""
-    as_of = found.as_of if contest.finalized is None else contest.finalized
-    sizes = found.forecasts.counts(questions.code)
-    for part in chunks(sizes, questions.opens, questions.closes, chunk):
-        some = questions.of(part)
-        yield part.start, _terms(found, contest.opened.rules, some, as_of)
+    consensus: Int64Array
+    peers: Int64Array
+    own: Int64Array
+    earned: Limbs
 
 
 def scores(found: Facts, contest: Contest, questions: Questions, chunk: int = CHUNK) -> Scores:
     """Every score of a contest, exact.
 
-    score = 1/(closes - opens) · Σ (kernel(chance) - kernel(reference)) · µs, 0 while no forecast of one's own stands.
-    Source: seed 000_b8319c7b2812d652, "Relative Log Scores for Question 1" and "Question 3".
+    score = 1 / period · Σ (kernel(forecast) - kernel(reference)) · time, 0 while no forecast of one's own stands.
+    Source: seed 000_b8319c7b2812d652, "Relative Log Scores for Question 1" and "Question 3"; seed
+    001_b2c35092a74bcfce, "Do all my predictions on a question count toward my score?".
     """
     found_scores = [_scores(first, part) for first, part in terms(found, contest, questions, chunk)]
     if not found_scores:
@@ -139,73 +67,70 @@ def scores(found: Facts, contest: Contest, questions: Questions, chunk: int = CH
     return Scores(question_column, participant_column, numerator, covered_column, hidden_column)
 
 
-def parts(first: int, made_of: Terms) -> Parts:
+def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
     """The parts of the scores that terms lead to; `first` is the index of their first question.
 
-    As many rows as intervals between changes of the median, for each forecast that stands then.
+    As many rows as intervals between changes of what a forecast is compared with, for each forecast that stands then.
     """
-    standing, consensus = made_of.standing, made_of.consensus
-    kept = _changes(consensus, made_of.reference)
-    begins = np.searchsorted(kept, consensus.begins, "right") - 1
-    ends = np.searchsorted(kept, consensus.ends)
-    lengths = ends - begins
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    change = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(begins, lengths)
-    shift = np.repeat(shifts(made_of.questions.opens, made_of.questions.closes)[standing.question], lengths)
-    at = consensus.instant[kept]
-    start = np.maximum(at[change] - shift, standing.start[owner])
-    end = np.minimum(np.append(at, LONGEST)[change + 1] - shift, standing.end[owner])
+    rules, questions, standing = contest.opened.rules, made_of.questions, made_of.standing
+    if made_of.found is None or made_of.members is None or made_of.others is None:
+        owner = np.arange(len(standing.row))
+        start, end, earned = standing.start, standing.end, made_of.earned()
+        consensus = peers = np.full(len(owner), -1)
+    else:
+        steps = made_of.found
+        kept = _changes(made_of, steps)
+        begins = np.searchsorted(kept, steps.begins, "right") - 1
+        lengths = np.searchsorted(kept, steps.ends) - begins
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        change = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(begins, lengths)
+        lower = np.maximum(kept[change], steps.begins[owner])
+        upper = np.minimum(np.append(kept, len(steps.instant))[change + 1], steps.ends[owner])
+        shift = shifts(np.zeros_like(questions.length), questions.length)[standing.question[owner]]
+        start, end = steps.instant[lower] - shift, steps.instant[upper] - shift
+        one = made_of.members.earned(made_of.own[owner], lower, upper)
+        two = made_of.others.earned(made_of.own[owner], lower, upper)
+        member = made_of.member[owner]
+        earned = Limbs(*(np.where(member, a, b) for a, b in zip(one, two, strict=True)))
+        consensus = np.full(len(owner), -1) if made_of.consensus is None else made_of.consensus[lower]
+        peers = steps.stand[lower] if rules.reference == "peers" else np.full(len(owner), -1)
+    question = standing.question[owner]
+    of, instants = measure(contest, questions), SAMPLINGS[rules.sampling].instants
     return Parts(
-        question=standing.question[owner] + first,
+        question=question + first,
         participant=standing.participant[owner],
-        start=start,
-        end=end,
-        chance=made_of.chance[owner],
-        doubled=(consensus.low + consensus.high)[kept][change],
-        term=made_of.own[owner] - made_of.reference[kept][change],
+        start=instants(of, start, question),
+        end=instants(of, end, question),
+        units=end - start,
+        doubled=made_of.doubled[owner],
+        consensus=consensus,
+        peers=peers,
+        own=made_of.own[owner],
+        earned=earned,
     )
 
 
-def _terms(found: Facts, rules: RuleSet, questions: Questions, as_of: int) -> Terms:
-    forecasts = found.forecasts.on(questions.code, as_of)
-    standing = intervals(forecasts, questions.opens, questions.until, early=rules.early_forecasts)
-    question = standing.question
-    chance = forecasts.chance(standing.row, questions.outcome[question], questions.bins[question])
-    chance = np.maximum(chance, questions.least[question])
-    shift = shifts(questions.opens, questions.closes)[question]
-    consensus = medians(standing.start + shift, standing.end + shift, question, chance)
-    kernel = KERNELS[rules.kernel]
-    reference = REFERENCES[rules.reference](kernel, consensus)
-    return Terms(questions, standing, chance, kernel.terms(chance, CHANCE), consensus, reference)
-
-
 def _scores(first: int, made_of: Terms) -> Scores:
-    standing, consensus = made_of.standing, made_of.consensus
+    standing, earned = made_of.standing, made_of.earned()
     length = standing.end - standing.start
-    lasts = np.diff(consensus.instant, append=consensus.instant[-1:])
-    integral = Limbs.product(made_of.reference, np.where(consensus.stand > 0, lasts, 0)).running()
-    imputed = integral.take(consensus.ends) - integral.take(consensus.begins)
-    numerator = Limbs.product(made_of.own, length) - imputed
     question, participant = standing.question, standing.participant
     other = (question[1:] != question[:-1]) | (participant[1:] != participant[:-1])
     starts = np.flatnonzero(np.append(True, other)[: len(question)])
-    hidden = np.minimum(standing.end, made_of.questions.reveals[question]) - standing.start
+    hidden = np.minimum(standing.end, made_of.questions.hidden[question]) - standing.start
     return Scores(
         question=question[starts] + first,
         participant=participant[starts],
-        numerator=numerator.summed(starts),
+        numerator=earned.summed(starts),
         covered=np.add.reduceat(length, starts) if len(starts) else length,
         covered_hidden=np.add.reduceat(np.maximum(hidden, 0), starts) if len(starts) else length,
     )
 
 
-def _changes(consensus: Consensus, reference: Int64Array) -> Int64Array:
-    """The instants of change at which the reference itself changes, or forecasts begin to stand or cease to."""
-    none = consensus.stand == 0
-    doubled = consensus.low + consensus.high
-    same = (doubled[1:] == doubled[:-1]) & (reference[1:] == reference[:-1]) & ~none[1:] & ~none[:-1]
+def _changes(made_of: Terms, found: Steps) -> Int64Array:
+    """The steps at which what forecasts are compared with changes; against peers, every one."""
+    consensus, reference = made_of.consensus, made_of.reference
+    if consensus is None or reference is None:
+        return np.arange(len(found.instant))
+    none = found.stand == 0
+    same = (consensus[1:] == consensus[:-1]) & (reference[1:] == reference[:-1]) & ~none[1:] & ~none[:-1]
     return np.flatnonzero(np.append(True, ~same)[: len(none)])
-
-
-def _column(values: list[int]) -> Int64Array:
-    return np.array(values, np.int64)

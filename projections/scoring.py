@@ -1,45 +1,96 @@
-"""The policies of a score: kernels, references, and what a probability of nought counts as. To add one, add a row."""
+"""The policies of a score beside its kernel: what counts as nought, what as uniform, and what a point is."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
-import numpy as np
-
-from ledger.exact import half_even
-from ledger.rules import RuleSet
+from ledger.events import QuestionOpened
+from ledger.exact import QUANTUM, half_even, ln_fixed, log2_fixed
+from ledger.rules import LOGARITHMS, RuleSet
 from projections.columns import CHANCE
-from projections.consensus import Consensus
-from projections.limbs import Int64Array, ln_many, log2_many
+from projections.kernels import KERNELS, Kernel, place_of, quantum
 
 _PPM = CHANCE // 10**6
+_MILLION = 10**6
+_LOGARITHMS = {"ln": ln_fixed, "log2": log2_fixed}
 
 
-class Kernel(NamedTuple):
-    """A score's formula on many probabilities k / unit, in 1e-12, and the base of the take it leads to."""
+class Answer(NamedTuple):
+    """A question and what became of it; value is the exact text of a numeric answer."""
 
-    terms: Callable[[Int64Array, int], Int64Array]
-    base: str
-
-
-KERNELS: dict[str, Kernel] = {"ln": Kernel(ln_many, "e"), "log2": Kernel(log2_many, "2")}
+    question: QuestionOpened
+    outcome: int
+    value: str
 
 
-def median_terms(kernel: Kernel, consensus: Consensus) -> Int64Array:
-    """The kernel of the median of all standing forecasts, from each instant of change; 0 where none stands.
-
-    The median of an even number is the mean of the two middle values, here as their sum over twice the unit.
-    Source: seed 000_b8319c7b2812d652, "Question 1: a Binary Question", row "median (m)" (15% of 10% and 20%).
-    """
-    standing = consensus.stand > 0
-    doubled = np.where(standing, consensus.low + consensus.high, 2 * CHANCE)
-    return np.where(standing, kernel.terms(doubled, 2 * CHANCE), 0)
+def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:
+    """The name of the kernel that scores a question."""
+    if question.range is None:
+        return rules.kernel
+    return rules.quantile_kernel if question.range.levels else rules.cdf_kernel
 
 
-REFERENCES: dict[str, Callable[[Kernel, Consensus], Int64Array]] = {"median": median_terms}
+def lower_is_better(rules: RuleSet) -> bool:
+    """Whether the least score is best; a rule set's kernels agree on it."""
+    names = (rules.kernel, rules.cdf_kernel, rules.quantile_kernel)
+    return any(KERNELS[name].lower_is_better for name in names if name != "none")
 
 
 def least_chance(rules: RuleSet, outcome: int, bins: int) -> int:
-    """What a smaller probability of the outcome counts as under a rule set, 1e-10; never 0."""
+    """What a smaller probability of the outcome counts as under a rule set, 1e-10."""
     if bins and 1 <= outcome <= bins:
-        return max(half_even(rules.least_density_ppm * _PPM, bins), 1)
+        return max(half_even(rules.least_density_ppm * _PPM, bins), int(rules.least_density_ppm > 0))
     return rules.least_probability_ppm * _PPM
+
+
+def uniform_term(rules: RuleSet, answer: Answer) -> int:
+    """What the uniform distribution scores: of named outcomes each has the same; of a numeric question every open end
+    has open_end_ppm, and the bins share the rest.
+
+    Source: seed 001_b2c35092a74bcfce, "What is the Baseline score?".
+    """
+    name, span = kernel_of(rules, answer.question), answer.question.range
+    kernel: Kernel = KERNELS[name]
+    if span is None:
+        return kernel.uniform(len(answer.question.outcomes), answer.outcome)
+    if name not in LOGARITHMS:
+        return kernel.uniform(span.bins, place_of(answer.value, span) * QUANTUM)
+    if 1 <= answer.outcome <= span.bins:
+        ends = span.open_lower + span.open_upper
+        return _LOGARITHMS[name](_MILLION - rules.open_end_ppm * ends, _MILLION * span.bins)
+    return _LOGARITHMS[name](rules.open_end_ppm, _MILLION)
+
+
+def _plain(_: RuleSet, __: QuestionOpened) -> Fraction:
+    return Fraction(1)
+
+
+def _peer(_: RuleSet, question: QuestionOpened) -> Fraction:
+    """Source: seed 001, "What is the Peer score?": times 100; half of that for numeric questions, as is published."""
+    return Fraction(100 if question.range is None else 50)
+
+
+def _baseline(rules: RuleSet, question: QuestionOpened) -> Fraction:
+    """Certainty is worth 100. Source: seed 001, "What is the Baseline score?"."""
+    if question.range is not None:
+        return Fraction(50)
+    return Fraction(100 * QUANTUM, _LOGARITHMS[rules.kernel](len(question.outcomes), 1))
+
+
+# Points for a difference of 1 between kernels.
+SCALES: dict[str, Callable[[RuleSet, QuestionOpened], Fraction]] = {
+    "plain": _plain,
+    "peer": _peer,
+    "baseline": _baseline,
+}
+
+
+def kernel_unit(rules: RuleSet, question: QuestionOpened) -> int:
+    """Units in 1 of the kernel that scores a question."""
+    span = question.range
+    return quantum(span) if span is not None and span.levels and rules.quantile_kernel == "pinball" else QUANTUM
+
+
+def per_point(rules: RuleSet, question: QuestionOpened) -> Fraction:
+    """How much of a kernel's unit one point is."""
+    return Fraction(kernel_unit(rules, question), SCALES[rules.scale](rules, question))

@@ -49,7 +49,7 @@ KINDS: dict[str, Kind] = {
     "take": Kind("decimal text, rounded once", str),
     "share": Kind("1e-9, rounded once", lambda value: format_fixed(value, 10**9, least=9)),
     "money": Kind("1e-6", lambda value: format_fixed(value, MONEY, least=2)),
-    "micros": Kind("µs", int),
+    "seconds": Kind("µs", lambda value: format_fixed(value, 10**6)),
     "count": Kind("", int),
     "integer": Kind("", str),
 }

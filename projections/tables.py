@@ -8,9 +8,10 @@ import numpy as np
 
 from ledger import events
 from ledger.errors import Corrupt
-from ledger.log import Recorded
-from projections.checks import check, check_forecasts, refute
-from projections.columns import Contest, Entry, Facts, Forecasts, Settlement, Status, joined
+from ledger.log import Checkpoint, Recorded
+from ledger.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
+from projections.checks import check, check_attestation, check_forecasts, refute
+from projections.columns import Contest, Entry, Facts, Forecasts, Payment, Settlement, Status, joined
 from projections.limbs import Int64Array
 
 
@@ -25,7 +26,7 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
             if type(event) is events.ForecastMade or type(event) is events.ForecastWithdrawn:
                 forecasts.append(recorded)
             else:
-                _note(found, recorded.position, event)
+                _note(found, recorded)
         if forecasts:
             try:
                 columns.append(_forecast_columns(found, forecasts))
@@ -42,6 +43,7 @@ def status(found: Facts, as_of: int | None = None) -> Status:
     closes_at = np.array([question.closes_at for question in found.questions], np.int64)
     bins = np.array([question.range.bins if question.range else 0 for question in found.questions], np.int64)
     closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
+    values = [""] * len(bins)
     last = found.as_of if as_of is None else as_of
     for position, question, at in found.closings:
         if position <= last:
@@ -50,20 +52,21 @@ def status(found: Facts, as_of: int | None = None) -> Status:
         if settlement.position <= last:
             outcome[settlement.question] = settlement.outcome
             known_at[settlement.question] = settlement.known_at
-    return Status(opens_at, closes_at, bins, closed_at, outcome, known_at)
+            values[settlement.question] = settlement.value
+    return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
 
 
-def _note(found: Facts, position: int, event: Any) -> None:
+def _note(found: Facts, recorded: Recorded) -> None:
     """File an event that is neither a forecast nor a withdrawal."""
     try:
-        check(found, position, event)
-        _file(found, position, event)
+        check(found, recorded.position, recorded.event)
+        _file(found, recorded)
     except KeyError as missing:
-        raise Corrupt(position, f"the event speaks of {missing}, which was never opened") from None
+        raise Corrupt(recorded.position, f"the event speaks of {missing}, which was never opened") from None
 
 
-def _file(found: Facts, position: int, event: Any) -> None:
-    question = found.question_codes.codes
+def _file(found: Facts, recorded: Recorded) -> None:
+    position, event, question = recorded.position, recorded.event, found.question_codes.codes
     match event:
         case events.QuestionOpened():
             found.question_codes.add(event.question)
@@ -73,7 +76,7 @@ def _file(found: Facts, position: int, event: Any) -> None:
             found.closings.append((position, question[event.question], event.at))
         case events.QuestionResolved():
             code = question[event.question]
-            found.settlements.append(Settlement(position, code, event.outcome, event.known_at))
+            found.settlements.append(Settlement(position, code, event.outcome, event.known_at, event.value))
             found.settled[code] = events.QuestionResolved
         case events.QuestionAnnulled() | events.ResolutionRevoked():
             code = question[event.question]
@@ -84,16 +87,20 @@ def _file(found: Facts, position: int, event: Any) -> None:
         case events.ContestOpened():
             found.contests[event.contest] = Contest(event)
         case events.QuestionAdded():
-            entry = Entry(position, question[event.question], event.weight, event.hidden_coverage_weight)
-            found.contests[event.contest].entries[entry.question] = entry
+            code, hidden = question[event.question], event.hidden_coverage_weight
+            found.contests[event.contest].entries[code] = Entry(position, code, event.weight, hidden, event.spot_at)
+        case events.ParticipantEnrolled():
+            found.contests[event.contest].enrolments[event.participant] = event
         case events.ParticipantExcluded():
-            found.contests[event.contest].exclusions.append((position, event.participant, event.level))
+            found.contests[event.contest].levels[event.participant] = event.level
         case events.ContestFinalized():
-            found.contests[event.contest].finalized = position
+            found.contests[event.contest].sealed = Checkpoint(position, recorded.digest)
+        case events.PrizePaid():
+            found.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
 
 
 def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> tuple[Int64Array, ...]:
-    """position, at, question, participant, made, length of the distribution; and the distributions, end to end."""
+    """position, at, recorded_at, question, participant, made, length of the distribution; all distributions."""
     questions, participants = found.question_codes.codes, found.participant_codes.codes
     rows: list[Any] = [recorded.event for recorded in forecasts]
     question = [questions.get(event.question, -1) for event in rows]
@@ -101,10 +108,18 @@ def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> tuple[Int64Arr
         lost = question.index(-1)
         raise Corrupt(forecasts[lost].position, f"the question {rows[lost].question!r} was never opened")
     made = [type(event) is events.ForecastMade for event in rows]
-    numbers = [event.probabilities or event.cdf if stands else () for event, stands in zip(rows, made, strict=True)]
+    numbers = [
+        event.probabilities or event.cdf or event.quantiles if stands else ()
+        for event, stands in zip(rows, made, strict=True)
+    ]
+    for recorded, event, stands in zip(forecasts, rows, made, strict=True):
+        if stands and event.attestation is not None:
+            check_attestation(recorded.position, event.attestation)
+            found.attestations[recorded.position] = event.attestation
     return (
         np.array([recorded.position for recorded in forecasts], np.int64),
         np.array([event.at for event in rows], np.int64),
+        np.array([recorded.recorded_at for recorded in forecasts], np.int64),
         np.array(question, np.int64),
         np.array([participants.setdefault(event.participant, len(participants)) for event in rows], np.int64),
         np.array(made, np.int64),
@@ -115,7 +130,16 @@ def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> tuple[Int64Arr
 
 def _width(question: events.QuestionOpened) -> int:
     """How many numbers a forecast on the question has."""
-    return len(question.outcomes) if question.range is None else question.range.bins + 1
+    if question.range is None:
+        return len(question.outcomes)
+    return len(question.range.levels) or question.range.bins + 1
+
+
+def _highest(question: events.QuestionOpened) -> int:
+    """The largest number that a forecast on the question may hold."""
+    if question.range is None:
+        return PROBABILITY
+    return LARGEST_MEASURE if question.range.levels else CUMULATIVE
 
 
 def _columns(found: Facts, pages: list[tuple[Int64Array, ...]]) -> Forecasts:
@@ -124,6 +148,6 @@ def _columns(found: Facts, pages: list[tuple[Int64Array, ...]]) -> Forecasts:
     opened = np.array(found.opened, np.int64)
     refute(forecasts.position, forecasts.position < opened[forecasts.question], "on a question not yet opened")
     widths = np.array([_width(each) for each in found.questions], np.int64)
-    numeric = np.array([each.range is not None for each in found.questions], bool)
-    check_forecasts(forecasts, lengths, widths[forecasts.question] * forecasts.made, numeric[forecasts.question])
+    highest = np.array([_highest(each) for each in found.questions], np.int64)
+    check_forecasts(forecasts, lengths, widths[forecasts.question] * forecasts.made, highest[forecasts.question])
     return forecasts.rows(np.argsort(forecasts.question, kind="stable"))

@@ -122,7 +122,8 @@ def leaderboard(log: str, contest: str, as_of: str | None, name: str, form: str)
 def table(log: str, projection: str, as_of: str | None, name: str, form: str) -> None:
     """Print the table of a PROJECTION.
 
-    One of standing, consensus, score_parts, scores, leaderboard, prizes.
+    One of contests, standing, consensus, score_parts, scores, leaderboard, kind_means, prizes, brier, brier_overall,
+    calibration, admissions.
     """
     from projections.projection import CATALOGUE
 
@@ -172,6 +173,31 @@ def verify(log: str, as_of: str | None, name: str, form: str) -> None:
     rows = [{"check": check, "found": "ok", "meaning": meaning} for check, meaning in CHECKS.items()]
     _emit(["check", "found", "meaning"], rows, form)
     _say_as_of(head)
+
+
+@main.command(epilog="Example: forecast-ledger pay season.db spring-cup")
+@_log
+@click.argument("contest")
+@_name
+@_format
+@_reported
+def pay(log: str, contest: str, name: str, form: str) -> None:
+    """Pay the winners of a finalized CONTEST.
+
+    Records what its sealed board says, once: sent again, it changes nothing.
+    """
+    from datetime import UTC, datetime
+
+    from ledger import Ledger
+    from replay.pay import pay as paid
+
+    _replayed(log, name, None)  # a log that is not there is not started
+    with Ledger.open(log, name) as ledger:
+        receipt = paid(ledger, contest, datetime.now(UTC))
+    found = _replayed(log, name, None)
+    _emit_table(found.projections.table("prizes").only("contest", contest), form)
+    _say("paid before; nothing was recorded" if receipt is None else f"paid from log position {receipt.first} on")
+    _say_as_of(found.checkpoint)
 
 
 @main.command(epilog="Example: forecast-ledger demo")

@@ -11,10 +11,12 @@ from ledger.commands import (
     AnyCommand,
     CloseQuestion,
     Command,
+    EnrolParticipant,
     ExcludeParticipant,
     FinalizeContest,
     OpenContest,
     OpenQuestion,
+    PayPrizes,
     Range,
     ResolveQuestion,
     RevokeResolution,
@@ -61,10 +63,16 @@ def numeric(question: str = "depth", **span: Any) -> OpenQuestion:
     return opened(question, kind="numeric", range=Range(**({"lower": 0, "upper": 4, "bins": 4} | span)))
 
 
+def quartiles(question: str = "flow", **span: Any) -> OpenQuestion:
+    """A numeric question from 0 to 4 asked by three quantiles, in thousandths, both ends closed."""
+    asked: dict[str, Any] = {"lower": 0, "upper": 4, "levels": ("0.25", "0.5", "0.75"), "decimals": 3}
+    return opened(question, kind="numeric", range=Range(**(asked | span)))
+
+
 def forecast(question: str = "rain", participant: str = "ada", **fields: Any) -> SubmitForecast:
     """Seven in ten for yes on a binary question, unless another distribution is given."""
     given: dict[str, Any] = {"at": day(11)}
-    if not {"probability", "probabilities", "cdf"} & fields.keys():
+    if not {"probability", "probabilities", "cdf", "quantiles"} & fields.keys():
         given["probability"] = "0.7"
     return SubmitForecast(question=question, participant=participant, **(given | fields))
 
@@ -105,6 +113,11 @@ def entry(contest: str = "cup", question: str = "rain", **fields: Any) -> AddQue
     return AddQuestion(contest=contest, question=question, **({"at": BEFORE} | fields))
 
 
+def enrolment(contest: str = "cup", participant: str = "ada", **fields: Any) -> EnrolParticipant:
+    """A participant who plays for itself and is no bot."""
+    return EnrolParticipant(contest=contest, participant=participant, **({"at": BEFORE} | fields))
+
+
 def exclusion(contest: str = "cup", participant: str = "ada", **fields: Any) -> ExcludeParticipant:
     """A participant without prize."""
     given = {"at": AFTER, "level": "no_prize", "reason": "staff"}
@@ -114,6 +127,11 @@ def exclusion(contest: str = "cup", participant: str = "ada", **fields: Any) -> 
 def finalization(contest: str = "cup", at: str = AFTER) -> FinalizeContest:
     """A board frozen."""
     return FinalizeContest(contest=contest, at=at)
+
+
+def payment(contest: str = "cup", at: str = AFTER, **payouts: Any) -> PayPrizes:
+    """What each winner is paid, by name; all of a pool of 10 to ada unless said otherwise."""
+    return PayPrizes(contest=contest, at=at, payouts=payouts or {"ada": 10})
 
 
 class Then:

@@ -89,11 +89,12 @@ class Question:
 
 @dataclass
 class Contest:
-    """A contest, its questions, its exclusions, and where it was frozen."""
+    """A contest, its questions, its exclusions and enrolments, and where it was frozen."""
 
     opened: events.ContestOpened
     entries: dict[str, events.QuestionAdded] = field(default_factory=dict)
     levels: dict[str, str] = field(default_factory=dict)
+    enrolled: dict[str, events.ParticipantEnrolled] = field(default_factory=dict)
     finalized: int | None = None
 
 
@@ -103,6 +104,7 @@ class World:
 
     questions: dict[str, Question] = field(default_factory=dict)
     contests: dict[str, Contest] = field(default_factory=dict)
+    recorded_at: dict[int, int] = field(default_factory=dict)  # by log position
 
     def learn(self, position: int, event: events.AnyEvent) -> None:
         """Take in one event."""
@@ -121,6 +123,8 @@ class World:
                 self.contests[event.contest] = Contest(event)
             case events.QuestionAdded():
                 self.contests[event.contest].entries[event.question] = event
+            case events.ParticipantEnrolled():
+                self.contests[event.contest].enrolled[event.participant] = event
             case events.ParticipantExcluded():
                 self.contests[event.contest].levels[event.participant] = event.level
             case events.ContestFinalized():
@@ -133,6 +137,7 @@ def world(recorded: Sequence[Recorded], as_of: int | None = None) -> World:
     for each in recorded:
         if as_of is None or each.position <= as_of:
             found.learn(each.position, each.event)
+            found.recorded_at[each.position] = each.recorded_at
     return found
 
 
@@ -225,6 +230,9 @@ def coverage(question: events.QuestionOpened, own: Sequence[Slice], hidden_weigh
 # --- boards
 
 
+_RAISED = {"coverage_exp": "ln", "coverage_exp2": "log2"}  # of a take, the logarithm whose base its score is raised to
+
+
 class Place(NamedTuple):
     """One row of a board; prize in 1e-6."""
 
@@ -307,13 +315,13 @@ def board(recorded: Sequence[Recorded], contest: str) -> list[Place]:
     for who, by_question in own.items():
         total = sum(weights[name] * Fraction(s.numerator, s.denominator) for name, s in by_question.items())
         covered = sum(weights[name] * s.coverage for name, s in by_question.items()) / sum(weights.values())
-        grown, count = power(rules.kernel, Fraction(total)), f"{len(by_question)}/{len(weights)}"
+        grown, count = power(_RAISED[rules.take], Fraction(total)), f"{len(by_question)}/{len(weights)}"
         worth = EXACT.multiply(grown, quotient(Fraction(covered)))
         places.append(
             Place(None, who, Fraction(total), Fraction(covered), worth, Fraction(0), 0, count, levels.get(who, ""))
         )
     shown = sorted((place for place in places if place.level != "hidden"), key=lambda place: place.participant)
-    return _paid(found.contests[contest].opened, _ranked(shown, rules.kernel))
+    return _paid(found.contests[contest].opened, _ranked(shown, _RAISED[rules.take]))
 
 
 def _ranked(places: list[Place], kernel: str) -> list[Place]:
@@ -327,7 +335,7 @@ def _ranked(places: list[Place], kernel: str) -> list[Place]:
 
 def _paid(contest: events.ContestOpened, places: list[Place]) -> list[Place]:
     included = sorted((place for place in places if not place.level), key=lambda place: place.participant)
-    takes = worths(included, contest.rules.kernel)
+    takes = worths(included, _RAISED[contest.rules.take])
     units, total = largest_remainder(contest.pool // contest.payable_unit, takes), sum(takes.values())
     return [
         place._replace(
@@ -362,9 +370,10 @@ def consensus(question: Question, outcome: int) -> list[tuple[int, int, int, Fra
 UNIT = 977_353  # µs: no round number, so that periods have no factors to share
 PEOPLE = ("a", "b", "c", "d")
 COLOURS = ("red", "green", "blue")
-RULES = (
-    *PRESETS.values(),
-    RuleSet(name="late", kernel="ln", early_forecasts=False, least_probability_ppm=1, least_density_ppm=1),
+_LATE = {"name": "late", "early_forecasts": False, "least_probability_ppm": 1, "least_density_ppm": 1}
+RELATIVE = (
+    *(PRESETS[name] for name in ("relative-2021-11", "relative-2022-04", "relative-faq")),
+    msgspec.structs.replace(PRESETS["relative-2022-04"], **_LATE),
 )
 
 
@@ -469,7 +478,7 @@ def _forecasts(draw: st.DrawFn, opened: commands.OpenQuestion, who: str, at: int
         parts = (first // 10, second // 10 - first // 10, 10**9 - second // 10)
         chances = {name: Decimal(part).scaleb(-9) for name, part in zip(COLOURS, parts, strict=True)}
         return msgspec.structs.replace(made, probabilities=chances)
-    edges = opened.range.bins + 1
+    edges = (opened.range.bins or 0) + 1
     heights = sorted(draw(st.lists(cuts, min_size=edges, max_size=edges)))
     heights[0] *= opened.range.open_lower
     heights[-1] = heights[-1] if opened.range.open_upper else 10**10
@@ -497,7 +506,7 @@ def _contests(draw: st.DrawFn, contest: str, names: list[str]) -> list[AnyComman
     at = moment(60)
     unit = draw(st.sampled_from(["0.01", "1", "5"]))
     asked: list[AnyCommand] = [
-        commands.OpenContest(at=at, contest=contest, rules=draw(st.sampled_from(RULES)), pool=100, payable_unit=unit)
+        commands.OpenContest(at=at, contest=contest, rules=draw(st.sampled_from(RELATIVE)), pool=100, payable_unit=unit)
     ]
     for name in names:
         weight = draw(st.sampled_from(["1", "1", "2", "0.5", "0.000001"]))

@@ -8,10 +8,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SHELL = {"ledger.store", "ledger.ledger", "ledger.collector"}
-PURE = {"values", "exact", "events", "rules", "log", "errors"}  # of the ledger: what projections may see
+PURE = {"values", "exact", "events", "rules", "log", "errors", "spans"}  # of the ledger: what projections may see
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
-ALLOWED = {"projections.leaderboard": {"math"}, "ledger.exact": {"math"}}  # gcd and lcm, of integers
-WRITERS = {"replay.append", "replay.demo", "replay.cli"}
+INTEGER_MATH = {"floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out
+WRITERS = {"replay.append", "replay.demo", "replay.pay", "replay.cli"}
 MODULES = sorted(path for room in ("ledger", "projections", "replay") for path in (ROOT / room).glob("*.py"))
 
 
@@ -53,8 +53,11 @@ def test_imports_go_one_way(path: Path) -> None:
 @pytest.mark.parametrize("path", _pure(), ids=_name)
 def test_pure_modules_name_no_clock_chance_environment_or_files(path: Path) -> None:
     """What decides and what projects depends on its arguments alone."""
-    roots = {name.split(".")[0] for name in _imports(path)}
-    assert not roots & IMPURE - ALLOWED.get(_name(path), set())
+    imports = set(_imports(path))
+    roots = {name.split(".")[0] for name in imports}
+    functions = {name for name in imports if name.startswith("math.")}
+    assert functions <= {f"math.{name}" for name in INTEGER_MATH}
+    assert not roots & IMPURE - ({"math"} if functions else set())
     called = {
         node.func.id for node in ast.walk(_tree(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }

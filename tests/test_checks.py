@@ -1,11 +1,14 @@
 """Logs whose digests are right and whose content no decider would have written."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from ledger import events, log
 from ledger.errors import Corrupt
 from ledger.events import AnyEvent
-from ledger.rules import PRESETS
+from ledger.rules import PRESETS, RuleSet
 from projections.columns import Facts
 from projections.projection import CATALOGUE, Projections
 from projections.tables import facts
@@ -32,7 +35,7 @@ def contest(**fields: object) -> events.ContestOpened:
     return events.ContestOpened(**{"payable_unit": 10_000, **given, **fields})  # type: ignore[arg-type]
 
 
-def forecast(question: str = "rain", at: int = OPENS, **numbers: tuple[int, ...]) -> events.ForecastMade:
+def forecast(question: str = "rain", at: int = OPENS, **numbers: Any) -> events.ForecastMade:
     """Ada's forecast."""
     return events.ForecastMade(at=at, question=question, participant="ada", **numbers)
 
@@ -43,9 +46,20 @@ def added(**fields: object) -> events.QuestionAdded:
     return events.QuestionAdded(**{**given, **fields})  # type: ignore[arg-type]
 
 
-def resolved(question: str = "rain", **fields: int) -> events.QuestionResolved:
+def flow(**fields: object) -> events.QuestionOpened:
+    """A numeric question of three quantiles, in tenths."""
+    given = {"lower": "0", "upper": "1", "levels": (1, HALF, 2 * HALF - 1), "decimals": 1}
+    return binary("flow", kind="numeric", outcomes=(), range=events.NumericRange(**{**given, **fields}))  # type: ignore[arg-type]
+
+
+def bounded(lower: str, upper: str, zero_point: str | None = None) -> events.QuestionOpened:
+    """A numeric question of two bins between these bounds."""
+    return numeric(range=events.NumericRange(lower=lower, upper=upper, zero_point=zero_point, bins=2))
+
+
+def resolved(question: str = "rain", **fields: object) -> events.QuestionResolved:
     """The question resolved, by default to its first outcome."""
-    given = {"at": CLOSES, "outcome": 0, "known_at": CLOSES, **fields}
+    given = {"at": CLOSES, "outcome": 0, "known_at": CLOSES, "value": "" if question == "rain" else "0.5", **fields}
     return events.QuestionResolved(question=question, **given)  # type: ignore[arg-type]
 
 
@@ -57,6 +71,30 @@ def annulled() -> events.QuestionAnnulled:
 def revoked() -> events.ResolutionRevoked:
     """Its resolution or annulment revoked."""
     return events.ResolutionRevoked(at=CLOSES, question="rain", reason="")
+
+
+def enrolled(**fields: object) -> events.ParticipantEnrolled:
+    """Ada in the contest, as a bot of a team."""
+    given = {"at": OPENS, "contest": "cup", "participant": "ada", "entrant": "team", "bot": True}
+    return events.ParticipantEnrolled(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def paid(amount: int, participant: str = "ada") -> events.PrizePaid:
+    """A prize, in 1e-6."""
+    return events.PrizePaid(at=CLOSES, contest="cup", participant=participant, amount=amount)
+
+
+def attested(**stamps: str) -> events.ForecastMade:
+    """Ada's forecast with what she declares about it."""
+    return msgspec.structs.replace(
+        forecast(probabilities=(HALF, HALF)),
+        attestation=events.Attestation(**stamps),  # type: ignore[arg-type]
+    )
+
+
+def ruled(**fields: object) -> events.ContestOpened:
+    """A contest under rules of its own."""
+    return contest(rules=RuleSet(**{"name": "own", **fields}))  # type: ignore[arg-type]
 
 
 def finalized() -> events.ContestFinalized:
@@ -137,6 +175,75 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
     ],
     "a contest finalized twice": [contest(), finalized(), finalized()],
     "an unknown contest finalized": [events.ContestFinalized(at=OPENS, contest="cup")],
+    "a weight beyond a million": [binary(), contest(), added(weight=10**12 + 1)],
+    "a hidden weight below one with nothing after it": [
+        binary(reveals_at=CLOSES),
+        contest(),
+        added(hidden_coverage_weight=10**6 - 1),
+    ],
+    "a negative hidden weight": [binary(reveals_at=CLOSES - 1), contest(), added(hidden_coverage_weight=-1)],
+    # ranges
+    "bounds that are no numbers": [bounded("low", "1")],
+    "bounds with an exponent": [bounded("0", "1e999999999")],
+    "bounds that are a fraction": [bounded("1/3", "1")],
+    "a bound of too many digits": [bounded("0", "1" * 32)],
+    "a bound of too many decimals": [bounded("0", "0." + "1" * 1_001)],
+    "an upper bound below the lower": [bounded("1", "0")],
+    "bounds that are one": [bounded("1", "1.0")],
+    "a zero point within the range": [bounded("1", "3", "2")],
+    "a zero point at a bound": [bounded("1", "3", "1")],
+    "a zero point that is no number": [bounded("1", "3", "")],
+    "decimals of a cdf": [numeric(range=events.NumericRange(lower="0", upper="1", bins=2, decimals=1))],
+    "neither bins nor levels": [flow(levels=())],
+    "bins and levels": [flow(bins=2)],
+    "a level of nought": [flow(levels=(0, HALF))],
+    "a level of one": [flow(levels=(HALF, 2 * HALF))],
+    "a level twice": [flow(levels=(HALF, HALF))],
+    "levels that decrease": [flow(levels=(HALF, 1))],
+    "negative decimals": [flow(decimals=-1)],
+    "too many decimals": [flow(decimals=13)],
+    "absurdly many decimals": [flow(decimals=10**9)],
+    "a bound beyond what its unit can count": [flow(upper="1000000000000.1")],
+    "a lower bound beyond what its unit can count": [flow(lower="-1000000000000.1")],
+    # quantiles and answers
+    "too few quantiles": [flow(), forecast("flow", quantiles=(1, 2))],
+    "too many quantiles": [flow(), forecast("flow", quantiles=(1, 2, 3, 4))],
+    "quantiles that decrease": [flow(), forecast("flow", quantiles=(1, 3, 2))],
+    "a quantile too large": [flow(), forecast("flow", quantiles=(1, 2, 10**13 + 1))],
+    "a quantile too far below nought": [flow(), forecast("flow", quantiles=(-(10**13) - 1, 2, 3))],
+    "a quantile of more than 64 bits": [flow(), forecast("flow", quantiles=(1, 2, 2**64))],
+    "quantiles on a binary question": [binary(), forecast(quantiles=(1, 2, 3))],
+    "a cdf on a question of quantiles": [flow(), forecast("flow", cdf=(0, 10**10))],
+    "an outcome beyond that above a range of quantiles": [flow(), resolved("flow", outcome=3)],
+    "a numeric answer without its text": [numeric(), resolved("depth", value="")],
+    "a numeric answer that is no number": [numeric(), resolved("depth", value="much")],
+    "a numeric answer with an exponent": [numeric(), resolved("depth", value="1e999999999")],
+    "an answer beyond what the unit of its question can count": [flow(), resolved("flow", value="1000000000000.1")],
+    "an answer as far below nought": [flow(), resolved("flow", value="-1000000000000.1")],
+    # rules and entries
+    "rules without a kernel": [ruled()],
+    "rules that contradict one another": [ruled(kernel="ln", cdf_kernel="crps")],
+    "a logarithm without a floor": [ruled(kernel="ln", least_probability_ppm=0)],
+    "a numeric question that the rules have no kernel for": [numeric(), ruled(kernel="ln"), added(question="depth")],
+    "a named one": [binary(), ruled(cdf_kernel="ln"), added()],
+    "quantiles where a cdf is scored": [flow(), contest(), added(question="flow")],
+    "a spot before the opening": [binary(), contest(), added(spot_at=OPENS - 1)],
+    "a spot after the close": [binary(), contest(), added(spot_at=CLOSES + 1)],
+    "a spot of more than 64 bits": [binary(), contest(), added(spot_at=2**70)],
+    # enrolments, payments, attestations
+    "an enrolment in an unknown contest": [enrolled()],
+    "an enrolment in a finalized contest": [contest(), finalized(), enrolled()],
+    "a prize of an unknown contest": [paid(10_000)],
+    "a prize of a contest not finalized": [contest(), paid(10_000)],
+    "a prize paid twice": [contest(), finalized(), paid(10_000), paid(10_000)],
+    "a prize beyond the pool": [contest(), finalized(), paid(100_010_000)],
+    "prizes that add up beyond the pool": [contest(), finalized(), paid(99_990_000), paid(20_000, "bob")],
+    "a prize that is not payable": [contest(), finalized(), paid(15_000)],
+    "a prize of nothing": [contest(), finalized(), paid(0)],
+    "a negative prize": [contest(), finalized(), paid(-10_000)],
+    "an attested source of no date": [binary(), attested(newest_source="lately")],
+    "an attested release of no date": [binary(), attested(model_released="2022-13")],
+    "an attested training of no date": [binary(), attested(training_cutoff="")],
 }
 
 
@@ -168,6 +275,22 @@ def test_the_first_impossible_forecast_of_several_is_named() -> None:
     assert caught.value.position == 3
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"levels": (1,)},
+        {"decimals": 0},
+        {"decimals": 12, "lower": "-10", "upper": "10"},
+        {"lower": "-1000000000000", "upper": "1000000000000"},
+        {"lower": "0.1", "upper": "0.25", "zero_point": "0"},
+    ],
+)
+def test_ranges_at_the_bounds_of_what_is_allowed_pass(fields: dict[str, object]) -> None:
+    """Levels next to 0 and 1, decimals from 0 to 12, bounds of 1e13 units."""
+    assert len(read(flow(**fields)).questions) == 1
+
+
 def test_a_possible_log_passes() -> None:
     """Every kind of event, at the bounds of what is allowed."""
     found = read(
@@ -185,7 +308,17 @@ def test_a_possible_log_passes() -> None:
         events.ResolutionRevoked(at=CLOSES, question="rain", reason=""),
         events.QuestionAnnulled(at=CLOSES, question="rain", reason=""),
         events.ParticipantExcluded(at=OPENS, contest="cup", participant="ada", level="no_rank", reason=""),
+        flow(),
+        forecast("flow", quantiles=(-(10**13), 0, 10**13)),
+        resolved("flow", outcome=2, value="1000000000000"),
+        contest(contest="league", rules=PRESETS["autocast-2022"]),
+        added(contest="league", spot_at=OPENS),
+        enrolled(),
+        enrolled(bot=False),
         events.ContestFinalized(at=OPENS, contest="cup"),
+        paid(99_990_000),
+        paid(10_000, "bob"),
+        attested(newest_source="2022-03-22", model_released="2022", training_cutoff="2021-05-11T00:00:00Z"),
     )
-    assert found.as_of == 15
+    assert found.as_of == 25
     assert all(Projections(found).table(name).digest() for name in CATALOGUE)

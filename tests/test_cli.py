@@ -39,11 +39,15 @@ def log(tmp_path: Path) -> str:
     return path
 
 
+def said(identity: str, command: str, **fields: Any) -> bytes:
+    """A line that says this."""
+    return json.dumps({"id": identity, "type": command, "at": "2026-03-01T00:00:00Z", **fields}).encode() + b"\n"
+
+
 def opened(identity: str, **fields: Any) -> bytes:
     """A line that opens a binary question."""
-    day = {"opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-05T00:00:00Z"}
-    line = {"id": identity, "type": "open_question", "at": "2026-03-01T00:00:00Z", "kind": "binary", **day, **fields}
-    return json.dumps(line).encode() + b"\n"
+    given = {"kind": "binary", "opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-05T00:00:00Z"}
+    return said(identity, "open_question", **(given | fields))
 
 
 def test_appending_counts_what_was_accepted(tmp_path: Path) -> None:
@@ -107,6 +111,18 @@ def submitted(probability: bytes) -> bytes:
         submitted(b'"-Infinity"'),
         submitted(b"true"),
         submitted(b"{}"),
+        submitted(b'0.5, "attestation": {"newest_source": "yesterday"}'),
+        submitted(b'0.5, "attestation": {"note": "\\ud800"}'),
+        submitted(b'0.5, "attestation": ' + b'{"note":' * 100_000),
+        submitted(b'null, "quantiles": [1e999999999]'),
+        submitted(b'null, "quantiles": [' + b"1," * 10**6 + b"1]"),
+        submitted(b'null, "quantiles": [NaN]'),
+        opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "levels": [0.5] * 10**5}).strip(),
+        opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "levels": [[0.5]]}).strip(),
+        opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "decimals": 10**30}).strip(),
+        said("c", "pay_prizes", contest="cup", payouts={"\x1b[2J": 1}).strip(),
+        said("c", "pay_prizes", contest="cup", payouts={"a": "1e400"}).strip(),
+        said("c", "enrol_participant", contest="cup", participant="a", entrant="\ud800").strip(),
         b'{"id": "c\\u0000", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
         b'{"id": "c\\ud800", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
         b'{"id": "c", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "\\u001b[2J"}',
@@ -139,9 +155,26 @@ def test_a_board_names_its_log_position_on_stderr_and_only_data_on_stdout(log: s
     assert result.stderr.startswith("as of log position 34, digest ")
 
 
+AUTOCAST = [
+    opened("s1", question="rain"),
+    said("s2", "open_contest", contest="auto", rules="autocast-2022"),
+    said("s3", "add_question", contest="auto", question="rain"),
+    said(
+        "s4",
+        "submit_forecast",
+        question="rain",
+        participant="ada",
+        probability="0.7",
+        attestation={"newest_source": "2026-02"},
+    ),
+    said("s5", "resolve_question", at="2026-03-06T00:00:00Z", question="rain", outcome="yes"),
+]
+
+
 @pytest.mark.parametrize("projection", CATALOGUE)
 def test_every_projection_prints_the_same_rows_in_each_format(log: str, projection: str) -> None:
-    """Table, JSON and CSV differ in form alone."""
+    """Table, JSON and CSV differ in form alone; of the story and one attested contest, so that none is empty."""
+    assert run("append", log, "-", given=b"".join(AUTOCAST)).exit_code == FINE
     as_json = json.loads(run("table", log, projection, "--format", "json").stdout)
     as_csv = list(csv.DictReader(io.StringIO(run("table", log, projection, "--format", "csv").stdout)))
     as_table = run("table", log, projection).stdout.splitlines()
@@ -162,7 +195,7 @@ def test_a_reading_can_be_cut_at_a_position_or_an_instant(log: str) -> None:
     ("arguments", "says"),
     [
         (["leaderboard", "LOG", "nowhere"], "there are: hidden-only, plain"),
-        (["table", "LOG", "nothing"], "there are: standing, consensus"),
+        (["table", "LOG", "nothing"], f"there are: {', '.join(CATALOGUE)}"),
         (["table", "LOG", "scores", "--as-of", "yesterday"], "bad_instant"),
         (["table", "LOG", "scores", "--as-of", "2026-03-01T00:00:00"], "naive_instant"),
         (["table", "LOG", "scores", "--as-of", "35"], "the log ends at position 34"),
@@ -176,7 +209,10 @@ def test_wrong_usage_says_what_would_be_right(log: str, arguments: list[str], sa
     assert (result.exit_code, says in result.stderr) == (USAGE, True), result.stderr
 
 
-@pytest.mark.parametrize("command", [["replay"], ["verify"], ["table", "scores"], ["leaderboard", "plain"]])
+READERS = [["replay"], ["verify"], ["table", "scores"], ["leaderboard", "plain"], ["pay", "plain"]]
+
+
+@pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize("kind", ["missing", "text", "folder", "other", "url"])
 def test_what_is_no_ledger_cannot_be_read(tmp_path: Path, command: list[str], kind: str) -> None:
     """Exit code 3, with the reason; nothing is created."""
@@ -201,7 +237,7 @@ def test_a_damaged_log_is_located(log: str) -> None:
         assert damaged != state
         database.execute("UPDATE stored_events SET state = ? WHERE originator_version = 20", [damaged])
     database.close()
-    for command in (["verify", log], ["replay", log], ["leaderboard", log, "plain"]):
+    for command in (["verify", log], ["replay", log], ["leaderboard", log, "plain"], ["pay", log, "plain"]):
         result = run(*command)
         assert (result.exit_code, "log position 20" in result.stderr) == (DAMAGED, True), result.stderr
     assert run("leaderboard", log, "plain", "--as-of", "19").exit_code == DAMAGED
@@ -232,8 +268,61 @@ def test_verify_names_each_check(log: str) -> None:
     """One line a check, all of them fine."""
     rows = json.loads(run("verify", log, "--format", "json").stdout)
     assert [(row["check"], row["found"]) for row in rows] == [
-        (name, "ok") for name in ("positions", "digests", "schemas", "clock", "contents")
+        (name, "ok") for name in ("positions", "digests", "schemas", "clock", "contents", "payouts")
     ]
+
+
+SEALED = STORY / "sealed.jsonl"
+PRIZES = {"A": "108.00", "B": "779.30", "C": "44.80", "bot": "67.90"}  # seed 000, to the cent
+
+
+def test_the_winners_of_a_sealed_board_are_paid_once(log: str) -> None:
+    """What the board says, all of the pool, recorded one a winner; sent again, nothing is."""
+    run("append", log, str(SEALED))
+    first = run("pay", log, "plain", "--format", "json")
+    assert first.exit_code == FINE
+    assert {row["participant"]: (row["prize"], row["paid"]) for row in json.loads(first.stdout)} == {
+        who: (prize, prize) for who, prize in PRIZES.items()
+    }
+    assert first.stderr.splitlines()[0] == "paid from log position 36 on"
+    assert first.stderr.splitlines()[1].startswith("as of log position 39, digest ")
+    again = run("pay", log, "plain", "--format", "json")
+    assert (again.exit_code, again.stdout) == (FINE, first.stdout)
+    assert again.stderr.splitlines() == ["paid before; nothing was recorded", first.stderr.splitlines()[1]]
+    assert run("verify", log).stderr == first.stderr.splitlines()[1] + "\n"
+
+
+@pytest.mark.parametrize(
+    ("contest", "says"),
+    [
+        ("plain", "contest_not_finalized"),
+        ("nowhere", "there are: hidden-only, plain"),
+        ("", "unknown_contest"),
+    ],
+)
+def test_what_cannot_be_paid_is_said_and_nothing_is_recorded(log: str, contest: str, says: str) -> None:
+    """Exit code 2; the log ends where it ended."""
+    result = run("pay", log, contest)
+    assert (result.exit_code, says in result.stderr, result.stdout) == (USAGE, True, "")
+    assert run("verify", log).stderr.startswith("as of log position 34, ")
+
+
+def test_a_contest_without_pool_has_nothing_to_pay(tmp_path: Path) -> None:
+    """Which is said, and not recorded."""
+    log = str(tmp_path / "log.db")
+    seal = said("s6", "finalize_contest", contest="auto")
+    run("append", log, "-", given=b"".join([*AUTOCAST, seal]))
+    result = run("pay", log, "auto")
+    assert (result.exit_code, "payouts_miss_pool" in result.stderr) == (USAGE, True)
+    assert run("verify", log).stderr.startswith("as of log position 6, ")
+
+
+def test_prizes_that_the_board_does_not_say_are_found_by_verify(log: str) -> None:
+    """They sum to the pool, so the ledger takes them; but the winner is another."""
+    pay = said("p", "pay_prizes", contest="plain", payouts={"C": 1000})
+    assert run("append", log, "-", given=SEALED.read_bytes() + pay).exit_code == FINE
+    result = run("verify", log)
+    assert (result.exit_code, "log position 36" in result.stderr) == (DAMAGED, True), result.stderr
 
 
 def test_the_demo_says_that_every_published_figure_agrees() -> None:

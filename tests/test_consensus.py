@@ -35,7 +35,8 @@ def column(values: Sequence[int]) -> Int64Array:
 
 def found(rows: Sequence[Interval]) -> consensus.Consensus:
     """The running median of these intervals."""
-    return consensus.medians(*(column([row[i] for row in rows]) for i in range(4)))
+    start, end, group, value = (column([row[i] for row in rows]) for i in range(4))
+    return consensus.medians(start, end, group, value)
 
 
 def fast(rows: Sequence[Interval]) -> list[Row]:
@@ -78,6 +79,21 @@ def test_each_interval_knows_the_instants_where_it_begins_and_ends(rows: list[In
     medians = found(rows)
     assert medians.instant[medians.begins].tolist() == [row[0] for row in rows]
     assert medians.instant[medians.ends].tolist() == [row[1] for row in rows]
+
+
+@settings(max_examples=100, deadline=None)
+@given(intervals())
+def test_medians_may_be_told_the_changes_they_follow(rows: list[Interval]) -> None:
+    """They come out the same; changes are in order of time, each instant with its last one."""
+    if not rows:
+        return
+    start, end, group, value = (column([row[i] for row in rows]) for i in range(4))
+    known = consensus.changes(start, end)
+    told = consensus.medians(start, end, group, value, known)
+    assert all(np.array_equal(one, other) for one, other in zip(told, found(rows), strict=True))
+    times = np.concatenate([start, end])[known.order]
+    assert times.tolist() == sorted(times.tolist())
+    assert times[known.last].tolist() == known.instant.tolist() == sorted(set(times.tolist()))
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -1,38 +1,75 @@
 """Contests, their questions and their exclusions: what is recorded, what is refused, and which refusal comes first."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from ledger import Refused, contests, events
-from ledger.commands import AnyCommand
-from ledger.rules import PRESETS, RuleSet
+from ledger.commands import AnyCommand, PayPrizes
+from ledger.rules import PRESETS, RuleSet, inconsistency
 from tests.given import (
+    AFTER,
     BEFORE,
     CLOSES,
+    OPENS,
     REVEALS,
     annulment,
     choices,
     contest,
+    enrolment,
     entry,
     exclusion,
     finalization,
     given,
     micros,
+    numeric,
     opened,
+    payment,
     promised,
+    quartiles,
     resolution,
     revocation,
 )
 
 MILLION = 10**6
+CONTRADICTORY: list[dict[str, Any]] = [
+    {},
+    {"kernel": "ln", "least_probability_ppm": 0},
+    {"kernel": "brier", "cdf_kernel": "ln"},
+    {"kernel": "ln", "rank_by": "take"},
+    {"kernel": "brier"},
+]
 RAIN, CUP = opened(), contest()
 HIDDEN = opened(reveals_at=REVEALS)
 ALL_HIDDEN = opened(reveals_at=CLOSES)
+FLOW, DEPTH = quartiles(), numeric()
+POINT = quartiles(levels=("0.5",))
+WITH_POOL = contest(pool=10)
+PAYABLE: list[AnyCommand] = [WITH_POOL, finalization()]
+# Rule sets that score one form of question each.
+NAMED_ONLY = RuleSet(name="named", kernel="brier", period="covered", total="mean")
+CURVES_ONLY = RuleSet(name="curves", cdf_kernel="crps", period="covered", total="mean")
+QUANTILES_ONLY = RuleSet(name="quantiles", quantile_kernel="pinball", period="covered", total="mean")
+POINTS_ONLY = RuleSet(name="points", quantile_kernel="absolute", period="covered", total="mean")
 OWN = RuleSet(name="own", kernel="log2", early_forecasts=False, least_probability_ppm=1, least_density_ppm=500_000)
 
+Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
+
+
+def unscorable(rules: RuleSet, question: AnyCommand, name: str) -> Promise:
+    """A question that a contest of these rules does not take."""
+    history = [question, contest(rules=rules)]
+    return "add_question", "unscorable_question", "question", history, entry(question=name)
+
+
+def beside_the_period(spot_at: str) -> Promise:
+    """An instant at which the question is not open."""
+    return "add_question", "wrong_order_of_instants", "spot_at", [HIDDEN, CUP], entry(spot_at=spot_at)
+
+
 # One row a promise: the decider's function, the code and field it refuses with, the history, the command.
-REFUSED: list[tuple[str, str, str, list[AnyCommand], AnyCommand]] = [
+REFUSED: list[Promise] = [
     ("open_contest", "out_of_range", "pool", [], contest(pool="-0.01")),
     ("open_contest", "out_of_range", "pool", [], contest(pool="1000000000000.01")),
     ("open_contest", "out_of_range", "payable_unit", [], contest(payable_unit=0)),
@@ -40,6 +77,10 @@ REFUSED: list[tuple[str, str, str, list[AnyCommand], AnyCommand]] = [
     ("open_contest", "out_of_range", "payable_unit", [], contest(payable_unit="0.0000005")),
     ("open_contest", "unknown_rules", "rules", [], contest(rules="relative")),
     ("open_contest", "unknown_rules", "rules", [], contest(rules="")),
+    *[
+        ("open_contest", "rules_not_consistent", "rules", [], contest(rules=RuleSet(name="x", **fields)))
+        for fields in CONTRADICTORY
+    ],
     ("open_contest", "duplicate_contest", "contest", [CUP], contest(rules="relative-2021-11")),
     ("open_contest", "duplicate_contest", "contest", [CUP, finalization()], contest()),
     ("open_contest", "pool_not_payable", "pool", [], contest(pool="10.005")),
@@ -53,6 +94,10 @@ REFUSED: list[tuple[str, str, str, list[AnyCommand], AnyCommand]] = [
     ("add_question", "out_of_range", "hidden_coverage_weight", [HIDDEN, CUP], entry(hidden_coverage_weight="1.1")),
     ("add_question", "unknown_contest", "contest", [RAIN], entry()),
     ("add_question", "unknown_question", "question", [CUP], entry()),
+    beside_the_period(BEFORE),
+    beside_the_period("2026-03-09T23:59:59.999999Z"),
+    beside_the_period("2026-03-20T00:00:00.000001Z"),
+    beside_the_period(AFTER),
     ("add_question", "contest_finalized", "contest", [RAIN, CUP, finalization()], entry()),
     ("add_question", "question_in_contest", "question", [RAIN, CUP, entry()], entry(weight=2)),
     ("add_question", "no_hidden_period", "hidden_coverage_weight", [RAIN, CUP], entry(hidden_coverage_weight=1)),
@@ -63,6 +108,50 @@ REFUSED: list[tuple[str, str, str, list[AnyCommand], AnyCommand]] = [
         "hidden_coverage_weight",
         [ALL_HIDDEN, CUP],
         entry(hidden_coverage_weight="0.999999"),
+    ),
+    unscorable(NAMED_ONLY, DEPTH, "depth"),
+    unscorable(NAMED_ONLY, FLOW, "flow"),
+    unscorable(CURVES_ONLY, RAIN, "rain"),
+    unscorable(CURVES_ONLY, choices(), "colour"),
+    unscorable(CURVES_ONLY, FLOW, "flow"),
+    unscorable(QUANTILES_ONLY, RAIN, "rain"),
+    unscorable(QUANTILES_ONLY, DEPTH, "depth"),
+    unscorable(POINTS_ONLY, FLOW, "flow"),
+    unscorable(POINTS_ONLY, quartiles(levels=("0.5",), open_upper=True), "flow"),
+    unscorable(PRESETS["relative-2022-04"], FLOW, "flow"),
+    unscorable(PRESETS["autocast-2022"], DEPTH, "depth"),
+    ("enrol_participant", "unknown_contest", "contest", [], enrolment()),
+    ("enrol_participant", "contest_finalized", "contest", [CUP, finalization()], enrolment()),
+    *[
+        ("pay_prizes", "out_of_range", "payouts.ada", PAYABLE, payment(ada=amount))
+        for amount in (0, "-0.01", -10, "0.0000004", "1000000000000.000001", "1e31")
+    ],
+    ("pay_prizes", "out_of_range", "payouts.bob", PAYABLE, payment(ada=10, bob=0)),
+    ("pay_prizes", "unknown_contest", "contest", [], payment()),
+    ("pay_prizes", "contest_not_finalized", "contest", [WITH_POOL], payment()),
+    ("pay_prizes", "prizes_paid", "contest", [*PAYABLE, payment()], payment()),
+    ("pay_prizes", "prizes_paid", "contest", [*PAYABLE, payment(ada=4, bob=6)], payment(ada=6, bob=4)),
+    *[
+        ("pay_prizes", "payouts_miss_pool", "payouts", PAYABLE, payout)
+        for payout in [
+            *[payment(ada="9.99"), payment(ada="10.01"), payment(ada=5, bob="5.01"), payment(ada=5, bob=4)],
+            *[payment(ada="9.995", bob="0.005"), PayPrizes(contest="cup", at=AFTER, payouts={})],
+        ]
+    ],
+    ("pay_prizes", "payouts_miss_pool", "payouts", [CUP, finalization()], payment(ada="0.01")),
+    (
+        "pay_prizes",
+        "payouts_miss_pool",
+        "payouts",
+        [CUP, finalization()],  # a pool of nothing pays nobody, which is not worth a record
+        PayPrizes(contest="cup", at=AFTER, payouts={}),
+    ),
+    (
+        "pay_prizes",
+        "payouts_miss_pool",
+        "payouts",
+        [contest(pool=10, payable_unit=5), finalization()],
+        payment(ada=4, bob=6),
     ),
     ("exclude_participant", "unknown_contest", "contest", [], exclusion()),
     ("exclude_participant", "contest_finalized", "contest", [CUP, finalization()], exclusion()),
@@ -95,11 +184,32 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("out_of_range", "unknown_rules", [], contest(pool=-1, rules="none")),
     ("out_of_range", "unknown_rules", [], contest(payable_unit=0, rules="none")),
     ("unknown_rules", "duplicate_contest", [CUP], contest(rules="none")),
+    ("out_of_range", "rules_not_consistent", [], contest(pool=-1, rules=RuleSet(name="x"))),
+    ("rules_not_consistent", "duplicate_contest", [CUP], contest(rules=RuleSet(name="x"))),
+    ("rules_not_consistent", "pool_not_payable", [], contest(rules=RuleSet(name="x"), pool="0.001")),
     ("duplicate_contest", "pool_not_payable", [CUP], contest(pool="0.001")),
     ("unknown_rules", "pool_not_payable", [], contest(rules="none", pool="0.001")),
     ("out_of_range", "unknown_contest", [], entry(weight=0)),
     ("out_of_range", "no_hidden_period", [RAIN, CUP], entry(hidden_coverage_weight=2)),
     ("unknown_contest", "unknown_question", [], entry()),
+    ("unknown_contest", "wrong_order_of_instants", [RAIN], entry(spot_at=AFTER)),
+    ("out_of_range", "wrong_order_of_instants", [RAIN, CUP], entry(spot_at=AFTER, weight=0)),
+    ("wrong_order_of_instants", "contest_finalized", [RAIN, CUP, finalization()], entry(spot_at=AFTER)),
+    ("wrong_order_of_instants", "question_in_contest", [RAIN, CUP, entry()], entry(spot_at=AFTER)),
+    ("wrong_order_of_instants", "unscorable_question", [FLOW, CUP], entry(question="flow", spot_at=AFTER)),
+    ("wrong_order_of_instants", "no_hidden_period", [RAIN, CUP], entry(spot_at=AFTER, hidden_coverage_weight=1)),
+    ("contest_finalized", "unscorable_question", [FLOW, CUP, finalization()], entry(question="flow")),
+    (
+        "unscorable_question",
+        "no_hidden_period",
+        [FLOW, CUP],
+        entry(question="flow", hidden_coverage_weight=1),
+    ),
+    ("out_of_range", "unknown_contest", [], payment(ada=0)),
+    ("out_of_range", "payouts_miss_pool", PAYABLE, payment(ada=11, bob=-1)),
+    ("contest_not_finalized", "payouts_miss_pool", [WITH_POOL], payment(ada=11)),
+    ("out_of_range", "contest_not_finalized", [WITH_POOL], payment(ada=0)),
+    ("prizes_paid", "payouts_miss_pool", [*PAYABLE, payment()], payment(ada=11)),
     ("unknown_question", "contest_finalized", [CUP, finalization()], entry()),
     ("contest_finalized", "question_in_contest", [RAIN, CUP, entry(), finalization()], entry()),
     ("contest_finalized", "no_hidden_period", [RAIN, CUP, finalization()], entry(hidden_coverage_weight=1)),
@@ -132,13 +242,101 @@ def test_a_contest_records_the_whole_rule_set_of_a_preset(name: str) -> None:
     )
 
 
-def test_the_presets_differ_in_the_base_of_the_logarithm() -> None:
-    """Seed 000: before April 2022 the logarithm was base 2, since then natural."""
-    assert {name: rules.kernel for name, rules in PRESETS.items()} == {
-        "relative-2021-11": "log2",
-        "relative-2022-04": "ln",
-    }
-    assert all(name == rules.name for name, rules in PRESETS.items())
+@pytest.mark.parametrize("fields", CONTRADICTORY, ids=str)
+def test_a_refused_rule_set_says_which_of_its_rules_contradict_one_another(fields: dict[str, Any]) -> None:
+    """In the words of the rule."""
+    rules = RuleSet(name="mine", **fields)
+    outcome = given().when(contest(rules=rules)).outcome
+    assert isinstance(outcome, Refused)
+    assert (outcome.value, outcome.detail) == ("mine", inconsistency(rules))
+    assert outcome.detail in str(outcome)
+
+
+def test_a_question_that_the_rules_do_not_score_is_refused_with_the_reason() -> None:
+    """What the contest would need for it."""
+    outcome = given(FLOW, CUP).when(entry(question="flow")).outcome
+    assert isinstance(outcome, Refused)
+    assert "no quantile_kernel" in str(outcome)
+
+
+@pytest.mark.parametrize(
+    ("rules", "question", "name"),
+    [
+        (NAMED_ONLY, RAIN, "rain"),
+        (NAMED_ONLY, choices(), "colour"),
+        (CURVES_ONLY, DEPTH, "depth"),
+        (QUANTILES_ONLY, FLOW, "flow"),
+        (QUANTILES_ONLY, quartiles(open_lower=True, open_upper=True), "flow"),
+        (POINTS_ONLY, POINT, "flow"),
+        (PRESETS["autocast-2022"], POINT, "flow"),
+        (PRESETS["autocast-2022"], choices(), "colour"),
+        (PRESETS["peer-2024-03"], DEPTH, "depth"),
+    ],
+)
+def test_a_contest_takes_the_questions_that_its_rules_score(rules: RuleSet, question: AnyCommand, name: str) -> None:
+    """One kernel a form of distribution."""
+    given(question, contest(rules=rules)).when(entry(question=name)).records(
+        events.QuestionAdded(at=micros(5), contest="cup", question=name, weight=MILLION)
+    )
+
+
+@pytest.mark.parametrize(
+    ("spot_at", "micros_then"),
+    [(OPENS, micros(10)), (CLOSES, micros(20)), ("2026-03-12T07:30:00.0000005+05:30", micros(12, 2))],
+)
+def test_an_added_question_records_the_instant_that_counts(spot_at: str, micros_then: int) -> None:
+    """From the opening to the close, both included; in µs."""
+    given(RAIN, CUP).when(entry(spot_at=spot_at)).records(
+        events.QuestionAdded(at=micros(5), contest="cup", question="rain", weight=MILLION, spot_at=micros_then)
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "entrant", "bot"),
+    [
+        ({}, "", False),
+        ({"entrant": "team"}, "team", False),
+        ({"bot": True}, "", True),
+        ({"entrant": "ada"}, "ada", False),
+    ],
+)
+def test_an_enrolment_is_recorded_and_may_be_changed(fields: dict[str, Any], entrant: str, bot: bool) -> None:
+    """The last one counts, whole: a later one that says nothing of the bot says that there is none."""
+    event = events.ParticipantEnrolled(at=micros(5), contest="cup", participant="ada", entrant=entrant, bot=bot)
+    given(CUP).when(enrolment(**fields)).records(event)
+    given(CUP, enrolment(entrant="other", bot=True), exclusion()).when(enrolment(**fields)).records(event)
+
+
+def test_prizes_are_recorded_one_a_winner_in_order_of_id() -> None:
+    """In 1e-6 of the currency, all of the pool, in one command."""
+    given(*PAYABLE).when(payment(eve="1.5", ada="0.01", Bob="8.490")).records(
+        events.PrizePaid(at=micros(25), contest="cup", participant="Bob", amount=8_490_000),
+        events.PrizePaid(at=micros(25), contest="cup", participant="ada", amount=10_000),
+        events.PrizePaid(at=micros(25), contest="cup", participant="eve", amount=1_500_000),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pool", "unit", "payouts"),
+    [
+        ("0.000001", "0.000001", {"ada": "0.000001"}),
+        (10**12, 10**12, {"ada": 10**12}),
+        (15, 5, {"ada": "5.0000001", "bob": 10}),  # brought to 1e-6 first
+        ("0.30", "0.01", {"ada": 0.1, "bob": 0.2}),  # floats are the decimals they name: no 0.30000000000000004
+    ],
+)
+def test_a_pool_is_paid_in_whole_units(pool: Any, unit: Any, payouts: dict[str, Any]) -> None:
+    """From the least to the largest."""
+    outcome = given(contest(pool=pool, payable_unit=unit), finalization()).when(payment(**payouts)).outcome
+    assert isinstance(outcome, list)
+    assert sum(event.amount for event in outcome if isinstance(event, events.PrizePaid)) == Decimal(pool) * MILLION
+
+
+def test_a_contest_is_paid_by_itself() -> None:
+    """Another contest's prizes are paid or not; its own board stays sealed."""
+    history = [*PAYABLE, contest("league", pool=10), finalization("league"), payment()]
+    assert isinstance(given(*history).when(payment("league")).outcome, list)
+    given(*history).when(exclusion()).refuses("contest_finalized", "contest")
 
 
 def test_a_contest_records_a_whole_rule_set_as_it_was_given() -> None:

@@ -11,11 +11,14 @@ from ledger import Conflict, Corrupt, Ledger, LedgerError, Refused, Unavailable,
 from ledger import commands as said
 from ledger import contests as contest_rules
 from ledger import questions as question_rules
-from ledger.commands import AnyCommand
+from ledger.commands import AnyCommand, PayPrizes
 from ledger.decider import decide
 from ledger.errors import REFUSALS
+from ledger.events import Attestation
+from ledger.rules import RuleSet
 from tests import test_contests, test_questions
 from tests.given import (
+    AFTER,
     BEFORE,
     CLOSES,
     NOW,
@@ -23,11 +26,15 @@ from tests.given import (
     choices,
     closing,
     contest,
+    enrolment,
     entry,
+    finalization,
     forecast,
     numeric,
     opened,
+    payment,
     promised,
+    quartiles,
     resolution,
     withdrawal,
 )
@@ -38,7 +45,8 @@ DECIDERS = [
     for room, table in [(question_rules, test_questions), (contest_rules, test_contests)]
     for name in table.FUNCTIONS
 ]
-LONG_ID = "x" * 201
+LONG_ID, LONG_TEXT = "x" * 201, "x" * 10_001
+declared: Callable[..., Any] = Attestation  # filled with anything
 
 
 def code_of(*asked: tuple[str, AnyCommand]) -> str | None:
@@ -135,6 +143,24 @@ SAME_KIND: list[tuple[str, AnyCommand]] = [
     ("bad_instant", opened(at="2026-03-01T00:00:00", closes_at="today")),
     ("bad_number", numeric(lower="inf", upper="high")),
     ("bad_number", forecast(cdf=("nan", "high"))),
+    ("bad_number", forecast(quantiles=("nan", "high"))),
+    ("bad_number", quartiles(lower="inf", levels=("nan", "half"))),
+    ("bad_number", quartiles(levels=("half",), upper="nan")),
+    ("malformed", quartiles(levels=("half",), decimals="six")),
+    ("malformed", quartiles(lower="low", levels={0.5})),
+    ("malformed", quartiles(levels=(True,), open_upper=1)),
+    ("bad_number", payment(ada="nan", bob="ten")),
+    ("id_empty", PayPrizes(contest="c\n", at=AFTER, payouts={LONG_ID: 1, "": 2})),
+    ("id_too_long", PayPrizes(contest="cup", at="today", payouts={LONG_ID: "ten"})),
+    ("id_empty", enrolment(participant=LONG_ID, entrant="")),
+    ("id_too_long", enrolment(participant="a\n", entrant=LONG_ID)),
+    ("bad_instant", entry(at="2026-03-01T00:00:00", spot_at="noon")),
+    ("naive_instant", entry(spot_at="2026-03-12T00:00:00", weight="x")),
+    ("text_too_long", forecast(attestation=Attestation(newest_source="today", note=LONG_TEXT))),
+    ("text_too_long", forecast(attestation=Attestation(restricted_list=LONG_TEXT), at="2026-03-11T00:00:00")),
+    ("id_not_plain", forecast(attestation=Attestation(training_cutoff="x", note="\ud800"))),
+    ("bad_instant", forecast(attestation=Attestation(model_released="soon"), probability="nan")),
+    ("malformed", forecast(attestation=declared(newest_source="x", note=LONG_TEXT, restricted_sources=1))),
     ("not_finite", numeric(lower="1e31", upper="nan")),
 ]
 
@@ -181,6 +207,11 @@ TWO_ROOMS: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("wrong_order_of_instants", "before_opening", [opened()], resolution(at="2026-03-01T00:00:00Z", known_at=BEFORE)),
     ("duplicate_question", "duplicate_outcome", [choices()], choices(outcomes=("a", "a"))),
     ("duplicate_contest", "pool_not_payable", [contest()], contest(pool="0.001")),
+    ("duplicate_contest", "rules_not_consistent", [contest()], contest(rules=RuleSet(name="x"))),
+    ("wrong_length", "decreasing", [quartiles()], forecast("flow", quantiles=(2, 1))),
+    ("question_in_contest", "wrong_order_of_instants", [opened(), contest(), entry()], entry(spot_at=AFTER)),
+    ("prizes_paid", "payouts_miss_pool", [contest(pool=10), finalization(), payment()], payment(ada=9)),
+    ("open_end_needed", "before_opening", [quartiles()], resolution("flow", value=5, at=BEFORE)),
     ("question_closed", "nothing_standing", [opened()], withdrawal(at=CLOSES)),
     ("question_resolved", "question_closed", [opened(), resolution()], closing(at=CLOSES)),
 ]

@@ -10,23 +10,30 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
 
 from ledger.commands import AnyCommand
-from ledger.events import Level
-from projections.leaderboard import coverage_power, published
+from ledger.rules import PRESETS, Level, RuleSet
+from projections.leaderboard import TAKES, TOTALS, positive_square, published
 from projections.projection import Projections
+from projections.sums import Sums
 from tests import oracle
 from tests.given import (
     OPENS,
     REVEALS,
     annulment,
+    choices,
     contest,
     day,
+    enrolment,
     entry,
     exclusion,
     finalization,
     forecast,
+    numeric,
     opened,
+    payment,
     resolution,
     revocation,
     withdrawal,
@@ -58,23 +65,59 @@ def columns(rows: Sequence[Row], *names: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("score", "coverage", "base", "take"),
+    ("score", "coverage", "name", "take"),
     [
-        ("-0.229", "5/6", "e", "0.662773778"),  # 5/6 · 0.795328533…
-        ("3", "1/2", "2", "4.000000000"),
-        ("0", "1/3", "e", "0.333333333"),
-        ("5", "0", "e", "0.000000000"),
-        ("-3000", "1", "e", "0.000000000"),
-        ("0", "0.0000000005", "2", "0.000000000"),
-        ("0", "0.0000000015", "2", "0.000000002"),
-        ("0", "0.00000000050001", "e", "0.000000001"),
+        ("-0.229", "5/6", "coverage_exp", "0.662773778"),  # 5/6 · 0.795328533…
+        ("3", "1/2", "coverage_exp2", "4.000000000"),
+        ("0", "1/3", "coverage_exp", "0.333333333"),
+        ("5", "0", "coverage_exp", "0.000000000"),
+        ("-3000", "1", "coverage_exp", "0.000000000"),
+        ("0", "0.0000000005", "coverage_exp2", "0.000000000"),
+        ("0", "0.0000000015", "coverage_exp2", "0.000000002"),
+        ("0", "0.00000000050001", "coverage_exp", "0.000000001"),
+        ("0.9", "1/7", "positive_square", "0.810000000"),
+        ("-0.9", "1", "positive_square", "0.000000000"),
+        ("0", "1", "positive_square", "0.000000000"),
+        ("1/3", "1", "positive_square", "0.111111111"),
     ],
 )
-def test_a_take_is_coverage_times_the_base_to_the_power_of_the_score(
-    score: str, coverage: str, base: str, take: str
+def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_what_is_above_nought(
+    score: str, coverage: str, name: str, take: str
 ) -> None:
-    """Published to nine decimals, a tie to the even digit."""
-    assert published(coverage_power(Fraction(score), Fraction(coverage), base)) == take
+    """Published to nine decimals, a tie to the even digit; a square has nothing to do with coverage."""
+    assert published(TAKES[name](Fraction(score), Fraction(coverage))) == take
+
+
+@given(st.fractions(-1_000, 1_000), st.fractions(-1_000, 1_000))
+def test_squares_compare_as_the_scores_above_nought_do(one: Fraction, other: Fraction) -> None:
+    """Exactly; all scores up to nought are worth the same."""
+    takes = positive_square(one, Fraction(1)), positive_square(other, Fraction(0))
+    scores = max(one, Fraction(0)), max(other, Fraction(0))
+    assert (takes[0] < takes[1], takes[0] == takes[1]) == (scores[0] < scores[1], scores[0] == scores[1])
+
+
+def sums(score: str, weight: str, covered: str) -> Sums:
+    """What somebody's scores add up to."""
+    return Sums("ada", False, Fraction(score), Fraction(weight), Fraction(1, 2), Fraction(covered), 3, ())
+
+
+@pytest.mark.parametrize(
+    ("total", "least_coverage", "expected"),
+    [
+        ("sum", 0, "7.5"),
+        ("mean", 0, "1.875"),
+        ("per_coverage", 1, "3"),
+        ("per_coverage", 2, "3"),
+        ("per_coverage", 3, "2.5"),
+        ("per_coverage", 30, "0.25"),
+    ],
+)
+def test_a_total_is_a_sum_or_a_mean_over_weights_or_over_coverage(
+    total: Any, least_coverage: int, expected: str
+) -> None:
+    """7.5 over a weight of 4 or a coverage of 2.5, at least 30 of them since January 2024."""
+    rules = RuleSet(name="own", kernel="ln", total=total, least_coverage=least_coverage)
+    assert TOTALS[total](rules, sums("7.5", "4", "2.5")) == Fraction(expected)
 
 
 def test_equal_takes_share_a_rank_and_the_next_rank_is_left_out() -> None:
@@ -120,10 +163,12 @@ def test_a_row_of_the_board_has_score_coverage_take_share_prize_and_completion()
         "participant": "bob",
         "score": "0.470003629",
         "coverage": "1.000000000",
+        "attainable": "1.000000000",
         "take": "1.600000000",
         "share": "0.400000000",
         "prize": "40.00",
         "completion": "1/1",
+        "submissions": 1,
         "excluded": "",
     }
 
@@ -245,6 +290,8 @@ LATER: dict[str, list[AnyCommand]] = {
     "another resolution": [revocation(), resolution(outcome="no")],
     "an annulment": [annulment()],
     "a resolution that was missing": [resolution("wind")],
+    "somebody's first forecast": [forecast("wind", "abe", at=day(19))],
+    "a payment": [payment(bob=40, ada=25, dan=25, cyd=10)],
     "a forecast, once revoked": [
         revocation(),
         forecast(participant="ada", probability="0.9", at=day(19)),
@@ -256,10 +303,12 @@ LATER: dict[str, list[AnyCommand]] = {
 @pytest.mark.parametrize("later", LATER.values(), ids=LATER.keys())
 def test_a_finalized_board_does_not_move(later: list[AnyCommand]) -> None:
     """Not a digit of it, nor of its scores, their parts and prizes."""
-    asked = [*start(), opened("wind"), entry(question="wind"), *said(), *said("wind"), resolution(), finalization()]
-    before, after = oracle.projected(*asked), oracle.projected(*asked, *later)
-    for name in ("leaderboard", "scores", "score_parts", "prizes"):
+    enrolled: list[AnyCommand] = [enrolment(participant=who, entrant="team") for who in ("ada", "abe")]
+    asked = [*start(), opened("wind"), entry(question="wind"), *enrolled, *said(), *said("wind"), resolution()]
+    before, after = oracle.projected(*asked, finalization()), oracle.projected(*asked, finalization(), *later)
+    for name in ("leaderboard", "scores", "score_parts", "brier", "calibration"):
         assert before.table(name).digest() == after.table(name).digest()
+    assert [prize[:3] for prize in before.prizes("cup")] == [prize[:3] for prize in after.prizes("cup")]
     assert len(before.table("leaderboard")) == 4
 
 
@@ -335,6 +384,147 @@ def test_takes_that_differ_in_the_last_of_thirty_digits_are_ranked_by_take() -> 
     assert columns(rest, "participant", "rank") == [("ada", 2), ("cyd", 2)]
 
 
+# --- losses, submissions, and who is no member
+
+
+def brier(**fields: Any) -> RuleSet:
+    """Halved Brier scores, of which the least is best."""
+    given: dict[str, Any] = {"name": "brier", "kernel": "brier", "period": "covered", "total": "mean"}
+    return RuleSet(**(given | fields))
+
+
+def test_of_losses_the_least_is_first() -> None:
+    """1, 2, 2, 4, in order of id among equals; there is no take."""
+    rows = board(*start(rules=brier()), *said(), resolution())
+    assert columns(rows, "rank", "participant", "score", "take") == [
+        (1, "bob", "0.040000000", None),
+        (2, "ada", "0.250000000", None),
+        (2, "dan", "0.250000000", None),
+        (4, "cyd", "0.640000000", None),
+    ]
+
+
+def test_a_board_may_be_sorted_by_total_though_it_pays_by_take() -> None:
+    """Below nought all squares are: by take Cyd and Dan share the third rank, by total they do not."""
+    peers = RuleSet(name="own", kernel="ln", reference="peers", take="positive_square")
+    chances = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.4"}
+    by_total = board(*start(rules=peers), *said(chances=chances), resolution())
+    by_take = board(*start(rules=structs.replace(peers, rank_by="take")), *said(chances=chances), resolution())
+    assert columns(by_total, "participant", "rank") == [("bob", 1), ("ada", 2), ("dan", 3), ("cyd", 4)]
+    assert columns(by_take, "participant", "rank") == [("bob", 1), ("ada", 2), ("cyd", 3), ("dan", 3)]
+    assert {tuple(row.values())[2:9] for row in by_total} == {tuple(row.values())[2:9] for row in by_take}
+    assert sum(Fraction(row["prize"]) for row in by_total) == 100
+
+
+TEAMS: list[AnyCommand] = [enrolment(participant=who, entrant="team") for who in ("ada", "bob", "zoe")]
+
+
+def test_of_an_entrants_submissions_the_best_is_ranked() -> None:
+    """The others are shown after it without a rank, and use none up; also who never forecast counts as a submission."""
+    rules = brier(best_of_entrant=True)
+    rows = board(*start(rules=rules), *TEAMS, *said(), resolution())
+    assert columns(rows, "participant", "rank", "excluded", "submissions") == [
+        ("bob", 1, "", 3),
+        ("ada", None, "not_best", 3),
+        ("dan", 2, "", 1),
+        ("cyd", 3, "", 1),
+    ]
+
+
+def test_where_the_rules_do_not_ask_for_the_best_every_submission_is_ranked() -> None:
+    """They are counted all the same."""
+    rows = board(*start(rules=brier()), *TEAMS, *said(), resolution())
+    assert columns(rows, "participant", "rank", "submissions") == [
+        ("bob", 1, 3),
+        ("ada", 2, 3),
+        ("dan", 2, 1),
+        ("cyd", 4, 1),
+    ]
+
+
+def test_of_equal_submissions_the_first_id_is_the_best() -> None:
+    """Ada and Dan both say 0.5."""
+    team = [enrolment(participant=who, entrant="team") for who in ("dan", "ada")]
+    rows = board(*start(rules=brier(best_of_entrant=True)), *team, *said(), resolution())
+    assert columns(rows, "participant", "rank")[1:3] == [("ada", 2), ("dan", None)]
+
+
+@pytest.mark.parametrize(
+    ("level", "found"),
+    [
+        ("hidden", [("ada", 1, ""), ("dan", 1, ""), ("cyd", 3, "")]),
+        ("no_rank", [("bob", None, "no_rank"), ("ada", 1, ""), ("dan", 1, ""), ("cyd", 3, "")]),
+        ("no_prize", [("bob", 1, "no_prize"), ("ada", None, "not_best"), ("dan", 2, ""), ("cyd", 3, "")]),
+    ],
+)
+def test_the_best_submission_is_the_best_of_those_that_can_be_ranked(
+    level: Level, found: list[tuple[str, int | None, str]]
+) -> None:
+    """Who is hidden or without rank stands in nobody's way; who is without prize is ranked, and the others are not."""
+    said_of_bob = exclusion(participant="bob", level=level)
+    rows = board(*start(rules=brier(best_of_entrant=True)), *TEAMS, *said(), said_of_bob, resolution())
+    assert columns(rows, "participant", "rank", "excluded") == found
+
+
+def test_only_the_best_submission_is_paid() -> None:
+    """1.6 and 0.4 of 2 beside a submission of 1."""
+    rules = structs.replace(PRESETS["relative-2022-04"], best_of_entrant=True)
+    rows = board(*start(rules=rules), *TEAMS, *said(chances=CHANCES | {"dan": "0.2"}), resolution())
+    found = columns(rows, "participant", "rank", "take", "prize")
+    assert [(who, rank) for who, rank, *_ in found] == [("bob", 1), ("ada", None), ("cyd", 2), ("dan", 2)]
+    takes = {who: Fraction(take) for who, _, take, _ in found}
+    paid = {who: Fraction(prize) for who, _, _, prize in found}
+    assert [paid["ada"], sum(paid.values())] == [0, 100]
+    assert abs(paid["bob"] - 100 * takes["bob"] / (takes["bob"] + takes["cyd"] + takes["dan"])) < Fraction(1, 100)
+
+
+def test_who_is_named_as_its_own_entrant_or_as_none_plays_alone() -> None:
+    """A later enrolment replaces an earlier one, and another contest's says nothing."""
+    enrolled: list[AnyCommand] = [
+        *TEAMS,
+        enrolment(participant="bob"),
+        contest("league"),
+        enrolment("league", "cyd", entrant="team"),
+    ]
+    rows = board(*start(rules=brier(best_of_entrant=True)), *enrolled, *said(), resolution())
+    assert columns(rows, "participant", "submissions", "excluded") == [
+        ("bob", 1, ""), ("ada", 2, ""), ("dan", 1, ""), ("cyd", 1, ""),
+    ]  # fmt: skip
+
+
+def test_a_participant_called_like_an_entrant_is_of_its_submissions() -> None:
+    """Its own entrant is itself, whoever else is enrolled for it."""
+    enrolled: list[AnyCommand] = [enrolment(participant=who, entrant="dan") for who in ("ada", "bob")]
+    rows = board(*start(rules=brier(best_of_entrant=True)), *enrolled, *said(), resolution())
+    assert columns(rows, "participant", "rank", "submissions") == [
+        ("bob", 1, 3), ("ada", None, 3), ("dan", None, 3), ("cyd", 2, 1),
+    ]  # fmt: skip
+
+
+def test_the_combined_total_is_the_sum_of_the_means_of_kinds_in_percent() -> None:
+    """Seed 003, "Evaluation": 0.04, 0.39 and 0.15 make 58; who left two of three out has 4 + 100 + 100."""
+    point = numeric("size", lower=0, upper=1, bins=None, levels=("0.5",), decimals=2)
+    asked: list[AnyCommand] = [opened(), choices(), point, contest(rules="autocast-2022")]
+    asked += [entry(), entry(question="colour"), entry(question="size"), *said(chances={"ada": "0.8", "bob": "0.8"})]
+    asked += [forecast("colour", probabilities={"red": "0.5", "green": "0.3", "blue": "0.2"})]
+    asked += [forecast("size", quantiles=("0.55",)), resolution(), resolution("colour", outcome="green")]
+    rows = board(*asked, resolution("size", value="0.7"))
+    assert columns(rows, "rank", "participant", "score", "completion") == [
+        (1, "ada", "58.000000000", "3/3"),
+        (2, "bob", "204.000000000", "1/3"),
+    ]
+
+
+def test_what_could_be_attained_stands_beside_what_was() -> None:
+    """Four of ten days were scored: Ada has all of them, Bob half."""
+    late = forecast(participant="bob", at=day(12))
+    rows = board(*start(), forecast(at=OPENS), late, resolution(known_at=day(14)))
+    assert columns(rows, "participant", "coverage", "attainable") == [
+        ("ada", "0.400000000", "0.400000000"),
+        ("bob", "0.200000000", "0.400000000"),
+    ]
+
+
 def slowly(recorded: list[Any], contest: str) -> list[Row]:
     """A board by the slow definition, as far as it is published without money."""
     return [
@@ -351,7 +541,7 @@ def slowly(recorded: list[Any], contest: str) -> list[Row]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(oracle.logs())
 def test_a_board_is_that_of_the_slow_definition(asked: list[AnyCommand]) -> None:
     """Over logs of all kinds, with exclusions, weights, hidden weights and frozen boards."""

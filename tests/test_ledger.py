@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from ledger import Conflict, Corrupt, Ledger, Receipt, Refused, Unavailable, events, log
 from ledger.commands import AnyCommand, Command
 from ledger.log import START, Checkpoint, Recorded
-from ledger.rules import PRESETS
+from ledger.rules import PRESETS, RuleSet
 from ledger.store import Store, TakenError
 from tests.given import (
     NOW,
@@ -33,12 +33,15 @@ from tests.given import (
     choices,
     contest,
     day,
+    enrolment,
     entry,
     finalization,
     forecast,
     micros,
     numeric,
     opened,
+    payment,
+    quartiles,
     resolution,
     revocation,
     withdrawal,
@@ -101,6 +104,119 @@ def test_a_retry_returns_the_first_receipt(ledger: Ledger) -> None:
     again = ledger.handle(forecast(probability=0.7, at="2026-03-11T01:00:00+01:00"), "c2")
     assert again == Receipt("c2", first.first, first.last, duplicate=True)
     assert ids(ledger) == ["c1", "c2", "c3"]
+
+
+PAID: list[AnyCommand] = [
+    contest(pool=10),
+    finalization(),
+    payment(eve=1, bob="2.5", ada="6.5"),
+]
+
+
+def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
+    """From its first to its last log position; a retry, spelt otherwise, returns it whole, after a restart too."""
+    with Ledger.open(tmp_path / "a.db") as first:
+        receipts = first.handle_many([named(f"c{number}", command) for number, command in enumerate(PAID)])
+        assert receipts == [Receipt("c0", 1, 1), Receipt("c1", 2, 2), Receipt("c2", 3, 5)]
+        assert ids(first) == ["c0", "c1", "c2", "c2", "c2"]
+        assert len({row.command for row in recorded(first, 2)}) == 1
+    with Ledger.open(tmp_path / "a.db") as second:
+        again = second.handle(payment(ada=6.5, bob="2.50", eve="1.0"), "c2")
+        assert again == Receipt("c2", 3, 5, duplicate=True)
+        with pytest.raises(Refused, match="command_id_reused"):
+            second.handle(payment(ada="6.4", bob="2.6", eve=1), "c2")
+        with pytest.raises(Refused, match="prizes_paid"):
+            second.handle(payment(ada="6.5", bob="2.5", eve=1), "c3")
+        assert second.head().position == 5
+
+
+def test_a_command_whose_events_fall_on_two_pages_has_one_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that catches up page by page still knows where the command began and where it ended."""
+    store = Store(":memory:", "main")
+    pages = store.pages
+    with Ledger(store, lambda: NOW) as first:
+        first.handle_many([named(f"c{number}", command) for number, command in enumerate(PAID)])
+        for limit in (1, 2, 3, 4):
+            monkeypatch.setattr(store, "pages", lambda after=0, limit=limit: pages(after, limit))
+            late = Ledger(store, lambda: NOW)
+            assert late.handle(payment(eve=1, bob="2.5", ada="6.5"), "c2") == Receipt("c2", 3, 5, duplicate=True)
+
+
+def test_the_events_of_one_command_are_recorded_together_or_not_at_all(tmp_path: Path) -> None:
+    """The third winner's row cannot be written: then nobody is paid, and a retry pays all."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for number, command in enumerate(PAID[:2]):
+            ledger.handle(command, f"c{number}")
+        database.execute(
+            "CREATE TRIGGER stop BEFORE INSERT ON stored_events WHEN NEW.originator_version = 5 "
+            "BEGIN SELECT RAISE(ABORT, 'no fifth row'); END"
+        )
+        with pytest.raises((Conflict, Unavailable)):
+            ledger.handle(PAID[2], "c2")
+        assert ids(ledger) == ["c0", "c1"]
+        database.execute("DROP TRIGGER stop")
+        assert ledger.handle(PAID[2], "c2") == Receipt("c2", 3, 5)
+
+
+def test_a_refused_batch_takes_all_the_events_of_a_command_back(ledger: Ledger) -> None:
+    """What was paid in an atomic batch that failed is not paid, and can be."""
+    batch = [named(f"c{number}", command) for number, command in enumerate([*PAID, forecast()])]
+    codes = [outcome.code for outcome in ledger.handle_many(batch, atomic=True) if isinstance(outcome, Refused)]
+    assert codes == ["batch_refused"] * 3 + ["unknown_question"]
+    assert ids(ledger) == []
+    assert ledger.handle_many(batch[:3], atomic=True)[-1] == Receipt("c2", 3, 5)
+
+
+RETRIES: list[
+    tuple[list[AnyCommand], AnyCommand, AnyCommand, AnyCommand]
+] = [  # before, said, said again, said otherwise
+    ([], numeric(bins=200), numeric(bins=None), numeric(bins=199)),
+    ([], quartiles(), quartiles(levels=[0.25, "0.50", 0.75], lower="0.0"), quartiles(levels=("0.25", "0.5", "0.76"))),
+    ([], quartiles(decimals=6), quartiles(decimals=None), quartiles(decimals=3)),
+    (
+        [quartiles()],
+        forecast("flow", quantiles=(1, 2, 3)),
+        forecast("flow", quantiles=["1.0", 2.0, "3e0"]),
+        forecast("flow", quantiles=(1, 2, "3.0000001")),  # recorded alike, and still another command
+    ),
+    (
+        [opened()],
+        forecast(attestation=events.Attestation(newest_source="2026-03")),
+        forecast(probability=0.70, attestation=events.Attestation(newest_source="2026-03", note="")),
+        forecast(attestation=events.Attestation(newest_source="2026-03-01")),
+    ),
+    ([opened()], forecast(), forecast(attestation=None), forecast(attestation=events.Attestation())),
+    (
+        [opened(), contest()],
+        entry(spot_at=day(12)),
+        entry(spot_at="2026-03-12T01:00:00+01:00"),
+        entry(spot_at="2026-03-12T00:00:00.000001Z"),
+    ),
+    ([opened(), contest()], entry(), entry(spot_at=None), entry(spot_at=day(20))),
+    ([contest()], enrolment(), enrolment(entrant=None, bot=False), enrolment(entrant="ada")),
+    ([contest(pool=10), finalization()], payment(ada=4, bob=6), payment(bob=6.0, ada="4"), payment(ada=6, bob=4)),
+    (
+        [],
+        contest(rules=RuleSet(name="own", kernel="ln")),
+        contest(rules=RuleSet(name="own", kernel="ln", cdf_kernel="none", least_density_ppm=10_000)),
+        contest(rules=RuleSet(name="own", kernel="ln", cdf_kernel="ln")),
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "command", "again", "other"), RETRIES)
+def test_a_retry_may_spell_its_fields_otherwise_and_not_say_otherwise(
+    ledger: Ledger, before: list[AnyCommand], command: AnyCommand, again: AnyCommand, other: AnyCommand
+) -> None:
+    """Equal content under the same id returns the first receipt; any other content is refused."""
+    for number, earlier in enumerate(before):
+        ledger.handle(earlier, f"before-{number}")
+    first = ledger.handle(command, "c")
+    assert ledger.handle(again, "c") == Receipt("c", first.first, first.last, duplicate=True)
+    with pytest.raises(Refused, match="command_id_reused"):
+        ledger.handle(other, "c")
+    assert ledger.head().position == first.last
 
 
 def test_an_id_is_never_used_for_something_else(ledger: Ledger) -> None:
@@ -225,9 +341,15 @@ STORY: list[AnyCommand] = [
             opened(),  # refused
             choices(),
             numeric(),
-            contest(),
-            entry(),
+            quartiles(),
+            contest(pool=10),
+            entry(spot_at=day(12)),
+            entry(question="flow"),  # refused
+            enrolment(entrant="team"),
+            enrolment("league"),  # refused
             forecast(),
+            forecast("flow", quantiles=(1, 2, 3), attestation=events.Attestation(newest_source="2026-03")),
+            forecast("flow", quantiles=(3, 2, 1)),  # refused
             forecast("colour", probabilities={"red": 1, "green": 0, "blue": 0}),
             forecast("colour"),  # refused
             forecast(participant="bob", probability=0),
@@ -239,12 +361,16 @@ STORY: list[AnyCommand] = [
             annulment("colour"),
             resolution("depth", value=2),
             entry("cup", "depth"),
+            payment(),  # refused
             finalization(),
             entry("cup", "colour"),  # refused
+            payment(bob=1, ada=9),
+            payment(),  # refused
+            resolution("flow", value="1.5"),
         ]
     )
 ]
-STORY += [STORY[3], STORY[6]]  # retried
+STORY += [STORY[3], STORY[11], STORY[27]]  # retried
 
 
 @examples(st.lists(st.integers(0, len(STORY)), max_size=6).map(sorted))
@@ -257,7 +383,12 @@ def test_a_batch_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int
         together = [outcome for batch in batches for outcome in batched.handle_many(batch)]
         assert list(map(repr, together)) == list(map(repr, singly))
         assert other.read(0) == one.read(0)
-        assert len(one.read(0)) == 16
+        assert len(one.read(0)) == 22
+        assert singly[-3:] == [
+            Receipt("c3", 3, 3, duplicate=True),
+            Receipt("c11", 9, 9, duplicate=True),
+            Receipt("c27", 20, 21, duplicate=True),
+        ]
 
 
 def test_reading_from_a_position_still_checks_what_comes_before(tmp_path: Path) -> None:
@@ -418,6 +549,7 @@ def test_a_batch_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 OPENED = events.QuestionOpened(at=1, question="q", kind="binary", outcomes=("yes", "no"), opens_at=1, closes_at=9)
 FOUNDED = events.ContestOpened(at=1, contest="k", rules=PRESETS["relative-2022-04"], payable_unit=1)
+ENTERED = events.QuestionAdded(at=2, contest="k", question="q", weight=1)
 MISFITS: dict[str, list[events.AnyEvent]] = {
     "forecast": [events.ForecastMade(at=2, question="q", participant="ada", probabilities=(1, 10**9 - 1))],
     "withdrawal": [OPENED, events.ForecastWithdrawn(at=2, question="q", participant="ada")],
@@ -427,6 +559,9 @@ MISFITS: dict[str, list[events.AnyEvent]] = {
     "revocation": [events.ResolutionRevoked(at=2, question="q", reason="")],
     "entry without contest": [OPENED, events.QuestionAdded(at=2, contest="k", question="q", weight=1)],
     "entry without question": [FOUNDED, events.QuestionAdded(at=2, contest="k", question="q", weight=1)],
+    "enrolment": [events.ParticipantEnrolled(at=2, contest="k", participant="ada", bot=True)],
+    "prize": [events.PrizePaid(at=2, contest="k", participant="ada", amount=1)],
+    "question added twice": [OPENED, FOUNDED, ENTERED, ENTERED],
     "exclusion": [events.ParticipantExcluded(at=2, contest="k", participant="ada", level="hidden", reason="")],
     "finalization": [events.ContestFinalized(at=2, contest="k")],
     "question opened twice": [OPENED, OPENED],

@@ -16,7 +16,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from ledger import Ledger, Receipt, Refused
 from ledger import commands as said
 from ledger.commands import AnyCommand
+from ledger.events import Attestation
+from ledger.rules import RuleSet
+from projections.projection import CATALOGUE, Projections
+from projections.tables import facts
 from tests.given import NOW
+
+Told = str | tuple[int, int, bool]  # a refusal's code; or first and last log position, and whether it was a retry
 
 
 def decimal(number: object) -> Decimal:
@@ -37,17 +43,33 @@ class Question:
 
 
 @dataclass
+class Contest:
+    """What the model knows of a contest."""
+
+    opened: said.OpenContest
+    questions: set[str] = field(default_factory=set)
+    finalized: bool = False
+    paid: bool = False
+
+
+@dataclass
 class Model:
     """The rules as the task states them: for each command, which faults it has, in the documented order."""
 
     questions: dict[str, Question] = field(default_factory=dict)
-    contests: dict[str, set[str]] = field(default_factory=dict)
-    finalized: set[str] = field(default_factory=set)
-    positions: dict[str, int] = field(default_factory=dict)  # command id -> log position
+    contests: dict[str, Contest] = field(default_factory=dict)
+    positions: dict[str, tuple[int, int]] = field(default_factory=dict)  # command id -> first and last log position
+    length: int = 0
 
     def standing(self) -> list[tuple[str, str]]:
         """The questions and participants of the forecasts that stand."""
         return [(name, who) for name, question in self.questions.items() for who in sorted(question.standing)]
+
+    def payable(self) -> list[tuple[str, Decimal, Decimal]]:
+        """The contests that are final, with their pools and payable units, paid or not."""
+        final = [(name, contest.opened) for name, contest in self.contests.items() if contest.finalized]
+        pools = [(name, decimal(opened.pool or 0), decimal(opened.payable_unit)) for name, opened in final]
+        return [(name, pool, unit) for name, pool, unit in pools if pool]
 
     def decide(self, command: AnyCommand) -> str | None:
         """The code with which a new command is refused; None if it is accepted, and then it has happened."""
@@ -55,14 +77,33 @@ class Model:
         code = next(faults(self, command), None)
         if code is None:
             happens(self, command)
-            self.positions[command.id] = len(self.positions) + 1
+            rows = len(command.payouts) if isinstance(command, said.PayPrizes) else 1
+            self.positions[command.id] = self.length + 1, self.length + rows
+            self.length += rows
         return code
+
+
+def sound(span: said.Range) -> bool:
+    """Whether a range asks one thing: bins, or levels that increase between 0 and 1."""
+    if not decimal(span.lower) < decimal(span.upper):
+        return False
+    if span.levels is None:
+        return span.decimals is None and 1 <= (200 if span.bins is None else span.bins) <= 10_000
+    levels = [decimal(level) for level in span.levels]
+    inside = all(0 < level < 1 for level in levels)
+    return bool(levels) and inside and levels == sorted(set(levels)) and span.bins is None
+
+
+def form(question: said.OpenQuestion) -> str:
+    """The field that a forecast on the question has."""
+    numeric = "quantiles" if question.range and question.range.levels else "cdf"
+    return {"binary": "probability", "multiple_choice": "probabilities", "numeric": numeric}[question.kind]
 
 
 def no_open_faults(model: Model, command: said.OpenQuestion) -> Iterator[str]:
     """Faults of open_question."""
     span = command.range
-    if span and not (decimal(span.lower) < decimal(span.upper) and 1 <= span.bins <= 10_000):
+    if span and not sound(span):
         yield "out_of_range"
     if command.question in model.questions:
         yield "duplicate_question"
@@ -89,8 +130,9 @@ def open_question(model: Model, command: said.OpenQuestion) -> None:
 
 def distribution_faults(question: Question, command: said.SubmitForecast) -> Iterator[str]:
     """Faults of a distribution, in view of the question."""
-    wanted = {"binary": "probability", "multiple_choice": "probabilities", "numeric": "cdf"}[question.opened.kind]
-    given = {name for name in ["probability", "probabilities", "cdf"] if getattr(command, name) is not None}
+    wanted = form(question.opened)
+    forms = ["probability", "probabilities", "cdf", "quantiles"]
+    given = {name for name in forms if getattr(command, name) is not None}
     if given != {wanted}:
         yield "wrong_distribution"
     if wanted == "probabilities" and command.probabilities is not None:
@@ -104,18 +146,31 @@ def distribution_faults(question: Question, command: said.SubmitForecast) -> Ite
     if question.opened.range and command.cdf is not None:
         span = question.opened.range
         heights = [decimal(height) for height in command.cdf]
-        if len(heights) != span.bins + 1:
+        if len(heights) != (span.bins or 0) + 1:
             yield "wrong_length"
         if heights != sorted(heights):
             yield "decreasing"
         if (heights[0] > 0 and not span.open_lower) or (heights[-1] < 1 and not span.open_upper):
             yield "open_end_needed"
+    if question.opened.range and command.quantiles is not None:
+        yield from quantile_faults(question.opened.range, [decimal(quantile) for quantile in command.quantiles])
+
+
+def quantile_faults(span: said.Range, quantiles: list[Decimal]) -> Iterator[str]:
+    """Faults of quantiles on a range with levels."""
+    if len(quantiles) != len(span.levels or ()):
+        yield "wrong_length"
+    if quantiles != sorted(quantiles):
+        yield "decreasing"
+    below, above = quantiles[0] < decimal(span.lower), quantiles[-1] > decimal(span.upper)
+    if (below and not span.open_lower) or (above and not span.open_upper) or quantiles[-1] > FARTHEST:
+        yield "open_end_needed"
 
 
 def submit_faults(model: Model, command: said.SubmitForecast) -> Iterator[str]:
     """Faults of submit_forecast."""
     numbers = [command.probability or 0, *(command.probabilities or {}).values(), *(command.cdf or ())]
-    if any(not 0 <= decimal(number) <= 1 for number in numbers):
+    if any(not 0 <= decimal(number) <= 1 for number in numbers) or "1e31" in (command.quantiles or ()):
         yield "out_of_range"
     if command.question not in model.questions:
         yield "unknown_question"
@@ -190,6 +245,8 @@ def resolve_faults(model: Model, command: said.ResolveQuestion) -> Iterator[str]
         below, above = value < decimal(span.lower), value > decimal(span.upper)
         if (below and not span.open_lower) or (above and not span.open_upper):
             yield "open_end_needed"
+        if span.levels and value > FARTHEST:
+            yield "open_end_needed"
     if question.fate != "open":
         yield "question_resolved"
     known_at = str(command.known_at or min(str(command.at), str(question.opened.closes_at)))
@@ -222,8 +279,10 @@ def found_faults(model: Model, command: said.OpenContest) -> Iterator[str]:
     pool, unit = decimal(command.pool or 0), decimal(command.payable_unit)
     if pool < 0 or unit <= 0:
         yield "out_of_range"
-    if command.rules not in {"relative-2021-11", "relative-2022-04"}:
+    if command.rules == "relative":
         yield "unknown_rules"
+    if command.rules == EMPTY:
+        yield "rules_not_consistent"
     if command.contest in model.contests:
         yield "duplicate_contest"
     if pool % unit:
@@ -234,7 +293,7 @@ def board_faults(model: Model, contest: str) -> Iterator[str]:
     """Faults of whatever needs a board that is not frozen."""
     if contest not in model.contests:
         yield "unknown_contest"
-    if contest in model.finalized:
+    if model.contests[contest].finalized:
         yield "contest_finalized"
 
 
@@ -247,19 +306,61 @@ def add_faults(model: Model, command: said.AddQuestion) -> Iterator[str]:
         yield "unknown_contest"
     if command.question not in model.questions:
         yield "unknown_question"
-    yield from board_faults(model, command.contest)
-    if command.question in model.contests[command.contest]:
-        yield "question_in_contest"
     opened = model.questions[command.question].opened
+    if command.spot_at and not str(opened.opens_at) <= str(command.spot_at) <= str(opened.closes_at):
+        yield "wrong_order_of_instants"
+    yield from board_faults(model, command.contest)
+    contest = model.contests[command.contest]
+    if command.question in contest.questions:
+        yield "question_in_contest"
+    if not scorable(opened, contest.opened.rules):
+        yield "unscorable_question"
     nothing_hidden = opened.reveals_at is None
     nothing_follows = opened.reveals_at == opened.closes_at
     if hidden is not None and (nothing_hidden or (nothing_follows and decimal(hidden) < 1)):
         yield "no_hidden_period"
 
 
+def scorable(question: said.OpenQuestion, rules: str | RuleSet) -> bool:
+    """Whether these rules say how such a question is scored."""
+    if rules == PINBALL:
+        return form(question) == "quantiles"
+    if rules == "autocast-2022":  # quantiles only as points on a closed range
+        span = question.range
+        return span is None or (span.levels == ("0.5",) and not span.open_lower and not span.open_upper)
+    return form(question) != "quantiles"
+
+
 def add_question(model: Model, command: said.AddQuestion) -> None:
     """It is in the contest."""
-    model.contests[command.contest].add(command.question)
+    model.contests[command.contest].questions.add(command.question)
+
+
+def finalize(model: Model, command: said.FinalizeContest) -> None:
+    """Its board is frozen."""
+    model.contests[command.contest].finalized = True
+
+
+def pay_faults(model: Model, command: said.PayPrizes) -> Iterator[str]:
+    """Faults of pay_prizes."""
+    amounts = [decimal(amount) for amount in command.payouts.values()]
+    if any(amount <= 0 for amount in amounts):
+        yield "out_of_range"
+    if command.contest not in model.contests:
+        yield "unknown_contest"
+    contest = model.contests[command.contest]
+    if not contest.finalized:
+        yield "contest_not_finalized"
+    if contest.paid:
+        yield "prizes_paid"
+    unit = decimal(contest.opened.payable_unit)
+    if not amounts or any(amount % unit for amount in amounts) or sum(amounts) != decimal(contest.opened.pool or 0):
+        yield "payouts_miss_pool"
+
+
+def pay_prizes(model: Model, command: said.PayPrizes) -> None:
+    """It is paid."""
+    model.contests[command.contest].paid = True
 
 
 def nothing(model: Model, command: AnyCommand) -> None:
@@ -280,22 +381,30 @@ RULES: dict[type, tuple[Callable[[Model, Any], Iterator[str]], Callable[[Model, 
         lambda model, command: fate_faults(model, command, command.question, {"open": "not_resolved"}),
         settle("open"),
     ),
-    said.OpenContest: (found_faults, lambda model, command: model.contests.update({command.contest: set()})),
-    said.AddQuestion: (add_faults, add_question),
-    said.ExcludeParticipant: (lambda model, command: board_faults(model, command.contest), nothing),
-    said.FinalizeContest: (
-        lambda model, command: board_faults(model, command.contest),
-        lambda model, command: model.finalized.add(command.contest),
+    said.OpenContest: (
+        found_faults,
+        lambda model, command: model.contests.update({command.contest: Contest(command)}),
     ),
+    said.AddQuestion: (add_faults, add_question),
+    said.EnrolParticipant: (lambda model, command: board_faults(model, command.contest), nothing),
+    said.ExcludeParticipant: (lambda model, command: board_faults(model, command.contest), nothing),
+    said.FinalizeContest: (lambda model, command: board_faults(model, command.contest), finalize),
+    said.PayPrizes: (pay_faults, pay_prizes),
 }
 
+EMPTY = RuleSet(name="empty")  # no kernel
+PINBALL = RuleSet(name="pinball", quantile_kernel="pinball", period="covered", total="mean")
+FARTHEST = Decimal(10**10)  # 1e13 thousandths
 HOURS = [f"2026-03-01T{hour:02}:00:00Z" for hour in range(10)]
 CLOSED = said.Range(lower=0, upper=2, bins=2)
 OPEN = said.Range(lower=0, upper=2, bins=2, open_lower=True, open_upper=True)
+QUANTILES = said.Range(lower=0, upper=2, levels=("0.25", "0.75"), decimals=3, open_upper=True)
+POINT = said.Range(lower=0, upper=2, levels=("0.5",), decimals=3)
 SHAPES: list[dict[str, Any]] = [
     *[{"kind": "binary"}] * 4,
     *[{"kind": "multiple_choice", "outcomes": ("a", "b", "c")}] * 3,
     *[{"kind": "numeric", "range": CLOSED}, {"kind": "numeric", "range": OPEN}] * 2,
+    *[{"kind": "numeric", "range": QUANTILES}, {"kind": "numeric", "range": POINT}] * 2,
     {"kind": "multiple_choice"},
     {"kind": "multiple_choice", "outcomes": ("a",)},
     {"kind": "multiple_choice", "outcomes": ("a", "b", "a")},
@@ -303,6 +412,11 @@ SHAPES: list[dict[str, Any]] = [
     {"kind": "numeric"},
     {"kind": "numeric", "range": said.Range(lower=2, upper=0, bins=2)},
     {"kind": "binary", "range": said.Range(lower=0, upper=2, bins=0)},
+    {"kind": "numeric", "range": said.Range(lower=0, upper=2, bins=2, levels=("0.5",))},
+    {"kind": "numeric", "range": said.Range(lower=0, upper=2, levels=())},
+    {"kind": "numeric", "range": said.Range(lower=0, upper=2, levels=("0.5", "0.25"))},
+    {"kind": "numeric", "range": said.Range(lower=0, upper=2, bins=2, decimals=3)},
+    {"kind": "binary", "range": POINT},
 ]
 CHANCES: list[dict[str, Any]] = [{"probability": chance} for chance in ("0.3", 1, 0, 0.5, "1.000000001", -1)]
 CHOICES: list[dict[str, Any]] = [
@@ -321,10 +435,15 @@ CURVES: list[dict[str, Any]] = [
     {"cdf": cdf}
     for cdf in [("0", "0.4", "1"), ("0", "0", "1"), ("0.1", "0.4", "0.9"), ("0.5", "0.4", "1"), ("0", "1"), (0, 2, 1)]
 ]
-ANY: list[dict[str, Any]] = [*CHANCES, *CHOICES, *CURVES, {}, {"probability": "0.5", "cdf": ("0", "0.4", "1")}]
+ROWS: list[dict[str, Any]] = [
+    {"quantiles": row}
+    for row in [("0", "2"), (1, 1), ("0.5", "1e10"), (1, "1e11"), (-1, 1), (2, 1), (1,), (1, 2, 3), (1, "1e31")]
+]
+STAMPED: list[dict[str, Any]] = [{}, {}, {"attestation": Attestation(newest_source="2026-02", note="by hand")}]
+ANY: list[dict[str, Any]] = [*CHANCES, *CHOICES, *CURVES, *ROWS, {}, {"probability": "0.5", "cdf": ("0", "0.4", "1")}]
 ANSWERS: list[dict[str, Any]] = [
     *[{"outcome": outcome} for outcome in ("yes", "no", "a", "c", "d")],
-    *[{"value": value} for value in ("0", "1.5", "2", "-0.5", "2.5")],
+    *[{"value": value} for value in ("0", "1.5", "2", "-0.5", "2.5", "1e11")],
     {},
 ]
 POOLS: list[dict[str, Any]] = [
@@ -335,7 +454,14 @@ POOLS: list[dict[str, Any]] = [
     {"pool": 3, "payable_unit": 2},
     {"payable_unit": 0},
 ]
-QUESTIONS = st.sampled_from(["binary", "choice", "closed", "open", "new"])
+PAYOUTS: list[dict[str, Any]] = [
+    {"payouts": payouts}
+    for payouts in [
+        *[{"ada": 10}, {"ada": 4, "bob": 6}, {"bob": "9.99", "ada": "0.01"}, {"ada": 2, "bob": 8}],
+        *[{"ada": "9.995", "bob": "0.005"}, {"ada": 0, "bob": 10}, {"ada": 11}, {"ada": 3}, {}],
+    ]
+]
+QUESTIONS = st.sampled_from(["binary", "choice", "closed", "open", "quantiles", "new"])
 PARTICIPANTS = st.sampled_from(["ada", "bob"])
 CONTESTS = st.sampled_from(["k1", "k2"])
 AT = st.sampled_from(HOURS)
@@ -359,6 +485,7 @@ WEIGHTS: list[dict[str, Any]] = [
     {"weight": "0.5"},
     {"weight": 0},
     *[{"hidden_coverage_weight": share} for share in (0, "0.5", 1, 2)],
+    *[{"spot_at": HOURS[hour]} for hour in (0, 2, 5, 8, 9)],
 ]
 OPENINGS = merged(said.OpenQuestion, SHAPES, SPANS, question=st.sampled_from(["new", "new", "binary"]))
 FITTING = [
@@ -366,12 +493,13 @@ FITTING = [
     ("choice", CHOICES),
     ("closed", CURVES),
     ("open", CURVES),
+    ("quantiles", ROWS),
     ("new", ANY),
     ("choice", ANY),
 ]
 FORECASTS = st.one_of(
     *[
-        merged(said.SubmitForecast, pool, question=st.just(question), participant=PARTICIPANTS)
+        merged(said.SubmitForecast, pool, STAMPED, question=st.just(question), participant=PARTICIPANTS)
         for question, pool in FITTING
     ]
 )
@@ -382,14 +510,22 @@ FATES = st.one_of(
     merged(said.AnnulQuestion, question=QUESTIONS, reason=st.just("")),
     merged(said.RevokeResolution, question=QUESTIONS, reason=st.just("")),
 )
-RULE_NAMES = st.sampled_from(["relative-2021-11", "relative-2022-04", "relative"])
+RULE_SETS = st.sampled_from(["relative-2022-04", "autocast-2022", "relative", PINBALL, PINBALL, EMPTY])
 LEVELS = st.sampled_from(["no_prize", "no_rank", "hidden"])
 BOARDS = st.one_of(
-    merged(said.OpenContest, POOLS, contest=CONTESTS, rules=RULE_NAMES),
+    merged(said.OpenContest, POOLS, contest=CONTESTS, rules=RULE_SETS),
+    merged(
+        said.EnrolParticipant,
+        contest=CONTESTS,
+        participant=PARTICIPANTS,
+        entrant=st.sampled_from([None, "team"]),
+        bot=st.booleans(),
+    ),
     merged(said.AddQuestion, WEIGHTS, contest=CONTESTS, question=QUESTIONS),
     merged(said.AddQuestion, WEIGHTS, contest=CONTESTS, question=QUESTIONS),
     merged(said.ExcludeParticipant, contest=CONTESTS, participant=PARTICIPANTS, level=LEVELS, reason=st.just("")),
     merged(said.FinalizeContest, contest=CONTESTS),
+    merged(said.PayPrizes, PAYOUTS, contest=CONTESTS),
 )
 
 
@@ -406,12 +542,15 @@ class LedgerMachine(RuleBasedStateMachine):
         self.sent = 0
 
     def teardown(self) -> None:
-        """Leave nothing behind."""
+        """Whatever was accepted can be read, and every table be worked out from it. Then leave nothing behind."""
+        found = Projections(facts(self.old.read()))
+        for name in CATALOGUE:
+            found.table(name)
         self.old.close()
         self.folder.cleanup()
 
-    def send(self, commands: list[AnyCommand], *, fresh: bool, atomic: bool = False) -> list[str | int | None]:
-        """What becomes of each: the code it is refused with, or its log position (negative for a retry)."""
+    def send(self, commands: list[AnyCommand], *, fresh: bool, atomic: bool = False) -> list[Told]:
+        """What becomes of each: the code it is refused with, or its log positions, and whether they are a retry's."""
         if fresh:
             with Ledger.open(self.path, clock=lambda: NOW) as ledger:
                 outcomes = ledger.handle_many(commands, atomic=atomic)
@@ -430,16 +569,17 @@ class LedgerMachine(RuleBasedStateMachine):
         expected = self.model.decide(command)
         if expected is None:
             self.accepted.append(command)
-        assert self.send([command], fresh=fresh) == [expected or self.model.positions[command.id]]
+        assert self.send([command], fresh=fresh) == [expected or (*self.model.positions[command.id], False)]
 
     @initialize()
     def begins(self) -> None:
         """A question of each kind, and a contest."""
         kinds = [("binary", SHAPES[0]), ("choice", SHAPES[4]), ("closed", SHAPES[7]), ("open", SHAPES[8])]
+        kinds += [("quantiles", SHAPES[11])]
         for number, (question, shape) in enumerate(kinds):
             self.one(said.OpenQuestion(at=HOURS[0], question=question, **shape, **SPANS[number % 3]), fresh=False)
-        self.one(said.OpenContest(at=HOURS[0], contest="k1", rules="relative-2022-04"), fresh=True)
-        assert len(self.accepted) == 5
+        self.one(said.OpenContest(at=HOURS[0], contest="k1", rules="relative-2022-04", pool=10), fresh=True)
+        assert len(self.accepted) == 6
 
     @rule(command=OPENINGS, fresh=st.booleans())
     def opens(self, command: AnyCommand, fresh: bool) -> None:
@@ -473,6 +613,15 @@ class LedgerMachine(RuleBasedStateMachine):
         """A contest is opened, filled, corrected or frozen."""
         self.one(command, fresh=fresh)
 
+    @precondition(lambda self: self.model.payable())
+    @rule(data=st.data(), at=AT, fresh=st.booleans())
+    def pays_what_is_due(self, data: st.DataObject, at: str, fresh: bool) -> None:
+        """The whole pool of a contest that is known to be final, to one or to two."""
+        contest, pool, unit = data.draw(st.sampled_from(self.model.payable()))
+        part = unit * data.draw(st.integers(0, int(pool / unit) - 1))
+        payouts: dict[str, Any] = {"ada": pool - part} | ({"bob": part} if part else {})
+        self.one(said.PayPrizes(at=at, contest=contest, payouts=payouts), fresh=fresh)
+
     @rule(
         commands=st.lists(st.one_of(OPENINGS, FORECASTS, WITHDRAWALS, FATES, BOARDS), max_size=5),
         fresh=st.booleans(),
@@ -485,17 +634,17 @@ class LedgerMachine(RuleBasedStateMachine):
         codes = [self.model.decide(command) for command in commands]
         if atomic and any(codes):
             self.model = before
-            expected: list[str | int | None] = [code or "batch_refused" for code in codes]
+            expected: list[Told] = [code or "batch_refused" for code in codes]
         else:
             self.accepted += [command for command, code in zip(commands, codes, strict=True) if code is None]
-            expected = [code or self.model.positions[c.id] for c, code in zip(commands, codes, strict=True)]
+            expected = [code or (*self.model.positions[c.id], False) for c, code in zip(commands, codes, strict=True)]
         assert self.send(commands, fresh=fresh, atomic=atomic) == expected
 
     @rule(data=st.data(), fresh=st.booleans())
     def retries(self, data: st.DataObject, fresh: bool) -> None:
         """What was accepted is sent again: the first receipt, whatever has happened since."""
         command = data.draw(st.sampled_from(self.accepted))
-        assert self.send([command], fresh=fresh) == [-self.model.positions[command.id]]
+        assert self.send([command], fresh=fresh) == [(*self.model.positions[command.id], True)]
 
     @rule(data=st.data(), fresh=st.booleans())
     def reuses(self, data: st.DataObject, fresh: bool) -> None:
@@ -515,17 +664,15 @@ class LedgerMachine(RuleBasedStateMachine):
         """As long as the model's, sound from the start, and with one head."""
         with Ledger.open(self.path) as fresh:
             assert fresh.head() == self.old.head()
-            assert fresh.head().position == len(self.model.positions)
-            found = {row.command_id: row.position for page in fresh.read() for row in page}
-            assert found == self.model.positions
+            assert fresh.head().position == self.model.length
+            rows = [(row.command_id, row.position) for page in fresh.read() for row in page]
+            first = {command_id: position for command_id, position in reversed(rows)}  # noqa: C416 - the first stays
+            assert {command_id: (first[command_id], last) for command_id, last in rows} == self.model.positions
 
 
-def told(outcome: Receipt | Refused) -> str | int:
+def told(outcome: Receipt | Refused) -> Told:
     """An outcome as the model says it."""
-    if isinstance(outcome, Refused):
-        return outcome.code
-    assert outcome.first == outcome.last
-    return -outcome.first if outcome.duplicate else outcome.first
+    return outcome.code if isinstance(outcome, Refused) else (outcome.first, outcome.last, outcome.duplicate)
 
 
 TestLedger = LedgerMachine.TestCase

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -154,6 +154,70 @@ def test_no_logarithms_of_no_numbers() -> None:
 def test_a_product_is_that_of_integers(pairs: list[tuple[int, int]]) -> None:
     """Up to the largest term, either sign, and the largest weight."""
     assert product(pairs).integers() == [term * weight for term, weight in pairs]
+
+
+LARGER = TERMS | st.integers(-(2**62), 2**62) | st.sampled_from([2**62, -(2**62), TERM + 1, -TERM - 1, 2**45])
+
+
+@given(st.lists(st.tuples(LARGER, WEIGHTS), min_size=1, max_size=30))
+def test_a_product_of_larger_terms_is_that_of_integers_too(pairs: list[tuple[int, int]]) -> None:
+    """They are taken in two halves; also among smaller ones, and with room left in every limb."""
+    found = product(pairs)
+    assert found.integers() == [term * weight for term, weight in pairs]
+    assert all(0 <= int(limb.min()) <= int(limb.max()) < 2**36 for limb in (found.low, found.middle))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**76 - 1), st.integers(-(2**58), 2**58)), min_size=1, max_size=30))
+@example([(2**76 - 1, 2**58), (2**76 - 1, -(2**58)), (0, 5), (2**72, -1), (2**36 - 1, -1)])
+@example([(2 * 36_525 * 86_400 * 10**6 << 24, 4 * 10**17 - 4 * 10**8)])
+def test_wide_numbers_by_terms_are_products_of_integers(pairs: list[tuple[int, int]]) -> None:
+    """Up to 2^76 by 2^58; and what a century between two peers is worth by the largest score of a quantile."""
+    low, middle, high = ([number >> shift & 2**36 - 1 for number, _ in pairs] for shift in (0, 36, 72))
+    wide = Limbs(column(low), column(middle), column(high))
+    found = wide.times(column([term for _, term in pairs]))
+    assert found.integers() == [number * term for number, term in pairs]
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=1), st.integers(0, 60))
+def test_shifting_multiplies_by_a_power_of_two(values: list[int], bits: int) -> None:
+    """Either sign, by no bits or by many."""
+    assert Limbs.of(column(values)).shifted(bits).integers() == [value << bits for value in values]
+
+
+@given(st.lists(st.tuples(TERMS, WEIGHTS, TERMS, WEIGHTS), min_size=1, max_size=30))
+def test_a_sum_of_two_is_that_of_integers(rows: list[tuple[int, int, int, int]]) -> None:
+    """Limb by limb, carried or not."""
+    both = product([row[:2] for row in rows]) + product([row[2:] for row in rows])
+    right = [one * weight + other * lasts for one, weight, other, lasts in rows]
+    assert both.integers() == both.carried().integers() == right
+
+
+@given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(1, 2**62 - 1)), min_size=1))
+@example([(2**63 - 1, 1), (-(2**63), 1), (2**63 - 1, 2**62 - 1), (-(2**63), 2**62 - 1)])
+def test_many_quotients_are_rounded_half_even_as_one_is(pairs: list[tuple[int, int]]) -> None:
+    """Each by its own denominator, or all by one."""
+    numerators, denominators = (column([pair[i] for pair in pairs]) for i in range(2))
+    assert limbs.half_even_many(numerators, denominators).tolist() == [half_even(*pair) for pair in pairs]
+    one = pairs[0][1]
+    assert limbs.half_even_many(numerators, one).tolist() == [half_even(number, one) for number, _ in pairs]
+
+
+@given(st.integers(-100, 100), st.integers(1, 50))
+def test_of_two_equally_near_the_even_one_is_taken(whole: int, half: int) -> None:
+    """Of whole + 1/2."""
+    found = limbs.half_even_many(column([(2 * whole + 1) * half]), column([2 * half])).tolist()
+    assert found == [whole + whole % 2]
+
+
+def test_a_sum_that_might_wrap_is_an_error_and_no_other_number() -> None:
+    """Numbers of 2^132 fit; a hundred of 2^133 would not."""
+    fitting = Limbs(column([0] * 2), column([0] * 2), column([1 << 60] * 2))
+    assert fitting.summed(column([0])).integers() == [1 << 133]
+    for high in (1 << 61, -(1 << 61)):
+        wide = Limbs(column([0] * 100), column([0] * 100), column([high] * 100))
+        assert wide.summed(column(list(range(100)))).integers() == [high << 72] * 100
+        with pytest.raises(OverflowError, match="more than 134 bits"):
+            wide.summed(column([0]))
 
 
 def test_the_largest_product_would_wrap_in_64_bits() -> None:

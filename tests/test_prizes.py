@@ -7,16 +7,17 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from ledger import events
 from ledger.commands import AnyCommand
-from ledger.rules import PRESETS
+from ledger.rules import PRESETS, RuleSet
 from projections.columns import Contest
-from projections.leaderboard import Place, coverage_power
+from projections.leaderboard import Place, coverage_exp, positive_square
 from projections.prizes import Prize, prizes
 from projections.projection import Projections
 from tests import oracle
-from tests.given import OPENS, contest, day, entry, forecast, opened, resolution, withdrawal
+from tests.given import OPENS, contest, day, entry, finalization, forecast, opened, payment, resolution, withdrawal
 
 CENT = 10_000  # in 1e-6
 SCORES = st.fractions(-4, 4, max_denominator=1_000) | st.integers(-3_000, 3).map(Fraction)
@@ -24,15 +25,21 @@ COVERAGES = st.fractions(0, 1, max_denominator=50)
 BOARDS = st.lists(st.tuples(SCORES, COVERAGES), max_size=12)
 
 
-def cup(pool: int, unit: int = CENT) -> Contest:
-    """A contest with a pool, in 1e-6."""
-    rules = PRESETS["relative-2022-04"]
+def cup(pool: int, unit: int = CENT, least: int = 0) -> Contest:
+    """A contest with a pool and a least prize, in 1e-6."""
+    rules = structs.replace(PRESETS["relative-2022-04"], least_prize=least)
     return Contest(events.ContestOpened(at=0, contest="cup", rules=rules, pool=pool, payable_unit=unit))
 
 
-def place(who: str, score: Fraction, coverage: Fraction, level: events.Level | None = None) -> Place:
-    """A place on the board of a contest under the natural logarithm."""
-    return Place(None, who, score, coverage, coverage_power(score, coverage, "e"), level, 1, 1)
+def place(who: str, score: Fraction, coverage: Fraction, level: str = "") -> Place:
+    """A place on the board of a contest whose take is coverage x e^score."""
+    return Place(None, who, score, coverage, Fraction(1), coverage_exp(score, coverage), level, 1, 1, 1)
+
+
+def squared(*scores: str) -> list[Place]:
+    """Places on the board of a contest whose take is the square of a score above nought."""
+    places = [place(f"p{i}", Fraction(score), Fraction(1)) for i, score in enumerate(scores)]
+    return [each._replace(take=positive_square(each.score, each.coverage)) for each in places]
 
 
 def worths(places: list[Place]) -> dict[str, Fraction]:
@@ -44,7 +51,7 @@ def worths(places: list[Place]) -> dict[str, Fraction]:
     return oracle.worths(slow, "ln")
 
 
-def even(*coverages: int, level: events.Level | None = None) -> list[Place]:
+def even(*coverages: int, level: str = "") -> list[Place]:
     """Places with a score of nought, so that takes are coverages: so many hundredths each."""
     return [place(f"p{i}", Fraction(0), Fraction(each, 100), level) for i, each in enumerate(coverages)]
 
@@ -117,8 +124,8 @@ def test_without_a_pool_there_are_shares_but_no_money() -> None:
     assert prizes(cup(0), even(25, 75)) == [Prize("p0", 250_000_000, 0), Prize("p1", 750_000_000, 0)]
 
 
-@pytest.mark.parametrize("level", ["no_prize", "no_rank", "hidden"])
-def test_who_is_excluded_is_not_paid_and_has_no_part_in_the_sum(level: events.Level) -> None:
+@pytest.mark.parametrize("level", ["no_prize", "no_rank", "hidden", "consensus", "not_best"])
+def test_who_is_excluded_is_not_paid_and_has_no_part_in_the_sum(level: str) -> None:
     """The others share the whole pool."""
     excluded = place("p9", Fraction(2), Fraction(1), level)
     assert prizes(cup(100 * CENT), [excluded, *even(50, 50)]) == prizes(cup(100 * CENT), even(50, 50))
@@ -146,13 +153,134 @@ def test_equal_remainders_of_unequal_takes_go_by_id_too() -> None:
     start = opened(closes_at=day(24)), contest(pool=100), entry()
     table = oracle.projected(*start, *made, *gone, resolution()).table("prizes")
     assert [tuple(row.values()) for row in table.rows()] == [
-        ("cup", "ada", "46.67"),
-        ("cup", "bob", "46.67"),
-        ("cup", "cyd", "6.66"),
+        ("cup", "ada", "46.67", "0.00"),
+        ("cup", "bob", "46.67", "0.00"),
+        ("cup", "cyd", "6.66", "0.00"),
     ]
 
 
-@settings(max_examples=150, deadline=None)
+# --- the least prize
+
+FIFTY = 50 * 10**6
+
+
+def worth_paying(pool: int, least: int, places: list[Place]) -> list[str]:
+    """What is paid, by id, in the currency."""
+    return [
+        f"{Decimal(prize.prize).scaleb(-6):.2f}" for prize in prizes(cup(pool * 10**6, least=least * 10**6), places)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scores", "pool", "paid"),
+    [
+        (("0.9", "0.3"), 500, ["450.00", "50.00"]),
+        (("3.1", "2.2", "1.7"), 300, ["166.26", "83.74", "50.00"]),
+        (("0.9", "0.2999999999"), 500, ["500.00", "0.00"]),
+        (("0.3", "-0.9", "0.9"), 500, ["50.00", "0.00", "450.00"]),
+    ],
+)
+def test_a_share_of_exactly_the_least_prize_is_paid(scores: tuple[str, ...], pool: int, paid: list[str]) -> None:
+    """Reference on the platform, (c): .81 and .09 are 90% and 10%; 9.61, 4.84 and 2.89 of 17.34 end with a sixth."""
+    assert worth_paying(pool, 50, squared(*scores)) == paid
+
+
+def test_what_one_is_not_paid_raises_the_others_above_the_least_prize() -> None:
+    """Coverages 30, 27, 24, 19 of 200: the last has 38 and is left out; 24 of 81 are then 59.26, not 48."""
+    assert worth_paying(200, 50, even(30, 27, 24, 19)) == ["74.07", "66.67", "59.26", "0.00"]
+    assert worth_paying(200, 50, even(24, 30, 19, 27)) == ["59.26", "74.07", "0.00", "66.67"]
+
+
+def test_the_least_share_goes_first_and_of_equals_the_last_id() -> None:
+    """Four equal shares of 150 are 37.50; without the last they are 50 each."""
+    assert worth_paying(150, 50, even(25, 25, 25, 25)) == ["50.00", "50.00", "50.00", "0.00"]
+    assert worth_paying(149, 50, even(25, 25, 25, 25)) == ["74.50", "74.50", "0.00", "0.00"]
+    assert worth_paying(99, 50, even(25, 25, 25, 25)) == ["99.00", "0.00", "0.00", "0.00"]
+
+
+def test_a_pool_below_the_least_prize_is_paid_to_nobody() -> None:
+    """Even where one has all of it; a pool of just the least prize goes to the largest share."""
+    assert worth_paying(49, 50, even(100)) == ["0.00"]
+    assert worth_paying(50, 50, even(40, 60)) == ["0.00", "50.00"]
+    assert [prize.share for prize in prizes(cup(FIFTY - CENT, least=FIFTY), even(40, 60))] == [0, 0]
+
+
+def test_shares_are_those_of_who_is_paid() -> None:
+    """A third and two thirds once the smallest is left out."""
+    found = prizes(cup(150 * 10**6, least=FIFTY), even(25, 50, 10))
+    assert [prize.share for prize in found] == [333_333_333, 666_666_667, 0]
+
+
+def slowly(pool: int, least: int, takes: dict[str, Fraction]) -> dict[str, Fraction]:
+    """Leave out the smallest share, of equals the last id, as long as it is below the least prize."""
+    kept = {who: take for who, take in takes.items() if take}
+    while kept:
+        smallest = min(kept.values())
+        if pool * smallest / sum(kept.values()) >= least:
+            break
+        del kept[max(who for who, take in kept.items() if take == smallest)]
+    return {who: kept.get(who, Fraction(0)) for who in takes}
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(0, 12) | st.integers(0, 10**6), max_size=12),
+    st.integers(0, 10**4),
+    st.integers(0, 10**4),
+    st.sampled_from([1, CENT, 10**6]),
+)
+def test_prizes_above_a_least_one_are_those_of_the_slow_definition(
+    coverages: list[int], units: int, least: int, unit: int
+) -> None:
+    """By largest remainder among those who are left."""
+    places = [place(f"p{i:02}", Fraction(0), Fraction(each, 10**6)) for i, each in enumerate(coverages)]
+    pool = units * unit
+    kept = slowly(pool, least * unit, {each.participant: each.coverage for each in places})
+    expected = {who: parts * unit for who, parts in oracle.largest_remainder(units, kept).items()}
+    assert {prize.participant: prize.prize for prize in prizes(cup(pool, unit, least * unit), places)} == expected
+
+
+def test_the_presets_since_june_2025_pay_fifty_at_least() -> None:
+    """Seed 001 has no least prize; the reference on the platform, (a) "Leaderboards", has it from 2025-06-01 on."""
+    assert PRESETS["peer-2025-06"].least_prize == FIFTY
+    assert PRESETS["peer-2024-03"].least_prize == 0
+
+
+def test_a_contest_without_takes_has_no_prizes() -> None:
+    """A total alone wins nothing."""
+    rules = RuleSet(name="own", kernel="ln")
+    start = opened(), contest(rules=rules, pool=100), entry(), forecast(), resolution()
+    found = oracle.projected(*start)
+    assert len(found.table("prizes")) == 0
+    [row] = found.table("leaderboard").rows()
+    assert (row["take"], row["share"], row["prize"], row["rank"]) == (None, "0.000000000", "0.00", 1)
+
+
+# --- what has been paid
+
+
+def test_a_payment_is_shown_beside_what_the_board_is_worth() -> None:
+    """Whoever it went to; of one contest only, and in its own currency."""
+    start: list[AnyCommand] = [
+        opened(),
+        contest(pool=10),
+        entry(),
+        *(forecast(participant=who) for who in ("ada", "bob")),
+    ]
+    sealed: list[AnyCommand] = [*start, resolution(), finalization()]
+    found = oracle.projected(*sealed, payment(ada="7.5", zoe="2.5"), contest("league", pool=1))
+    assert [tuple(row.values()) for row in found.table("prizes").rows()] == [
+        ("cup", "ada", "5.00", "7.50"),
+        ("cup", "bob", "5.00", "0.00"),
+        ("cup", "zoe", "0.00", "2.50"),
+    ]
+    assert [(row["contest"], row["pool"], row["paid"]) for row in found.table("contests").rows()] == [
+        ("cup", "10.00", "10.00"),
+        ("league", "1.00", "0.00"),
+    ]
+
+
+@settings(max_examples=100, deadline=None)
 @given(oracle.logs())
 def test_prizes_and_shares_are_those_of_the_slow_definition(asked: list[AnyCommand]) -> None:
     """Over logs of all kinds, in units of 0.01, 1 and 5."""

@@ -29,6 +29,7 @@ from tests.given import (
     numeric,
     opened,
     promised,
+    quartiles,
     resolution,
     revocation,
     withdrawal,
@@ -40,6 +41,8 @@ BACKWARDS = {"opens_at": day(20), "closes_at": day(10)}
 RAIN, COLOUR, DEPTH = opened(), choices(), numeric()
 OPEN_DEPTH = numeric(open_lower=True, open_upper=True)
 FLAT = ("0", "0.25", "0.5", "0.75", "1")  # the uniform cdf over four bins
+FLOW, OPEN_FLOW = quartiles(), quartiles(open_lower=True, open_upper=True)
+FLOWED = resolution("flow", value="1.5")
 DRY = resolution(outcome="no")
 WET = resolution(outcome="yes")
 
@@ -49,8 +52,16 @@ def probabilities(*chances: Any) -> dict[str, Any]:
     return {"probabilities": dict(zip(COLOURS, chances, strict=False))}
 
 
+Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
+
+
+def of_quantiles(code: str, question: AnyCommand, row: tuple[Any, ...]) -> Promise:
+    """Quantiles that are refused for themselves."""
+    return "submit_forecast", code, "quantiles", [question], forecast("flow", quantiles=row)
+
+
 # One row a promise: the decider's function, the code and field it refuses with, the history, the command.
-REFUSED: list[tuple[str, str, str, list[AnyCommand], AnyCommand]] = [
+REFUSED: list[Promise] = [
     ("open_question", "out_of_range", "range.upper", [], numeric(upper="0")),
     ("open_question", "out_of_range", "range.upper", [], numeric(upper="-1")),
     ("open_question", "out_of_range", "range.bins", [], numeric(bins=0)),
@@ -59,6 +70,28 @@ REFUSED: list[tuple[str, str, str, list[AnyCommand], AnyCommand]] = [
     ("open_question", "out_of_range", "range.zero_point", [], numeric(zero_point=0)),
     ("open_question", "out_of_range", "range.zero_point", [], numeric(zero_point=2)),
     ("open_question", "out_of_range", "range.zero_point", [], numeric(zero_point=4)),
+    ("open_question", "out_of_range", "range.bins", [], numeric(bins=0, open_upper=True)),
+    ("open_question", "out_of_range", "range.bins", [], quartiles(bins=200)),
+    ("open_question", "out_of_range", "range.bins", [], quartiles(bins=0)),
+    ("open_question", "out_of_range", "range.bins", [], numeric(levels=("0.5",))),
+    ("open_question", "out_of_range", "range.upper", [], quartiles(upper=0)),
+    ("open_question", "out_of_range", "range.zero_point", [], quartiles(zero_point=4)),
+    ("open_question", "out_of_range", "range.lower", [], quartiles(lower="-1e31")),
+    ("open_question", "out_of_range", "range.decimals", [], numeric(decimals=6)),
+    ("open_question", "out_of_range", "range.decimals", [], numeric(bins=None, decimals=0)),
+    *[
+        ("open_question", "out_of_range", "range.levels", [], quartiles(levels=levels))
+        for levels in [
+            *[(), ("0",), ("1",), ("-0.5",), ("1.5",), ("0.5", "0.5"), ("0.5", "0.25"), ("0.25", "0.5", "0.4")],
+            *[("0.0000000004",), ("0.9999999996",), ("0.5", "0.5000000004"), ("1e31",)],
+            tuple(f"0.{number:06}" for number in range(1, 10_002)),
+        ]
+    ],
+    *[("open_question", "out_of_range", "range.decimals", [], quartiles(decimals=many)) for many in (-1, 13, 2**70)],
+    ("open_question", "out_of_range", "range.decimals", [], quartiles(decimals=12, upper="10.000000000001")),
+    ("open_question", "out_of_range", "range.decimals", [], quartiles(decimals=12, upper="10.0000000000000001")),
+    ("open_question", "out_of_range", "range.decimals", [], quartiles(decimals=12, lower="-10.1")),
+    ("open_question", "out_of_range", "range.decimals", [], quartiles(decimals=0, upper="10000000000001")),
     ("open_question", "duplicate_question", "question", [RAIN], opened()),
     ("open_question", "duplicate_question", "question", [RAIN, annulment()], choices("rain")),
     ("open_question", "duplicate_outcome", "outcomes", [], choices(outcomes=("red", "green", "red"))),
@@ -81,6 +114,15 @@ REFUSED: list[tuple[str, str, str, list[AnyCommand], AnyCommand]] = [
     ("submit_forecast", "out_of_range", "probability", [RAIN], forecast(probability="-0.000000001")),
     ("submit_forecast", "out_of_range", "probabilities.green", [COLOUR], forecast("colour", **probabilities(0, 2, -1))),
     ("submit_forecast", "out_of_range", "cdf", [DEPTH], forecast("depth", cdf=(*FLAT[:4], "1.0000000001"))),
+    ("submit_forecast", "out_of_range", "quantiles", [FLOW], forecast("flow", quantiles=(1, 2, "1e31"))),
+    ("submit_forecast", "out_of_range", "quantiles", [FLOW], forecast("flow", quantiles=(Decimal("-1e999999"), 2, 3))),
+    (
+        "submit_forecast",
+        "out_of_range",
+        "quantiles",
+        [FLOW],
+        forecast("flow", quantiles=(Decimal("0." + "3" * 1_001), 2, 3)),
+    ),
     ("submit_forecast", "unknown_question", "question", [], forecast()),
     ("submit_forecast", "unknown_question", "question", [RAIN], forecast("Rain")),
     ("submit_forecast", "wrong_distribution", "question", [RAIN], forecast(probability=None)),
@@ -92,12 +134,33 @@ REFUSED: list[tuple[str, str, str, list[AnyCommand], AnyCommand]] = [
     ("submit_forecast", "wrong_distribution", "question", [COLOUR], forecast("colour", cdf=())),
     ("submit_forecast", "wrong_distribution", "question", [DEPTH], forecast("depth")),
     ("submit_forecast", "wrong_distribution", "question", [DEPTH], forecast("depth", probabilities={"1": 1})),
+    ("submit_forecast", "wrong_distribution", "question", [DEPTH], forecast("depth", quantiles=(1, 2, 3))),
+    ("submit_forecast", "wrong_distribution", "question", [RAIN], forecast(quantiles=(1,))),
+    ("submit_forecast", "wrong_distribution", "question", [COLOUR], forecast("colour", quantiles=())),
+    ("submit_forecast", "wrong_distribution", "question", [FLOW], forecast("flow")),
+    ("submit_forecast", "wrong_distribution", "question", [FLOW], forecast("flow", cdf=FLAT)),
+    ("submit_forecast", "wrong_distribution", "question", [FLOW], forecast("flow", cdf=(0, 1), quantiles=(1, 2, 3))),
+    ("submit_forecast", "wrong_distribution", "question", [FLOW], forecast("flow", quantiles=None)),
     ("submit_forecast", "unknown_outcome", "probabilities", [COLOUR], forecast("colour", probabilities={"pink": 1})),
     ("submit_forecast", "wrong_length", "probabilities", [COLOUR], forecast("colour", **probabilities("0.5", "0.5"))),
     ("submit_forecast", "wrong_length", "probabilities", [COLOUR], forecast("colour", probabilities={})),
     ("submit_forecast", "wrong_length", "cdf", [DEPTH], forecast("depth", cdf=FLAT[:4])),
     ("submit_forecast", "wrong_length", "cdf", [DEPTH], forecast("depth", cdf=(*FLAT, "1"))),
     ("submit_forecast", "wrong_length", "cdf", [DEPTH], forecast("depth", cdf=())),
+    *[of_quantiles("wrong_length", FLOW, row) for row in [(), (1,), (1, 2), (1, 2, 3, 4)]],
+    of_quantiles("decreasing", FLOW, (2, 1, 3)),
+    of_quantiles("decreasing", FLOW, (1, 2, "1.999")),
+    of_quantiles("decreasing", OPEN_FLOW, (-1, -2, 3)),
+    of_quantiles("open_end_needed", FLOW, ("-0.001", 1, 2)),
+    of_quantiles("open_end_needed", FLOW, ("-1e-30", 1, 2)),  # would be recorded as 0, but was said to be beyond
+    of_quantiles("open_end_needed", FLOW, (1, 2, "4.001")),
+    of_quantiles("open_end_needed", FLOW, (1, 2, "4.0000000001")),
+    of_quantiles("open_end_needed", FLOW, (5, 5, 5)),
+    of_quantiles("open_end_needed", quartiles(open_upper=True), (-1, 1, 2)),
+    of_quantiles("open_end_needed", quartiles(open_lower=True), (1, 2, 5)),
+    of_quantiles("open_end_needed", OPEN_FLOW, (1, 2, "10000000000.001")),  # 1e13 thousandths are the most
+    of_quantiles("open_end_needed", OPEN_FLOW, ("-10000000000.0001", 1, 2)),
+    of_quantiles("open_end_needed", quartiles(decimals=12, open_upper=True), (1, 2, 11)),
     (
         "submit_forecast",
         "not_summing_to_one",
@@ -183,6 +246,11 @@ REFUSED: list[tuple[str, str, str, list[AnyCommand], AnyCommand]] = [
     ("resolve_question", "open_end_needed", "value", [DEPTH], resolution("depth", value="4.000000001")),
     ("resolve_question", "open_end_needed", "value", [numeric(open_upper=True)], resolution("depth", value=-1)),
     ("resolve_question", "open_end_needed", "value", [numeric(open_lower=True)], resolution("depth", value=5)),
+    ("resolve_question", "open_end_needed", "value", [FLOW], resolution("flow", value="-0.0000000001")),
+    ("resolve_question", "open_end_needed", "value", [FLOW], resolution("flow", value="4.0000000001")),
+    ("resolve_question", "open_end_needed", "value", [OPEN_FLOW], resolution("flow", value="10000000000.0000001")),
+    ("resolve_question", "open_end_needed", "value", [OPEN_FLOW], resolution("flow", value="-1e30")),
+    ("resolve_question", "wrong_resolution", "question", [FLOW], resolution("flow", outcome="1")),
     ("resolve_question", "question_resolved", "question", [RAIN, DRY], WET),
     ("resolve_question", "question_resolved", "question", [RAIN, WET], WET),
     ("resolve_question", "question_resolved", "question", [RAIN, annulment()], WET),
@@ -226,7 +294,31 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("duplicate_outcome", "wrong_order_of_instants", [], choices(outcomes=("a",), **BACKWARDS)),
     ("duplicate_question", "wrong_order_of_instants", [RAIN], opened(**BACKWARDS)),
     ("out_of_range", "wrong_fields_for_kind", [], opened(range=numeric(bins=0).range)),
+    ("out_of_range", "duplicate_question", [FLOW], quartiles(levels=())),
+    ("out_of_range", "duplicate_question", [FLOW], quartiles(decimals=13)),
+    ("out_of_range", "wrong_fields_for_kind", [], opened(range=quartiles(levels=("0.5", "0.5")).range)),
     ("out_of_range", "unknown_question", [], forecast(probability=2)),
+    ("out_of_range", "unknown_question", [], forecast("flow", quantiles=("1e31",))),
+    ("out_of_range", "wrong_distribution", [RAIN], forecast(quantiles=("1e31",))),
+    ("wrong_distribution", "wrong_length", [FLOW], forecast("flow", probability=1, quantiles=(1,))),
+    ("wrong_distribution", "question_resolved", [FLOW, FLOWED], forecast("flow", cdf=FLAT)),
+    ("out_of_range", "wrong_length", [FLOW], forecast("flow", quantiles=("1e31",))),
+    ("wrong_length", "decreasing", [FLOW], forecast("flow", quantiles=(2, 1))),
+    ("wrong_length", "open_end_needed", [FLOW], forecast("flow", quantiles=(-1, 9))),
+    ("decreasing", "open_end_needed", [FLOW], forecast("flow", quantiles=(-1, -2, 9))),
+    ("decreasing", "question_closed", [FLOW], forecast("flow", at=CLOSES, quantiles=(3, 2, 1))),
+    ("open_end_needed", "question_closed", [FLOW], forecast("flow", at=CLOSES, quantiles=(1, 2, 9))),
+    ("open_end_needed", "question_resolved", [OPEN_FLOW, FLOWED], forecast("flow", quantiles=(1, 2, "1e20"))),
+    ("open_end_needed", "question_resolved", [OPEN_FLOW, FLOWED], resolution("flow", value="1e20")),
+    ("open_end_needed", "before_opening", [OPEN_FLOW], resolution("flow", value="1e20", at=BEFORE)),
+    (
+        "open_end_needed",
+        "wrong_order_of_instants",
+        [OPEN_FLOW],
+        resolution("flow", value="1e20", at=day(12), known_at=day(13)),
+    ),
+    ("wrong_resolution", "open_end_needed", [OPEN_FLOW], resolution("flow", value="1e20", outcome="1")),
+    ("out_of_range", "open_end_needed", [OPEN_FLOW], resolution("flow", value="1e31")),
     ("unknown_question", "wrong_distribution", [], forecast(probability=None)),
     ("out_of_range", "wrong_distribution", [COLOUR], forecast("colour", probability=2)),
     ("wrong_distribution", "wrong_length", [DEPTH], forecast("depth", probability=1, cdf=FLAT[1:])),
@@ -340,6 +432,49 @@ def test_the_last_instant_that_a_rule_allows_is_allowed(fields: dict[str, Any]) 
     assert isinstance(given().when(opened(**fields)).outcome, list)
 
 
+def test_a_question_asked_by_quantiles_is_recorded_with_its_levels_and_its_unit() -> None:
+    """Levels in 1e-9; no bins; decimals say what a quantile is counted in."""
+    span: dict[str, Any] = {"lower": "-1.50", "upper": 1e3, "levels": [0.025, "0.5", Decimal("0.9750")], "decimals": 2}
+    given().when(quartiles(**span, open_upper=True, zero_point=-2)).records(
+        events.QuestionOpened(
+            at=micros(5),
+            question="flow",
+            kind="numeric",
+            range=events.NumericRange(
+                lower="-1.5",
+                upper="1000",
+                open_upper=True,
+                zero_point="-2",
+                levels=(25_000_000, 500_000_000, 975_000_000),
+                decimals=2,
+            ),
+            opens_at=micros(10),
+            closes_at=micros(20),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        {"levels": ("0.000000001",)},
+        {"levels": ("0.999999999",)},
+        {"levels": ("0.000000001", "0.000000002", "0.999999998", "0.999999999")},
+        {"levels": ("0.0000000006", "0.0000000015")},  # 1e-9 and 2e-9, half-even
+        {"levels": tuple(f"0.{number:06}" for number in range(1, 10_001))},
+        {"decimals": 0},
+        {"decimals": 12},
+        {"decimals": 12, "lower": -10, "upper": 10},
+        {"decimals": 0, "lower": "-1e13", "upper": "1e13"},
+        {"decimals": 0, "lower": "0.25", "upper": "0.75"},  # of which no quantile is within; that is the asker's choice
+    ],
+    ids=lambda span: str(span)[:40],
+)
+def test_the_last_levels_and_decimals_that_a_rule_allows_are_allowed(span: dict[str, Any]) -> None:
+    """Up to 10,000 levels within 0..1, twelve decimals, and bounds of 1e13 units."""
+    assert isinstance(given().when(quartiles(**span)).outcome, list)
+
+
 @pytest.mark.parametrize("bins", [1, 10_000])
 def test_a_numeric_question_has_1_to_10_000_bins(bins: int) -> None:
     """Both ends are allowed."""
@@ -427,6 +562,73 @@ def test_a_numeric_forecast_is_recorded_as_its_cdf(question: AnyCommand, cdf: An
     given(question).when(forecast("depth", cdf=cdf)).records(
         events.ForecastMade(at=micros(11), question="depth", participant="ada", cdf=heights)
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "written", "recorded"),
+    [
+        (FLOW, ("1", "2.5", 3), (1_000, 2_500, 3_000)),
+        (FLOW, (0, 0, 0), (0, 0, 0)),
+        (FLOW, (4, "4.000", 4.0), (4_000, 4_000, 4_000)),
+        (FLOW, ("0.0005", "0.0015", "0.0025"), (0, 2, 2)),  # half-even
+        (FLOW, ("1.0004", "1.0003", 2), (1_000, 1_000, 2_000)),  # equal once they are counted in thousandths
+        (OPEN_FLOW, (-5, "2", "1e10"), (-5_000, 2_000, 10**13)),
+        (OPEN_FLOW, ("-1e10", "-1e10", "1e-40"), (-(10**13), -(10**13), 0)),
+        (quartiles(decimals=0), ("0.5", "1.5", "2.5"), (0, 2, 2)),
+        (quartiles(decimals=12), ("0.0000000000015", 1, "3.9999999999995"), (2, 10**12, 4 * 10**12)),
+        (quartiles(decimals=None), (1, 2, "3.0000015"), (10**6, 2 * 10**6, 3_000_002)),
+        (quartiles(levels=("0.5",)), (1.1,), (1_100,)),
+    ],
+)
+def test_quantiles_are_recorded_in_the_unit_of_the_question(
+    question: AnyCommand, written: tuple[Any, ...], recorded: tuple[int, ...]
+) -> None:
+    """One a level, each rounded half-even to 10^-decimals; beyond an end only where it is open."""
+    given(question).when(forecast("flow", quantiles=written)).records(
+        events.ForecastMade(at=micros(11), question="flow", participant="ada", quantiles=recorded)
+    )
+
+
+@examples(
+    st.lists(st.decimals(-(10**9), 10**9, allow_nan=False), min_size=3, max_size=3).map(sorted), st.integers(0, 4)
+)
+def test_a_recorded_quantile_is_the_nearest_unit(written: list[Decimal], decimals: int) -> None:
+    """Within half a unit of what was said, to the even one of two, whatever the digits."""
+    question = quartiles(decimals=decimals, open_lower=True, open_upper=True)
+    outcome = given(question).when(forecast("flow", quantiles=tuple(written))).outcome
+    assert isinstance(outcome, list)
+    [event] = outcome
+    assert isinstance(event, events.ForecastMade)
+    assert list(event.quantiles) == [round(Fraction(value) * 10**decimals) for value in written]  # round: half-even
+
+
+DECLARED = events.Attestation(
+    newest_source="2026-03-10",
+    model_released="2025",
+    training_cutoff="2024-10-01T00:00:00+02:00",
+    restricted_sources=False,
+    restricted_list="list of 2026-01",
+    note="two\nlines",
+)
+
+
+@pytest.mark.parametrize("declared", [DECLARED, events.Attestation(), events.Attestation(restricted_sources=True)])
+@pytest.mark.parametrize(
+    ("question", "distribution"),
+    [
+        (RAIN, {"probability": 1}),
+        (COLOUR, probabilities(0, 0, 1)),
+        (DEPTH, {"cdf": FLAT}),
+        (FLOW, {"quantiles": (1, 2, 3)}),
+    ],
+)
+def test_an_attestation_is_recorded_as_it_was_given(
+    question: Any, distribution: dict[str, Any], declared: events.Attestation
+) -> None:
+    """With whatever distribution; stamps keep the precision at which they were written."""
+    outcome = given(question).when(forecast(question.question, attestation=declared, **distribution)).outcome
+    assert isinstance(outcome, list)
+    assert [event.attestation for event in outcome if isinstance(event, events.ForecastMade)] == [declared]
 
 
 @pytest.mark.parametrize("at", [BEFORE, OPENS, "2026-03-19T23:59:59.999999Z"])
@@ -520,6 +722,31 @@ def test_a_numeric_answer_is_recorded_with_its_bin_and_its_exact_text() -> None:
     """2.50 lies in the third of four bins of 0..4."""
     given(DEPTH).when(resolution("depth", value="2.50")).records(
         events.QuestionResolved(at=micros(25), question="depth", outcome=3, value="2.5", known_at=micros(20))
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "outcome"),
+    [
+        (FLOW, "0", 1),
+        (FLOW, "1.23456789", 1),
+        (FLOW, "4", 1),
+        (OPEN_FLOW, "-0.000000001", 0),
+        (OPEN_FLOW, "-1e10", 0),
+        (OPEN_FLOW, "4.000000001", 2),
+        (OPEN_FLOW, "1e10", 2),
+        (quartiles(open_upper=True, zero_point=-1), "4.1", 2),
+        (quartiles(zero_point=5), "3.9", 1),
+    ],
+)
+def test_an_answer_to_a_question_without_bins_is_below_inside_or_above(
+    question: AnyCommand, value: str, outcome: int
+) -> None:
+    """0, 1 and 2; and its exact text is recorded, finer than the unit of the quantiles too."""
+    given(question).when(resolution("flow", value=value)).records(
+        events.QuestionResolved(
+            at=micros(25), question="flow", outcome=outcome, value=f"{Decimal(value):f}", known_at=micros(20)
+        )
     )
 
 
@@ -639,8 +866,23 @@ def test_a_callers_decimal_context_moves_no_answer() -> None:
     with localcontext(Context(prec=3, traps=[Inexact])):
         assert [questions.bin_of(Decimal(value), span) for span, value, _ in BINNED] == [place for *_, place in BINNED]
         answer = given(numeric(lower="0.12345", upper="4.12345")).when(resolution("depth", value="1.123451")).outcome
+        made = (
+            given(quartiles(decimals=9, upper="4.12345"))
+            .when(forecast("flow", quantiles=("1.123456789", 2, 3)))
+            .outcome
+        )
+        wide = given().when(quartiles(decimals=12, upper="10.0000000000000001")).outcome
+        far = given(OPEN_FLOW).when(resolution("flow", value="10000000000.0000001")).outcome
     assert isinstance(answer, list)
     assert [event.outcome for event in answer if isinstance(event, events.QuestionResolved)] == [2]
+    assert isinstance(made, list)
+    assert [event.quantiles for event in made if isinstance(event, events.ForecastMade)] == [
+        (1_123_456_789, 2 * 10**9, 3 * 10**9)
+    ]
+    assert [refused.code for refused in (wide, far) if isinstance(refused, Refused)] == [
+        "out_of_range",
+        "open_end_needed",
+    ]
 
 
 def test_an_answer_of_a_thousand_decimals_is_binned_at_once() -> None:
@@ -658,6 +900,7 @@ def test_an_answer_of_a_thousand_decimals_is_binned_at_once() -> None:
         ({"lower": 1, "upper": 16, "zero_point": 17}, 13, 2),
         ({"open_upper": True}, 400, 5),
         ({"open_lower": True}, -400, 0),
+        ({"open_upper": True}, "1e30", 5),  # however far: only quantiles are counted in a unit
         ({"lower": 0, "upper": "1e-25", "zero_point": "-1e30"}, "7.6e-26", 4),
     ],
     ids=str,

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from ledger import commands, events
 from ledger.errors import REFUSALS
-from ledger.rules import PRESETS
+from ledger.rules import PRESETS, RuleSet
 from projections.projection import CATALOGUE
 from projections.table import KINDS
 from replay import cli
@@ -52,16 +52,33 @@ def _projection_rows() -> list[str]:
     ]
 
 
+def _preset_rows() -> list[str]:
+    rows = []
+    for name, rules in PRESETS.items():
+        plain, default = msgspec.to_builtins(rules), msgspec.to_builtins(RuleSet(name=name))
+        own = {field: value for field, value in plain.items() if value != default[field]}
+        rows.append(f"| `{name}` | `{msgspec.json.encode(own).decode()}` |")
+    return rows
+
+
+def _field_rows() -> list[str]:
+    rows = []
+    for field in msgspec.structs.fields(RuleSet)[1:]:
+        named = ", ".join(f"`{value}`" for value in get_args(field.type) if isinstance(value, str))
+        kinds = {bool: "`true`, `false`", int: "integer", tuple: "list of levels"}
+        values = named or kinds[type(field.default)]
+        rows.append(f"| `{field.name}` | {values} | `{msgspec.json.encode(field.default).decode()}` |")
+    return rows
+
+
 @pytest.mark.parametrize(
     ("header", "expected"),
     [
         ("| type | fields |", _command_rows()),
         ("| event | fields |", _event_rows()),
         ("| code | what is wrong | what to do |", [f"| `{code}` | {a} | {b} |" for code, (a, b) in REFUSALS.items()]),
-        (
-            "| preset | rule set |",
-            [f"| `{name}` | `{msgspec.json.encode(rules).decode()}` |" for name, rules in PRESETS.items()],
-        ),
+        ("| preset | rule set, where it is not the default |", _preset_rows()),
+        ("| field | values | default |", _field_rows()),
         ("| projection | column | kind | meaning |", _projection_rows()),
         ("| kind | inside |", [f"| {name} | {kind.unit} |" for name, kind in KINDS.items()]),
     ],

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
+from ledger import Ledger
 from ledger.commands import AnyCommand
 from ledger.log import Recorded
 from ledger.rules import RuleSet
@@ -16,6 +17,8 @@ from ledger.values import instant
 from projections.projection import CATALOGUE, Projections
 from tests import oracle
 from tests.given import (
+    AFTER,
+    BEFORE,
     CLOSES,
     DAY,
     OPENS,
@@ -29,6 +32,7 @@ from tests.given import (
     forecast,
     numeric,
     opened,
+    quartiles,
     resolution,
     revocation,
     withdrawal,
@@ -76,6 +80,7 @@ def test_a_score_is_the_mean_over_the_period_of_the_logarithm_of_forecast_over_m
             "participant": who,
             "score": score,
             "coverage": "1.000000000",
+            "attainable": "1.000000000",
             "numerator": str(term * PERIOD),
             "denominator": str(PERIOD * 10**12),
         }
@@ -156,7 +161,7 @@ def test_a_forecast_made_before_the_opening_counts_from_the_opening_where_the_ru
     """The presets do; under a rule set that does not, it counts nowhere."""
     early = forecast(probability="0.8", at=day(7))
     assert scored(early, BOB, resolution()) == scored(ADA, BOB, resolution())
-    strict = RuleSet(name="strict", kernel="ln", early_forecasts=False)
+    strict = RuleSet(name="strict", kernel="ln", reference="consensus", early_forecasts=False)
     assert numerators(scored(early, BOB, resolution(), rules=strict)) == {"bob": 0}
 
 
@@ -280,7 +285,8 @@ def test_more_centuries_than_fit_on_one_axis_are_scored_all_the_same() -> None:
 def parts(*said: AnyCommand) -> list[tuple[str, ...]]:
     """The table of parts: participant, from, to, probability, reference, term, weight, contribution."""
     table = oracle.projected(opened(), contest(), entry(), *said).table("score_parts")
-    return [tuple(str(value) for value in list(row.values())[2:]) for row in table.rows()]
+    names = ("participant", "from_at", "to_at", "probability", "reference", "term", "weight", "contribution")
+    return [tuple(str(row[name]) for name in names) for row in table.rows()]
 
 
 def test_a_scores_parts_say_what_was_compared_with_what_and_for_how_long() -> None:
@@ -304,6 +310,112 @@ def test_a_part_lasts_while_the_median_stays_the_same() -> None:
         ("ada", "2026-03-10T00:00:00Z", "2026-03-20T00:00:00Z"),
         ("cyd", "2026-03-12T00:00:00Z", "2026-03-20T00:00:00Z"),
     ]
+
+
+def rules(**fields: Any) -> RuleSet:
+    """A logarithm compared with nothing, unless otherwise given."""
+    given: dict[str, Any] = {"name": "own", "kernel": "ln", "cdf_kernel": "ln"}
+    return RuleSet(**(given | fields))
+
+
+@pytest.mark.parametrize(
+    ("period", "ada", "bob"), [("scheduled", "0.4", "0.2"), ("actual", "1", "0.5"), ("covered", "1", "1")]
+)
+def test_a_score_is_a_mean_over_the_period_its_rules_name(period: str, ada: str, bob: str) -> None:
+    """Scheduled for ten days, known after four, of which Ada stood all and Bob two; each says 0.5 all along."""
+    said = [forecast(probability="0.5", at=OPENS), forecast(participant="bob", probability="0.5", at=day(12))]
+    found = scored(*said, resolution(known_at=day(14)), rules=rules(kernel="log2", cdf_kernel="log2", period=period))
+    assert {who: -Fraction(row["score"]) for (_, who), row in found.items()} == {
+        "ada": Fraction(ada),
+        "bob": Fraction(bob),
+    }
+    assert coverages(found) == {"ada": "0.400000000", "bob": "0.200000000"}
+
+
+@pytest.mark.parametrize(
+    ("chance", "yes", "no"),
+    [("0.7", 49, -74), ("0.8", 68, -132), ("0.9", 85, -232), ("0.99", 99, -564), ("0.4", -32, 26)],
+)
+def test_the_published_baseline_scores(chance: str, yes: int, no: int) -> None:
+    """Seed 001, "Can I get better scores by predicting extreme values?" (which cuts 48.54 off) and the days' table."""
+    for outcome, score in (("yes", yes), ("no", no)):
+        found = scored(forecast(probability=chance, at=OPENS), resolution(outcome=outcome), rules="baseline")
+        assert round(Fraction(found["rain", "ada"]["score"])) == score
+
+
+def test_a_published_baseline_score_is_an_average_over_days_of_which_one_had_no_prediction() -> None:
+    """Seed 001, "Do all my predictions on a question count": 40%, 70%, 70%, 80% from the second of five days on."""
+    start = opened(closes_at=day(15)), contest(rules="baseline"), entry()
+    days = [forecast(probability=p, at=day(at)) for at, p in ((11, "0.4"), (12, "0.7"), (14, "0.8"))]
+    [row] = read(oracle.projected(*start, *days, resolution())).values()
+    assert (round(Fraction(row["score"])), row["coverage"]) == (27, "0.800000000")
+
+
+@pytest.mark.parametrize(("outcome", "chance"), [("red", Fraction(1)), ("green", Fraction(1, 1_000))])
+def test_certainty_is_worth_a_hundred_on_the_baseline_scale(outcome: str, chance: Fraction) -> None:
+    """100 · (ln p - ln 1/3) / ln 3; nothing counts as 0.001."""
+    start = choices(), contest(rules="baseline"), entry(question="colour")
+    sure = forecast("colour", probabilities={"red": 1, "green": 0, "blue": 0}, at=OPENS)
+    [row] = read(oracle.projected(*start, sure, resolution("colour", outcome=outcome))).values()
+    lead = 1 + Fraction(oracle.picos("ln", chance), oracle.picos("ln", Fraction(3)))
+    assert Decimal(row["score"]) == oracle.nine(100 * lead)
+
+
+@pytest.mark.parametrize(
+    ("value", "cdf", "score"),
+    [
+        ("2.5", (0, "0.25", "0.5", "0.75", 1), Fraction(0)),
+        ("2.5", (0, 0, 0, 1, 1), 50 * Fraction(oracle.picos("ln", Fraction(4)), 10**12)),
+        ("2.5", (0, 1, 1, 1, 1), 50 * Fraction(oracle.picos("ln", Fraction(1, 100)), 10**12)),
+    ],
+)
+def test_a_baseline_score_of_a_range_is_fifty_times_the_lead_over_the_uniform_density(
+    value: str, cdf: tuple[Any, ...], score: Fraction
+) -> None:
+    """Of four bins; nothing counts as a hundredth of the uniform density: -230, the worst there is."""
+    start = numeric(), contest(rules="baseline"), entry(question="depth")
+    [row] = read(
+        oracle.projected(*start, forecast("depth", cdf=cdf, at=OPENS), resolution("depth", value=value))
+    ).values()
+    assert abs(Fraction(row["score"]) - score) < Fraction(2, 10**9)
+
+
+def test_scores_by_quantiles_keep_the_unit_of_their_question() -> None:
+    """Twice the mean pinball loss: 2.6 for 4, 7, 8 at 0.1, 0.5, 0.9 and 10; 0.4 / 3 to four digits beyond the unit."""
+    span = {"lower": 0, "upper": 20, "levels": ("0.1", "0.5", "0.9"), "decimals": 0}
+    under = rules(kernel="none", cdf_kernel="none", quantile_kernel="pinball", period="covered", total="mean")
+    start = quartiles("flow", **span), contest(rules=under), entry(question="flow")
+    said = [forecast("flow", quantiles=(4, 7, 8), at=day(15)), forecast("flow", "bob", quantiles=(9, 10, 11), at=OPENS)]
+    found = oracle.projected(*start, *said, resolution("flow", value=10))
+    assert {who: row["score"] for (_, who), row in read(found).items()} == {"ada": "2.600000000", "bob": "0.133300000"}
+    part, _ = found.table("score_parts").rows()
+    assert (part["probability"], part["reference"], part["peers"], part["term"]) == (None, None, None, "2.600000000000")
+
+
+def recorded(*said: tuple[str, AnyCommand], under: RuleSet) -> Scores:
+    """Scores where each of these was recorded at an instant of its own."""
+    clock = iter([instant(BEFORE)] * 3 + [instant(at) for at, _ in said])
+    with Ledger.open(":memory:", clock=lambda: next(clock)) as ledger:
+        for number, command in enumerate([opened(), contest(rules=under), entry(), *(command for _, command in said)]):
+            ledger.handle(command, f"c{number}")
+        return read(Projections(oracle.told([each for page in ledger.read() for each in page])))
+
+
+def test_the_recorded_clock_counts_what_was_said_from_when_it_was_heard() -> None:
+    """Claimed for the opening and recorded on the 12th, withdrawn as of the 15th and heard of on the 18th."""
+    said = (day(12), forecast(at=OPENS)), (day(18), withdrawal(at=day(15))), (AFTER, resolution())
+    for clock, coverage in (("claimed", "0.500000000"), ("recorded", "0.600000000")):
+        assert coverages(recorded(*said, under=rules(clock=clock))) == {"ada": coverage}
+
+
+def test_by_the_recorded_clock_what_is_heard_too_late_counts_nowhere() -> None:
+    """Claimed in time, recorded when the answer was known; and what is claimed before the opening is early no more."""
+    said = (day(16), forecast(at=day(11))), (AFTER, resolution(known_at=day(16)))
+    assert recorded(*said, under=rules(clock="recorded")) == {}
+    early = (day(11), forecast(at=day(9))), (AFTER, resolution())
+    strict = rules(clock="recorded", early_forecasts=False)
+    assert coverages(recorded(*early, under=strict)) == {"ada": "0.900000000"}
+    assert recorded(*early, under=rules(early_forecasts=False)) == {}
 
 
 @settings(max_examples=150, deadline=None)
@@ -375,7 +487,7 @@ def test_parts_cover_what_was_covered_and_name_what_stood_then(asked: list[AnyCo
             assert [chances] == [rest for first, last, *rest in parts if first <= start and end <= last]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(oracle.logs())
 def test_a_log_is_scored_alike_however_many_forecasts_are_scored_together(asked: list[AnyCommand]) -> None:
     """One, two, seven or all at a time."""

@@ -1,67 +1,77 @@
-"""The policies of a score: kernels, references, and the least that a probability counts as."""
+"""The policies of a score beside its kernel: what a least, a uniform distribution and a point are."""
 
 from fractions import Fraction
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
-import numpy as np
 import pytest
 
+from ledger.commands import OpenQuestion
+from ledger.events import QuestionOpened
 from ledger.rules import PRESETS, RuleSet
-from projections.consensus import Consensus
-from projections.leaderboard import TAKES
-from projections.limbs import Int64Array
-from projections.scoring import KERNELS, REFERENCES, least_chance, median_terms
-from tests.oracle import picos
+from projections.community import AVERAGES
+from projections.kernels import KERNELS
+from projections.leaderboard import TAKES, TOTALS
+from projections.sampling import SAMPLINGS
+from projections.scoring import (
+    SCALES,
+    Answer,
+    kernel_of,
+    kernel_unit,
+    least_chance,
+    lower_is_better,
+    per_point,
+    uniform_term,
+)
+from projections.sums import WORST
+from tests.given import choices, numeric, opened, quartiles
+from tests.oracle import history, picos
 
-BOTH = pytest.mark.parametrize("name", ["ln", "log2"])
+PICO = 10**12
+LOSSES = ("brier", "brier_sum", "ordered_brier", "crps", "pinball", "absolute")
 
 
-def column(values: list[int]) -> Int64Array:
-    """Values as a column."""
-    return np.array(values, np.int64)
-
-
-def standing(*rows: tuple[int, int, int]) -> Consensus:
-    """How many stand, low and high, from instants 0, 1, 2 …"""
-    stand, low, high = (column([row[i] for row in rows]) for i in range(3))
-    none = column([])
-    return Consensus(np.arange(len(rows)), stand, low, high, none, none)
+def asked(question: OpenQuestion) -> QuestionOpened:
+    """The question as it is recorded."""
+    [recorded] = history(question)
+    assert isinstance(recorded.event, QuestionOpened)
+    return recorded.event
 
 
 def test_every_policy_a_rule_set_can_name_exists() -> None:
-    """And no policy exists that none can name."""
-    named = get_type_hints(RuleSet)
-    tables: dict[str, dict[str, object]] = {"kernel": {**KERNELS}, "reference": {**REFERENCES}, "take": {**TAKES}}
-    assert {field: set(get_args(named[field])) for field in tables} == {f: set(table) for f, table in tables.items()}
+    """And no policy exists that none can name; "none" and the references are no functions of their own."""
+    hints = get_type_hints(RuleSet)
+    named = {field: set(get_args(hints[field])) - {"none"} for field in hints}
+    kernels = named["kernel"] | named["cdf_kernel"] | named["quantile_kernel"]
+    assert set(KERNELS) == kernels
+    assert set(TAKES) == named["take"]
+    assert set(TOTALS) == named["total"]
+    assert set(SCALES) == named["scale"]
+    assert set(SAMPLINGS) == named["sampling"]
+    assert {weights for _, weights in AVERAGES} == named["consensus_weights"]
+    assert set(WORST) == set(LOSSES) - {"pinball"}  # there is no worst of what has no bound
+
+
+def test_a_kernel_is_a_loss_or_a_gain() -> None:
+    """Of losses the least is best; a rule set's kernels agree on it."""
+    assert {name for name, kernel in KERNELS.items() if kernel.lower_is_better} == set(LOSSES)
+    for name in LOSSES:
+        fields: dict[str, str] = dict.fromkeys(["kernel", "cdf_kernel", "quantile_kernel"], "none")
+        field = {"crps": "cdf_kernel", "pinball": "quantile_kernel", "absolute": "quantile_kernel"}.get(name, "kernel")
+        assert lower_is_better(RuleSet(name="own", **(fields | {field: name})))  # type: ignore[arg-type]
+    losing = {name for name, rules in PRESETS.items() if lower_is_better(rules)}
+    assert losing == {name for name, rules in PRESETS.items() if {rules.kernel, rules.quantile_kernel} & set(LOSSES)}
+
+
+def test_a_question_is_scored_by_the_kernel_of_its_form() -> None:
+    """Named outcomes, bins and quantiles each have their own."""
+    rules = RuleSet(name="own", kernel="brier", cdf_kernel="crps", quantile_kernel="pinball")
+    questions = opened(), choices(), numeric(), quartiles()
+    assert [kernel_of(rules, asked(each)) for each in questions] == ["brier", "brier", "crps", "pinball"]
 
 
 @pytest.mark.parametrize(
-    ("name", "base", "picos_of_half_and_fifth"),
-    [("ln", "e", [-693_147_180_560, -1_609_437_912_434]), ("log2", "2", [-1_000_000_000_000, -2_321_928_094_887])],
+    "preset", [name for name, rules in PRESETS.items() if {rules.kernel, rules.cdf_kernel} <= {"ln", "log2"}]
 )
-def test_a_kernel_and_its_take_have_one_base(name: str, base: str, picos_of_half_and_fifth: list[int]) -> None:
-    """Ln 0.5 = -0.6931471805599…, ln 0.2 = -1.6094379124341…, log2 0.2 = -2.3219280948873…; in 1e-12."""
-    kernel = KERNELS[name]
-    assert kernel.terms(column([5, 2]), 10).tolist() == picos_of_half_and_fifth
-    assert kernel.base == base
-
-
-@BOTH
-def test_the_reference_is_the_median(name: str) -> None:
-    """Seed 000, question 1, day 1: the median of 10% and 20% is 15%; of an odd number it is the middle one."""
-    found = median_terms(KERNELS[name], standing((2, 10**9, 2 * 10**9), (3, 25 * 10**8, 25 * 10**8), (2, 1, 2)))
-    medians = [Fraction(15, 100), Fraction(25, 100), Fraction(3, 2 * 10**10)]
-    assert found.tolist() == [picos(name, median) for median in medians]
-
-
-@BOTH
-def test_where_nothing_stands_there_is_no_reference(name: str) -> None:
-    """It counts nothing, and no logarithm of nought is taken."""
-    assert median_terms(KERNELS[name], standing((1, 10**10, 10**10), (0, 0, 0), (0, 0, 0))).tolist() == [0, 0, 0]
-    assert median_terms(KERNELS[name], standing()).tolist() == []
-
-
-@pytest.mark.parametrize("preset", sorted(PRESETS))
 @pytest.mark.parametrize(
     ("outcome", "bins", "least"),
     [(0, 0, 10**7), (4, 0, 10**7), (0, 200, 10**7), (1, 200, 500_000), (200, 200, 500_000), (201, 200, 10**7)],
@@ -72,10 +82,10 @@ def test_a_preset_floors_probabilities_and_densities(preset: str, outcome: int, 
 
 
 @pytest.mark.parametrize(
-    ("ppm", "bins", "least"), [(1, 32, 312), (3, 32, 938), (1, 10_000, 1), (1, 3, 3_333), (2, 3, 6_667)]
+    ("ppm", "bins", "least"), [(1, 32, 312), (3, 32, 938), (1, 10_000, 1), (1, 3, 3_333), (2, 3, 6_667), (0, 3, 0)]
 )
 def test_the_least_density_is_rounded_half_even(ppm: int, bins: int, least: int) -> None:
-    """In 1e-10 it is ppm · 10^4 / bins: 312.5 and 937.5 go to the even neighbour; it is never nought."""
+    """In 1e-10 it is ppm · 10^4 / bins: 312.5 and 937.5 go to the even neighbour; it is nought only where ppm is."""
     rules = RuleSet(name="own", kernel="ln", least_density_ppm=ppm)
     assert least_chance(rules, 1, bins) == least
 
@@ -85,3 +95,52 @@ def test_the_least_probability_is_the_rule_sets_own() -> None:
     rules = RuleSet(name="own", kernel="ln", least_probability_ppm=7, least_density_ppm=9)
     assert least_chance(rules, 1, 0) == least_chance(rules, 0, 3) == least_chance(rules, 4, 3) == 70_000
     assert least_chance(rules, 3, 3) == 30_000
+
+
+@pytest.mark.parametrize("name", ["ln", "log2"])
+@pytest.mark.parametrize(
+    ("question", "outcome", "chance"),
+    [
+        (opened(), 1, "1/2"),
+        (choices(), 2, "1/3"),
+        (numeric(), 1, "1/4"),
+        (numeric(bins=1), 1, "1"),
+        (numeric(open_upper=True), 4, "0.95/4"),
+        (numeric(open_lower=True, open_upper=True), 2, "0.9/4"),
+        (numeric(open_lower=True, open_upper=True), 0, "0.05"),
+        (numeric(open_lower=True, open_upper=True), 5, "0.05"),
+    ],
+)
+def test_the_uniform_distribution_gives_each_open_end_a_twentieth(
+    name: Any, question: OpenQuestion, outcome: int, chance: str
+) -> None:
+    """Reference on the platform, (a): (1 - 0.05 · B) / N in range with B open ends, 0.05 out of it."""
+    rules = RuleSet(name="own", kernel=name, cdf_kernel=name, reference="uniform")
+    share, _, bins = chance.partition("/")
+    expected = picos(name, Fraction(share) / int(bins or 1))
+    assert uniform_term(rules, Answer(asked(question), outcome, "1")) == expected
+
+
+def test_a_point_is_a_whole_a_hundredth_or_what_certainty_leaves_of_the_uniform() -> None:
+    """Seed 001: peer scores times 100, half of that for ranges; a sure forecast is 100 above the uniform one."""
+    ln = RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="uniform", scale="baseline")
+    log2 = RuleSet(name="own", kernel="log2", cdf_kernel="log2", reference="uniform", scale="baseline")
+    peer = RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="peers", scale="peer")
+    plain = RuleSet(name="own", kernel="brier", cdf_kernel="crps")
+    named, ranged = asked(choices()), asked(numeric())
+    assert [per_point(peer, each) for each in (named, ranged)] == [Fraction(PICO, 100), Fraction(PICO, 50)]
+    assert [per_point(plain, each) for each in (named, ranged)] == [PICO, PICO]
+    assert per_point(ln, named) * 100 == picos("ln", Fraction(3))
+    assert per_point(log2, named) * 100 == picos("log2", Fraction(3))
+    assert per_point(log2, asked(opened())) == Fraction(PICO, 100)
+    assert [per_point(each, ranged) for each in (ln, log2)] == [Fraction(PICO, 50)] * 2
+
+
+@pytest.mark.parametrize(("decimals", "unit"), [(0, 10**4), (3, 10**7), (8, 10**12), (12, 10**12)])
+def test_a_score_by_quantiles_is_counted_in_its_questions_unit(decimals: int, unit: int) -> None:
+    """Four digits finer than its values; an absolute error, which has none, like every other."""
+    question = asked(quartiles(decimals=decimals))
+    pinball = RuleSet(name="own", quantile_kernel="pinball")
+    assert kernel_unit(pinball, question) == per_point(pinball, question) == unit
+    assert kernel_unit(RuleSet(name="own", quantile_kernel="absolute"), question) == PICO
+    assert kernel_unit(RuleSet(name="own", kernel="ln", quantile_kernel="pinball"), asked(opened())) == PICO

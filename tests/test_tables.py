@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from ledger import events
 from ledger.commands import AnyCommand
 from ledger.errors import Corrupt
-from ledger.log import Recorded
-from ledger.rules import PRESETS
-from projections.columns import Codes, Entry, Facts, Settlement
+from ledger.log import Checkpoint, Recorded
+from ledger.rules import PRESETS, Level
+from projections.columns import Codes, Entry, Facts, Payment, Settlement
 from projections.projection import CATALOGUE, Projections
 from projections.tables import facts, status
 from tests import oracle
@@ -71,7 +72,27 @@ def resolved(outcome: int = 0, known_at: int = 150) -> events.QuestionResolved:
 
 def cup() -> events.ContestOpened:
     """A contest."""
-    return events.ContestOpened(at=0, contest="cup", rules=PRESETS["relative-2022-04"], payable_unit=1)
+    return events.ContestOpened(at=0, contest="cup", rules=PRESETS["relative-2022-04"], pool=7, payable_unit=1)
+
+
+def enrolment(participant: str, entrant: str = "", *, bot: bool = False) -> events.ParticipantEnrolled:
+    """A participant in the contest."""
+    return events.ParticipantEnrolled(at=0, contest="cup", participant=participant, entrant=entrant, bot=bot)
+
+
+def excluded(participant: str, level: Level) -> events.ParticipantExcluded:
+    """A participant left off the board, so far."""
+    return events.ParticipantExcluded(at=0, contest="cup", participant=participant, level=level, reason="staff")
+
+
+def sealed() -> events.ContestFinalized:
+    """The contest frozen."""
+    return events.ContestFinalized(at=0, contest="cup")
+
+
+def paid(participant: str, amount: int) -> events.PrizePaid:
+    """A prize."""
+    return events.PrizePaid(at=0, contest="cup", participant=participant, amount=amount)
 
 
 def read(*said: events.AnyEvent) -> Facts:
@@ -157,18 +178,93 @@ def test_a_slice_holds_what_was_recorded_up_to_a_position_on_some_questions() ->
 
 
 def test_every_fact_is_filed_under_its_log_position() -> None:
-    """What says nothing of forecasts stays as it was said."""
-    added = events.QuestionAdded(at=0, contest="cup", question="rain", weight=2_000_000, hidden_coverage_weight=250_000)
-    excluded = events.ParticipantExcluded(at=0, contest="cup", participant="ada", level="no_rank", reason="staff")
+    """What says nothing of forecasts stays as it was said; a contest is sealed by a checkpoint."""
+    added = events.QuestionAdded(
+        at=0, contest="cup", question="rain", weight=2_000_000, hidden_coverage_weight=250_000, spot_at=170
+    )
     closed = events.QuestionClosed(at=180, question="rain")
-    found = read(opened(), cup(), added, excluded, closed, resolved(1), events.ContestFinalized(at=0, contest="cup"))
+    enrolled = enrolment("ada", entrant="team", bot=True)
+    said: list[events.AnyEvent] = [
+        opened(),
+        cup(),
+        added,
+        enrolled,
+        excluded("ada", "no_rank"),
+        closed,
+        resolved(1),
+        sealed(),
+        paid("ada", 7),
+    ]
+    found = facts([[*log(*said[:7]), msgspec.structs.replace(log(*said)[7], digest="sealed"), log(*said)[8]]])
     contest = found.contests["cup"]
-    assert (contest.opened, contest.finalized) == (cup(), 7)
-    assert list(contest.entries.values()) == [Entry(3, 0, 2_000_000, 250_000)]
-    assert contest.exclusions == [(4, "ada", "no_rank")]
-    assert found.closings == [(5, 0, 180)]
-    assert found.settlements == [Settlement(6, 0, 1, 150)]
-    assert (found.questions, found.as_of) == ([opened()], 7)
+    assert (contest.opened, contest.sealed) == (cup(), Checkpoint(8, "sealed"))
+    assert list(contest.entries.values()) == [Entry(3, 0, 2_000_000, 250_000, 170)]
+    assert (contest.enrolments, contest.levels) == ({"ada": enrolled}, {"ada": "no_rank"})
+    assert contest.paid == {"ada": Payment(9, 7)}
+    assert found.closings == [(6, 0, 180)]
+    assert found.settlements == [Settlement(7, 0, 1, 150)]
+    assert (found.questions, found.as_of) == ([opened()], 9)
+
+
+def test_of_enrolments_and_exclusions_the_last_of_each_participant_counts() -> None:
+    """In its own contest; the first appearance keeps its place."""
+    found = read(
+        cup(), enrolment("ada", entrant="team"), enrolment("bob", bot=True), enrolment("ada"),
+        excluded("bob", "hidden"), excluded("bob", "no_prize"),
+    )  # fmt: skip
+    contest = found.contests["cup"]
+    assert contest.enrolments == {"ada": enrolment("ada"), "bob": enrolment("bob", bot=True)}
+    assert contest.levels == {"bob": "no_prize"}
+
+
+def test_a_board_is_read_as_of_the_event_that_sealed_it() -> None:
+    """Else as of the last event there is."""
+    found = read(opened(), cup(), sealed(), made())
+    assert (found.contests["cup"].as_of(found), found.as_of) == (3, 4)
+    found = read(opened(), cup(), made())
+    assert found.contests["cup"].as_of(found) == found.as_of == 3
+
+
+def test_forecasts_know_when_they_were_recorded() -> None:
+    """Beside when they claim to have been made."""
+    rows = [
+        msgspec.structs.replace(each, recorded_at=70 + each.position)
+        for each in log(opened(), made(at=5), withdrawn(at=6))
+    ]
+    found = facts([rows]).forecasts
+    assert (found.at.tolist(), found.recorded_at.tolist()) == ([5, 6], [72, 73])
+    assert found.on(np.array([0]), as_of=2).recorded_at.tolist() == [72]
+
+
+def test_quantiles_lie_in_a_forecasts_row_as_they_were_given() -> None:
+    """In the unit of the question, negative ones too."""
+    span = events.NumericRange(lower="-1", upper="1", open_lower=True, levels=(250_000_000, 750_000_000), decimals=3)
+    asked = events.QuestionOpened(at=0, question="flow", kind="numeric", range=span, opens_at=OPENS, closes_at=CLOSES)
+    said = [
+        events.ForecastMade(at=0, question="flow", participant=who, quantiles=q)
+        for who, q in (("a", (-9, 7)), ("b", (1, 1)))
+    ]
+    found = read(opened(), asked, made(yes=3), *said)
+    start = found.forecasts.start.tolist()
+    rows = [found.forecasts.chances[first : first + 2].tolist() for first in start]
+    assert rows == [[3, 10**9 - 3], [-9, 7], [1, 1]]
+    assert status(found).bins.tolist() == [0, 0]
+
+
+def test_an_attestation_is_filed_under_the_log_position_of_its_forecast() -> None:
+    """Only where there is one."""
+    attested = events.Attestation(newest_source="2026-03-01", training_cutoff="2025", restricted_sources=False)
+    plain = made()
+    found = read(opened(), plain, msgspec.structs.replace(plain, attestation=attested))
+    assert found.attestations == {3: attested}
+
+
+def test_an_answers_text_stands_until_it_is_revoked() -> None:
+    """Numeric answers have one; what undoes a resolution has none."""
+    came = events.QuestionResolved(at=900, question="depth", outcome=2, value="1.5", known_at=150)
+    undone = events.ResolutionRevoked(at=901, question="depth", reason="misread")
+    found = read(depth(), came, undone, msgspec.structs.replace(came, outcome=1, value="0.25"))
+    assert [status(found, as_of).values for as_of in (1, 2, 3, 4)] == [[""], ["1.5"], [""], ["0.25"]]
 
 
 @pytest.mark.parametrize(
@@ -229,8 +325,10 @@ UNHEARD_OF: list[events.AnyEvent] = [
     events.ResolutionRevoked(at=900, question="wind", reason="misread"),
     events.QuestionAdded(at=0, contest="cup", question="wind", weight=1),
     events.QuestionAdded(at=0, contest="league", question="rain", weight=1),
+    events.ParticipantEnrolled(at=0, contest="league", participant="ada"),
     events.ParticipantExcluded(at=0, contest="league", participant="ada", level="hidden", reason="staff"),
     events.ContestFinalized(at=0, contest="league"),
+    events.PrizePaid(at=0, contest="league", participant="ada", amount=1),
 ]
 
 

@@ -1,0 +1,207 @@
+"""The tables' values, column by column: what each projection of the catalogue is built from."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ledger.exact import QUANTUM, half_even
+from projections import consensus, leaderboard, prizes, references, scores, sums, terms
+from projections.columns import Codes, Facts
+from projections.limbs import Int64Array
+from projections.table import Ids, Values
+from projections.tables import status
+
+if TYPE_CHECKING:
+    from projections.projection import Projections
+
+_POINTS = 10**9  # published units in 1
+_CHANCE_DIGITS = 5  # 1e-11 in half of 1e-10
+
+
+def standing_values(of: "Projections") -> list[Values]:
+    """One row an interval of a forecast."""
+    facts, standing = of.facts, of.standing
+    return [
+        Ids(standing.question, facts.question_codes.labels),
+        Ids(standing.participant, facts.participant_codes.labels),
+        standing.start,
+        standing.end,
+        facts.forecasts.at[standing.row],
+        facts.forecasts.position[standing.row],
+    ]
+
+
+def consensus_values(of: "Projections") -> list[Values]:
+    """One row an interval of the median of an outcome."""
+    facts = of.facts
+    found = consensus.medians_over_time(facts, of.standing, status(facts), of.chunk)
+    question, outcome, start, end, count, median = _joined(found, 6)
+    return [
+        Ids(question, facts.question_codes.labels),
+        _outcome_ids(facts, question, outcome),
+        start,
+        end,
+        count,
+        median,
+    ]
+
+
+def score_parts_values(of: "Projections") -> list[Values]:
+    """One row a part; contributions and terms in Python integers, which may need more than 64 bits."""
+    facts = of.facts
+    codes: list[Int64Array] = [np.zeros(0, np.int64)]
+    columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
+    term: list[int] = []
+    contribution: list[int] = []
+    for code, name in enumerate(of.contests):
+        contest, questions = facts.contests[name], of.scored(name).questions
+        fine, factor = references.fine_bits(contest.opened.rules), [each.denominator for each in questions.per_point]
+        to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
+        for first, made_of in terms.terms(facts, contest, questions, of.chunk):
+            rows = scores.parts(first, made_of, contest)
+            codes.append(np.full(len(rows.question), code))
+            columns.append((questions.code[rows.question], *rows[1:8]))
+            for question, units, earned in zip(
+                rows.question.tolist(), rows.units.tolist(), rows.earned.integers(), strict=True
+            ):
+                term.append(half_even(earned * to_term[question], units << fine))
+                contribution.append(earned * factor[question])
+    question, participant, start, end, units, doubled, reference, peers = _joined(columns, 8)
+    return [
+        Ids(np.concatenate(codes), of.contests),
+        Ids(question, facts.question_codes.labels),
+        Ids(participant, [*facts.participant_codes.labels, sums.consensus_label(facts)]),
+        start,
+        end,
+        _chances(doubled),
+        _chances(reference),
+        _known(peers),
+        term,
+        units,
+        contribution,
+    ]
+
+
+def scores_values(of: "Projections") -> list[Values]:
+    """One row a question and participant of each contest."""
+    facts = of.facts
+    codes: list[int] = []
+    rows: list[tuple[int, ...]] = []
+    for code, contest in enumerate(of.contests):
+        found = _contest_scores(of, contest)
+        codes += [code] * len(found)
+        rows += found
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(7)]
+    question, participant, *numbers = columns
+    return [
+        Ids(np.array(codes, np.int64), of.contests),
+        Ids(np.array(question, np.int64), facts.question_codes.labels),
+        Ids(np.array(participant, np.int64), [*facts.participant_codes.labels, sums.consensus_label(facts)]),
+        *numbers,
+    ]
+
+
+def _contest_scores(of: "Projections", contest: str) -> list[tuple[int, ...]]:
+    """question, participant, score, coverage, attainable, numerator, denominator."""
+    (questions, rows), rules = of.scored(contest), of.facts.contests[contest].opened.rules
+    kinds, fine = sums.divided(questions), references.fine_bits(rules)
+    alike = [kinds.alike[kind] for kind in kinds.which.tolist()]
+    factor = [each.denominator for each in questions.per_point]
+    most = [_published(share) for share in sums.attainable_shares(questions)]
+    columns = (rows.question, rows.participant, rows.covered)
+    found: list[tuple[int, ...]] = []
+    for question, participant, stood, earned, covered in zip(
+        *(column.tolist() for column in columns),
+        rows.numerator.integers(),
+        sums.coverages(questions, rows),
+        strict=True,
+    ):
+        by = sums.divisor(rules, questions.per_point[question], alike[question], stood, fine)
+        numerator, denominator = earned * factor[question], by.numerator * (factor[question] // by.denominator)
+        score = half_even(numerator * _POINTS, denominator)
+        row = (int(questions.code[question]), participant, score, _published(covered), most[question])
+        found.append((*row, numerator, denominator))
+    return found
+
+
+def leaderboard_values(of: "Projections") -> list[Values]:
+    """One row a participant of each contest, best first."""
+    rows: list[list[Any]] = []
+    for code, contest in enumerate(of.contests):
+        paid = {prize.participant: prize for prize in of.prizes(contest)}
+        for place in of.board(contest):
+            prize = paid.get(place.participant, prizes.Prize(place.participant, 0, 0))
+            rows.append([
+                code,
+                place.rank,
+                place.participant,
+                _published(place.score),
+                _published(place.coverage),
+                _published(place.attainable),
+                None if place.take is None else leaderboard.published(place.take),
+                prize.share,
+                prize.prize,
+                f"{place.forecast_on}/{place.questions}",
+                place.submissions,
+                place.excluded,
+            ])  # fmt: skip
+    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(12)]
+    contest_column, rank, participant, *others = columns
+    return [Ids(np.array(contest_column, np.int64), of.contests), rank, ids(participant), *others]
+
+
+def prizes_values(of: "Projections") -> list[Values]:
+    """One row a participant who can win, or has been paid."""
+    codes, rows = [], []
+    for code, name in enumerate(of.contests):
+        paid = {winner: payment.amount for winner, payment in of.facts.contests[name].paid.items()}
+        worth = {prize.participant: prize.prize for prize in of.prizes(name)}
+        for participant in worth | paid:
+            codes.append(code)
+            rows.append((participant, worth.get(participant, 0), paid.get(participant, 0)))
+    participants, *amounts = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    return [Ids(np.array(codes, np.int64), of.contests), ids(participants), *amounts]
+
+
+def ids(texts: list[str]) -> Ids:
+    """A column of ids from their texts."""
+    codes = Codes()
+    return Ids(np.array([codes.add(text) for text in texts], np.int64), codes.labels)
+
+
+def _outcome_ids(facts: Facts, question: Int64Array, outcome: Int64Array) -> Ids:
+    """Outcomes by name; those of a numeric question by the number of their bin."""
+    codes = Codes()
+    pairs, inverse = np.unique(np.stack([question, outcome], axis=1), axis=0, return_inverse=True)
+    named = [codes.add((facts.questions[q].outcomes or _Numbers())[o]) for q, o in pairs.tolist()]
+    return Ids(np.array(named, np.int64)[inverse.reshape(-1)], codes.labels)
+
+
+class _Numbers:
+    """The names of bins."""
+
+    def __getitem__(self, outcome: int) -> str:
+        return str(outcome)
+
+
+def _joined(found: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Array]:
+    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+    return columns or [np.zeros(0, np.int64)] * width
+
+
+def _published(number: Fraction) -> int:
+    return half_even(number.numerator * _POINTS, number.denominator)
+
+
+def _chances(doubled: Int64Array) -> Values:
+    """Probabilities in 1e-11 from twice 1e-10, none where negative."""
+    return _known(doubled * _CHANCE_DIGITS)
+
+
+def _known(numbers: Int64Array) -> Values:
+    """The numbers, none where negative."""
+    if len(numbers) and int(numbers.min()) < 0:
+        return [None if number < 0 else number for number in numbers.tolist()]
+    return numbers

@@ -1,0 +1,91 @@
+"""The consensus as a forecaster of its own: averages of what the members forecast, of every kind of question."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from ledger.rules import RuleSet
+from ledger.values import PROBABILITY
+from projections import recency
+from projections.columns import CHANCE
+from projections.consensus import Changes, Consensus, medians
+from projections.limbs import Int64Array, half_even_many
+from projections.references import Steps, refined
+from projections.standing import Intervals
+
+_HALF = 10**5  # √CHANCE
+
+
+def _medians(
+    start: Int64Array,
+    end: Int64Array,
+    group: Int64Array,
+    value: Int64Array,
+    _: Int64Array,
+    known: Changes | None = None,
+) -> Consensus:
+    return medians(start, end, group, value, known)
+
+
+Average = Callable[[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array], Consensus]
+AVERAGES: dict[tuple[str, str], Average] = {
+    ("median", "equal"): _medians,
+    ("median", "recency"): recency.medians,
+    ("mean", "equal"): recency.plain_means,
+    ("mean", "recency"): recency.means,
+}
+
+
+def average(rules: RuleSet, *, named: bool) -> Average:
+    """How a rule set averages the probabilities of one outcome."""
+    mean = rules.consensus == "mean" or (rules.consensus == "community" and not named)
+    return AVERAGES["mean" if mean else "median", rules.consensus_weights]
+
+
+def of_columns(
+    averaged: Average,
+    standing: Intervals,
+    found: Steps,
+    columns: list[Int64Array],
+    known: Changes | None = None,
+) -> list[Int64Array]:
+    """The average of each column over time, doubled, 0 where no member stands; shape (m,) each.
+
+    standing: intervals of members on the axis of `found`. columns: one number of each interval, 0..1e10, shape (n,).
+    known: the changes of just these intervals, if they are.
+    """
+    if averaged is _medians and known is not None:
+        averaged = partial(_medians, known=known)
+    doubled = []
+    for column in columns:
+        over_time = averaged(standing.start, standing.end, standing.question, column, standing.row)
+        fine = refined(over_time, found)
+        doubled.append(fine.low + fine.high)
+    return doubled
+
+
+def brought_to_one(doubled: list[Int64Array], outcome: Int64Array) -> Int64Array:
+    """Twice the share that an outcome's average has of all outcomes' averages, the share rounded half-even to 1e-10.
+
+    doubled: shape (m,) for each outcome. outcome: index in each step.
+    """
+    total = np.maximum(sum(doubled[1:], doubled[0]), 1)
+    own = np.choose(outcome, doubled) if len(doubled) <= 32 else np.stack(doubled)[outcome, np.arange(len(outcome))]
+    above, rest = np.divmod(own * _HALF, total)
+    share: Int64Array = 2 * (above * _HALF + half_even_many(rest * (CHANCE // _HALF), total))
+    return share
+
+
+def distributions(doubled: list[Int64Array], *, named: bool) -> Int64Array:
+    """Averages as forecasts, shape (m, width): named outcomes brought to one, what is missing to the largest; where all
+    of them are 0 they are equal.
+    """
+    table = np.stack(doubled, axis=1) if doubled else np.zeros((0, 0), np.int64)
+    if not named:
+        return half_even_many(table, 2)
+    table = table + (table.sum(axis=1, keepdims=True) == 0)
+    total = table.sum(axis=1, keepdims=True)
+    shares = half_even_many(table * PROBABILITY, np.broadcast_to(total, table.shape))
+    shares[np.arange(len(shares)), shares.argmax(axis=1)] += PROBABILITY - shares.sum(axis=1)
+    return shares

@@ -1,0 +1,81 @@
+"""What every forecaster of binary questions said last, or when it counted: what Brier aggregates are computed from."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import structs
+
+from ledger.values import PROBABILITY
+from projections.brier import Sample
+from projections.columns import CHANCE, Contest, Facts
+from projections.entries import scored_questions
+from projections.limbs import BoolArray, Int64Array
+from projections.terms import terms
+
+_DOUBLED = 2 * CHANCE // PROBABILITY  # of 1e-9
+
+
+class Judged(NamedTuple):
+    """A contest's sample; its owners are participants by code, and one more for the consensus."""
+
+    sample: Sample
+    owners: int
+
+
+def judged(found: Facts, contest: Contest, chunk: int) -> Judged:
+    """The forecasts of a contest's binary questions that stood at the spot, or, where its rule set has none, as scored
+    time ended, beside the consensus of that instant.
+    """
+    spot = _at_one_instant(found, contest)
+    consensus = len(found.participant_codes.codes)
+    questions = scored_questions(found, spot)
+    parts = [
+        _answered(rows.standing.question + first, rows.standing.participant, rows.doubled, questions.outcome)
+        for first, rows in terms(found, spot, questions, chunk)
+    ]
+    question, owner, probability, happened = _columns(parts)
+    of_consensus = np.full(len(questions.code), -1)
+    itself = owner == consensus
+    of_consensus[question[itself]] = probability[itself]
+    return Judged(Sample(owner, probability, of_consensus[question], happened), consensus + 1)
+
+
+def _at_one_instant(found: Facts, contest: Contest) -> Contest:
+    """The contest as if it scored its binary questions by the Brier score of one instant, the consensus too."""
+    rules = structs.replace(
+        contest.opened.rules,
+        kernel="brier",
+        cdf_kernel="none",
+        quantile_kernel="none",
+        reference="none",
+        sampling="spot",
+        scale="plain",
+        score_consensus=True,
+        least_probability_ppm=0,
+    )
+    entries = {
+        code: entry
+        if contest.opened.rules.sampling == "spot"
+        else entry._replace(spot_at=found.questions[code].closes_at)
+        for code, entry in contest.entries.items()
+        if found.questions[code].kind == "binary"
+    }
+    return replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=entries)
+
+
+def _answered(
+    question: Int64Array, owner: Int64Array, doubled: Int64Array, outcome: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array, BoolArray]:
+    """Question, owner, probability of yes in 1e-9, and whether it was yes; the first outcome is yes."""
+    happened = outcome[question] == 0
+    chance = doubled // _DOUBLED
+    return question, owner, np.where(happened, chance, PROBABILITY - chance), happened
+
+
+def _columns(
+    parts: list[tuple[Int64Array, Int64Array, Int64Array, BoolArray]],
+) -> tuple[Int64Array, Int64Array, Int64Array, BoolArray]:
+    none = np.zeros(0, np.int64)
+    question, owner, probability, happened = zip(*[*parts, (none, none, none, np.zeros(0, bool))], strict=True)
+    return np.concatenate(question), np.concatenate(owner), np.concatenate(probability), np.concatenate(happened)

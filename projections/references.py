@@ -1,0 +1,130 @@
+"""What a forecast is compared with while it stands: nothing, the uniform distribution, its peers, or the consensus.
+
+In each step between changes of what stands, a forecast whose kernel is L earns L x weight - level, both integers of
+the step alone; so that running sums serve every interval, and its parts add up to it exactly.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ledger.rules import RuleSet
+from projections.consensus import Changes, Consensus, changes
+from projections.limbs import BoolArray, Int64Array, Limbs, half_even_many
+
+# By how much time against peers is finer than a unit, because n / (n - 1) is no whole number: a century still fits.
+_FINE_BITS = {"time": 24, "day": 60, "spot": 60}
+_ROOM = 4  # bits by which it is less fine with quantiles, whose kernels are larger than any other
+_FRACTION_BITS = 30  # of a fraction at a time
+_HALF_BITS = 32
+_HALF_MASK = (1 << _HALF_BITS) - 1
+
+
+class Steps(NamedTuple):
+    """What stands from each instant of change until the next; shape (m,), increasing on one axis.
+
+    stand: how many members do. lasts: units until the next instant. begins and ends, shape (n,): at which instant each
+    interval begins and ends.
+    """
+
+    instant: Int64Array
+    stand: Int64Array
+    lasts: Int64Array
+    begins: Int64Array
+    ends: Int64Array
+
+
+class Against(NamedTuple):
+    """The two integers of each step, shape (m,): weight in units x 2^fine, level in the kernel's quanta x that."""
+
+    weight: Limbs
+    level: Limbs
+
+    def earned(self, own: Int64Array, begins: Int64Array, ends: Int64Array) -> Limbs:
+        """What kernels `own` earn from each begin to each end; shape (n,)."""
+        weight, level = self.weight.running(), self.level.running()
+        earned = (weight.take(ends) - weight.take(begins)).times(own)
+        return earned - (level.take(ends) - level.take(begins))
+
+
+def steps(start: Int64Array, end: Int64Array, member: BoolArray, known: Changes | None = None) -> Steps:
+    """The steps of intervals [start, end), shape (n,), one or more; only members count as standing.
+
+    known: their changes, if they are.
+
+    >>> found = steps(np.array([0, 1]), np.array([3, 2]), np.array([True, True]))
+    >>> [column.tolist() for column in found]
+    [[0, 1, 2, 3], [1, 2, 1, 0], [1, 1, 1, 0], [0, 1], [3, 2]]
+    """
+    known = known or changes(start, end)
+    sign = np.where(known.order < len(start), 1, -1) * np.concatenate([member, member])[known.order]
+    lasts = np.diff(known.instant, append=known.instant[-1:])
+    return Steps(known.instant, np.cumsum(sign)[known.last], lasts, known.begins, known.ends)
+
+
+def of_consensus(found: Steps, reference: Int64Array) -> Against:
+    """Against a reference that has these kernels in each step; nothing is earned while no member stands."""
+    lasts = np.where(found.stand > 0, found.lasts, 0)
+    return Against(Limbs.of(lasts), Limbs.product(reference, lasts))
+
+
+def fine_bits(rules: RuleSet) -> int:
+    """By how many bits numerators are finer than quantum x unit."""
+    if rules.reference != "peers":
+        return 0
+    return _FINE_BITS[rules.sampling] - _ROOM * (rules.quantile_kernel == "pinball")
+
+
+def of_peers(found: Steps, own: Int64Array, member: BoolArray, fine: int, *, one_of_them: bool) -> Against:
+    """Against the mean of members: n / (n - 1) x (L - mean of all n) for one of them, else L - mean of all n.
+
+    n / (n - 1) and what is left of the mean beyond a whole number are rounded half-even once in each step, to 2^-fine
+    of a unit of time and of quantum x unit; the rest is exact, and members who all say the same earn exactly 0.
+    Nothing is earned while fewer than two members stand.
+    Source: seed 001_b2c35092a74bcfce, "What is the Peer score?".
+    """
+    enough = found.stand >= 2
+    count = np.where(enough, found.stand - one_of_them, 1)
+    lasts = np.where(enough, found.lasts, 0)
+    mean, rest = _means(found, own, member, np.where(enough, found.stand, 1))
+    wholes, left = np.divmod(lasts, count)
+    weight = Limbs.of(lasts).shifted(fine)
+    if one_of_them:  # n / (n - 1) is 1 + 1 / (n - 1)
+        weight = (weight + Limbs.of(wholes).shifted(fine) + _fractions(left, count, fine)).carried()
+    # rest x lasts / count = rest x wholes + rest x left / count
+    above, below = np.divmod(rest * left, count)
+    beyond = Limbs.of(rest * wholes + above).shifted(fine) + _fractions(below, count, fine)
+    return Against(weight, (weight.times(mean) + beyond).carried())
+
+
+def _fractions(part: Int64Array, whole: Int64Array, fine: int) -> Limbs:
+    """Part / whole, 0 <= part < whole, in 2^-fine, rounded half-even once; fine up to 60."""
+    first = min(fine, _FRACTION_BITS)
+    further = fine - first
+    high, rest = np.divmod(part << first, whole)
+    return Limbs.of(high).shifted(further) + Limbs.of(half_even_many(rest << further, whole))
+
+
+def _means(found: Steps, own: Int64Array, member: BoolArray, count: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Quotient and remainder of Σ L over the members that stand in each step, by count; in two halves, for Σ L may not
+    fit in 64 bits.
+    """
+    halves = []
+    for half in (own >> _HALF_BITS, own & _HALF_MASK):
+        change = np.zeros_like(found.instant)
+        np.add.at(change, found.begins[member], half[member])
+        np.subtract.at(change, found.ends[member], half[member])
+        halves.append(np.cumsum(change))
+    above, rest = np.divmod(halves[0], count)
+    below, rest = np.divmod((rest << _HALF_BITS) + halves[1], count)
+    return (above << _HALF_BITS) + below, rest
+
+
+def refined(consensus: Consensus, found: Steps) -> Consensus:
+    """The consensus of members at every instant at which anybody's forecast begins or ends."""
+    if len(consensus.instant) == len(found.instant):  # these are some of those
+        return consensus
+    place = np.searchsorted(consensus.instant, found.instant, "right") - 1
+    before = place < 0
+    stand, low, high = (np.where(before, 0, each[place]) for each in (consensus.stand, consensus.low, consensus.high))
+    return Consensus(found.instant, stand, low, high, found.begins, found.ends)

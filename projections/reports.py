@@ -1,0 +1,162 @@
+"""The values of the tables beside scores and boards: contests, Brier aggregates, calibration, admissions."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ledger import spans
+from ledger.events import Attestation
+from ledger.exact import half_even
+from ledger.values import FIRST_INSTANT, LAST_INSTANT
+from projections import admission, brier, sums
+from projections.builders import ids
+from projections.columns import Contest, Facts
+from projections.limbs import Int64Array
+from projections.table import Ids, Values
+from projections.tables import status
+
+if TYPE_CHECKING:
+    from projections.projection import Projections
+
+_POINTS = 10**9  # published units in 1
+
+
+def contests_values(of: "Projections") -> list[Values]:
+    """One row a contest."""
+    rows = [_contest(of.facts.contests[name]) for name in of.contests]
+    return [_numbered(of.contests), *_columns(rows, 7)]
+
+
+def kind_means_values(of: "Projections") -> list[Values]:
+    """One row a participant and kind of question, of each contest whose total is made of them."""
+    codes, rows = [], []
+    for code, name in enumerate(of.contests):
+        contest = of.facts.contests[name]
+        for own in sums.sums(of.facts, contest, *of.scored(name)):
+            if own.is_consensus or contest.levels.get(own.participant) != "hidden":
+                codes += [code] * len(own.kinds)
+                rows += [
+                    [own.participant, kind.kind, _published(kind.mean), kind.forecast_on, kind.questions]
+                    for kind in own.kinds
+                ]
+    participants, kinds, *numbers = _columns(rows, 5)
+    return [Ids(_array(codes), of.contests), ids(participants), ids(kinds), *numbers]
+
+
+def brier_values(of: "Projections") -> list[Values]:
+    """One row a participant of each contest with a binary question that counts, and one for its consensus."""
+    codes, owners, rows = [], [], []
+    for code, name in enumerate(of.contests):
+        for owner, found in enumerate(of.aggregates(name)):
+            if found.n and found.brier is not None:
+                codes.append(code)
+                owners.append(owner)
+                rows.append([found.n, *map(_published, found[1:]), brier.interpretation(found.brier)])
+    return [Ids(_array(codes), of.contests), Ids(_array(owners), _labels(of.facts)), *_columns(rows, 11)]
+
+
+def brier_overall_values(of: "Projections") -> list[Values]:
+    """One row a participant, over all contests."""
+    by_owner: dict[int, list[brier.Aggregate]] = {}
+    for name in of.contests:
+        for owner, found in enumerate(of.aggregates(name)):
+            if found.n:
+                by_owner.setdefault(owner, []).append(found)
+    rows = [
+        [len(found), sum(each.n for each in found), *map(_published, brier.means(found))] for found in by_owner.values()
+    ]
+    return [Ids(_array(list(by_owner)), _labels(of.facts)), *_columns(rows, 4)]
+
+
+def calibration_values(of: "Projections") -> list[Values]:
+    """One row a bin that a participant of a contest forecast in."""
+    codes, owners, rows = [], [], []
+    for code, name in enumerate(of.contests):
+        for found in brier.calibration(*of.judged(name)):
+            codes.append(code)
+            owners.append(found.owner)
+            shares = [_published(found.mean_forecast), _published(found.observed_frequency)]
+            rows.append(
+                [found.lower, found.upper, found.n, found.happened, *shares, found.wilson_low, found.wilson_high]
+            )
+    return [Ids(_array(codes), of.contests), Ids(_array(owners), _labels(of.facts)), *_columns(rows, 8)]
+
+
+def admissions_values(of: "Projections") -> list[Values]:
+    """One row a forecast on a question of a contest whose rule set examines them."""
+    facts, forecasts = of.facts, of.facts.forecasts
+    closes = status(facts).closes_at
+    codes, index, rows = [], [], []
+    for code, name in enumerate(of.contests):
+        if facts.contests[name].opened.rules.attested:
+            for row in _on_questions_of(facts, facts.contests[name]):
+                position, question = int(forecasts.position[row]), int(forecasts.question[row])
+                cutoff = admission.cutoff(int(closes[question]))
+                codes.append(code)
+                index.append(row)
+                opens_at = facts.questions[question].opens_at
+                receipt = admission.receipt(int(forecasts.recorded_at[row]), cutoff)
+                declared = facts.attestations.get(position) or Attestation()
+                empty = "empty" if admission.empty_window(opens_at, cutoff) else "open"
+                rows.append([position, cutoff, *receipt, *_declared(declared, cutoff), empty])
+    made = _array(index)
+    return [
+        Ids(_array(codes), of.contests),
+        Ids(forecasts.question[made], facts.question_codes.labels),
+        Ids(forecasts.participant[made], facts.participant_codes.labels),
+        *_columns(rows, 10),
+    ]
+
+
+def _contest(contest: Contest) -> list[Any]:
+    opened, sealed = contest.opened, contest.sealed
+    seal = (None, None) if sealed is None else sealed
+    paid = sum(payment.amount for payment in contest.paid.values())
+    return [opened.title, opened.rules.name, opened.pool, opened.currency, *seal, paid]
+
+
+def _on_questions_of(facts: Facts, contest: Contest) -> Iterator[int]:
+    forecasts, last = facts.forecasts, contest.as_of(facts)
+    for question in sorted(contest.entries):
+        first, end = np.searchsorted(forecasts.question, [question, question + 1])
+        yield from (
+            np.flatnonzero(forecasts.made[first:end] & (forecasts.position[first:end] <= last)) + first
+        ).tolist()
+
+
+def _declared(declared: Attestation, cutoff: int) -> list[Any]:
+    """earliest, latest, information and its margin, restricted."""
+    stamps = (declared.newest_source, declared.training_cutoff, declared.model_released)
+    source, trained, released = (None if text is None else spans.span(text, "attestation") for text in stamps)
+    newest = admission.newest(source, trained, released)
+    verdict, margin = admission.information(newest, cutoff)
+    restricted = admission.restricted(declared.restricted_sources, declared.restricted_list)
+    return [*_ends(newest), verdict, margin, restricted]
+
+
+def _ends(newest: spans.Span | None) -> tuple[int | None, int | None]:
+    """The earliest and the latest, None where the calendar alone bounds them."""
+    earliest, latest = newest or admission.UNDECLARED
+    return None if earliest <= FIRST_INSTANT else earliest, None if latest >= LAST_INSTANT else latest
+
+
+def _labels(facts: Facts) -> list[str]:
+    return [*facts.participant_codes.labels, sums.consensus_label(facts)]
+
+
+def _published(number: Fraction | None) -> int | None:
+    return None if number is None else half_even(number.numerator * _POINTS, number.denominator)
+
+
+def _numbered(names: list[str]) -> Ids:
+    return Ids(np.arange(len(names)), names)
+
+
+def _array(numbers: list[int]) -> Int64Array:
+    return np.array(numbers, np.int64)
+
+
+def _columns(rows: list[list[Any]], width: int) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]

@@ -1,0 +1,264 @@
+"""From the scores of questions to what a participant's row on a board is made of: exact sums over questions."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple, get_args
+
+import numpy as np
+
+from ledger.events import Kind
+from ledger.rules import RuleSet
+from ledger.values import WEIGHT
+from projections.columns import Contest, Facts
+from projections.entries import Questions
+from projections.limbs import Int64Array, Limbs
+from projections.references import fine_bits
+from projections.scores import Scores
+
+KINDS: tuple[str, ...] = get_args(Kind)
+WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "crps": 1, "absolute": 1}
+
+
+class OfKind(NamedTuple):
+    """A participant's scores on one kind of question: Σ weight x score over all that count, the worst score where there
+    is no forecast, and Σ weight; how many were forecast on, and how many there are.
+    """
+
+    kind: str
+    score: Fraction
+    weight: Fraction
+    forecast_on: int
+    questions: int
+
+    @property
+    def mean(self) -> Fraction:
+        """The weighted mean, in percent."""
+        return Fraction(100 * self.score, self.weight)
+
+
+class Sums(NamedTuple):
+    """What one participant's scores on a contest's questions add up to; exact.
+
+    score: Σ weight x score. weight: Σ weight of the questions forecast on. covered: Σ weight x coverage; coverage: that
+    over Σ weight of all questions that count. kinds: of which there are questions that count; only where the rule set
+    asks for them.
+    """
+
+    participant: str
+    is_consensus: bool
+    score: Fraction
+    weight: Fraction
+    coverage: Fraction
+    covered: Fraction
+    questions: int
+    kinds: tuple[OfKind, ...]
+
+
+class Alike(NamedTuple):
+    """What questions of one kind have in common: units of time of the period, of its hidden part and of scored time;
+    weights in 1e-6; which of the distinct amounts of a kernel's unit one point is; and the kind's place in KINDS.
+    """
+
+    period: int
+    hidden: int
+    reached: int
+    weight: int
+    hidden_weight: int
+    per_point: int
+    kind: int
+
+    @property
+    def rest(self) -> int:
+        """Units of the period after its hidden part; 1 where there is nothing, which nobody covers."""
+        return max(self.period - self.hidden, 1)
+
+    @property
+    def common(self) -> int:
+        """A denominator that every coverage has."""
+        return self.period if self.hidden_weight < 0 else lcm(self.hidden, self.rest)
+
+    def coverage(self, covered: int, in_hidden: int, common: int) -> int:
+        """Numerator over common x WEIGHT of the coverage, or of the sum of several questions' coverages."""
+        if self.hidden_weight < 0:
+            return covered * WEIGHT * (common // self.period)
+        of_hidden = self.hidden_weight * in_hidden * (common // self.hidden)
+        return of_hidden + (WEIGHT - self.hidden_weight) * (covered - in_hidden) * (common // self.rest)
+
+    def share(self, covered: int, in_hidden: int) -> Fraction:
+        """The coverage of one question."""
+        return Fraction(self.coverage(covered, in_hidden, self.common), self.common * WEIGHT)
+
+
+class Divided(NamedTuple):
+    """Questions by kind: the kinds, which one each is of, and the distinct amounts that one point is."""
+
+    alike: list[Alike]
+    which: Int64Array
+    per_point: list[Fraction]
+
+
+def consensus_label(found: Facts) -> str:
+    """What the consensus is called in a table: no participant's id.
+
+    >>> consensus_label(Facts())
+    '[consensus]'
+    """
+    label = "[consensus]"
+    while label in found.participant_codes.codes:
+        label = f"[{label}]"
+    return label
+
+
+def divided(questions: Questions) -> Divided:
+    """The kinds of questions."""
+    amounts = sorted(set(questions.per_point))
+    place = {amount: number for number, amount in enumerate(amounts)}
+    columns = [
+        questions.length,
+        questions.hidden,
+        questions.reached,
+        questions.weight,
+        questions.hidden_weight,
+        np.array([place[amount] for amount in questions.per_point], np.int64),
+        np.array([KINDS.index(answer.question.kind) for answer in questions.answers], np.int64),
+    ]
+    kinds, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return Divided([Alike(*kind) for kind in kinds.tolist()], which.reshape(-1), amounts)
+
+
+def coverages(questions: Questions, rows: Scores) -> list[Fraction]:
+    """Each score's exact coverage: the covered share of the period, or, under a hidden weight w, w x the covered share
+    of the hidden period + (1 - w) x that of the rest.
+
+    Source: seed 001_b2c35092a74bcfce, "What are the Hidden Period and Hidden Coverage Weights?".
+    """
+    alike, which, _ = divided(questions)
+    columns = (which[rows.question].tolist(), rows.covered.tolist(), rows.covered_hidden.tolist())
+    return [alike[kind].share(covered, hidden) for kind, covered, hidden in zip(*columns, strict=True)]
+
+
+def attainable_shares(questions: Questions) -> list[Fraction]:
+    """Each question's coverage of a forecast that stood from the opening until scored time ended."""
+    alike, which, _ = divided(questions)
+    shares = [each.share(each.reached, min(each.hidden, each.reached)) for each in alike]
+    return [shares[kind] for kind in which.tolist()]
+
+
+def attainable(questions: Questions) -> Fraction:
+    """The weighted mean coverage of somebody whose forecasts stood all the time that was scored."""
+    alike, which, _ = divided(questions)
+    counts = np.bincount(which, minlength=len(alike)).tolist()
+    weights = [count * each.weight for count, each in zip(counts, alike, strict=True)]
+    shares = [each.share(each.reached, min(each.hidden, each.reached)) for each in alike]
+    total = added([(w * share.numerator, share.denominator) for w, share in zip(weights, shares, strict=True)])
+    return Fraction(total, max(sum(weights), 1))
+
+
+def divisor(rules: RuleSet, per_point: Fraction, of: Alike, covered: int, fine: int) -> Fraction:
+    """What a score's numerator is divided by: kernel's quanta a point, times units of time, times 2^fine."""
+    over = {"scheduled": of.period, "actual": of.reached, "covered": covered}[rules.period]
+    return per_point * (over << fine)
+
+
+def sums(found: Facts, contest: Contest, questions: Questions, rows: Scores) -> Iterator[Sums]:
+    """One for each participant with a score, in order of code.
+
+    Questions of one kind are summed together as integers, and a participant's kinds without common denominators.
+    """
+    rules, kinds = contest.opened.rules, divided(questions)
+    codes, participant = np.unique(rows.participant, return_inverse=True)
+    labels = [*found.participant_codes.labels, consensus_label(found)]
+    scored: list[list[list[tuple[int, int]]]] = [[[] for _ in KINDS] for _ in codes]
+    covered: list[list[tuple[int, int]]] = [[] for _ in codes]
+    for group in _groups(rules, kinds, rows, participant):
+        of, common = group.of, group.of.common
+        by = divisor(rules, kinds.per_point[of.per_point], of, group.over, fine_bits(rules))
+        scored[group.participant][of.kind].append((group.numerator * of.weight * by.denominator, by.numerator * WEIGHT))
+        share = of.coverage(group.covered, group.covered_hidden, common)
+        covered[group.participant].append((of.weight * share, common * WEIGHT * WEIGHT))
+    weights, counts = _by_kind(questions, rows.question, participant, len(codes))
+    everything = np.arange(len(questions.code))
+    [every], [count] = _by_kind(questions, everything, np.zeros_like(everything), 1)
+    for i, code in enumerate(codes.tolist()):
+        of_kinds = [added(terms) for terms in scored[i]]
+        coverage = added(covered[i])
+        yield Sums(
+            participant=labels[code],
+            is_consensus=code == len(labels) - 1,
+            score=sum(of_kinds, Fraction(0)),
+            weight=Fraction(sum(weights[i]), WEIGHT),
+            coverage=Fraction(coverage * WEIGHT, max(sum(every), 1)),
+            covered=coverage,
+            questions=sum(counts[i]),
+            kinds=tuple(_with_missing(rules, of_kinds, (weights[i], every), (counts[i], count))),
+        )
+
+
+def added(terms: list[tuple[int, int]]) -> Fraction:
+    """The sum of numerators over denominators, in pairs of pairs: far faster than one after another.
+
+    >>> added([(1, 2), (1, 3), (1, 6)])
+    Fraction(1, 1)
+    """
+    while len(terms) > 1:
+        paired = [(a * d + c * b, b * d) for (a, b), (c, d) in zip(terms[::2], terms[1::2], strict=False)]
+        terms = [*paired, *terms[len(paired) * 2 :]]
+    return Fraction(*terms[0]) if terms else Fraction(0)
+
+
+class _Group(NamedTuple):
+    """What one participant's scores on questions of one kind add up to. over: what one stood on each of them."""
+
+    participant: int
+    of: Alike
+    over: int
+    numerator: int
+    covered: int
+    covered_hidden: int
+
+
+def _groups(rules: RuleSet, kinds: Divided, rows: Scores, participant: Int64Array) -> Iterator[_Group]:
+    """Scores with one divisor, added up."""
+    over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
+    overs, place = np.unique(over, return_inverse=True)
+    key = (participant * len(kinds.alike) + kinds.which[rows.question]) * len(overs) + place
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    columns = (
+        key[starts].tolist(),
+        rows.numerator.take(order).summed(starts).integers(),
+        Limbs.of(rows.covered[order]).summed(starts).integers(),
+        Limbs.of(rows.covered_hidden[order]).summed(starts).integers(),
+    )
+    for owner, numerator, covered, hidden in zip(*columns, strict=True):
+        rest, number = divmod(owner, len(overs))
+        i, kind = divmod(rest, len(kinds.alike))
+        yield _Group(i, kinds.alike[kind], int(overs[number]), numerator, covered, hidden)
+
+
+def _by_kind(
+    questions: Questions, question: Int64Array, participant: Int64Array, people: int
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Of each participant, the weight of these questions, 1e-6, and how many they are, by kind."""
+    kind = np.array([KINDS.index(answer.question.kind) for answer in questions.answers], np.int64)[question]
+    weights, counts = np.zeros((2, people, len(KINDS)), np.int64)
+    np.add.at(weights, (participant, kind), questions.weight[question])
+    np.add.at(counts, (participant, kind), 1)
+    return weights.tolist(), counts.tolist()
+
+
+def _with_missing(
+    rules: RuleSet, scores: list[Fraction], weights: tuple[list[int], list[int]], counts: tuple[list[int], list[int]]
+) -> Iterator[OfKind]:
+    """The sums of each kind; weights and counts of what one forecast on, and of all."""
+    if rules.total != "kind_means":
+        return
+    names = (rules.kernel, rules.kernel, rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel)
+    for kind, name, score, own, every, forecast_on, questions in zip(
+        KINDS, names, scores, *weights, *counts, strict=True
+    ):
+        if questions:
+            missing = Fraction(WORST[name] * (every - own), WEIGHT)
+            yield OfKind(kind, score + missing, Fraction(every, WEIGHT), forecast_on, questions)

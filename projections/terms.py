@@ -1,0 +1,249 @@
+"""What every forecast of a contest is worth and what it is compared with: the terms that scores are sums of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ledger.rules import RuleSet
+from ledger.values import PROBABILITY
+from projections import community
+from projections.axis import chunks, shifts
+from projections.columns import CHANCE, Contest, Facts, Forecasts
+from projections.consensus import Changes, changes
+from projections.entries import CDF, NAMED, QUANTILES, Questions, measure, members
+from projections.kernels import KERNELS, Numbers
+from projections.limbs import BoolArray, Int64Array, Limbs
+from projections.references import Against, Steps, fine_bits, of_consensus, of_peers, steps
+from projections.sampling import SAMPLINGS
+from projections.standing import Intervals, intervals
+
+_NAMED_TO_DOUBLED = 2 * CHANCE // PROBABILITY
+CHUNK = 1 << 20  # forecasts scored at a time; any size gives the same numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What scores and their parts are made of, for some of a contest's questions.
+
+    standing: in units from the opening, in order of question, participant and start; the consensus is the last
+    participant. member: whether each counts among the peers and in the consensus. doubled: twice the chance, 1e-10, as
+    scored; -1 for quantiles. own: the kernel of each. found: on one axis, None where nothing is compared over time.
+    members, others: what the one and the other are compared with. consensus, reference: twice its chance and its kernel
+    in each step, where it is what they are compared with.
+    """
+
+    questions: Questions
+    standing: Intervals
+    member: BoolArray
+    doubled: Int64Array
+    own: Int64Array
+    found: Steps | None = None
+    members: Against | None = None
+    others: Against | None = None
+    consensus: Int64Array | None = None
+    reference: Int64Array | None = None
+
+    def earned(self) -> Limbs:
+        """What each interval adds to its score's numerator."""
+        question, length = self.standing.question, self.standing.end - self.standing.start
+        if self.found is None or self.members is None or self.others is None:
+            return Limbs.product(self.own - self.questions.uniform[question], length)
+        begins, ends = self.found.begins, self.found.ends
+        earned = self.members.earned(self.own, begins, ends)
+        if self.member.all():
+            return earned
+        other = self.others.earned(self.own, begins, ends)
+        return Limbs(*(np.where(self.member, one, two) for one, two in zip(earned, other, strict=True)))
+
+
+def terms(found: Facts, contest: Contest, questions: Questions, chunk: int = CHUNK) -> Iterator[tuple[int, Terms]]:
+    """The terms of a contest's scores, some questions at a time, each with the index of its first question."""
+    sizes = found.forecasts.counts(questions.code)
+    nothing = np.zeros_like(questions.length)
+    for part in chunks(sizes, nothing, questions.length, chunk):
+        yield part.start, _terms(found, contest, questions.of(part))
+
+
+def _terms(found: Facts, contest: Contest, questions: Questions) -> Terms:
+    rules = contest.opened.rules
+    forecasts = found.forecasts.on(questions.code, contest.as_of(found))
+    if rules.clock == "recorded":
+        forecasts = replace(forecasts, at=forecasts.recorded_at)
+    standing = _in_units(contest, questions, forecasts)
+    member = members(found, contest)[standing.participant]
+    chance, own = _kernels(rules, questions, forecasts, standing)
+    made_of = Terms(questions, standing, member, 2 * chance, own)
+    if not len(own) or (rules.reference in {"none", "uniform"} and not rules.score_consensus):
+        return made_of
+    return _compared(rules, forecasts, made_of, len(found.participant_codes.codes))
+
+
+def _in_units(contest: Contest, questions: Questions, forecasts: Forecasts) -> Intervals:
+    """When forecasts stand, in the rule set's units of time."""
+    rules, of = contest.opened.rules, measure(contest, questions)
+    standing = intervals(forecasts, questions.opens, questions.until, early=rules.early_forecasts)
+    units = SAMPLINGS[rules.sampling].units
+    start, end = (units(of, at, standing.question) for at in (standing.start, standing.end))
+    standing = standing._replace(start=start, end=end)
+    return standing if rules.sampling == "time" else standing.of(np.flatnonzero(start < end))
+
+
+def _kernels(
+    rules: RuleSet, questions: Questions, forecasts: Forecasts, standing: Intervals
+) -> tuple[Int64Array, Int64Array]:
+    """The outcome's chance as scored, 1e-10, and the kernel, of every interval's forecast."""
+    question = standing.question
+    chance, own = np.full(len(question), -1), np.zeros(len(question), np.int64)
+    for form, name in _forms(rules):
+        rows = _rows(questions.form[question] == form)
+        if form != QUANTILES:
+            asked = question[rows]
+            chance[rows] = forecasts.chance(standing.row[rows], questions.outcome[asked], questions.bins[asked])
+        kernel = KERNELS[name]
+        if kernel.of_chance is not None:
+            chance[rows] = np.maximum(chance[rows], questions.least[question[rows]])
+            own[rows] = kernel.of_chance(chance[rows], CHANCE)
+        elif kernel.of_numbers is not None:
+            start = forecasts.start[standing.row[rows]]
+            own[rows] = kernel.of_numbers(_numbers(questions, forecasts.chances, start, question[rows]))
+    return chance, own
+
+
+def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, consensus_code: int) -> Terms:
+    """The terms with what they are compared with, and the consensus among them if it is scored."""
+    questions, member = made_of.questions, made_of.member
+    shift = shifts(np.zeros_like(questions.length), questions.length)
+    axis = _axis(made_of, shift)
+    found = axis.steps
+    doubled = reference = np.zeros(0, np.int64)
+    if rules.reference == "consensus" or rules.score_consensus:
+        doubled, reference = _consensus(rules, forecasts, made_of, axis)
+    if rules.reference == "consensus":
+        against = of_consensus(found, reference)
+        made_of = replace(made_of, found=found, members=against, others=against)
+        made_of = replace(made_of, consensus=doubled, reference=reference)
+    elif rules.reference == "peers":
+        among = others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=True)
+        if rules.scored_only_factor == "one":
+            others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=False)
+        made_of = replace(made_of, found=found, members=among, others=others)
+    if not rules.score_consensus:
+        return made_of
+    stands = np.flatnonzero(found.stand)
+    question = axis.question[stands]
+    rows = Intervals(
+        row=np.full(len(stands), -1),
+        question=question,
+        participant=np.full(len(stands), consensus_code),
+        start=found.instant[stands] - shift[question],
+        end=found.instant[stands + 1] - shift[question],
+    )
+    of_consensus_itself = Terms(questions, rows, np.zeros(len(stands), bool), doubled[stands], reference[stands])
+    return _joined(made_of, found, stands, of_consensus_itself)
+
+
+def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms:
+    """Terms with those of the consensus, in order of question, participant and start."""
+    columns = [np.concatenate(pair) for pair in zip(one.standing, other.standing, strict=True)]
+    standing = Intervals(*columns)
+    order = np.lexsort((standing.start, standing.participant, standing.question))
+    begins, ends = np.concatenate([found.begins, stands])[order], np.concatenate([found.ends, stands + 1])[order]
+    return replace(
+        one,
+        standing=standing.of(order),
+        member=np.concatenate([one.member, other.member])[order],
+        doubled=np.concatenate([one.doubled, other.doubled])[order],
+        own=np.concatenate([one.own, other.own])[order],
+        found=None if one.found is None else found._replace(begins=begins, ends=ends),
+    )
+
+
+class _Axis(NamedTuple):
+    """All questions on one axis of time: when forecasts stand on it, the steps, and the question of each step."""
+
+    standing: Intervals
+    changes: Changes
+    steps: Steps
+    question: Int64Array
+
+
+def _axis(made_of: Terms, shift: Int64Array) -> _Axis:
+    standing, along = made_of.standing, shift[made_of.standing.question]
+    standing = standing._replace(start=standing.start + along, end=standing.end + along)
+    known = changes(standing.start, standing.end)
+    found = steps(standing.start, standing.end, made_of.member, known)
+    question = np.zeros(len(found.instant), np.int64)
+    question[found.begins] = standing.question
+    return _Axis(standing, known, found, np.maximum.accumulate(question))
+
+
+def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis) -> tuple[Int64Array, Int64Array]:
+    """Twice the consensus's chance of the outcome, 1e-10, and its kernel, in each step; -1 and 0 where no member
+    stands.
+    """
+    questions, owner = made_of.questions, axis.question
+    doubled, kernels = np.full(len(owner), -1), np.zeros(len(owner), np.int64)
+    for form, name in _forms(rules):
+        kernel = KERNELS[name]
+        every = kernel.of_numbers is not None or (form == NAMED and rules.consensus == "community")
+        widths = np.unique(questions.width[questions.form == form]).tolist() if every else [0]
+        for width in widths:
+            asked = (questions.form == form) & (questions.width == width if every else True)
+            rows = np.flatnonzero(made_of.member & asked[made_of.standing.question])
+            some = np.flatnonzero(asked[owner] & (axis.steps.stand > 0))
+            if not len(some):
+                continue
+            standing = axis.standing.of(rows)
+            if every:
+                least = questions.least if kernel.of_chance is not None else np.zeros_like(questions.least)
+                columns = _columns(forecasts, standing, width, least, named=form == NAMED)
+            else:
+                columns = [made_of.doubled[rows] // 2]
+            known = axis.changes if len(rows) == len(axis.standing.row) else None
+            averaged = community.average(rules, named=form == NAMED)
+            averages = community.of_columns(averaged, standing, axis.steps, columns, known)
+            averages = [column[some] for column in averages]
+            outcome = questions.outcome[owner[some]]
+            if kernel.of_chance is not None:
+                doubled[some] = community.brought_to_one(averages, outcome) if every else averages[0]
+                kernels[some] = kernel.of_chance(doubled[some], 2 * CHANCE)
+            elif kernel.of_numbers is not None:
+                table = community.distributions(averages, named=form == NAMED)
+                start = np.arange(len(some)) * width
+                doubled[some] = table[np.arange(len(some)), outcome] * _NAMED_TO_DOUBLED if form == NAMED else -1
+                kernels[some] = kernel.of_numbers(_numbers(questions, table.reshape(-1), start, owner[some]))
+    return doubled, kernels
+
+
+def _columns(
+    forecasts: Forecasts, standing: Intervals, width: int, least: Int64Array, *, named: bool
+) -> list[Int64Array]:
+    """Each number of the forecasts; of named outcomes that are scored by chance, 1e-10 and not below the least."""
+    start, floor = forecasts.start[standing.row], least[standing.question]
+    unit = CHANCE // PROBABILITY if named and floor.any() else 1
+    return [np.maximum(forecasts.chances[start + place] * unit, floor) for place in range(width)]
+
+
+def _numbers(questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array) -> Numbers:
+    return Numbers(
+        flat=flat,
+        start=start,
+        width=questions.width[question],
+        outcome=questions.outcome[question],
+        question=question,
+        spans=[answer.question.range for answer in questions.answers],
+        values=[answer.value for answer in questions.answers],
+    )
+
+
+def _forms(rules: RuleSet) -> list[tuple[int, str]]:
+    """The forms of a distribution that a rule set scores, and by what kernel."""
+    names = ((NAMED, rules.kernel), (CDF, rules.cdf_kernel), (QUANTILES, rules.quantile_kernel))
+    return [(form, name) for form, name in names if name != "none"]
+
+
+def _rows(which: BoolArray) -> Int64Array | slice:
+    """An index of what is true, a plain slice if all is."""
+    return slice(None) if which.all() else np.flatnonzero(which)
