@@ -5,16 +5,13 @@ from ledger.errors import Refused
 from ledger.rules import PRESETS, inconsistency, unscorable
 from ledger.state import Contest, State, Write
 
-LARGEST_POOL = 10**12 * values.MONEY
-LARGEST_WEIGHT = 10**6 * values.WEIGHT
-
 
 def open_contest(command: commands.OpenContest, state: State) -> events.ContestOpened:
     """Refuses, first that applies: out_of_range, unknown_rules, rules_not_consistent, duplicate_contest,
     pool_not_payable.
     """
-    pool = values.fixed(command.pool or 0, values.MONEY, "pool", 0, LARGEST_POOL)
-    unit = values.fixed(command.payable_unit, values.MONEY, "payable_unit", 1, LARGEST_POOL)
+    pool = values.fixed(command.pool or 0, values.MONEY, "pool", 0, values.LARGEST_POOL)
+    unit = values.fixed(command.payable_unit, values.MONEY, "payable_unit", 1, values.LARGEST_POOL)
     rules = PRESETS.get(command.rules) if isinstance(command.rules, str) else command.rules
     if rules is None:
         raise Refused("unknown_rules", "rules", command.rules, f"no such preset; there are {', '.join(PRESETS)}")
@@ -39,7 +36,7 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
     """Refuses, first that applies: out_of_range, unknown_contest, unknown_question, wrong_order_of_instants,
     contest_finalized, question_in_contest, unscorable_question, no_hidden_period.
     """
-    weight = values.fixed(command.weight, values.WEIGHT, "weight", 1, LARGEST_WEIGHT)
+    weight = values.fixed(command.weight, values.WEIGHT, "weight", 1, values.LARGEST_WEIGHT)
     hidden = command.hidden_coverage_weight
     share = None if hidden is None else values.fixed(hidden, values.WEIGHT, "hidden_coverage_weight", 0, values.WEIGHT)
     spot_at = None if command.spot_at is None else values.instant(command.spot_at)
@@ -105,7 +102,7 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
     """
     at = values.instant(command.at)
     payouts = {
-        winner: values.fixed(amount, values.MONEY, f"payouts.{winner}", 1, LARGEST_POOL)
+        winner: values.fixed(amount, values.MONEY, f"payouts.{winner}", 1, values.LARGEST_POOL)
         for winner, amount in sorted(command.payouts.items())
     }
     contest = _contest(command.contest, state)

@@ -10,7 +10,7 @@ from ledger import commands, contests, events, questions
 from ledger.errors import Corrupt
 from ledger.state import State, Write
 
-_DECIDE: dict[type, Callable[[Any, State], events.AnyEvent]] = {
+_DECIDE: dict[type, Callable[[Any, State], events.AnyEvent | tuple[events.AnyEvent, ...]]] = {
     commands.SubmitForecast: questions.submit_forecast,
     commands.WithdrawForecast: questions.withdraw_forecast,
     commands.OpenQuestion: questions.open_question,
@@ -23,6 +23,7 @@ _DECIDE: dict[type, Callable[[Any, State], events.AnyEvent]] = {
     commands.EnrolParticipant: contests.enrol_participant,
     commands.ExcludeParticipant: contests.exclude_participant,
     commands.FinalizeContest: contests.finalize_contest,
+    commands.PayPrizes: contests.pay_prizes,
 }
 _EVOLVE: dict[type, Callable[[Any, State], Write]] = {
     events.ForecastMade: questions.forecast_made,
@@ -46,9 +47,8 @@ _NEW = {events.QuestionOpened, events.ContestOpened, events.QuestionAdded}  # wh
 
 def decide(command: commands.AnyCommand, state: State) -> tuple[events.AnyEvent, ...]:
     """The events that follow from a command, one or more; raises Refused."""
-    if type(command) is commands.PayPrizes:
-        return contests.pay_prizes(command, state)
-    return (_DECIDE[type(command)](command, state),)
+    decided = _DECIDE[type(command)](command, state)
+    return decided if isinstance(decided, tuple) else (decided,)
 
 
 def evolve(event: events.AnyEvent, state: State, position: int) -> Write:

@@ -15,7 +15,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "an id holds control, invisible or unassigned characters, outer spaces, or is not in Unicode form NFC",
         "use printable characters in form NFC",
     ),
-    "text_too_long": ("a title or reason has more than 10,000 characters", "shorten it"),
+    "text_too_long": ("a title, reason, currency or note has more than 10,000 characters", "shorten it"),
     "bad_instant": ("not an RFC 3339 instant, or not on the calendar", "write 2026-03-01T09:30:00Z"),
     "naive_instant": ("the instant has no offset", "end it with Z or an offset such as +01:00"),
     "bad_number": ("not a decimal number", "write it as 0.25, with digits, point and exponent only"),
@@ -43,8 +43,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "wrong_resolution": ("not the one kind of answer the question takes", "value for numeric, else outcome"),
     "unknown_outcome": ("the question has no such outcome", "use the outcomes it was opened with"),
     "wrong_length": (
-        "the cdf does not have bins + 1 values, or there is not one quantile a level",
-        "give the value at every edge of a bin, or at every level",
+        "not bins + 1 values of the cdf, not one quantile a level, or an outcome without a probability",
+        "give the value at every edge of a bin, the quantile at every level, or each outcome its probability",
     ),
     "not_summing_to_one": ("the probabilities miss one by more than 0.000001", "give each outcome its probability"),
     "decreasing": ("the cdf or the quantiles decrease", "sort them; each value includes the one before"),
@@ -110,7 +110,11 @@ class Refused(LedgerError):
 
 
 def foremost(refusals: Iterable[Refused]) -> Refused:
-    """Of several refusals, the one whose code comes first in the table."""
+    """Of several refusals, the one whose code comes first in the table.
+
+    >>> foremost([Refused("bad_number"), Refused("malformed")]).code
+    'malformed'
+    """
     order = list(REFUSALS)
     return min(refusals, key=lambda refused: order.index(refused.code))
 

@@ -90,7 +90,9 @@ def integers(values: Sequence[Magnitude]) -> list[int]:
     """
     top = max((value.exponent for value in values if value.positive), default=0)
     kept = [
-        value.mantissa * Fraction(10) ** (value.exponent - top) if value.exponent > top - 60 else Fraction(0)
+        value.mantissa * Fraction(10) ** (value.exponent - top)
+        if value.positive and value.exponent > top - 60
+        else Fraction(0)
         for value in values
     ]
     common = lcm(*(value.denominator for value in kept))

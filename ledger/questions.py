@@ -155,7 +155,7 @@ def bin_of(value: Decimal, span: events.NumericRange) -> int:
     A value on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below that edge; the lower bound
     belongs to bin 1, the upper to the last.
     Refuses: open_end_needed (value beyond a closed end).
-    Source: reference semantics of continuous outcomes as Metaculus resolves them.
+    Source: Metaculus's published code (github.com/Metaculus/metaculus, commit 100c4088), numeric resolutions.
 
     >>> span = events.NumericRange(lower="0", upper="4", bins=4, open_upper=True)
     >>> [bin_of(Decimal(value), span) for value in ("0", "0.5", "1", "1.5", "4", "4.1")]
@@ -277,8 +277,9 @@ def _distribution(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[i
 
     What they miss of one (at most 1e-6) goes to the largest, the first of equals.
     """
+    there = frozenset(outcomes)
     for outcome in chances:
-        if outcome not in outcomes:
+        if outcome not in there:
             raise Refused("unknown_outcome", "probabilities", outcome)
     if len(chances) != len(outcomes):
         raise Refused("wrong_length", "probabilities", None, "an outcome has no probability")

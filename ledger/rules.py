@@ -97,18 +97,21 @@ def inconsistency(rules: RuleSet) -> str:
         "no kernel: nothing could be scored": not kernels,
         "a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0": bool(logarithms)
         and not (rules.least_probability_ppm and rules.least_density_ppm and rules.open_end_ppm),
-        "of some kernels the least score is best, of others the greatest": bool(losses) and losses != kernels,
-        "the two logarithms do not add up": len(logarithms) > 1,
+        "of some kernels the least score is best, of others (ln, log2, spherical) the greatest": bool(losses)
+        and losses != kernels,
+        "the two logarithms do not add up: use ln or log2 for both": len(logarithms) > 1,
         "the scales peer and baseline are for logarithms": rules.scale != "plain" and kernels != logarithms,
         "the scale baseline needs the reference uniform": rules.scale == "baseline" and rules.reference != "uniform",
-        "a take needs scores of which the greatest is best": rules.take != "none" and losses != set(),
-        "quantiles have neither a uniform reference nor a consensus": rules.quantile_kernel != "none"
+        "a take needs kernels of which the greatest is best: ln, log2 or spherical": rules.take != "none"
+        and losses != set(),
+        "quantiles take reference none or peers, and no score_consensus": rules.quantile_kernel != "none"
         and (rules.reference in {"uniform", "consensus"} or rules.score_consensus),
         "per_coverage needs least_coverage above 0": rules.total == "per_coverage" and not rules.least_coverage,
+        "least_prize needs a take": rules.least_prize > 0 and rules.take == "none",
         "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
-        "kind_means needs losses that have a worst value, without reference": rules.total == "kind_means"
+        "total kind_means needs reference none, and kernels of brier, crps or absolute": rules.total == "kind_means"
         and (not losses or rules.reference != "none" or "pinball" in losses),
-        "a loss without reference is a mean over what one covered": bool(losses)
+        "a loss without reference needs period covered, and total mean or kind_means": bool(losses)
         and rules.reference == "none"
         and (rules.period != "covered" or rules.total in {"sum", "per_coverage"}),
     }
@@ -116,7 +119,11 @@ def inconsistency(rules: RuleSet) -> str:
 
 
 def unscorable(span: "NumericRange | None", rules: RuleSet) -> str:
-    """Why these rules cannot score a question of such a range, or of named outcomes if none; empty if they can."""
+    """Why these rules cannot score a question of such a range, or of named outcomes if none; empty if they can.
+
+    >>> unscorable(None, RuleSet(name="x", cdf_kernel="ln"))
+    'its rule set has no kernel for named outcomes'
+    """
     if span is None:
         return "its rule set has no kernel for named outcomes" * (rules.kernel == "none")
     if not span.levels:
@@ -145,9 +152,7 @@ _PRESETS = (
     # Seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"; before April 2022 the logarithm was base 2
     # ("we are now using the natural logarithm (instead of the logarithm base 2)"). What a smaller probability counts as
     # is of seed 001_b2c35092a74bcfce, "What is the Baseline score?": 0.1%, and a uniform 0.01.
-    structs.replace(
-        _RELATIVE, name="relative-2021-11", kernel="log2", cdf_kernel="log2", take="coverage_exp2", rank_by="take"
-    ),
+    structs.replace(_RELATIVE, name="relative-2021-11", kernel="log2", cdf_kernel="log2", take="coverage_exp2"),
     _RELATIVE,
     # Seed 001, "What is the Relative score?" (log2) and "How are my (legacy) tournament Score, Coverage, Take, Prize
     # and Rank calculated?" (e to the power of a sum of logarithms base 2).

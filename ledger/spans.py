@@ -6,10 +6,9 @@ from datetime import date
 from typing import NamedTuple
 
 from ledger.errors import Refused
-from ledger.values import FIRST_INSTANT, LAST_INSTANT, instant
+from ledger.values import DAY, FIRST_INSTANT, LAST_INSTANT, instant
 
 _HOUR = 3_600 * 10**6  # µs
-_DAY = 24 * _HOUR
 _EPOCH = date(1970, 1, 1).toordinal()
 _EASTERNMOST = 14 * _HOUR  # the Line Islands: the first to write a date
 _WESTERNMOST = -12 * _HOUR  # Anywhere on Earth: the last to
@@ -66,7 +65,7 @@ def _days(stamp: re.Match[str]) -> Span:
         month = int(stamp["month"] or 12)
         last = date(year, month, monthrange(year, month)[1])
     east, west = _offsets(stamp["offset"])
-    begin, end = (first.toordinal() - _EPOCH) * _DAY, (last.toordinal() + 1 - _EPOCH) * _DAY - 1
+    begin, end = (first.toordinal() - _EPOCH) * DAY, (last.toordinal() + 1 - _EPOCH) * DAY - 1
     return _on_calendar(begin - east, end - west)
 
 

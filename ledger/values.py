@@ -25,10 +25,13 @@ WEIGHT = 10**6  # units in 1: a question's weight in a contest
 
 FIRST_INSTANT = -62_135_596_800 * 10**6  # µs: 0001-01-01T00:00:00Z
 LAST_INSTANT = 253_402_300_800 * 10**6 - 1  # the end of the year 9999
-LONGEST_PERIOD = 36_525 * 86_400 * 10**6  # µs: a question's period is a century at most
+DAY = 86_400 * 10**6  # µs
+LONGEST_PERIOD = 36_525 * DAY  # a question's period is a century at most
 MOST_BINS = 10_000
 MOST_DECIMALS = 12
 LARGEST_MEASURE = 10**13  # of a quantile, in the unit of its question
+LARGEST_POOL = 10**12 * MONEY
+LARGEST_WEIGHT = 10**6 * WEIGHT
 
 ID_LENGTH = 200
 TEXT_LENGTH = 10_000

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from ledger.spans import Span
-from ledger.values import FIRST_INSTANT, LAST_INSTANT
+from ledger.values import DAY, FIRST_INSTANT, LAST_INSTANT
 
 Information = Literal["certain", "undeclared", "possible", "clean"]
 Receipt = Literal["in_time", "late"]
@@ -19,7 +19,6 @@ Restricted = Literal["restricted", "undeclared", "clean"]
 
 UNDECLARED = Span(FIRST_INSTANT, LAST_INSTANT)  # may be of any instant, and so bounds nothing
 _SECOND = 10**6  # µs
-_DAY = 86_400 * _SECOND
 
 # verdict -> whether it applies to what the newest information can be, given 00:00:00Z of the close date; first wins
 VERDICTS: dict[Information, Callable[[Span, int], bool]] = {
@@ -41,7 +40,7 @@ def cutoff(closes_at: int) -> int:
     >>> format_instant(cutoff(instant("2022-03-23T10:19:00Z")))
     '2022-03-22T23:59:59Z'
     """
-    return max(closes_at // _DAY * _DAY - _SECOND, FIRST_INSTANT)
+    return max(closes_at // DAY * DAY - _SECOND, FIRST_INSTANT)
 
 
 def newest(source: Span | None, training_cutoff: Span | None, released: Span | None) -> Span | None:

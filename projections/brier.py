@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ledger.values import PROBABILITY
-from projections.limbs import BoolArray, Int64Array, Limbs
+from projections.limbs import BoolArray, Int64Array, Limbs, column, runs
 
 DECILES = tuple(range(0, PROBABILITY + 1, PROBABILITY // 10))  # 1e-9
 EVEN_ODDS = Fraction(1, 4)  # the Brier score of always saying 50%
@@ -121,8 +121,8 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
     found = [Aggregate(0)] * owners
     key = (sample.owner << _VALUE_BITS) | sample.probability
     order = np.argsort(key)  # sums are exact, so the order of equal keys is free
-    sample, groups = sample.take(order), _starts(key[order])
-    starts = _starts(sample.owner)
+    sample, groups = sample.take(order), runs(key[order])
+    starts = runs(sample.owner)
     rows = zip(
         sample.owner[starts].tolist(),
         np.diff(starts, append=len(sample.owner)).tolist(),
@@ -171,7 +171,7 @@ def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> l
     key = sample.owner * last + np.searchsorted(np.array(bins[1:last], np.int64), sample.probability, "right")
     order = np.argsort(key)
     sample, key = sample.take(order), key[order]
-    starts = _starts(key)
+    starts = runs(key)
     counts = np.diff(starts, append=len(key)).tolist()
     happened = _totals(sample.happened.astype(np.int64), starts)
     forecasts = _totals(sample.probability, starts)
@@ -229,8 +229,8 @@ def _check(sample: Sample, owners: int) -> None:
         "probability": (sample.probability, 0, PROBABILITY),
         "consensus": (sample.consensus, -1, PROBABILITY),
     }
-    for name, (column, least, most) in ranges.items():
-        if len(column) and not least <= int(column.min()) <= int(column.max()) <= most:
+    for name, (given, least, most) in ranges.items():
+        if len(given) and not least <= int(given.min()) <= int(given.max()) <= most:
             raise ValueError(f"{name}: outside [{least}, {most}]")
 
 
@@ -274,23 +274,18 @@ def _mixed(sample: Sample, groups: Int64Array) -> defaultdict[int, Fraction]:
     groups: where each begins. Groups of one size are summed as integers; those all alike, or of one row, add nothing.
     """
     m: Int64Array = np.diff(groups, append=len(sample.owner))
-    k = np.array(_totals(sample.happened.astype(np.int64), groups), np.int64)
+    k = column(_totals(sample.happened.astype(np.int64), groups))
     products = k * (m - k)
     some = np.flatnonzero(products)
     key = (sample.owner[groups] << _COUNT_BITS) | m
     some = some[np.argsort(key[some])]
     key, products = key[some], products[some]
-    starts = _starts(key)
+    starts = runs(key)
     found: defaultdict[int, Fraction] = defaultdict(Fraction)
     for place, total in zip(key[starts].tolist(), _totals(products, starts), strict=True):
         owner, size = divmod(place, 1 << _COUNT_BITS)
         found[owner] += Fraction(total, size)
     return found
-
-
-def _starts(key: Int64Array) -> Int64Array:
-    """Where each run of equal keys begins."""
-    return np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
 
 
 def _totals(values: Int64Array, starts: Int64Array) -> list[int]:

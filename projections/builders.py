@@ -1,7 +1,6 @@
 """The tables' values, column by column: what each projection of the catalogue is built from."""
 
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,14 +8,13 @@ import numpy as np
 from ledger.exact import QUANTUM, half_even
 from projections import consensus, leaderboard, prizes, references, scores, sums, terms
 from projections.columns import Codes, Facts
-from projections.limbs import Int64Array
-from projections.table import Ids, Values
+from projections.limbs import Int64Array, column
+from projections.table import POINTS, Ids, Values, ids, published, transposed
 from projections.tables import status
 
 if TYPE_CHECKING:
     from projections.projection import Projections
 
-_POINTS = 10**9  # published units in 1
 _CHANCE_DIGITS = 5  # 1e-11 in half of 1e-10
 
 
@@ -72,7 +70,7 @@ def score_parts_values(of: "Projections") -> list[Values]:
     return [
         Ids(np.concatenate(codes), of.contests),
         Ids(question, facts.question_codes.labels),
-        Ids(participant, [*facts.participant_codes.labels, sums.consensus_label(facts)]),
+        Ids(participant, sums.labels(facts)),
         start,
         end,
         _chances(doubled),
@@ -93,12 +91,11 @@ def scores_values(of: "Projections") -> list[Values]:
         found = _contest_scores(of, contest)
         codes += [code] * len(found)
         rows += found
-    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(7)]
-    question, participant, *numbers = columns
+    question, participant, *numbers = transposed(rows, 7)
     return [
-        Ids(np.array(codes, np.int64), of.contests),
-        Ids(np.array(question, np.int64), facts.question_codes.labels),
-        Ids(np.array(participant, np.int64), [*facts.participant_codes.labels, sums.consensus_label(facts)]),
+        Ids(column(codes), of.contests),
+        Ids(column(question), facts.question_codes.labels),
+        Ids(column(participant), sums.labels(facts)),
         *numbers,
     ]
 
@@ -106,22 +103,22 @@ def scores_values(of: "Projections") -> list[Values]:
 def _contest_scores(of: "Projections", contest: str) -> list[tuple[int, ...]]:
     """question, participant, score, coverage, attainable, numerator, denominator."""
     (questions, rows), rules = of.scored(contest), of.facts.contests[contest].opened.rules
-    kinds, fine = sums.divided(questions), references.fine_bits(rules)
-    alike = [kinds.alike[kind] for kind in kinds.which.tolist()]
+    parted, fine = sums.divided(questions), references.fine_bits(rules)
+    alike = [parted.alike[place] for place in parted.which.tolist()]
     factor = [each.denominator for each in questions.per_point]
-    most = [_published(share) for share in sums.attainable_shares(questions)]
-    columns = (rows.question, rows.participant, rows.covered)
+    most = [published(share) for share in sums.attainable_shares(questions)]
+    scored = (rows.question, rows.participant, rows.covered)
     found: list[tuple[int, ...]] = []
     for question, participant, stood, earned, covered in zip(
-        *(column.tolist() for column in columns),
+        *(each.tolist() for each in scored),
         rows.numerator.integers(),
         sums.coverages(questions, rows),
         strict=True,
     ):
         by = sums.divisor(rules, questions.per_point[question], alike[question], stood, fine)
         numerator, denominator = earned * factor[question], by.numerator * (factor[question] // by.denominator)
-        score = half_even(numerator * _POINTS, denominator)
-        row = (int(questions.code[question]), participant, score, _published(covered), most[question])
+        score = half_even(numerator * POINTS, denominator)
+        row = (int(questions.code[question]), participant, score, published(covered), most[question])
         found.append((*row, numerator, denominator))
     return found
 
@@ -137,9 +134,9 @@ def leaderboard_values(of: "Projections") -> list[Values]:
                 code,
                 place.rank,
                 place.participant,
-                _published(place.score),
-                _published(place.coverage),
-                _published(place.attainable),
+                published(place.score),
+                published(place.coverage),
+                published(place.attainable),
                 None if place.take is None else leaderboard.published(place.take),
                 prize.share,
                 prize.prize,
@@ -147,9 +144,8 @@ def leaderboard_values(of: "Projections") -> list[Values]:
                 place.submissions,
                 place.excluded,
             ])  # fmt: skip
-    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(12)]
-    contest_column, rank, participant, *others = columns
-    return [Ids(np.array(contest_column, np.int64), of.contests), rank, ids(participant), *others]
+    codes, rank, participant, *others = transposed(rows, 12)
+    return [Ids(column(codes), of.contests), rank, ids(participant), *others]
 
 
 def prizes_values(of: "Projections") -> list[Values]:
@@ -161,14 +157,8 @@ def prizes_values(of: "Projections") -> list[Values]:
         for participant in worth | paid:
             codes.append(code)
             rows.append((participant, worth.get(participant, 0), paid.get(participant, 0)))
-    participants, *amounts = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
-    return [Ids(np.array(codes, np.int64), of.contests), ids(participants), *amounts]
-
-
-def ids(texts: list[str]) -> Ids:
-    """A column of ids from their texts."""
-    codes = Codes()
-    return Ids(np.array([codes.add(text) for text in texts], np.int64), codes.labels)
+    participants, *amounts = transposed(rows, 3)
+    return [Ids(column(codes), of.contests), ids(participants), *amounts]
 
 
 def _outcome_ids(facts: Facts, question: Int64Array, outcome: Int64Array) -> Ids:
@@ -176,7 +166,7 @@ def _outcome_ids(facts: Facts, question: Int64Array, outcome: Int64Array) -> Ids
     codes = Codes()
     pairs, inverse = np.unique(np.stack([question, outcome], axis=1), axis=0, return_inverse=True)
     named = [codes.add((facts.questions[q].outcomes or _Numbers())[o]) for q, o in pairs.tolist()]
-    return Ids(np.array(named, np.int64)[inverse.reshape(-1)], codes.labels)
+    return Ids(column(named)[inverse.reshape(-1)], codes.labels)
 
 
 class _Numbers:
@@ -187,12 +177,8 @@ class _Numbers:
 
 
 def _joined(found: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Array]:
-    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+    columns = [np.concatenate(pages) for pages in zip(*found, strict=True)]
     return columns or [np.zeros(0, np.int64)] * width
-
-
-def _published(number: Fraction) -> int:
-    return half_even(number.numerator * _POINTS, number.denominator)
 
 
 def _chances(doubled: Int64Array) -> Values:

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ledger import events
+from ledger import events, spans
 from ledger.errors import Corrupt, Refused
 from ledger.rules import inconsistency, unscorable
-from ledger.spans import span
 from ledger.values import (
     FIRST_INSTANT,
     LARGEST_MEASURE,
+    LARGEST_POOL,
+    LARGEST_WEIGHT,
     LAST_INSTANT,
     LONGEST_PERIOD,
-    MONEY,
     MOST_BINS,
     MOST_DECIMALS,
     PLACES,
@@ -30,8 +30,6 @@ from ledger.values import (
 from projections.columns import Facts, Forecasts
 from projections.limbs import BoolArray, Int64Array
 
-_LARGEST = 10**12  # of a pool in its currency
-_HEAVIEST = 10**6 * WEIGHT
 _PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{PLACES}}})?", re.ASCII)
 
 
@@ -49,7 +47,7 @@ def check_attestation(position: int, attestation: events.Attestation) -> None:
     for name in ("newest_source", "model_released", "training_cutoff"):
         if (text := getattr(attestation, name)) is not None:
             try:
-                span(text, name)
+                spans.span(text, name)
             except Refused as refused:
                 raise Corrupt(position, f"an attestation's {refused.field} is no stamp") from None
 
@@ -174,7 +172,7 @@ def _payment(found: Facts, event: events.PrizePaid) -> str:
     if event.participant in contest.paid:
         return "the prize is paid already"
     payable = event.amount > 0 and event.amount % contest.opened.payable_unit == 0
-    within = sum(payment.amount for payment in contest.paid.values()) + event.amount <= contest.opened.pool
+    within = contest.paid_in_all + event.amount <= contest.opened.pool
     return "" if payable and within else "a prize that the pool cannot pay"
 
 
@@ -183,23 +181,23 @@ def _contest(found: Facts, event: events.ContestOpened) -> str:
         return "the contest is there already"
     if inconsistency(event.rules):
         return "rules that contradict one another"
-    payable = event.payable_unit > 0 and 0 <= event.pool <= _LARGEST * MONEY and event.pool % event.payable_unit == 0
+    payable = event.payable_unit > 0 and 0 <= event.pool <= LARGEST_POOL and event.pool % event.payable_unit == 0
     return "" if payable else "a pool that cannot be paid"
 
 
 def _entry(found: Facts, event: events.QuestionAdded) -> str:
     code = found.question_codes.codes[event.question]
-    hidden, reveals_at = event.hidden_coverage_weight, found.questions[code].reveals_at
-    if found.contests[event.contest].sealed is not None:
+    question, contest = found.questions[code], found.contests[event.contest]
+    spot_at, hidden, reveals_at = event.spot_at, event.hidden_coverage_weight, question.reveals_at
+    if contest.sealed is not None:
         return "the contest is finalized"
-    if code in found.contests[event.contest].entries:
+    if code in contest.entries:
         return "the question is in the contest already"
-    if not 0 < event.weight <= _HEAVIEST:
+    if not 0 < event.weight <= LARGEST_WEIGHT:
         return "a weight out of range"
-    question, spot_at = found.questions[code], event.spot_at
     if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
         return "a spot outside the period"
-    if unscorable(question.range, found.contests[event.contest].opened.rules):
+    if unscorable(question.range, contest.opened.rules):
         return "a question that its rules cannot score"
     least = WEIGHT if reveals_at == question.closes_at else 0
     fits = hidden is None or (reveals_at is not None and least <= hidden <= WEIGHT)

@@ -12,6 +12,7 @@ from ledger.values import CUMULATIVE, PROBABILITY
 from projections.limbs import BoolArray, Int64Array
 
 CHANCE = CUMULATIVE  # units in 1: every probability that is scored
+DOUBLED = 2 * CHANCE // PROBABILITY  # halves of 1e-10 in 1e-9
 
 
 class Codes:
@@ -131,6 +132,7 @@ class Contest:
     levels: dict[str, Level] = field(default_factory=dict)  # of who is excluded
     sealed: Checkpoint | None = None
     paid: dict[str, Payment] = field(default_factory=dict)  # by winner
+    paid_in_all: int = 0  # 1e-6
 
     def as_of(self, found: "Facts") -> int:
         """The log position at which the contest's board was last open."""

@@ -8,13 +8,10 @@ import numpy as np
 from ledger.rules import RuleSet
 from ledger.values import PROBABILITY
 from projections import recency
-from projections.columns import CHANCE
 from projections.consensus import Changes, Consensus, medians
 from projections.limbs import Int64Array, half_even_many
 from projections.references import Steps, refined
 from projections.standing import Intervals
-
-_HALF = 10**5  # √CHANCE
 
 
 def _medians(
@@ -37,10 +34,15 @@ AVERAGES: dict[tuple[str, str], Average] = {
 }
 
 
-def average(rules: RuleSet, *, named: bool) -> Average:
-    """How a rule set averages the probabilities of one outcome."""
+def average(rules: RuleSet, *, named: bool, known: Changes | None = None) -> Average:
+    """How a rule set averages the probabilities of one outcome; known: the changes of the intervals, if they are.
+
+    >>> average(RuleSet(name="x", consensus="mean"), named=True) is AVERAGES["mean", "equal"]
+    True
+    """
     mean = rules.consensus == "mean" or (rules.consensus == "community" and not named)
-    return AVERAGES["mean" if mean else "median", rules.consensus_weights]
+    averaged = AVERAGES["mean" if mean else "median", rules.consensus_weights]
+    return partial(_medians, known=known) if averaged is _medians and known is not None else averaged
 
 
 def of_columns(
@@ -48,19 +50,17 @@ def of_columns(
     standing: Intervals,
     found: Steps,
     columns: list[Int64Array],
-    known: Changes | None = None,
+    some: Int64Array,
 ) -> list[Int64Array]:
-    """The average of each column over time, doubled, 0 where no member stands; shape (m,) each.
+    """The average of each column in some steps, doubled, 0 where no member stands; shape (m,) each.
 
     standing: intervals of members on the axis of `found`. columns: one number of each interval, 0..1e10, shape (n,).
-    known: the changes of just these intervals, if they are.
+    some: indices of steps, shape (m,): of those alone is anything kept, since columns are many where steps are few.
     """
-    if averaged is _medians and known is not None:
-        averaged = partial(_medians, known=known)
     doubled = []
     for column in columns:
         over_time = averaged(standing.start, standing.end, standing.question, column, standing.row)
-        fine = refined(over_time, found)
+        fine = refined(over_time, found, some)
         doubled.append(fine.low + fine.high)
     return doubled
 
@@ -69,17 +69,26 @@ def brought_to_one(doubled: list[Int64Array], outcome: Int64Array) -> Int64Array
     """Twice the share that an outcome's average has of all outcomes' averages, the share rounded half-even to 1e-10.
 
     doubled: shape (m,) for each outcome. outcome: index in each step.
+
+    >>> brought_to_one([np.array([2]), np.array([6])], np.array([1])).tolist()
+    [15000000000]
     """
     total = np.maximum(sum(doubled[1:], doubled[0]), 1)
     own = np.choose(outcome, doubled) if len(doubled) <= 32 else np.stack(doubled)[outcome, np.arange(len(outcome))]
-    above, rest = np.divmod(own * _HALF, total)
-    share: Int64Array = 2 * (above * _HALF + half_even_many(rest * (CHANCE // _HALF), total))
+    above, rest = np.divmod(own, total)
+    for _ in range(4):  # two digits of ten at a time: of very many outcomes the total leaves no room for more
+        digits, rest = np.divmod(rest * 100, total)
+        above = above * 100 + digits
+    share: Int64Array = 2 * (above * 100 + half_even_many(rest * 100, total))
     return share
 
 
 def distributions(doubled: list[Int64Array], *, named: bool) -> Int64Array:
     """Averages as forecasts, shape (m, width): named outcomes brought to one, what is missing to the largest; where all
     of them are 0 they are equal.
+
+    >>> distributions([np.array([1]), np.array([1]), np.array([1])], named=True).tolist()
+    [[333333334, 333333333, 333333333]]
     """
     table = np.stack(doubled, axis=1) if doubled else np.zeros((0, 0), np.int64)
     if not named:

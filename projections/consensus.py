@@ -1,4 +1,4 @@
-"""The community forecast over time: at every instant the median of the standing forecasts."""
+"""The consensus over time: at every instant the median of the standing forecasts."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -48,7 +48,12 @@ class Changes(NamedTuple):
 
 
 def changes(start: Int64Array, end: Int64Array) -> Changes:
-    """The changes of intervals [start, end), one or more."""
+    """The changes of intervals [start, end), one or more.
+
+    >>> found = changes(np.array([0, 1]), np.array([3, 3]))
+    >>> found.instant.tolist(), found.begins.tolist(), found.ends.tolist()
+    ([0, 1, 3], [0, 1], [2, 2])
+    """
     n = len(start)
     times = np.concatenate([start, end])
     order = np.argsort(times)  # changes at one instant are applied together, so their order is free
@@ -162,16 +167,19 @@ def medians_over_time(found: Facts, standing: Intervals, now: Status, chunk: int
     """The median of every outcome; of a numeric question, of the bin that its answer fell into, once there is one."""
     widest = max((len(question.outcomes) for question in found.questions), default=0)
     outcomes = np.array([len(question.outcomes) for question in found.questions], np.int64)
-    asked = [np.where(outcomes > outcome, outcome, -1) for outcome in range(widest)]
-    asked.append(np.where(now.bins > 0, now.outcome, -1))
+    inside = np.where(now.bins > 0, now.outcome, -1)
     codes = np.arange(len(outcomes))
     for part in chunks(found.forecasts.counts(codes), now.opens_at, now.closes_at, chunk):
         begin, end = np.searchsorted(standing.question, [part.start, part.stop])
         some = standing.of(np.arange(begin, end))
         shift = np.zeros(len(outcomes), np.int64)
         shift[part] = shifts(now.opens_at[part], now.closes_at[part])
-        for outcome in asked:
-            yield _medians(found, some.of(np.flatnonzero(outcome[some.question] >= 0)), now.bins, outcome, shift)
+        yield _medians(found, some.of(np.flatnonzero(inside[some.question] >= 0)), now.bins, inside, shift)
+        for outcome in range(widest):
+            some = some.of(np.flatnonzero(outcomes[some.question] > outcome))  # ever fewer questions have so many
+            if not len(some.row):
+                break
+            yield _medians(found, some, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
 
 
 def _medians(found: Facts, standing: Intervals, bins: Int64Array, outcome: Int64Array, shift: Int64Array) -> Medians:

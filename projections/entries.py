@@ -8,10 +8,10 @@ import numpy as np
 
 from ledger.rules import LOGARITHMS, RuleSet
 from projections.columns import Contest, Facts
-from projections.limbs import BoolArray, Int64Array
+from projections.limbs import BoolArray, Int64Array, column
 from projections.sampling import SAMPLINGS, Ruler, ruler
 from projections.scoring import Answer, kernel_of, kernel_unit, least_chance, per_point, uniform_term
-from projections.tables import status
+from projections.tables import status, width
 
 NAMED, CDF, QUANTILES = range(3)  # the forms of a distribution
 
@@ -20,7 +20,7 @@ NAMED, CDF, QUANTILES = range(3)  # the forms of a distribution
 class Questions:
     """The questions a contest scores: added and resolved, not annulled, when its board was last open; shape (q,).
 
-    code: the question. opens, until, reveals, spot: µs; `until` is when scored time ends. length, reached, hidden: of
+    code: the question. opens, until, spot: µs; `until` is when scored time ends. length, reached, hidden: of
     the period, of scored time and of the hidden period, in the rule set's units of time. width: numbers of a forecast.
     least: 1e-10. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage. uniform: the uniform distribution's kernel.
     per_point: how much of a kernel's unit one point is; unit: of that kernel, in 1.
@@ -29,7 +29,6 @@ class Questions:
     code: Int64Array
     opens: Int64Array
     until: Int64Array
-    reveals: Int64Array
     spot: Int64Array
     length: Int64Array
     reached: Int64Array
@@ -48,7 +47,7 @@ class Questions:
 
     def of(self, part: slice) -> Self:
         """Some of them."""
-        return type(self)(*(getattr(self, column.name)[part] for column in fields(self)))
+        return type(self)(*(getattr(self, each.name)[part] for each in fields(self)))
 
 
 def scored_questions(found: Facts, contest: Contest) -> Questions:
@@ -57,7 +56,7 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
     entries = sorted(contest.entries.values(), key=lambda entry: entry.question)
     entries = [entry for entry in entries if now.outcome[entry.question] >= 0]
     opened = [found.questions[entry.question] for entry in entries]
-    code = _column([entry.question for entry in entries])
+    code = column([entry.question for entry in entries])
     outcome, bins = now.outcome[code], now.bins[code]
     answers = [
         Answer(question, result, now.values[entry.question])
@@ -65,12 +64,12 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
     ]
     opens, closes = now.opens_at[code], now.closes_at[code]
     until = np.minimum(now.closed_at[code], now.known_at[code])
-    reveals = _column([each.opens_at if each.reveals_at is None else each.reveals_at for each in opened])
+    reveals = column([each.opens_at if each.reveals_at is None else each.reveals_at for each in opened])
     last = [each.closes_at if each.reveals_at is None else each.reveals_at for each in opened]
-    spot = _column([at if entry.spot_at is None else entry.spot_at for entry, at in zip(entries, last, strict=True)])
+    spot = column([at if entry.spot_at is None else entry.spot_at for entry, at in zip(entries, last, strict=True)])
     units, every = SAMPLINGS[rules.sampling].units, np.arange(len(code))
     scheduled = ruler(opens, closes, spot, rules.day_minutes)
-    hidden_weight = _column(
+    hidden_weight = column(
         [-1 if entry.hidden_coverage_weight is None else entry.hidden_coverage_weight for entry in entries]
     )
     length, hidden = units(scheduled, closes, every), units(scheduled, reveals, every)
@@ -79,20 +78,19 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
         code=code,
         opens=opens,
         until=until,
-        reveals=reveals,
         spot=spot,
         length=length,
         reached=np.where(until > opens, units(ruler(opens, until, spot, rules.day_minutes), until, every), 0),
         hidden=hidden,
-        form=_column([_form(each) for each in answers]),
+        form=column([_form(each) for each in answers]),
         outcome=outcome,
         bins=bins,
-        width=_column([_width(each) for each in answers]),
-        least=_column([_least(rules, *each) for each in zip(answers, bins.tolist(), strict=True)]),
-        weight=_column([entry.weight for entry in entries]),
+        width=column([width(each) for each in opened]),
+        least=column([_least(rules, *each) for each in zip(answers, bins.tolist(), strict=True)]),
+        weight=column([entry.weight for entry in entries]),
         hidden_weight=np.where(split, hidden_weight, -1),
-        uniform=_column([uniform_term(rules, each) if rules.reference == "uniform" else 0 for each in answers]),
-        unit=_column([kernel_unit(rules, each.question) for each in answers]),
+        uniform=column([uniform_term(rules, each) if rules.reference == "uniform" else 0 for each in answers]),
+        unit=column([kernel_unit(rules, each.question) for each in answers]),
         answers=answers,
         per_point=[per_point(rules, each.question) for each in answers],
     )
@@ -121,17 +119,6 @@ def _form(answer: Answer) -> int:
     return QUANTILES if span.levels else CDF
 
 
-def _width(answer: Answer) -> int:
-    span = answer.question.range
-    if span is None:
-        return len(answer.question.outcomes)
-    return len(span.levels) or span.bins + 1
-
-
 def _least(rules: RuleSet, answer: Answer, bins: int) -> int:
     """Only logarithms need a least; other kernels take a forecast as it is."""
     return least_chance(rules, answer.outcome, bins) if kernel_of(rules, answer.question) in LOGARITHMS else 0
-
-
-def _column(values: list[int]) -> Int64Array:
-    return np.array(values, np.int64)

@@ -8,12 +8,10 @@ from msgspec import structs
 
 from ledger.values import PROBABILITY
 from projections.brier import Sample
-from projections.columns import CHANCE, Contest, Facts
+from projections.columns import DOUBLED, Contest, Facts
 from projections.entries import scored_questions
 from projections.limbs import BoolArray, Int64Array
 from projections.terms import terms
-
-_DOUBLED = 2 * CHANCE // PROBABILITY  # of 1e-9
 
 
 class Judged(NamedTuple):
@@ -69,7 +67,7 @@ def _answered(
 ) -> tuple[Int64Array, Int64Array, Int64Array, BoolArray]:
     """Question, owner, probability of yes in 1e-9, and whether it was yes; the first outcome is yes."""
     happened = outcome[question] == 0
-    chance = doubled // _DOUBLED
+    chance = doubled // DOUBLED
     return question, owner, np.where(happened, chance, PROBABILITY - chance), happened
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ledger.events import NumericRange
 from ledger.exact import QUANTUM, half_even, ln_fixed, log2_fixed
 from ledger.values import CUMULATIVE, PROBABILITY
-from projections.limbs import Int64Array, Limbs, half_even_many, ln_many, log2_many
+from projections.limbs import Int64Array, Limbs, column, half_even_many, ln_many, log2_many
 
 _BLOCK = 1 << 21  # numbers taken at a time
 _FINE = Decimal("1e-30")  # to which a place on a logarithmic scale is rounded
@@ -69,7 +69,8 @@ class Numbers(NamedTuple):
 class Kernel(NamedTuple):
     """A formula. It reads either the outcome's chance (k / unit) or the whole distribution.
 
-    uniform: what the uniform distribution scores on a question of so many outcomes or of a range.
+    uniform: what the uniform distribution scores; given how many outcomes there are and the index of the one that
+    happened, or, of a numeric question, how many bins and the answer's exact place in 1/QUANTUM.
     """
 
     of_chance: Callable[[Int64Array, int], Int64Array] | None
@@ -82,12 +83,21 @@ def brier(numbers: Numbers) -> Int64Array:
     """Half of Σ (p_k - o_k)², 0..1; for two outcomes (1 - p)², p the probability of the one that happened.
 
     Source: seed 003_ec2881b80447d7f2, "Evaluation"; Brier (1950), whose sum is twice this.
+
+    >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
+    >>> brier(two).tolist()
+    [90000000000]
     """
     return half_even_many(_squares(numbers), 2 * PROBABILITY**2 // QUANTUM)
 
 
 def brier_sum(numbers: Numbers) -> Int64Array:
-    """Σ (p_k - o_k)², 0..2. Source: Brier (1950), Monthly Weather Review 78(1):1-3."""
+    """Σ (p_k - o_k)², 0..2. Source: Brier (1950), Monthly Weather Review 78(1):1-3.
+
+    >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
+    >>> brier_sum(two).tolist()
+    [180000000000]
+    """
     return half_even_many(_squares(numbers), PROBABILITY**2 // QUANTUM)
 
 
@@ -95,6 +105,10 @@ def ordered_brier(numbers: Numbers) -> Int64Array:
     """The mean over the K - 1 splits of ordered outcomes of the two-sided Brier score of each, 0..2: 2 RPS / (K - 1).
 
     Source: Jose, Nau and Winkler (2009), doi:10.1287/mnsc.1080.0955.
+
+    >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
+    >>> ordered_brier(two).tolist()
+    [180000000000]
     """
     found = []
     for block in numbers.blocks():
@@ -115,8 +129,12 @@ def spherical(numbers: Numbers) -> Int64Array:
     """The share p / √(Σ p_k²), p the probability of what happened, 0..1.
 
     Source: Gneiting and Raftery (2007), doi:10.1198/016214506000001437, example 2.
+
+    >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
+    >>> spherical(two).tolist()
+    [919145030018]
     """
-    return _column([_root_share(hit, total) for hit, total in zip(_hits(numbers), _lengths(numbers), strict=True)])
+    return column([_root_share(hit, total) for hit, total in zip(_hits(numbers), _lengths(numbers), strict=True)])
 
 
 def crps(numbers: Numbers) -> Int64Array:
@@ -124,6 +142,10 @@ def crps(numbers: Numbers) -> Int64Array:
 
     On a logarithmic range x is the place on the logarithmic scale.
     Source: Gneiting and Raftery (2007), doi:10.1198/016214506000001437, section 4.2.
+
+    >>> span, cdf = NumericRange(lower="0", upper="1", bins=1), np.array([0, 10**10])
+    >>> crps(Numbers(cdf, *(np.array([each]) for each in (0, 2, 1, 0)), [span], ["0.5"])).tolist()
+    [83333333333]
     """
     return _joined([_crps(block) for block in numbers.blocks()])
 
@@ -133,6 +155,10 @@ def pinball(numbers: Numbers) -> Int64Array:
     each other, the absolute error where 0.5 is the only one. In units of the question, lower is better.
 
     Source: Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618.
+
+    >>> span = NumericRange(lower="0", upper="9", levels=(500_000_000,))
+    >>> pinball(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
+    [20000]
     """
     found: list[int] = []
     for block in numbers.blocks():
@@ -140,9 +166,9 @@ def pinball(numbers: Numbers) -> Int64Array:
         asked = np.repeat(block.question, block.width)
         levels = [() if span is None else span.levels for span in block.spans]
         first = np.cumsum(list(map(len, levels))) - list(map(len, levels))
-        level = _column([level for each in levels for level in each])[first[asked] + place]
+        level = column([level for each in levels for level in each])[first[asked] + place]
         answers = [_counted(*each) for each in zip(block.values, block.spans, strict=True)]
-        whole = _column([int(answer // 1) for answer in answers])[asked]
+        whole = column([int(answer // 1) for answer in answers])[asked]
         slope = np.where(whole < quantiles, PROBABILITY - level, -level)
         sums = Limbs.product(np.abs(quantiles - whole), np.abs(slope)).summed(begins).integers()
         slopes = np.add.reduceat(slope, begins).tolist()  # times what the answer is above a whole number goes off
@@ -150,16 +176,20 @@ def pinball(numbers: Numbers) -> Int64Array:
             gaps, unit = (total - rise * (answers[question] % 1)).as_integer_ratio()
             over = unit * len(span.levels) * PROBABILITY * 10**span.decimals
             found.append(half_even(2 * gaps * quantum(span), over))
-    return _column(found)
+    return column(found)
 
 
 def absolute(numbers: Numbers) -> Int64Array:
     """|x - y| on the range as 0..1, along its logarithmic scale if it has one. The one level must be 0.5.
 
     Source: seed 003_ec2881b80447d7f2, "Evaluation": L1 distance, bounded between 0% and 100%.
+
+    >>> span = NumericRange(lower="0", upper="10", levels=(500_000_000,))
+    >>> absolute(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
+    [200000000000]
     """
     columns = (numbers.flat[numbers.start].tolist(), numbers.asked(), numbers.question.tolist())
-    return _column([
+    return column([
         _quanta(abs(place_of(Fraction(point, 10**span.decimals), span) - place_of(numbers.values[question], span)))
         for point, span, question in zip(*columns, strict=True)
     ])  # fmt: skip
@@ -188,17 +218,12 @@ def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
     return Fraction(precise.quantize(precise.divide(part, whole), _FINE))
 
 
-def along(value: str, span: NumericRange) -> int:
-    """The place of a value in 1/QUANTUM, rounded half-even.
-
-    >>> along("3", NumericRange(lower="1", upper="4"))
-    666666666667
-    """
-    return _quanta(place_of(value, span))
-
-
 def quantum(span: NumericRange) -> int:
-    """What a score by quantiles is counted in: four digits beyond the unit of its values, 10^12 at most."""
+    """What a score by quantiles is counted in: four digits beyond the unit of its values, 10^12 at most.
+
+    >>> quantum(NumericRange(lower="0", upper="1", levels=(500_000_000,), decimals=2))
+    1000000
+    """
     units: int = 10 ** min(12, span.decimals + 4)
     return units
 
@@ -250,7 +275,7 @@ def _crps(block: Numbers) -> Int64Array:
     bins = block.width - 1
     columns = (block.question.tolist(), block.asked(), bins.tolist())
     answers = [place_of(block.values[q], span) * width for q, span, width in zip(*columns, strict=True)]
-    at = np.minimum(_column([int(answer // 1) for answer in answers]), bins - 1)  # the bin with the answer, from 0
+    at = np.minimum(column([int(answer // 1) for answer in answers]), bins - 1)  # the bin with the answer, from 0
     after = edge > np.repeat(at, block.width)
     gaps = np.where(after, CUMULATIVE - heights, heights)
     pairs = (edge > 0) & (np.repeat(at, block.width) + 1 != edge)  # bins, by their upper edge, all on one side
@@ -277,7 +302,7 @@ def _crps(block: Numbers) -> Int64Array:
         above = _pieces(CUMULATIVE * unit - middle, (CUMULATIVE - high) * unit) * (unit - inner)
         whole = total * unit**3 + below + above
         found.append(half_even(whole * QUANTUM, 3 * width * CUMULATIVE**2 * unit**3))
-    return _column(found)
+    return column(found)
 
 
 def _pieces(a: int, b: int) -> int:
@@ -336,7 +361,3 @@ KERNELS: dict[str, Kernel] = {
 
 def _joined(found: list[Int64Array]) -> Int64Array:
     return np.concatenate([*found, np.zeros(0, np.int64)])
-
-
-def _column(numbers: list[int]) -> Int64Array:
-    return np.array(numbers, np.int64)

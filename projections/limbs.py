@@ -4,7 +4,7 @@ Sums of term x µs need about 100 bits, and 64-bit sums wrap in silence. A `Limb
 with low and middle in [0, 2^36), so that any 2^26 of them can be added without a carry being lost.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -101,10 +101,42 @@ class Limbs(NamedTuple):
             raise OverflowError("a sum of more than 134 bits")
         return type(self)(*(np.add.reduceat(limb, starts) for limb in self.carried())).carried()
 
+    def totals(self, starts: Int64Array) -> list[int]:
+        """What `summed` gives, as Python integers and of any size.
+
+        >>> Limbs.of(np.array([1 << 62] * 4)).shifted(70).totals(np.array([0])) == [1 << 134]
+        True
+        """
+        wide = self.carried()
+        lower = Limbs(wide.low, wide.middle, wide.high & _MASK).summed(starts).integers()
+        above = Limbs.of(wide.high >> _BITS).summed(starts).integers()
+        return [(high << 3 * _BITS) + low for high, low in zip(above, lower, strict=True)]
+
     def integers(self) -> list[int]:
         """Python integers."""
         parts = zip(self.high.tolist(), self.middle.tolist(), self.low.tolist(), strict=True)
         return [(high << 2 * _BITS) + (middle << _BITS) + low for high, middle, low in parts]
+
+
+def column(numbers: Sequence[int]) -> Int64Array:
+    """Numbers as an array, shape (n,). Raises OverflowError if one needs more than 64 bits.
+
+    >>> column([1, 2]).dtype
+    dtype('int64')
+    """
+    return np.array(numbers, np.int64)
+
+
+def runs(*keys: Int64Array) -> Int64Array:
+    """Where each run of rows with equal keys begins, shape (m,), as `Limbs.summed` takes it; keys: shape (n,) each.
+
+    >>> runs(column([7, 7, 7, 5]), column([1, 1, 2, 2])).tolist()
+    [0, 2, 3]
+    """
+    other = np.zeros(max(len(keys[0]) - 1, 0), bool)
+    for key in keys:
+        other |= key[1:] != key[:-1]
+    return np.flatnonzero(np.append(True, other)[: len(keys[0])])
 
 
 def half_even_many(numerators: Int64Array, denominators: Int64Array | int) -> Int64Array:

@@ -63,13 +63,23 @@ def steps(start: Int64Array, end: Int64Array, member: BoolArray, known: Changes 
 
 
 def of_consensus(found: Steps, reference: Int64Array) -> Against:
-    """Against a reference that has these kernels in each step; nothing is earned while no member stands."""
+    """Against a reference that has these kernels in each step; nothing is earned while no member stands.
+
+    >>> one = np.array([0]), np.array([3])
+    >>> against = of_consensus(steps(*one, np.array([True])), np.array([-5, 0]))
+    >>> against.earned(np.array([-2]), np.array([0]), np.array([1])).integers()
+    [9]
+    """
     lasts = np.where(found.stand > 0, found.lasts, 0)
     return Against(Limbs.of(lasts), Limbs.product(reference, lasts))
 
 
 def fine_bits(rules: RuleSet) -> int:
-    """By how many bits numerators are finer than quantum x unit."""
+    """By how many bits numerators are finer than quantum x unit.
+
+    >>> fine_bits(RuleSet(name="x", kernel="ln", reference="peers")), fine_bits(RuleSet(name="x", kernel="ln"))
+    (24, 0)
+    """
     if rules.reference != "peers":
         return 0
     return _FINE_BITS[rules.sampling] - _ROOM * (rules.quantile_kernel == "pinball")
@@ -120,11 +130,12 @@ def _means(found: Steps, own: Int64Array, member: BoolArray, count: Int64Array) 
     return (above << _HALF_BITS) + below, rest
 
 
-def refined(consensus: Consensus, found: Steps) -> Consensus:
-    """The consensus of members at every instant at which anybody's forecast begins or ends."""
+def refined(consensus: Consensus, found: Steps, some: Int64Array | slice = slice(None)) -> Consensus:
+    """The consensus of members at every instant, or some, at which anybody's forecast begins or ends."""
     if len(consensus.instant) == len(found.instant):  # these are some of those
-        return consensus
-    place = np.searchsorted(consensus.instant, found.instant, "right") - 1
+        place = np.arange(len(found.instant))[some]
+    else:
+        place = np.searchsorted(consensus.instant, found.instant[some], "right") - 1
     before = place < 0
     stand, low, high = (np.where(before, 0, each[place]) for each in (consensus.stand, consensus.low, consensus.high))
-    return Consensus(found.instant, stand, low, high, found.begins, found.ends)
+    return Consensus(found.instant[some], stand, low, high, found.begins, found.ends)

@@ -8,25 +8,21 @@ import numpy as np
 
 from ledger import spans
 from ledger.events import Attestation
-from ledger.exact import half_even
 from ledger.values import FIRST_INSTANT, LAST_INSTANT
 from projections import admission, brier, sums
-from projections.builders import ids
 from projections.columns import Contest, Facts
-from projections.limbs import Int64Array
-from projections.table import Ids, Values
+from projections.limbs import column
+from projections.table import Ids, Values, ids, published, transposed
 from projections.tables import status
 
 if TYPE_CHECKING:
     from projections.projection import Projections
 
-_POINTS = 10**9  # published units in 1
-
 
 def contests_values(of: "Projections") -> list[Values]:
     """One row a contest."""
     rows = [_contest(of.facts.contests[name]) for name in of.contests]
-    return [_numbered(of.contests), *_columns(rows, 7)]
+    return [Ids(np.arange(len(of.contests)), of.contests), *transposed(rows, 7)]
 
 
 def kind_means_values(of: "Projections") -> list[Values]:
@@ -34,15 +30,17 @@ def kind_means_values(of: "Projections") -> list[Values]:
     codes, rows = [], []
     for code, name in enumerate(of.contests):
         contest = of.facts.contests[name]
+        if contest.opened.rules.total != "kind_means":
+            continue
         for own in sums.sums(of.facts, contest, *of.scored(name)):
             if own.is_consensus or contest.levels.get(own.participant) != "hidden":
                 codes += [code] * len(own.kinds)
                 rows += [
-                    [own.participant, kind.kind, _published(kind.mean), kind.forecast_on, kind.questions]
+                    [own.participant, kind.kind, published(kind.mean), kind.forecast_on, kind.questions]
                     for kind in own.kinds
                 ]
-    participants, kinds, *numbers = _columns(rows, 5)
-    return [Ids(_array(codes), of.contests), ids(participants), ids(kinds), *numbers]
+    participants, kinds, *numbers = transposed(rows, 5)
+    return [Ids(column(codes), of.contests), ids(participants), ids(kinds), *numbers]
 
 
 def brier_values(of: "Projections") -> list[Values]:
@@ -53,8 +51,8 @@ def brier_values(of: "Projections") -> list[Values]:
             if found.n and found.brier is not None:
                 codes.append(code)
                 owners.append(owner)
-                rows.append([found.n, *map(_published, found[1:]), brier.interpretation(found.brier)])
-    return [Ids(_array(codes), of.contests), Ids(_array(owners), _labels(of.facts)), *_columns(rows, 11)]
+                rows.append([found.n, *map(_published_or_none, found[1:]), brier.interpretation(found.brier)])
+    return [Ids(column(codes), of.contests), Ids(column(owners), sums.labels(of.facts)), *transposed(rows, 11)]
 
 
 def brier_overall_values(of: "Projections") -> list[Values]:
@@ -65,9 +63,10 @@ def brier_overall_values(of: "Projections") -> list[Values]:
             if found.n:
                 by_owner.setdefault(owner, []).append(found)
     rows = [
-        [len(found), sum(each.n for each in found), *map(_published, brier.means(found))] for found in by_owner.values()
+        [len(found), sum(each.n for each in found), *map(_published_or_none, brier.means(found))]
+        for found in by_owner.values()
     ]
-    return [Ids(_array(list(by_owner)), _labels(of.facts)), *_columns(rows, 4)]
+    return [Ids(column(list(by_owner)), sums.labels(of.facts)), *transposed(rows, 4)]
 
 
 def calibration_values(of: "Projections") -> list[Values]:
@@ -77,11 +76,11 @@ def calibration_values(of: "Projections") -> list[Values]:
         for found in brier.calibration(*of.judged(name)):
             codes.append(code)
             owners.append(found.owner)
-            shares = [_published(found.mean_forecast), _published(found.observed_frequency)]
+            shares = [published(found.mean_forecast), published(found.observed_frequency)]
             rows.append(
                 [found.lower, found.upper, found.n, found.happened, *shares, found.wilson_low, found.wilson_high]
             )
-    return [Ids(_array(codes), of.contests), Ids(_array(owners), _labels(of.facts)), *_columns(rows, 8)]
+    return [Ids(column(codes), of.contests), Ids(column(owners), sums.labels(of.facts)), *transposed(rows, 8)]
 
 
 def admissions_values(of: "Projections") -> list[Values]:
@@ -101,12 +100,12 @@ def admissions_values(of: "Projections") -> list[Values]:
                 declared = facts.attestations.get(position) or Attestation()
                 empty = "empty" if admission.empty_window(opens_at, cutoff) else "open"
                 rows.append([position, cutoff, *receipt, *_declared(declared, cutoff), empty])
-    made = _array(index)
+    made = column(index)
     return [
-        Ids(_array(codes), of.contests),
+        Ids(column(codes), of.contests),
         Ids(forecasts.question[made], facts.question_codes.labels),
         Ids(forecasts.participant[made], facts.participant_codes.labels),
-        *_columns(rows, 10),
+        *transposed(rows, 10),
     ]
 
 
@@ -142,21 +141,5 @@ def _ends(newest: spans.Span | None) -> tuple[int | None, int | None]:
     return None if earliest <= FIRST_INSTANT else earliest, None if latest >= LAST_INSTANT else latest
 
 
-def _labels(facts: Facts) -> list[str]:
-    return [*facts.participant_codes.labels, sums.consensus_label(facts)]
-
-
-def _published(number: Fraction | None) -> int | None:
-    return None if number is None else half_even(number.numerator * _POINTS, number.denominator)
-
-
-def _numbered(names: list[str]) -> Ids:
-    return Ids(np.arange(len(names)), names)
-
-
-def _array(numbers: list[int]) -> Int64Array:
-    return np.array(numbers, np.int64)
-
-
-def _columns(rows: list[list[Any]], width: int) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
+def _published_or_none(number: Fraction | None) -> int | None:
+    return None if number is None else published(number)

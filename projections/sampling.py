@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ledger.values import DAY
 from projections.limbs import Int64Array
 
-DAY = 86_400 * 10**6  # µs
 _MINUTE = 60 * 10**6
 
 

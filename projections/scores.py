@@ -7,7 +7,7 @@ import numpy as np
 from projections.axis import shifts
 from projections.columns import Contest, Facts
 from projections.entries import Questions, measure
-from projections.limbs import Int64Array, Limbs
+from projections.limbs import Int64Array, Limbs, runs
 from projections.references import Steps
 from projections.sampling import SAMPLINGS
 from projections.terms import CHUNK, Terms, terms
@@ -32,9 +32,8 @@ class Parts(NamedTuple):
     """One row for each interval on which both a forecast and its reference stay the same; shape (n,).
 
     start, end: µs. units: of time between them. doubled: twice the chance, 1e-10, -1 for quantiles. consensus: the same
-    of the consensus, -1 without one. peers: how many members stand, -1 where it
-    is not them it is compared with. earned: Σ of a score's
-    parts is its numerator.
+    of the consensus, -1 without one. peers: how many members stand, -1 where they are not what it is compared with.
+    earned: of a score's parts they sum to its numerator.
     """
 
     question: Int64Array
@@ -45,7 +44,6 @@ class Parts(NamedTuple):
     doubled: Int64Array
     consensus: Int64Array
     peers: Int64Array
-    own: Int64Array
     earned: Limbs
 
 
@@ -105,7 +103,6 @@ def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
         doubled=made_of.doubled[owner],
         consensus=consensus,
         peers=peers,
-        own=made_of.own[owner],
         earned=earned,
     )
 
@@ -114,8 +111,7 @@ def _scores(first: int, made_of: Terms) -> Scores:
     standing, earned = made_of.standing, made_of.earned()
     length = standing.end - standing.start
     question, participant = standing.question, standing.participant
-    other = (question[1:] != question[:-1]) | (participant[1:] != participant[:-1])
-    starts = np.flatnonzero(np.append(True, other)[: len(question)])
+    starts = runs(question, participant)
     hidden = np.minimum(standing.end, made_of.questions.hidden[question]) - standing.start
     return Scores(
         question=question[starts] + first,

@@ -8,7 +8,7 @@ from ledger.events import QuestionOpened
 from ledger.exact import QUANTUM, half_even, ln_fixed, log2_fixed
 from ledger.rules import LOGARITHMS, RuleSet
 from projections.columns import CHANCE
-from projections.kernels import KERNELS, Kernel, place_of, quantum
+from projections.kernels import KERNELS, place_of, quantum
 
 _PPM = CHANCE // 10**6
 _MILLION = 10**6
@@ -24,20 +24,35 @@ class Answer(NamedTuple):
 
 
 def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:
-    """The name of the kernel that scores a question."""
+    """The name of the kernel that scores a question.
+
+    >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
+    >>> kernel_of(RuleSet(name="x", kernel="ln", cdf_kernel="crps"), question)
+    'ln'
+    """
     if question.range is None:
         return rules.kernel
     return rules.quantile_kernel if question.range.levels else rules.cdf_kernel
 
 
 def lower_is_better(rules: RuleSet) -> bool:
-    """Whether the least score is best; a rule set's kernels agree on it."""
+    """Whether the least score is best; a rule set's kernels agree on it.
+
+    >>> lower_is_better(RuleSet(name="x", kernel="brier"))
+    True
+    """
     names = (rules.kernel, rules.cdf_kernel, rules.quantile_kernel)
     return any(KERNELS[name].lower_is_better for name in names if name != "none")
 
 
 def least_chance(rules: RuleSet, outcome: int, bins: int) -> int:
-    """What a smaller probability of the outcome counts as under a rule set, 1e-10."""
+    """What a smaller probability of the outcome counts as under a rule set, 1e-10.
+
+    bins: of a numeric question, else 0; then outcome 0 and bins + 1 are the open ends.
+
+    >>> least_chance(RuleSet(name="x"), 0, 0), least_chance(RuleSet(name="x"), 1, 200)
+    (10000000, 500000)
+    """
     if bins and 1 <= outcome <= bins:
         return max(half_even(rules.least_density_ppm * _PPM, bins), int(rules.least_density_ppm > 0))
     return rules.least_probability_ppm * _PPM
@@ -48,9 +63,13 @@ def uniform_term(rules: RuleSet, answer: Answer) -> int:
     has open_end_ppm, and the bins share the rest.
 
     Source: seed 001_b2c35092a74bcfce, "What is the Baseline score?".
+
+    >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
+    >>> uniform_term(RuleSet(name="x", kernel="brier"), Answer(question, 0, ""))
+    250000000000
     """
     name, span = kernel_of(rules, answer.question), answer.question.range
-    kernel: Kernel = KERNELS[name]
+    kernel = KERNELS[name]
     if span is None:
         return kernel.uniform(len(answer.question.outcomes), answer.outcome)
     if name not in LOGARITHMS:
@@ -92,5 +111,10 @@ def kernel_unit(rules: RuleSet, question: QuestionOpened) -> int:
 
 
 def per_point(rules: RuleSet, question: QuestionOpened) -> Fraction:
-    """How much of a kernel's unit one point is."""
+    """How much of a kernel's unit one point is.
+
+    >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
+    >>> per_point(RuleSet(name="x", kernel="ln", scale="peer"), question)
+    Fraction(10000000000, 1)
+    """
     return Fraction(kernel_unit(rules, question), SCALES[rules.scale](rules, question))

@@ -12,7 +12,7 @@ from ledger.rules import RuleSet
 from ledger.values import WEIGHT
 from projections.columns import Contest, Facts
 from projections.entries import Questions
-from projections.limbs import Int64Array, Limbs
+from projections.limbs import Int64Array, Limbs, column, runs
 from projections.references import fine_bits
 from projections.scores import Scores
 
@@ -56,8 +56,8 @@ class Sums(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """What questions of one kind have in common: units of time of the period, of its hidden part and of scored time;
-    weights in 1e-6; which of the distinct amounts of a kernel's unit one point is; and the kind's place in KINDS.
+    """What questions that are alike have in common: units of time of the period, of its hidden part and of scored time;
+    weights in 1e-6; which of the distinct amounts of a kernel's unit one point is; and their kind's place in KINDS.
     """
 
     period: int
@@ -89,9 +89,16 @@ class Alike(NamedTuple):
         """The coverage of one question."""
         return Fraction(self.coverage(covered, in_hidden, self.common), self.common * WEIGHT)
 
+    @property
+    def attainable(self) -> Fraction:
+        """The coverage of a forecast that stood from the opening until scored time ended."""
+        return self.share(self.reached, min(self.hidden, self.reached))
+
 
 class Divided(NamedTuple):
-    """Questions by kind: the kinds, which one each is of, and the distinct amounts that one point is."""
+    """Questions divided into those that are alike: what these have in common, where each question is among them, and
+    the distinct amounts that one point is.
+    """
 
     alike: list[Alike]
     which: Int64Array
@@ -110,8 +117,17 @@ def consensus_label(found: Facts) -> str:
     return label
 
 
+def labels(found: Facts) -> list[str]:
+    """What everyone who can have a score is called, by code: the participants, and last the consensus.
+
+    >>> labels(Facts())
+    ['[consensus]']
+    """
+    return [*found.participant_codes.labels, consensus_label(found)]
+
+
 def divided(questions: Questions) -> Divided:
-    """The kinds of questions."""
+    """The questions, divided into those that are alike."""
     amounts = sorted(set(questions.per_point))
     place = {amount: number for number, amount in enumerate(amounts)}
     columns = [
@@ -120,11 +136,11 @@ def divided(questions: Questions) -> Divided:
         questions.reached,
         questions.weight,
         questions.hidden_weight,
-        np.array([place[amount] for amount in questions.per_point], np.int64),
-        np.array([KINDS.index(answer.question.kind) for answer in questions.answers], np.int64),
+        column([place[amount] for amount in questions.per_point]),
+        column([KINDS.index(answer.question.kind) for answer in questions.answers]),
     ]
-    kinds, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return Divided([Alike(*kind) for kind in kinds.tolist()], which.reshape(-1), amounts)
+    alike, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return Divided([Alike(*common) for common in alike.tolist()], which.reshape(-1), amounts)
 
 
 def coverages(questions: Questions, rows: Scores) -> list[Fraction]:
@@ -135,14 +151,14 @@ def coverages(questions: Questions, rows: Scores) -> list[Fraction]:
     """
     alike, which, _ = divided(questions)
     columns = (which[rows.question].tolist(), rows.covered.tolist(), rows.covered_hidden.tolist())
-    return [alike[kind].share(covered, hidden) for kind, covered, hidden in zip(*columns, strict=True)]
+    return [alike[place].share(covered, hidden) for place, covered, hidden in zip(*columns, strict=True)]
 
 
 def attainable_shares(questions: Questions) -> list[Fraction]:
     """Each question's coverage of a forecast that stood from the opening until scored time ended."""
     alike, which, _ = divided(questions)
-    shares = [each.share(each.reached, min(each.hidden, each.reached)) for each in alike]
-    return [shares[kind] for kind in which.tolist()]
+    shares = [each.attainable for each in alike]
+    return [shares[place] for place in which.tolist()]
 
 
 def attainable(questions: Questions) -> Fraction:
@@ -150,8 +166,8 @@ def attainable(questions: Questions) -> Fraction:
     alike, which, _ = divided(questions)
     counts = np.bincount(which, minlength=len(alike)).tolist()
     weights = [count * each.weight for count, each in zip(counts, alike, strict=True)]
-    shares = [each.share(each.reached, min(each.hidden, each.reached)) for each in alike]
-    total = added([(w * share.numerator, share.denominator) for w, share in zip(weights, shares, strict=True)])
+    shares = [(weight * each.attainable).as_integer_ratio() for weight, each in zip(weights, alike, strict=True)]
+    total = added(shares)
     return Fraction(total, max(sum(weights), 1))
 
 
@@ -164,34 +180,37 @@ def divisor(rules: RuleSet, per_point: Fraction, of: Alike, covered: int, fine: 
 def sums(found: Facts, contest: Contest, questions: Questions, rows: Scores) -> Iterator[Sums]:
     """One for each participant with a score, in order of code.
 
-    Questions of one kind are summed together as integers, and a participant's kinds without common denominators.
+    Questions that are alike are summed together as integers, and a participant's sums without common denominators.
     """
-    rules, kinds = contest.opened.rules, divided(questions)
+    rules, parted = contest.opened.rules, divided(questions)
     codes, participant = np.unique(rows.participant, return_inverse=True)
-    labels = [*found.participant_codes.labels, consensus_label(found)]
+    names = labels(found)
     scored: list[list[list[tuple[int, int]]]] = [[[] for _ in KINDS] for _ in codes]
     covered: list[list[tuple[int, int]]] = [[] for _ in codes]
-    for group in _groups(rules, kinds, rows, participant):
+    divisors: dict[tuple[Alike, int], Fraction] = {}
+    for group in _groups(rules, parted, rows, participant):
         of, common = group.of, group.of.common
-        by = divisor(rules, kinds.per_point[of.per_point], of, group.over, fine_bits(rules))
+        by = divisors.get((of, group.over))
+        if by is None:
+            by = divisor(rules, parted.per_point[of.per_point], of, group.over, fine_bits(rules))
+            divisors[of, group.over] = by
         scored[group.participant][of.kind].append((group.numerator * of.weight * by.denominator, by.numerator * WEIGHT))
         share = of.coverage(group.covered, group.covered_hidden, common)
         covered[group.participant].append((of.weight * share, common * WEIGHT * WEIGHT))
-    weights, counts = _by_kind(questions, rows.question, participant, len(codes))
+    weights, counts = _by_kind(questions, parted, rows.question, participant, len(codes))
     everything = np.arange(len(questions.code))
-    [every], [count] = _by_kind(questions, everything, np.zeros_like(everything), 1)
+    [every], [count] = _by_kind(questions, parted, everything, np.zeros_like(everything), 1)
     for i, code in enumerate(codes.tolist()):
-        of_kinds = [added(terms) for terms in scored[i]]
         coverage = added(covered[i])
         yield Sums(
-            participant=labels[code],
-            is_consensus=code == len(labels) - 1,
-            score=sum(of_kinds, Fraction(0)),
+            participant=names[code],
+            is_consensus=code == len(names) - 1,
+            score=added([term for terms in scored[i] for term in terms]),
             weight=Fraction(sum(weights[i]), WEIGHT),
-            coverage=Fraction(coverage * WEIGHT, max(sum(every), 1)),
+            coverage=Fraction(coverage.numerator * WEIGHT, coverage.denominator * max(sum(every), 1)),
             covered=coverage,
             questions=sum(counts[i]),
-            kinds=tuple(_with_missing(rules, of_kinds, (weights[i], every), (counts[i], count))),
+            kinds=tuple(_with_missing(rules, scored[i], (weights[i], every), (counts[i], count))),
         )
 
 
@@ -208,7 +227,7 @@ def added(terms: list[tuple[int, int]]) -> Fraction:
 
 
 class _Group(NamedTuple):
-    """What one participant's scores on questions of one kind add up to. over: what one stood on each of them."""
+    """What one participant's scores on questions that are alike add up to. over: what one stood on each of them."""
 
     participant: int
     of: Alike
@@ -218,31 +237,31 @@ class _Group(NamedTuple):
     covered_hidden: int
 
 
-def _groups(rules: RuleSet, kinds: Divided, rows: Scores, participant: Int64Array) -> Iterator[_Group]:
+def _groups(rules: RuleSet, parted: Divided, rows: Scores, participant: Int64Array) -> Iterator[_Group]:
     """Scores with one divisor, added up."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = np.unique(over, return_inverse=True)
-    key = (participant * len(kinds.alike) + kinds.which[rows.question]) * len(overs) + place
+    key = (participant * len(parted.alike) + parted.which[rows.question]) * len(overs) + place
     order = np.argsort(key, kind="stable")
     key = key[order]
-    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    starts = runs(key)
     columns = (
         key[starts].tolist(),
-        rows.numerator.take(order).summed(starts).integers(),
+        rows.numerator.take(order).totals(starts),
         Limbs.of(rows.covered[order]).summed(starts).integers(),
         Limbs.of(rows.covered_hidden[order]).summed(starts).integers(),
     )
     for owner, numerator, covered, hidden in zip(*columns, strict=True):
         rest, number = divmod(owner, len(overs))
-        i, kind = divmod(rest, len(kinds.alike))
-        yield _Group(i, kinds.alike[kind], int(overs[number]), numerator, covered, hidden)
+        i, which = divmod(rest, len(parted.alike))
+        yield _Group(i, parted.alike[which], int(overs[number]), numerator, covered, hidden)
 
 
 def _by_kind(
-    questions: Questions, question: Int64Array, participant: Int64Array, people: int
+    questions: Questions, parted: Divided, question: Int64Array, participant: Int64Array, people: int
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Of each participant, the weight of these questions, 1e-6, and how many they are, by kind."""
-    kind = np.array([KINDS.index(answer.question.kind) for answer in questions.answers], np.int64)[question]
+    kind = column([each.kind for each in parted.alike])[parted.which[question]]
     weights, counts = np.zeros((2, people, len(KINDS)), np.int64)
     np.add.at(weights, (participant, kind), questions.weight[question])
     np.add.at(counts, (participant, kind), 1)
@@ -250,15 +269,18 @@ def _by_kind(
 
 
 def _with_missing(
-    rules: RuleSet, scores: list[Fraction], weights: tuple[list[int], list[int]], counts: tuple[list[int], list[int]]
+    rules: RuleSet,
+    scored: list[list[tuple[int, int]]],
+    weights: tuple[list[int], list[int]],
+    counts: tuple[list[int], list[int]],
 ) -> Iterator[OfKind]:
-    """The sums of each kind; weights and counts of what one forecast on, and of all."""
+    """The sums of each kind. scored: what each adds up from; weights, counts: of what one forecast on, and of all."""
     if rules.total != "kind_means":
         return
     names = (rules.kernel, rules.kernel, rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel)
-    for kind, name, score, own, every, forecast_on, questions in zip(
-        KINDS, names, scores, *weights, *counts, strict=True
+    for kind, name, terms, own, every, forecast_on, questions in zip(
+        KINDS, names, scored, *weights, *counts, strict=True
     ):
         if questions:
             missing = Fraction(WORST[name] * (every - own), WEIGHT)
-            yield OfKind(kind, score + missing, Fraction(every, WEIGHT), forecast_on, questions)
+            yield OfKind(kind, added(terms) + missing, Fraction(every, WEIGHT), forecast_on, questions)

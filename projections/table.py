@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from ledger.exact import half_even
 from ledger.values import MONEY, format_fixed, format_instant
-from projections.limbs import Int64Array
+from projections.columns import Codes
+from projections.limbs import Int64Array, column
 
+POINTS = 10**9  # published units in 1
 _encode = msgspec.json.Encoder().encode
 
 
@@ -31,6 +35,34 @@ class Ids(NamedTuple):
 Values = Ids | Int64Array | list[Any]
 
 
+def ids(texts: list[str]) -> Ids:
+    """A column of ids from their texts.
+
+    >>> ids(["bo", "ada", "bo"]).labels
+    ['bo', 'ada']
+    """
+    codes = Codes()
+    return Ids(column([codes.add(text) for text in texts]), codes.labels)
+
+
+def transposed(rows: list[Any], width: int) -> list[list[Any]]:
+    """The columns of rows of this width, which there may be none of.
+
+    >>> transposed([(1, 2), (3, 4)], 2), transposed([], 2)
+    ([[1, 3], [2, 4]], [[], []])
+    """
+    return [list(values) for values in zip(*rows, strict=True)] or [[] for _ in range(width)]
+
+
+def published(number: Fraction) -> int:
+    """Points or a share, exact, in 1e-9, rounded half-even once.
+
+    >>> published(Fraction(2, 3))
+    666666667
+    """
+    return half_even(number.numerator * POINTS, number.denominator)
+
+
 class Kind(NamedTuple):
     """What a column's values are, their unit inside, and how they are printed."""
 
@@ -44,10 +76,10 @@ KINDS: dict[str, Kind] = {
     "text": Kind("text", str),
     "instant": Kind("µs since the epoch, UTC", format_instant),
     "probability": Kind("1e-11", lambda value: format_fixed(value, 10**11)),
-    "points": Kind("1e-9, rounded once", lambda value: format_fixed(value, 10**9, least=9)),
+    "points": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
     "term": Kind("1e-12", lambda value: format_fixed(value, 10**12, least=12)),
     "take": Kind("decimal text, rounded once", str),
-    "share": Kind("1e-9, rounded once", lambda value: format_fixed(value, 10**9, least=9)),
+    "share": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
     "money": Kind("1e-6", lambda value: format_fixed(value, MONEY, least=2)),
     "seconds": Kind("µs", lambda value: format_fixed(value, 10**6)),
     "count": Kind("", int),

@@ -12,7 +12,7 @@ from ledger.log import Checkpoint, Recorded
 from ledger.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from projections.checks import check, check_attestation, check_forecasts, refute
 from projections.columns import Contest, Entry, Facts, Forecasts, Payment, Settlement, Status, joined
-from projections.limbs import Int64Array
+from projections.limbs import Int64Array, column
 
 
 def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
@@ -39,9 +39,9 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
 
 def status(found: Facts, as_of: int | None = None) -> Status:
     """The questions' early closes and outcomes, leaving out what was recorded after a log position."""
-    opens_at = np.array([question.opens_at for question in found.questions], np.int64)
-    closes_at = np.array([question.closes_at for question in found.questions], np.int64)
-    bins = np.array([question.range.bins if question.range else 0 for question in found.questions], np.int64)
+    opens_at = column([question.opens_at for question in found.questions])
+    closes_at = column([question.closes_at for question in found.questions])
+    bins = column([question.range.bins if question.range else 0 for question in found.questions])
     closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
     values = [""] * len(bins)
     last = found.as_of if as_of is None else as_of
@@ -97,6 +97,7 @@ def _file(found: Facts, recorded: Recorded) -> None:
             found.contests[event.contest].sealed = Checkpoint(position, recorded.digest)
         case events.PrizePaid():
             found.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
+            found.contests[event.contest].paid_in_all += event.amount
 
 
 def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> tuple[Int64Array, ...]:
@@ -117,19 +118,24 @@ def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> tuple[Int64Arr
             check_attestation(recorded.position, event.attestation)
             found.attestations[recorded.position] = event.attestation
     return (
-        np.array([recorded.position for recorded in forecasts], np.int64),
-        np.array([event.at for event in rows], np.int64),
-        np.array([recorded.recorded_at for recorded in forecasts], np.int64),
-        np.array(question, np.int64),
-        np.array([participants.setdefault(event.participant, len(participants)) for event in rows], np.int64),
-        np.array(made, np.int64),
-        np.array(list(map(len, numbers)), np.int64),
+        column([recorded.position for recorded in forecasts]),
+        column([event.at for event in rows]),
+        column([recorded.recorded_at for recorded in forecasts]),
+        column(question),
+        column([participants.setdefault(event.participant, len(participants)) for event in rows]),
+        column(made),
+        column(list(map(len, numbers))),
         np.fromiter(chain.from_iterable(numbers), np.int64),
     )
 
 
-def _width(question: events.QuestionOpened) -> int:
-    """How many numbers a forecast on the question has."""
+def width(question: events.QuestionOpened) -> int:
+    """How many numbers a forecast on a question has.
+
+    >>> span = events.NumericRange(lower="0", upper="1", bins=4)
+    >>> width(events.QuestionOpened(at=0, question="q", kind="numeric", range=span, opens_at=0, closes_at=1))
+    5
+    """
     if question.range is None:
         return len(question.outcomes)
     return len(question.range.levels) or question.range.bins + 1
@@ -145,9 +151,9 @@ def _highest(question: events.QuestionOpened) -> int:
 def _columns(found: Facts, pages: list[tuple[Int64Array, ...]]) -> Forecasts:
     """The forecasts of all pages, checked, question after question."""
     forecasts, lengths = joined(pages)
-    opened = np.array(found.opened, np.int64)
+    opened = column(found.opened)
     refute(forecasts.position, forecasts.position < opened[forecasts.question], "on a question not yet opened")
-    widths = np.array([_width(each) for each in found.questions], np.int64)
-    highest = np.array([_highest(each) for each in found.questions], np.int64)
+    widths = column([width(each) for each in found.questions])
+    highest = column([_highest(each) for each in found.questions])
     check_forecasts(forecasts, lengths, widths[forecasts.question] * forecasts.made, highest[forecasts.question])
     return forecasts.rows(np.argsort(forecasts.question, kind="stable"))

@@ -10,7 +10,7 @@ from ledger.rules import RuleSet
 from ledger.values import PROBABILITY
 from projections import community
 from projections.axis import chunks, shifts
-from projections.columns import CHANCE, Contest, Facts, Forecasts
+from projections.columns import CHANCE, DOUBLED, Contest, Facts, Forecasts
 from projections.consensus import Changes, changes
 from projections.entries import CDF, NAMED, QUANTILES, Questions, measure, members
 from projections.kernels import KERNELS, Numbers
@@ -19,7 +19,6 @@ from projections.references import Against, Steps, fine_bits, of_consensus, of_p
 from projections.sampling import SAMPLINGS
 from projections.standing import Intervals, intervals
 
-_NAMED_TO_DOUBLED = 2 * CHANCE // PROBABILITY
 CHUNK = 1 << 20  # forecasts scored at a time; any size gives the same numbers
 
 
@@ -126,7 +125,7 @@ def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, consensus_co
         made_of = replace(made_of, consensus=doubled, reference=reference)
     elif rules.reference == "peers":
         among = others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=True)
-        if rules.scored_only_factor == "one":
+        if rules.scored_only_factor == "one" and (rules.score_consensus or not member.all()):
             others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=False)
         made_of = replace(made_of, found=found, members=among, others=others)
     if not rules.score_consensus:
@@ -202,9 +201,8 @@ def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis
             else:
                 columns = [made_of.doubled[rows] // 2]
             known = axis.changes if len(rows) == len(axis.standing.row) else None
-            averaged = community.average(rules, named=form == NAMED)
-            averages = community.of_columns(averaged, standing, axis.steps, columns, known)
-            averages = [column[some] for column in averages]
+            averaged = community.average(rules, named=form == NAMED, known=known)
+            averages = community.of_columns(averaged, standing, axis.steps, columns, some)
             outcome = questions.outcome[owner[some]]
             if kernel.of_chance is not None:
                 doubled[some] = community.brought_to_one(averages, outcome) if every else averages[0]
@@ -212,7 +210,7 @@ def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis
             elif kernel.of_numbers is not None:
                 table = community.distributions(averages, named=form == NAMED)
                 start = np.arange(len(some)) * width
-                doubled[some] = table[np.arange(len(some)), outcome] * _NAMED_TO_DOUBLED if form == NAMED else -1
+                doubled[some] = table[np.arange(len(some)), outcome] * DOUBLED if form == NAMED else -1
                 kernels[some] = kernel.of_numbers(_numbers(questions, table.reshape(-1), start, owner[some]))
     return doubled, kernels
 

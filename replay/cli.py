@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from replay.replay import Replay
 
 FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED = range(5)
+_DIGITS = 1_000  # of a log position that are read
 
 _P = ParamSpec("_P")
 _log = click.argument("log", metavar="LOG")
@@ -228,7 +229,9 @@ def _replayed(log: str, name: str, as_of: str | None) -> "Replay":
 
 def _cut(as_of: str | None) -> int | str | None:
     """A log position if it is written in digits, else an instant."""
-    return int(as_of) if as_of is not None and as_of.isdecimal() and as_of.isascii() else as_of
+    if as_of is None or not (as_of.isdecimal() and as_of.isascii()):
+        return as_of
+    return int(as_of[:_DIGITS])  # a longer one is beyond every log all the same
 
 
 def _emit_table(table: "Table", form: str) -> None:

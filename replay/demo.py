@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ledger import Ledger
-from ledger.values import format_instant
+from ledger.values import DAY, format_instant
 from projections.projection import Projections
 from replay.append import appended
 from replay.render import Row, as_table
 from replay.replay import replay
 
 STORY = "metaculus-2022"
-DAY = 86_400 * 10**6  # µs
 _TITLES = {
     "plain": "Coverage on every day: the bot that copies the median wins a little.",
     "hidden-only": "Coverage on the hidden days alone: it wins nothing.",
@@ -97,7 +96,6 @@ def agreements(projections: Projections, folder: Path) -> Iterator[Agreement]:
         ours = scores.get((row["question"], row["participant"]), {"score": "0", "coverage": "0"})
         for figure in ("score", "coverage"):
             yield _compared(f"{row['question']} {row['participant']} {figure}", row[figure], ours[figure])
-    board = {(row["contest"], row["participant"]): row for row in projections.table("leaderboard").rows()}
     board = {(row["contest"], row["participant"]): row for row in projections.table("leaderboard").rows()}
     for row in published("published_leaderboard", folder):
         place = board[row["contest"], row["participant"]]

@@ -1,6 +1,7 @@
 """Running the projections over a log as of a cut."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ledger import collector, log, values
@@ -28,13 +29,20 @@ def replay(location: str, name: str = "main", as_of: AsOf = None, watch: Watch =
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
     """
     cut = Cut(as_of)
+    with opened(location, name) as store:
+        found = facts(cut.pages(log.follow(store.pages()), watch))
+    return Replay(cut.reached(), Projections(found))
+
+
+@contextmanager
+def opened(location: str, name: str) -> Iterator[Store]:
+    """A store to read a whole log from, which can then not be written to."""
     store = Store(location, values.identifier(name, "name"), read_only=True)
     try:
         with collector.paused():
-            found = facts(cut.pages(log.follow(store.pages()), watch))
+            yield store
     finally:
         store.close()
-    return Replay(cut.reached(), Projections(found))
 
 
 class Cut:

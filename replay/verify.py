@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ledger import collector, log, values
+from ledger import log
 from ledger.errors import Corrupt
 from ledger.log import Checkpoint, Recorded
 from ledger.store import Store
@@ -10,7 +10,7 @@ from ledger.values import MONEY, format_fixed
 from projections.columns import Facts, Payment
 from projections.projection import Projections
 from projections.tables import facts
-from replay.replay import AsOf, Cut, Watch
+from replay.replay import AsOf, Cut, Watch, opened
 
 CHECKS = {
     "positions": "1, 2, 3 … without a gap, each row in its place",
@@ -28,12 +28,8 @@ def verify(location: str, name: str = "main", as_of: AsOf = None, watch: Watch =
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
     """
     cut = Cut(as_of)
-    store = Store(location, values.identifier(name, "name"), read_only=True)
-    try:
-        with collector.paused():
-            _check_payouts(facts(cut.pages(_looked_at(store), watch)), cut_short=isinstance(as_of, int))
-    finally:
-        store.close()
+    with opened(location, name) as store:
+        _check_payouts(facts(cut.pages(_looked_at(store), watch)), cut_short=isinstance(as_of, int))
     return cut.reached()
 
 

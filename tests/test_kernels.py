@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ledger.events import NumericRange
 from projections import kernels
-from projections.kernels import KERNELS, Kernel, Numbers, along, place_of, quantum
+from projections.kernels import KERNELS, Kernel, Numbers, place_of, quantum
 from tests.oracle import EXACT, logarithm, picos
 
 PICO = 10**12
@@ -34,7 +34,10 @@ class Case(NamedTuple):
 
 
 def laid_out(cases: Sequence[Case]) -> Numbers:
-    """The forecasts as columns: in `flat` they lie the other way round and with gaps, each on a question of its own."""
+    """The forecasts as columns: in `flat` they lie the other way round and with gaps, each on a question of its own.
+
+    Another question, on which there is none, has no range.
+    """
     flat: list[int] = [7]
     start = []
     for case in reversed(cases):
@@ -47,8 +50,8 @@ def laid_out(cases: Sequence[Case]) -> Numbers:
         width=column([len(case.numbers) for case in cases], np.int64),
         outcome=column([case.outcome for case in cases], np.int64),
         question=np.arange(len(cases)),
-        spans=[case.span for case in cases],
-        values=[case.value for case in cases],
+        spans=[*(case.span for case in cases), None],
+        values=[*(case.value for case in cases), ""],
     )
 
 
@@ -437,16 +440,17 @@ def test_the_worked_example_of_a_point() -> None:
 def test_a_place_on_a_logarithmic_range_is_that_of_the_reference() -> None:
     """ln(1 + (value - min) / (max - min) · (r - 1)) / ln r, with r = 100: halfway at 10 from 1 to 100."""
     span = NumericRange(lower="1", upper="100", zero_point="0")
-    assert [along(value, span) for value in ("0.5", "1", "10", "100", "101")] == [0, 0, PICO // 2, PICO, PICO]
+    assert [place_of(value, span) for value in ("0.5", "1", "10", "100", "101")] == [0, 0, Fraction(1, 2), 1, 1]
     r, value = Fraction(100), Fraction(37)
     inverse = logarithm("ln", 1 + (value - 1) / 99 * (r - 1)) / logarithm("ln", r)
-    assert along("37", span) == round(inverse * PICO)
+    assert round(place_of("37", span) * PICO) == round(inverse * PICO)
 
 
 def test_a_logarithmic_range_far_from_its_zero_keeps_its_digits() -> None:
     """Bounds that differ in their 31st digit: the scale is all but linear there."""
     span = NumericRange(lower="1" + "0" * 30, upper="1" + "0" * 29 + "4", zero_point="0")
-    assert [along("1" + "0" * 29 + str(step), span) for step in (1, 2, 3)] == [PICO // 4, PICO // 2, PICO * 3 // 4]
+    places = [place_of("1" + "0" * 29 + str(step), span) for step in (1, 2, 3)]
+    assert [round(place * PICO) for place in places] == [PICO // 4, PICO // 2, PICO * 3 // 4]
 
 
 @pytest.mark.parametrize(("decimals", "units"), [(0, 4), (6, 10), (8, 12), (9, 12), (12, 12)])
@@ -473,11 +477,12 @@ def test_the_uniform_distribution_scores_what_a_forecast_of_it_would(size: int, 
     assert [found["ln"], found["log2"]] == [picos(name, Fraction(1, size)) for name in ("ln", "log2")]
 
 
-def test_the_uniform_distribution_of_a_range_scores_what_a_straight_cdf_does() -> None:
-    """An answer's place in 1e-12."""
-    for value in ("0", "0.123456789012", "0.5", "1"):
-        [straight] = worth("crps", Case((0, CDF), 1, UNIT, value))
-        assert KERNELS["crps"].uniform(200, along(value, UNIT)) == straight
+@pytest.mark.parametrize("value", ["-1", "0", "0.123456789012", "1", "1.5", "2", "3", "4"])
+def test_the_uniform_distribution_of_a_range_scores_what_a_straight_cdf_does(value: str) -> None:
+    """An answer's exact place, in 1e-12, also where it is a third."""
+    span = NumericRange(lower="0", upper="3", bins=1, open_lower=True, open_upper=True)
+    [straight] = worth("crps", Case((0, CDF), 1, span, value))
+    assert KERNELS["crps"].uniform(200, place_of(value, span) * PICO) == straight
 
 
 @pytest.mark.parametrize("name", ["pinball", "absolute"])

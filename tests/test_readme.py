@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from ledger import commands, events
+from ledger import Ledger, Refused, commands, events
 from ledger.errors import REFUSALS
 from ledger.rules import PRESETS, RuleSet
 from projections.projection import CATALOGUE
@@ -107,6 +107,16 @@ def test_the_commands_of_the_readme_run_one_after_another(tmp_path: Path, monkey
     for line in lines:
         result = CliRunner().invoke(cli.main, shlex.split(line))
         assert (result.exit_code, result.output != "") == (0, True), f"{line}\n{result.output}"
+
+
+def test_the_example_lines_are_accepted_all() -> None:
+    """Each form of question and forecast, a rule set of one's own, answers and a seal; on one empty ledger."""
+    [block] = re.findall(r"```jsonl\n(.*?)```", README, re.DOTALL)
+    lines = block.splitlines()
+    with Ledger.open(":memory:") as ledger:
+        outcomes = ledger.handle_many([commands.read(line) for line in lines])
+    assert len(lines) >= 12
+    assert [outcome for outcome in outcomes if isinstance(outcome, Refused)] == []
 
 
 def test_the_setup_commands_are_the_ones_that_the_checks_run() -> None:

@@ -143,16 +143,22 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ],
     ("a take needs", LOSS | {"reference": "peers", "take": "positive_square"}, {"take": "none"}),
     *[
-        ("quantiles have neither", POINTS | {"reference": reference}, {"reference": "peers"})
+        ("quantiles take reference", POINTS | {"reference": reference}, {"reference": "peers"})
         for reference in ("uniform", "consensus")
     ],
-    ("quantiles have neither", POINTS | {"reference": "peers", "score_consensus": True}, {"score_consensus": False}),
+    ("quantiles take reference", POINTS | {"reference": "peers", "score_consensus": True}, {"score_consensus": False}),
     ("per_coverage needs", {"kernel": "ln", "total": "per_coverage"}, {"least_coverage": 1}),
+    ("least_prize needs", {"kernel": "ln", "least_prize": 1}, {"take": "positive_square"}),
+    ("least_prize needs", LOSS | {"least_prize": 50_000_000}, {"least_prize": 0}),
     ("rank_by take needs", {"kernel": "ln", "rank_by": "take"}, {"take": "coverage_exp"}),
     ("rank_by take needs", LOSS | {"rank_by": "take"}, {"rank_by": "total"}),
-    ("kind_means needs", {"kernel": "ln", "total": "kind_means"}, {"total": "mean"}),
-    ("kind_means needs", LOSS | {"total": "kind_means", "reference": "peers"}, {"reference": "none"}),
-    ("kind_means needs", LOSS | {"total": "kind_means", "quantile_kernel": "pinball"}, {"quantile_kernel": "absolute"}),
+    ("total kind_means needs", {"kernel": "ln", "total": "kind_means"}, {"total": "mean"}),
+    ("total kind_means needs", LOSS | {"total": "kind_means", "reference": "peers"}, {"reference": "none"}),
+    (
+        "total kind_means needs",
+        LOSS | {"total": "kind_means", "quantile_kernel": "pinball"},
+        {"quantile_kernel": "absolute"},
+    ),
     ("a loss without reference", LOSS | {"period": "scheduled"}, {"period": "covered"}),
     ("a loss without reference", LOSS | {"period": "actual"}, {"reference": "peers"}),
     ("a loss without reference", LOSS | {"total": "sum"}, {"total": "mean"}),

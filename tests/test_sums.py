@@ -76,6 +76,13 @@ def test_a_coverage_is_the_covered_share_or_that_of_the_hidden_part_and_of_the_r
     assert Fraction(numerator, common * MICRO) == divided_by.share(in_hidden + after, in_hidden)
 
 
+def test_a_rest_of_one_unit_is_covered_whole_or_not_at_all() -> None:
+    """Four days hidden and one not, of equal weight; where nothing is left, nothing of it is covered."""
+    five = alike(period=5, hidden=4, hidden_weight=MICRO // 2)
+    assert [five.share(*covered) for covered in ((5, 4), (4, 4), (1, 0))] == [1, Fraction(1, 2), Fraction(1, 2)]
+    assert alike(period=4, hidden=4, hidden_weight=MICRO).share(3, 3) == Fraction(3, 4)
+
+
 @pytest.mark.parametrize(("period", "over"), [("scheduled", 10), ("actual", 7), ("covered", 3)])
 def test_a_score_is_divided_by_the_period_its_rules_name(period: str, over: int) -> None:
     """Times what a point is, and the fineness of its numerator."""
@@ -124,6 +131,14 @@ def test_what_could_be_attained_is_what_somebody_who_always_stood_would_cover() 
     questions = season(forecast(at=OPENS)).scored("cup").questions
     assert sums.attainable_shares(questions) == [1, 1, Fraction(2, 5)]
     assert sums.attainable(questions) == Fraction(48, 60)
+
+
+def test_a_contest_may_weigh_as_little_as_a_weight_can() -> None:
+    """A millionth: all of it can be attained, and is."""
+    start: list[AnyCommand] = [opened(), contest(), entry(weight="0.000001"), forecast(at=OPENS), resolution()]
+    found = oracle.projected(*start)
+    assert sums.attainable(found.scored("cup").questions) == own(found)["ada"].coverage == 1
+    assert own(found)["ada"].weight == Fraction(1, MICRO)
 
 
 @pytest.mark.parametrize("known", [11, 15])
