@@ -84,6 +84,7 @@ class Projection(NamedTuple):
     """A named, versioned pure function from facts to a table.
 
     build: the values of the columns, in their order. key: the columns the rows are sorted by; none if built in order.
+    asked_for: whether it is built only when asked for, because it can have far more rows than the log.
     """
 
     version: int
@@ -91,6 +92,7 @@ class Projection(NamedTuple):
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     build: Callable[[Projections], Iterable[Values]]
+    asked_for: bool = False
 
 
 _CONTEST = Column("contest", "id", "the contest")
@@ -162,6 +164,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("contribution", "integer", "term x weight, exact; sums to the score's numerator"),
         ),
         builders.score_parts_values,
+        asked_for=True,
     ),
     "scores": Projection(
         2,

@@ -47,6 +47,36 @@ class Against(NamedTuple):
         return earned - (level.take(ends) - level.take(begins))
 
 
+class Compared(NamedTuple):
+    """What forecasts are compared with, on one axis of time, and the steps in which each forecast stands.
+
+    members, others: what those who count among the peers are compared with, and what others are. doubled, kernel: of
+    the consensus, twice its chance and its kernel in each step, where that is what they are compared with.
+    """
+
+    steps: Steps
+    members: Against
+    others: Against
+    doubled: Int64Array | None = None
+    kernel: Int64Array | None = None
+
+    def earned(self, own: Int64Array, member: BoolArray, begins: Int64Array, ends: Int64Array) -> Limbs:
+        """What kernels `own` earn from each begin to each end, by whether they are members'; shape (n,)."""
+        earned = self.members.earned(own, begins, ends)
+        if self.others is self.members or member.all():
+            return earned
+        other = self.others.earned(own, begins, ends)
+        return Limbs(*(np.where(member, one, two) for one, two in zip(earned, other, strict=True)))
+
+    def changes(self) -> Int64Array:
+        """The steps at which what forecasts are compared with changes; against peers, every one."""
+        if self.doubled is None or self.kernel is None:
+            return np.arange(len(self.steps.instant))
+        none = self.steps.stand == 0
+        same = (self.doubled[1:] == self.doubled[:-1]) & (self.kernel[1:] == self.kernel[:-1])
+        return np.flatnonzero(np.append(True, ~same | none[1:] | none[:-1])[: len(none)])
+
+
 def steps(start: Int64Array, end: Int64Array, member: BoolArray, known: Changes | None = None) -> Steps:
     """The steps of intervals [start, end), shape (n,), one or more; only members count as standing.
 

@@ -8,7 +8,6 @@ from projections.axis import shifts
 from projections.columns import Contest, Facts
 from projections.entries import Questions, measure
 from projections.limbs import Int64Array, Limbs, runs
-from projections.references import Steps
 from projections.sampling import SAMPLINGS
 from projections.terms import CHUNK, Terms, terms
 
@@ -71,13 +70,13 @@ def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
     As many rows as intervals between changes of what a forecast is compared with, for each forecast that stands then.
     """
     rules, questions, standing = contest.opened.rules, made_of.questions, made_of.standing
-    if made_of.found is None or made_of.members is None or made_of.others is None:
+    compared = made_of.compared
+    if compared is None:
         owner = np.arange(len(standing.row))
         start, end, earned = standing.start, standing.end, made_of.earned()
         consensus = peers = np.full(len(owner), -1)
     else:
-        steps = made_of.found
-        kept = _changes(made_of, steps)
+        steps, kept = compared.steps, compared.changes()
         begins = np.searchsorted(kept, steps.begins, "right") - 1
         lengths = np.searchsorted(kept, steps.ends) - begins
         owner = np.repeat(np.arange(len(lengths)), lengths)
@@ -86,11 +85,8 @@ def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
         upper = np.minimum(np.append(kept, len(steps.instant))[change + 1], steps.ends[owner])
         shift = shifts(np.zeros_like(questions.length), questions.length)[standing.question[owner]]
         start, end = steps.instant[lower] - shift, steps.instant[upper] - shift
-        one = made_of.members.earned(made_of.own[owner], lower, upper)
-        two = made_of.others.earned(made_of.own[owner], lower, upper)
-        member = made_of.member[owner]
-        earned = Limbs(*(np.where(member, a, b) for a, b in zip(one, two, strict=True)))
-        consensus = np.full(len(owner), -1) if made_of.consensus is None else made_of.consensus[lower]
+        earned = compared.earned(made_of.own[owner], made_of.member[owner], lower, upper)
+        consensus = np.full(len(owner), -1) if compared.doubled is None else compared.doubled[lower]
         peers = steps.stand[lower] if rules.reference == "peers" else np.full(len(owner), -1)
     question = standing.question[owner]
     of, instants = measure(contest, questions), SAMPLINGS[rules.sampling].instants
@@ -120,13 +116,3 @@ def _scores(first: int, made_of: Terms) -> Scores:
         covered=np.add.reduceat(length, starts) if len(starts) else length,
         covered_hidden=np.add.reduceat(np.maximum(hidden, 0), starts) if len(starts) else length,
     )
-
-
-def _changes(made_of: Terms, found: Steps) -> Int64Array:
-    """The steps at which what forecasts are compared with changes; against peers, every one."""
-    consensus, reference = made_of.consensus, made_of.reference
-    if consensus is None or reference is None:
-        return np.arange(len(found.instant))
-    none = found.stand == 0
-    same = (consensus[1:] == consensus[:-1]) & (reference[1:] == reference[:-1]) & ~none[1:] & ~none[:-1]
-    return np.flatnonzero(np.append(True, ~same)[: len(none)])

@@ -15,7 +15,7 @@ from projections.consensus import Changes, changes
 from projections.entries import CDF, NAMED, QUANTILES, Questions, measure, members
 from projections.kernels import KERNELS, Numbers
 from projections.limbs import BoolArray, Int64Array, Limbs
-from projections.references import Against, Steps, fine_bits, of_consensus, of_peers, steps
+from projections.references import Compared, Steps, fine_bits, of_consensus, of_peers, steps
 from projections.sampling import SAMPLINGS
 from projections.standing import Intervals, intervals
 
@@ -28,9 +28,7 @@ class Terms:
 
     standing: in units from the opening, in order of question, participant and start; the consensus is the last
     participant. member: whether each counts among the peers and in the consensus. doubled: twice the chance, 1e-10, as
-    scored; -1 for quantiles. own: the kernel of each. found: on one axis, None where nothing is compared over time.
-    members, others: what the one and the other are compared with. consensus, reference: twice its chance and its kernel
-    in each step, where it is what they are compared with.
+    scored; -1 for quantiles. own: the kernel of each. compared: with what, None where that does not change over time.
     """
 
     questions: Questions
@@ -38,23 +36,14 @@ class Terms:
     member: BoolArray
     doubled: Int64Array
     own: Int64Array
-    found: Steps | None = None
-    members: Against | None = None
-    others: Against | None = None
-    consensus: Int64Array | None = None
-    reference: Int64Array | None = None
+    compared: Compared | None = None
 
     def earned(self) -> Limbs:
         """What each interval adds to its score's numerator."""
-        question, length = self.standing.question, self.standing.end - self.standing.start
-        if self.found is None or self.members is None or self.others is None:
-            return Limbs.product(self.own - self.questions.uniform[question], length)
-        begins, ends = self.found.begins, self.found.ends
-        earned = self.members.earned(self.own, begins, ends)
-        if self.member.all():
-            return earned
-        other = self.others.earned(self.own, begins, ends)
-        return Limbs(*(np.where(self.member, one, two) for one, two in zip(earned, other, strict=True)))
+        if self.compared is None:
+            length = self.standing.end - self.standing.start
+            return Limbs.product(self.own - self.questions.uniform[self.standing.question], length)
+        return self.compared.earned(self.own, self.member, self.compared.steps.begins, self.compared.steps.ends)
 
 
 def terms(found: Facts, contest: Contest, questions: Questions, chunk: int = CHUNK) -> Iterator[tuple[int, Terms]]:
@@ -116,18 +105,17 @@ def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, consensus_co
     shift = shifts(np.zeros_like(questions.length), questions.length)
     axis = _axis(made_of, shift)
     found = axis.steps
-    doubled = reference = np.zeros(0, np.int64)
+    doubled = kernel = np.zeros(0, np.int64)
     if rules.reference == "consensus" or rules.score_consensus:
-        doubled, reference = _consensus(rules, forecasts, made_of, axis)
+        doubled, kernel = _consensus(rules, forecasts, made_of, axis)
     if rules.reference == "consensus":
-        against = of_consensus(found, reference)
-        made_of = replace(made_of, found=found, members=against, others=against)
-        made_of = replace(made_of, consensus=doubled, reference=reference)
+        against = of_consensus(found, kernel)
+        made_of = replace(made_of, compared=Compared(found, against, against, doubled, kernel))
     elif rules.reference == "peers":
         among = others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=True)
         if rules.scored_only_factor == "one" and (rules.score_consensus or not member.all()):
             others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=False)
-        made_of = replace(made_of, found=found, members=among, others=others)
+        made_of = replace(made_of, compared=Compared(found, among, others))
     if not rules.score_consensus:
         return made_of
     stands = np.flatnonzero(found.stand)
@@ -139,7 +127,7 @@ def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, consensus_co
         start=found.instant[stands] - shift[question],
         end=found.instant[stands + 1] - shift[question],
     )
-    of_consensus_itself = Terms(questions, rows, np.zeros(len(stands), bool), doubled[stands], reference[stands])
+    of_consensus_itself = Terms(questions, rows, np.zeros(len(stands), bool), doubled[stands], kernel[stands])
     return _joined(made_of, found, stands, of_consensus_itself)
 
 
@@ -149,13 +137,14 @@ def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms
     standing = Intervals(*columns)
     order = np.lexsort((standing.start, standing.participant, standing.question))
     begins, ends = np.concatenate([found.begins, stands])[order], np.concatenate([found.ends, stands + 1])[order]
+    compared = one.compared and one.compared._replace(steps=found._replace(begins=begins, ends=ends))
     return replace(
         one,
         standing=standing.of(order),
         member=np.concatenate([one.member, other.member])[order],
         doubled=np.concatenate([one.doubled, other.doubled])[order],
         own=np.concatenate([one.own, other.own])[order],
-        found=None if one.found is None else found._replace(begins=begins, ends=ends),
+        compared=compared,
     )
 
 

@@ -142,14 +142,16 @@ def table(log: str, projection: str, as_of: str | None, name: str, form: str) ->
 @_format
 @_reported
 def replay(log: str, as_of: str | None, name: str, form: str) -> None:
-    """Rebuild every projection.
+    """Rebuild every projection but score_parts.
 
-    Prints how many rows each has and its digest: the same for the same log, wherever it is read.
+    Prints how many rows each has and its digest: the same for the same log, wherever it is read. score_parts can have
+    far more rows than the log; `table` prints it.
     """
     from projections.projection import CATALOGUE
 
     found = _replayed(log, name, as_of)
-    tables = ((projection, found.projections.table(projection)) for projection in CATALOGUE)
+    names = (name for name, projection in CATALOGUE.items() if not projection.asked_for)
+    tables = ((projection, found.projections.table(projection)) for projection in names)
     rows = ({"projection": projection, "rows": len(table), "digest": table.digest()} for projection, table in tables)
     _emit(["projection", "rows", "digest"], rows, form)
     _say_as_of(found.checkpoint)
@@ -231,7 +233,7 @@ def _cut(as_of: str | None) -> int | str | None:
     """A log position if it is written in digits, else an instant."""
     if as_of is None or not (as_of.isdecimal() and as_of.isascii()):
         return as_of
-    return int(as_of[:_DIGITS])  # a longer one is beyond every log all the same
+    return int(as_of.lstrip("0")[:_DIGITS] or 0)  # a longer one is beyond every log all the same
 
 
 def _emit_table(table: "Table", form: str) -> None:

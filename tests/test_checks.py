@@ -9,6 +9,7 @@ from ledger import events, log
 from ledger.errors import Corrupt
 from ledger.events import AnyEvent
 from ledger.rules import PRESETS, RuleSet
+from ledger.values import FIRST_INSTANT, LAST_INSTANT
 from projections.columns import Facts
 from projections.projection import CATALOGUE, Projections
 from projections.tables import facts
@@ -150,6 +151,15 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
     "a contest opened twice": [contest(), contest()],
     "a pool that its unit does not divide": [contest(pool=15_000)],
     "a negative pool": [contest(pool=-10_000)],
+    "a pool beyond a million millions": [contest(pool=10**18 + 10_000)],
+    "a negative payable unit": [contest(payable_unit=-1)],
+    "an event before the calendar": [binary(at=FIRST_INSTANT - 1)],
+    "an event a µs beyond the calendar": [binary(at=LAST_INSTANT + 1)],
+    "an opening a µs before the calendar": [binary(opens_at=FIRST_INSTANT - 1)],
+    "a close a µs beyond the calendar": [binary(opens_at=LAST_INSTANT, closes_at=LAST_INSTANT + 1)],
+    "a forecast a µs before the calendar": [binary(), forecast(at=FIRST_INSTANT - 1, probabilities=(HALF, HALF))],
+    "a forecast a µs beyond the calendar": [binary(), forecast(at=LAST_INSTANT + 1, probabilities=(HALF, HALF))],
+    "an answer known beyond the calendar": [binary(), resolved(known_at=LAST_INSTANT + 1)],
     "a payable unit of nothing": [contest(payable_unit=0)],
     "a question added to an unknown contest": [binary(), added()],
     "an unknown question added": [contest(), added()],
@@ -273,6 +283,64 @@ def test_the_first_impossible_forecast_of_several_is_named() -> None:
     with pytest.raises(Corrupt) as caught:
         read(binary(), fine, wrong, fine, wrong)
     assert caught.value.position == 3
+
+
+CENTURY = 36_525 * 86_400 * 10**6
+AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
+    "a period of a µs": [binary(closes_at=OPENS + 1)],
+    "a century": [binary(closes_at=OPENS + CENTURY)],
+    "the first century": [binary(opens_at=FIRST_INSTANT, closes_at=FIRST_INSTANT + CENTURY)],
+    "the last µs": [binary(opens_at=LAST_INSTANT - 1, closes_at=LAST_INSTANT)],
+    "events at both ends of the calendar": [binary(at=FIRST_INSTANT), contest(at=LAST_INSTANT)],
+    "forecasts at both ends of the calendar": [
+        binary(),
+        forecast(at=FIRST_INSTANT, probabilities=(HALF, HALF)),
+        forecast(at=LAST_INSTANT, probabilities=(HALF, HALF)),
+    ],
+    "an answer known at the opening": [binary(), resolved(known_at=OPENS)],
+    "an answer known at the end of the calendar": [binary(), resolved(known_at=LAST_INSTANT)],
+    "early closes next to the opening and the close": [
+        binary(),
+        binary("wind"),
+        events.QuestionClosed(at=OPENS + 1, question="rain"),
+        events.QuestionClosed(at=CLOSES - 1, question="wind"),
+    ],
+    "one bin": [numeric(range=events.NumericRange(lower="0", upper="1", bins=1))],
+    "ten thousand bins": [numeric(range=events.NumericRange(lower="0", upper="1", bins=10_000))],
+    "bounds of every digit there may be": [bounded("-" + "9" * 31, "9" * 31 + "." + "1" * 1_000)],
+    "a reveal a µs after the opening, hidden coverage of nought": [
+        binary(reveals_at=OPENS + 1),
+        contest(),
+        added(hidden_coverage_weight=0),
+    ],
+    "spots at the opening and the close": [
+        binary(),
+        contest(),
+        contest(contest="league"),
+        added(spot_at=OPENS),
+        added(contest="league", spot_at=CLOSES),
+    ],
+    "the least and the largest weight": [
+        binary(),
+        contest(),
+        contest(contest="league"),
+        added(weight=1),
+        added(contest="league", weight=10**12),
+    ],
+    "no pool": [contest(pool=0)],
+    "the largest pool, in the smallest unit": [contest(pool=10**18, payable_unit=1)],
+    "a pool that is one payable unit": [contest(pool=10**18, payable_unit=10**18), finalized(), paid(10**18)],
+    "the smallest prize": [contest(payable_unit=1), finalized(), paid(1)],
+    "what is above the last bin": [numeric(), resolved("depth", outcome=3)],
+    "an attestation that says nothing of when": [binary(), attested()],
+    "an attestation of one stamp": [binary(), attested(model_released="2022-03")],
+}
+
+
+@pytest.mark.parametrize("said", AT_THE_BOUNDS.values(), ids=AT_THE_BOUNDS.keys())
+def test_what_is_just_possible_passes(said: list[AnyEvent]) -> None:
+    """A µs, a unit or a bin further it would not."""
+    assert read(*said).as_of == len(said)
 
 
 @pytest.mark.parametrize(
