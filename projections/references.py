@@ -35,16 +35,23 @@ class Steps(NamedTuple):
 
 
 class Against(NamedTuple):
-    """The two integers of each step, shape (m,): weight in units x 2^fine, level in the kernel's quanta x that."""
+    """The two integers of each step, shape (m,): weight in units x 2^fine, level in the kernel's quanta x that.
 
-    weight: Limbs
+    Weights of whole units need no limbs: an axis has at most 2^61.
+    """
+
+    weight: Limbs | Int64Array
     level: Limbs
 
     def earned(self, own: Int64Array, begins: Int64Array, ends: Int64Array) -> Limbs:
         """What kernels `own` earn from each begin to each end; shape (n,)."""
-        weight, level = self.weight.running(), self.level.running()
-        earned = (weight.take(ends) - weight.take(begins)).times(own)
-        return earned - (level.take(ends) - level.take(begins))
+        level = self.level.running()
+        imputed = level.take(ends) - level.take(begins)
+        if isinstance(self.weight, Limbs):
+            wide = self.weight.running()
+            return (wide.take(ends) - wide.take(begins)).times(own) - imputed
+        weight = np.append(0, np.cumsum(self.weight))
+        return Limbs.product(own, weight[ends] - weight[begins]) - imputed
 
 
 class Compared(NamedTuple):
@@ -101,7 +108,7 @@ def of_consensus(found: Steps, reference: Int64Array) -> Against:
     [9]
     """
     lasts = np.where(found.stand > 0, found.lasts, 0)
-    return Against(Limbs.of(lasts), Limbs.product(reference, lasts))
+    return Against(lasts, Limbs.product(reference, lasts))
 
 
 def fine_bits(rules: RuleSet) -> int:

@@ -1,6 +1,7 @@
 """Honest timings: python -m tests.bench prints ratios within one run, since machines differ and are shared.
 
-200,000 binary forecasts on 200 questions by 2,000 participants, with seeded random times and probabilities.
+200,000 binary forecasts on 200 questions by 2,000 participants, with seeded random times and probabilities; and single
+questions of the sizes at which the published backend's own times are known.
 """
 
 import gc
@@ -19,9 +20,11 @@ from typing import Any
 
 import numpy as np
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent
+from msgspec import structs
 
 from ledger import Ledger, Receipt, collector
-from ledger.commands import AddQuestion, AnyCommand, OpenContest, OpenQuestion, ResolveQuestion, SubmitForecast
+from ledger.commands import AddQuestion, AnyCommand, OpenContest, OpenQuestion, Range, ResolveQuestion, SubmitForecast
+from ledger.rules import PRESETS
 from ledger.store import Store
 from ledger.values import format_instant
 from projections.columns import Facts
@@ -32,15 +35,23 @@ START = 1_767_225_600_000_000  # µs
 DAY = 86_400 * 10**6
 BATCH = 10_000
 RUNS = 3
+FOUR = ("baseline", "peer-2024-03", "spot-peer", "relative-2022-04")
+RULES = {
+    **PRESETS,
+    "recency": structs.replace(PRESETS["relative-2022-04"], consensus="community", consensus_weights="recency"),
+}
 
 
-def opening(questions: int) -> list[AnyCommand]:
+def opening(questions: int, *, numeric: bool = False) -> list[AnyCommand]:
     """A contest over so many questions of 30 days."""
     at, closes_at = format_instant(START), format_instant(START + 30 * DAY)
     commands: list[AnyCommand] = [OpenContest(id="c", at=at, contest="c", rules="relative-2022-04", pool=10_000)]
     for q in range(questions):
-        fields: dict[str, Any] = {"question": f"q{q}", "kind": "binary", "opens_at": at, "closes_at": closes_at}
-        commands.append(OpenQuestion(id=f"o{q}", at=at, **fields))
+        fields: dict[str, Any] = {"question": f"q{q}", "opens_at": at, "closes_at": closes_at}
+        kind: dict[str, Any] = (
+            {"kind": "numeric", "range": Range(lower=0, upper=100)} if numeric else {"kind": "binary"}
+        )
+        commands.append(OpenQuestion(id=f"o{q}", at=at, **kind, **fields))
         commands.append(AddQuestion(id=f"a{q}", at=at, contest="c", question=f"q{q}"))
     return commands
 
@@ -61,11 +72,27 @@ def forecasts(count: int, questions: int, participants: int) -> list[AnyCommand]
     ]
 
 
-def resolutions(questions: int) -> list[AnyCommand]:
-    """Every other question resolves yes."""
+def cdfs(count: int, participants: int) -> list[AnyCommand]:
+    """Forecasts of a numeric question: 201 points each."""
+    chance = random.Random(2)
+    step = 29 * DAY // count
+    commands: list[AnyCommand] = []
+    for i in range(count):
+        inner = sorted(chance.randrange(10**10) for _ in range(199))
+        cdf = tuple(Decimal(height).scaleb(-10) for height in (0, *inner, 10**10))
+        at, who = format_instant(START + 1 + i * step), f"p{chance.randrange(participants)}"
+        commands.append(SubmitForecast(id=f"f{i}", at=at, question="q0", participant=who, cdf=cdf))
+    return commands
+
+
+def resolutions(questions: int, *, numeric: bool = False) -> list[AnyCommand]:
+    """Every other question resolves yes; a numeric one as 28.4."""
     at = format_instant(START + 31 * DAY)
     return [
-        ResolveQuestion(id=f"r{q}", at=at, question=f"q{q}", outcome=("yes", "no")[q % 2]) for q in range(questions)
+        ResolveQuestion(id=f"r{q}", at=at, question=f"q{q}", value="28.4")
+        if numeric
+        else ResolveQuestion(id=f"r{q}", at=at, question=f"q{q}", outcome=("yes", "no")[q % 2])
+        for q in range(questions)
     ]
 
 
@@ -111,7 +138,7 @@ def appending(folder: Path, made: list[AnyCommand]) -> dict[str, float]:
             with timed(ours):
                 handled(ledger, made)
             handled(ledger, resolutions(200))
-        rows = rows_of(folder / f"log{run}.db")[401:-200]
+        rows = rows_of(folder / f"log{run}.db")[401 : 401 + len(made)]
         target = recorder(folder / f"rows{run}.db")
         with timed(theirs), collector.paused():
             for i in range(0, len(rows), BATCH):
@@ -138,7 +165,6 @@ def reading(folder: Path, count: int) -> dict[str, float]:
     """From the log to the leaderboard, against the recorder merely reading the rows."""
     ours: list[float] = []
     theirs: list[float] = []
-    scoring: list[float] = []
     store = Store(str(folder / "log0.db"), "main", read_only=True)
     for _ in range(RUNS):
         with timed(theirs), collector.paused():
@@ -148,40 +174,61 @@ def reading(folder: Path, count: int) -> dict[str, float]:
         with timed(ours), Ledger.open(folder / "log0.db") as ledger, collector.paused():
             found = facts(ledger.read())
             Projections(found).prizes("c")
-        with timed(scoring):
-            Projections(found).scored("c")
     store.close()
     return {
         "log to leaderboard: events/s": count / median(ours),
         "log to leaderboard: ratio to the recorder's reading (aim 0.5)": median(theirs) / median(ours),
-        "scoring alone: events/s (aim 1,000,000)": count / median(scoring),
+    }
+
+
+def scored(found: Facts, names: tuple[str, ...]) -> float:
+    """Seconds of this process to score a contest under each of these presets; the median of several runs."""
+    taken: list[float] = []
+    contest = found.contests["c"]
+    opened = contest.opened
+    for _ in range(RUNS):
+        gc.collect()
+        before = time.process_time()
+        for name in names:
+            contest.opened = structs.replace(opened, rules=RULES[name])
+            Projections(found).scored("c")
+        taken.append(time.process_time() - before)
+    contest.opened = opened
+    return median(taken)
+
+
+def scoring(log: Path, count: int) -> dict[str, float]:
+    """Every score of the season under each rule, and of one question, binary and numeric."""
+    with Ledger.open(log) as ledger:
+        season = facts(ledger.read())
+    binary, numeric = _one_question(10_000, 1_000), _one_question(2_000, 200, numeric=True)
+    return {
+        "scoring, baseline: events/s (aim 1,000,000)": count / scored(season, ("baseline",)),
+        "scoring, peer: events/s (aim 1,000,000)": count / scored(season, ("peer-2024-03",)),
+        "scoring, relative to the median: events/s (aim 1,000,000)": count / scored(season, ("relative-2022-04",)),
+        "scoring, relative to recency-weighted medians: events/s (aim 100,000)": count / scored(season, ("recency",)),
+        "one binary question, 1,000 forecasters, 10,000 forecasts, all four scores: ms (aim 100)": 1e3
+        * scored(binary, FOUR),
+        "one numeric question, 200 forecasters, 2,000 cdfs of 201 points, all four scores: ms": 1e3
+        * scored(numeric, FOUR),
     }
 
 
 def growing() -> dict[str, float]:
-    """Seconds to score one question with 1,000, 10,000 and 100,000 forecasts."""
-    seconds = {}
-    for count in (1_000, 10_000, 100_000):
-        found = _one_question(count)
-        taken: list[float] = []
-        for _ in range(RUNS):
-            with timed(taken):
-                Projections(found).scored("c")
-        seconds[count] = median(taken)
-    measured = seconds[100_000] / seconds[1_000]
-    n_log_n = 100 * np.log2(100_000) / np.log2(1_000)
+    """Seconds to score one question with 10,000 and with 1,000,000 forecasts under all four rules."""
+    few, many = (scored(_one_question(count, count // 5), FOUR) for count in (10_000, 1_000_000))
+    n_log_n = 100 * np.log2(1_000_000) / np.log2(10_000)
     return {
-        "one question, 1,000 forecasts: ms": seconds[1_000] * 1e3,
-        "one question, 100,000 forecasts: ms": seconds[100_000] * 1e3,
-        "growth from 1,000 to 100,000, over that of n log n (aim 1 or less)": measured / float(n_log_n),
+        "one question, 1,000,000 forecasts, all four scores: ms": many * 1e3,
+        "growth from 10,000 to 1,000,000, over that of n log n (aim 1 or less)": many / few / float(n_log_n),
     }
 
 
-def _one_question(count: int) -> Facts:
+def _one_question(count: int, participants: int, *, numeric: bool = False) -> Facts:
     with Ledger.open(":memory:") as ledger:
-        handled(ledger, opening(1))
-        handled(ledger, forecasts(count, 1, max(count // 5, 1)))
-        handled(ledger, resolutions(1))
+        handled(ledger, opening(1, numeric=numeric))
+        handled(ledger, cdfs(count, participants) if numeric else forecasts(count, 1, participants))
+        handled(ledger, resolutions(1, numeric=numeric))
         return facts(ledger.read())
 
 
@@ -205,6 +252,7 @@ def main() -> None:
         steps: list[Callable[[], dict[str, float]]] = [
             lambda: appending(folder, made),
             lambda: reading(folder, count),
+            lambda: scoring(folder / "log0.db", count),
             growing,
             lambda: peak(folder / "log0.db", count),
         ]
