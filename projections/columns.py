@@ -153,6 +153,7 @@ class Facts:
     settled: dict[int, type] = field(default_factory=dict)  # question code -> the kind of event that settles it now
     contests: dict[str, Contest] = field(default_factory=dict)
     attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
+    statuses: dict[int, "Status"] = field(default_factory=dict)  # as of log positions, once they have been asked for
     forecasts: Forecasts = field(default_factory=lambda: joined([])[0])
 
 

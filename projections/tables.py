@@ -39,12 +39,18 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
 
 def status(found: Facts, as_of: int | None = None) -> Status:
     """The questions' early closes and outcomes, leaving out what was recorded after a log position."""
+    last = found.as_of if as_of is None else as_of
+    if last not in found.statuses:
+        found.statuses[last] = _status(found, last)
+    return found.statuses[last]
+
+
+def _status(found: Facts, last: int) -> Status:
     opens_at = column([question.opens_at for question in found.questions])
     closes_at = column([question.closes_at for question in found.questions])
     bins = column([question.range.bins if question.range else 0 for question in found.questions])
     closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
     values = [""] * len(bins)
-    last = found.as_of if as_of is None else as_of
     for position, question, at in found.closings:
         if position <= last:
             closed_at[question] = at

@@ -198,9 +198,14 @@ def pay(log: str, contest: str, name: str, form: str) -> None:
     with Ledger.open(log, name) as ledger:
         receipt = paid(ledger, contest, datetime.now(UTC))
     found = _replayed(log, name, None)
-    _emit_table(found.projections.table("prizes").only("contest", contest), form)
+    table = found.projections.table("prizes").only("contest", contest)
+    _emit_table(table, form)
     _say("paid before; nothing was recorded" if receipt is None else f"paid from log position {receipt.first} on")
     _say_as_of(found.checkpoint)
+    apart = [row["participant"] for row in table.rows() if row["prize"] != row["paid"]]
+    if apart:
+        _say(f"what was paid is not what the sealed board says: {', '.join(apart)}; `verify` says where")
+        sys.exit(FINDINGS)
 
 
 @main.command(epilog="Example: forecast-ledger demo")

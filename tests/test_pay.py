@@ -19,7 +19,7 @@ from ledger.events import AnyEvent, PrizePaid
 from ledger.log import Recorded
 from ledger.rules import PRESETS
 from projections.projection import Projections
-from replay.cli import DAMAGED, FINE, UNREADABLE, USAGE, main
+from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
 from replay.pay import pay
 from replay.verify import verify
 from tests import oracle
@@ -427,6 +427,16 @@ def test_paying_again_prints_the_same_and_says_that_nothing_was_recorded(log: st
     first, again = run("pay", log, "cup"), run("pay", log, "cup")
     assert (again.exit_code, again.stdout) == (FINE, first.stdout)
     assert again.stderr.splitlines() == ["paid before; nothing was recorded", first.stderr.splitlines()[1]]
+
+
+def test_prizes_paid_by_hand_that_differ_from_the_board_are_findings(log: str) -> None:
+    """The command alone is only held to the pool: whoever pays again learns who was paid amiss, with exit code 1."""
+    with Ledger.open(log) as ledger:
+        ledger.handle(payment(at=PAID_AT, ada=60, bob=40), "by hand")
+    result = run("pay", log, "cup")
+    assert (result.exit_code, len(result.stdout.splitlines())) == (FINDINGS, 5)
+    told = "what was paid is not what the sealed board says: ada, cyd, dan; `verify` says where"
+    assert result.stderr.splitlines()[-1] == told
 
 
 def test_paying_prints_json_and_csv(log: str) -> None:
