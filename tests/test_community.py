@@ -354,3 +354,4 @@ def test_parts_end_where_the_whole_consensus_changes_though_the_outcomes_share_s
     parts = rows_of("score_parts", *start, *made, again, resolution("colour", outcome="red"))
     found = [(row["from_at"], row["to_at"], row["term"]) for row in parts if row["participant"] == "p0"]
     assert found == [(OPENS, day(14), "0.000000000000"), (day(14), day(20), "0.062500000000")]
+    assert {(row["probability"], row["reference"], row["peers"]) for row in parts} == {("0.5", "0.5", None)}

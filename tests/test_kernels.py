@@ -232,7 +232,7 @@ def points(draw: st.DrawFn, *, logarithmic: bool = False) -> Case:
 TIE = Case((1_500, BILLION - 1_500, 0, 0), 1)  # ordered: 2 · 1500² / 3 = 1.5e-12
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(named(), min_size=1, max_size=6), BLOCKS)
 @example([TIE, Case((500, BILLION - 500), 1), Case((BILLION - 1_500, 1_500), 0)], 1 << 21)
 @example([Case((BILLION,) + (0,) * 39, 39), Case((0,) * 39 + (BILLION,), 39)], 1 << 21)
@@ -349,7 +349,7 @@ def test_a_sure_forecast_that_comes_true_is_the_best_and_one_that_does_not_the_w
 # --- kernels of ranges
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(cdfs(), min_size=1, max_size=5), BLOCKS)
 def test_the_crps_is_its_integral_rounded_once(cases: list[Case], block: int) -> None:
     """Also with the answer at an edge, at either end, or beyond; over one bin or many."""
@@ -393,7 +393,7 @@ def test_the_worst_crps_is_one() -> None:
     assert worth("crps", Case((CDF, CDF, CDF), 2, span, "1"), Case((0, 0, 0), 1, span, "0")) == [PICO, PICO]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(quantiles(), min_size=1, max_size=6), BLOCKS)
 def test_the_pinball_loss_is_its_definition_rounded_once(cases: list[Case], block: int) -> None:
     """To four digits beyond the question's unit, twelve at most; the answer itself is not rounded to that unit."""
@@ -422,7 +422,7 @@ def test_the_worked_examples_of_quantiles(
     assert worth("pinball", Case(made, 1, span, value)) == [int(Fraction(score) * 10**4)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(points() | points(logarithmic=True), min_size=1, max_size=6))
 def test_the_absolute_error_is_the_distance_on_the_range_rounded_once(cases: list[Case]) -> None:
     """Beyond a bound, whichever of the two it is, it counts as the bound."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from ledger.commands import AnyCommand
+from ledger.exact import Magnitude
 from ledger.rules import PRESETS, Level, RuleSet
 from projections.leaderboard import TAKES, TOTALS, positive_square, published
 from projections.projection import Projections
@@ -86,6 +87,26 @@ def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_what_is_
 ) -> None:
     """Published to nine decimals, a tie to the even digit; a square has nothing to do with coverage."""
     assert published(TAKES[name](Fraction(score), Fraction(coverage))) == take
+
+
+@pytest.mark.parametrize(
+    ("exponent", "mantissa", "text"),
+    [
+        (20, Fraction(1), "1" + "0" * 20 + ".000000000"),
+        (20, Fraction(15, 8), "1875" + "0" * 17 + ".000000000"),
+        (21, Fraction(1), "1E+21"),
+        (41, Fraction(21, 5), "4.2E+41"),
+        (41, 10 - Fraction(1, 10**28), "9." + "9" * 28 + "E+41"),
+        (41, 10 - Fraction(1, 10**30), "1E+42"),
+        (41, 1 + Fraction(1, 2 * 10**29), "1E+41"),
+        (-10, Fraction(5), "0.000000000"),
+        (-10, Fraction(501, 100), "0.000000001"),
+        (-40, Fraction(9), "0.000000000"),
+    ],
+)
+def test_a_take_is_written_with_nine_decimals_or_thirty_digits(exponent: int, mantissa: Fraction, text: str) -> None:
+    """From 1e21 on the ninth decimal of thirty digits is none of them; ties go to the even digit."""
+    assert published(Magnitude(True, exponent, mantissa)) == text
 
 
 @given(st.fractions(-1_000, 1_000), st.fractions(-1_000, 1_000))

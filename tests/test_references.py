@@ -140,7 +140,7 @@ def test_steps_may_be_told_the_changes_they_are_made_of(rows: list[Stand]) -> No
     assert all(np.array_equal(one, other) for one, other in zip(told, found(rows), strict=True))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(stands(), st.sampled_from(FINE), st.booleans())
 @example([Stand(0, CENTURY, 4 * 10**17), Stand(0, CENTURY, 0)], 24, True)
 @example([Stand(0, 36_525, 4 * 10**17), Stand(0, 36_525, 0)], 60, True)
@@ -308,6 +308,18 @@ def test_a_bot_is_scored_for_the_time_it_stands_whatever_members_do() -> None:
     rows = scores(enrolment(participant="bot", bot=True), *said(ada="0.8", bob="0.2"), *bot, resolution())
     assert published(rows)["bot"] == "6.9315"
     assert rows["bot"]["coverage"] == "0.100000000"
+
+
+def test_parts_against_peers_say_how_many_members_stood() -> None:
+    """One row while the same members stand; a bot's has as many as anybody's, and none of them a reference."""
+    bot = enrolment(participant="bot", bot=True), forecast(participant="bot", probability="0.5", at=day(12))
+    late = forecast(participant="cyd", probability="0.4", at=day(15))
+    start: list[AnyCommand] = [opened(), contest(rules="peer-2024-03"), entry(), *said(ada="0.8", bob="0.2")]
+    parts = list(oracle.projected(*start, *bot, late, resolution()).table("score_parts").rows())
+    found = [(row["participant"], row["from_at"], row["peers"]) for row in parts]
+    members_too = [(who, at, n) for who in ("ada", "bob") for at, n in ((OPENS, 2), (day(12), 2), (day(15), 3))]
+    assert found == [*members_too, ("bot", day(12), 2), ("bot", day(15), 3), ("cyd", day(15), 3)]
+    assert {row["reference"] for row in parts} == {None}
 
 
 def test_bots_alone_are_not_compared_with_each_other() -> None:

@@ -418,7 +418,7 @@ def test_by_the_recorded_clock_what_is_heard_too_late_counts_nowhere() -> None:
     assert recorded(*early, under=rules(early_forecasts=False)) == {}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(oracle.logs())
 def test_scores_are_those_of_the_slow_definition(asked: list[AnyCommand]) -> None:
     """Numerators, denominators and coverage exactly, over logs of all kinds."""
@@ -457,7 +457,7 @@ def slowly(recorded: list[Recorded], contest: str) -> dict[tuple[str, str, str],
     return found
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(oracle.logs())
 def test_parts_add_up_to_scores_exactly(asked: list[AnyCommand]) -> None:
     """Contributions to the numerator, over logs of all kinds."""
@@ -471,7 +471,7 @@ def test_parts_add_up_to_scores_exactly(asked: list[AnyCommand]) -> None:
     assert sums == {(row["contest"], row["question"], row["participant"]): int(row["numerator"]) for row in scores}
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(oracle.logs())
 def test_parts_cover_what_was_covered_and_name_what_stood_then(asked: list[AnyCommand]) -> None:
     """Every stretch of the slow definition lies in one part with its probability and median, and nothing else does."""

@@ -175,7 +175,7 @@ RULES = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(oracle.logs(), st.sampled_from(RULES))
 def test_sums_are_those_of_the_scores_exactly(asked: list[AnyCommand], rules: RuleSet) -> None:
     """Σ w · score, Σ w · coverage, Σ w and how many, from published numerators, over logs and rules of all kinds."""
