@@ -148,10 +148,9 @@ class FinalizeContest(Command, frozen=True, kw_only=True, tag="finalize_contest"
 
 
 class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
-    """Pays the winners of a finalized contest, once: participant -> amount."""
+    """Pays the winners of a finalized contest what its sealed board says, once."""
 
     contest: str
-    payouts: dict[str, Number]
 
 
 AnyCommand = (

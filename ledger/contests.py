@@ -1,5 +1,7 @@
 """Part of the decider: contests, their questions, their exclusions."""
 
+from collections.abc import Mapping
+
 from ledger import commands, events, values
 from ledger.errors import Refused
 from ledger.rules import PRESETS, inconsistency, unscorable
@@ -97,25 +99,26 @@ def finalize_contest(command: commands.FinalizeContest, state: State) -> events.
 
 
 def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizePaid, ...]:
-    """One event a winner, by id. Refuses, first that applies: out_of_range, unknown_contest, contest_not_finalized,
-    prizes_paid, payouts_miss_pool.
+    """One event a winner, by id, of what the sealed board says. Refuses, first that applies: unknown_contest,
+    contest_not_finalized, prizes_paid, prizes_unknown, nobody_wins.
+
+    Raises ValueError where what comes in as prizes cannot be what a board is worth.
     """
     at = values.instant(command.at)
-    payouts = {
-        winner: values.fixed(amount, values.MONEY, f"payouts.{winner}", 1, values.LARGEST_POOL)
-        for winner, amount in sorted(command.payouts.items())
-    }
     contest = _contest(command.contest, state)
     if not contest.finalized:
         raise Refused("contest_not_finalized", "contest", command.contest)
     if contest.paid:
         raise Refused("prizes_paid", "contest", command.contest)
-    payable = all(amount % contest.payable_unit == 0 for amount in payouts.values())
-    if not payouts or not payable or sum(payouts.values()) != contest.pool:
-        raise Refused("payouts_miss_pool", "payouts", values.format_fixed(sum(payouts.values()), values.MONEY))
+    if state.prizes is None:
+        raise Refused("prizes_unknown", "contest", command.contest)
+    prizes = state.prizes(command.contest)
+    if not prizes:
+        raise Refused("nobody_wins", "contest", command.contest)
+    _check_prizes(prizes, command.contest, state)
     return tuple(
         events.PrizePaid(at=at, contest=command.contest, participant=winner, amount=amount)
-        for winner, amount in payouts.items()
+        for winner, amount in sorted(prizes.items())
     )
 
 
@@ -158,3 +161,13 @@ def _contest(contest: str, state: State) -> Contest:
 def _open(contest: str, state: State) -> None:
     if _contest(contest, state).finalized:
         raise Refused("contest_finalized", "contest", contest)
+
+
+def _check_prizes(prizes: Mapping[str, int], contest: str, state: State) -> None:
+    """Raise ValueError unless the whole pool, in payable units, goes to who forecast on the contest's questions."""
+    _, pool, unit, *_ = state.contests[contest]
+    questions = [question for among, question in state.entries if among == contest]
+    strangers = [who for who in prizes if not any((question, who) in state.standing for question in questions)]
+    payable = all(type(amount) is int and amount > 0 and amount % unit == 0 for amount in prizes.values())
+    if strangers or not payable or sum(prizes.values()) != pool:
+        raise ValueError(f"contest {contest!r}: these prizes are not what a board is worth: {dict(prizes)!r}")

@@ -78,10 +78,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "pool_not_payable": ("the pool is not a whole number of payable units", "round the pool or refine the unit"),
     "contest_not_finalized": ("the contest's board is not sealed", "finalize the contest first"),
     "prizes_paid": ("the contest's prizes are paid", "nothing is left to do"),
-    "payouts_miss_pool": (
-        "the payouts are not whole payable units that sum to the pool",
-        "take them from the sealed board, as `forecast-ledger pay` does",
+    "prizes_unknown": (
+        "this writer does not know what a sealed board is worth",
+        "use `forecast-ledger`, or open the ledger with prizes=replay.pay.prizes",
     ),
+    "nobody_wins": ("the contest's sealed board gives nobody a prize", "nothing is left to do"),
     "batch_refused": ("another command of the same atomic batch was refused", "mend that one and send all again"),
 }
 

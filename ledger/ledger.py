@@ -2,7 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from os import PathLike, fspath, getpid
 from threading import Lock
 from types import TracebackType
@@ -23,6 +25,8 @@ from ledger.state import State, Write
 if TYPE_CHECKING:
     from ledger.store import Store
 
+# What a sealed board is worth: pages of a log from its first row on, and a contest -> participant -> amount in 1e-6.
+Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
 ATTEMPTS = 100  # how often a lost race is run again
 _MISSING = object()
 # To the standard library's logging, which says nothing of it unless the embedding program asks.
@@ -60,9 +64,10 @@ class Ledger:
     Receipt(command_id='c1', first=1, last=1, duplicate=True)
     """
 
-    def __init__(self, store: "Store", clock: Callable[[], int]) -> None:
+    def __init__(self, store: "Store", clock: Callable[[], int], prizes: Prizes | None = None) -> None:
         self._store = store
         self._clock = clock
+        self._prizes = prizes
         self._lock = Lock()
         self._state = State()
         self._commands: dict[str, tuple[str, int, int]] = {}  # id -> fingerprint, first and last log position
@@ -71,16 +76,23 @@ class Ledger:
 
     @classmethod
     def open(
-        cls, path_or_url: str | PathLike[str], name: str = "main", *, clock: Callable[[], int] | None = None
+        cls,
+        path_or_url: str | PathLike[str],
+        name: str = "main",
+        *,
+        clock: Callable[[], int] | None = None,
+        prizes: Prizes | None = None,
     ) -> Self:
         """Open or start a ledger in an SQLite file, ":memory:", or at a postgresql:// URL.
 
         name: which of the store's ledgers. clock: µs since the epoch; the system's unless given.
+        prizes: a pure function that says what a sealed board is worth, such as `replay.pay.prizes`; without it,
+        `pay_prizes` is refused.
         Raises Refused (the name is no id), Unavailable (the store does not open).
         """
         from ledger.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
 
-        return cls(Store(fspath(path_or_url), values.identifier(name, "name")), clock or _system_clock)
+        return cls(Store(fspath(path_or_url), values.identifier(name, "name")), clock or _system_clock, prizes)
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
         """Decide one command and record what follows, durable on return; a retry returns the first receipt.
@@ -131,11 +143,13 @@ class Ledger:
         from ledger.store import TakenError  # noqa: PLC0415
 
         spelt = [_spelt(command_id, command) for command_id, command in asked]
+        worth: dict[str, Mapping[str, int]] = {}
         with self._lock:
             for attempt in range(ATTEMPTS):
                 if attempt or not self._head.position:
                     self._catch_up()
                 batch = _Batch(self._state, self._commands, self._head, max(self._clock(), self._recorded_at))
+                self._state.prizes = partial(self._worth, self._prizes, batch, worth) if self._prizes else None
                 try:
                     outcomes = batch.decided(asked, spelt, atomic=atomic)
                     if any(type(outcome) is Refused for outcome in outcomes) and self._moved(batch):
@@ -152,8 +166,26 @@ class Ledger:
                     raise
                 self._head = Checkpoint(batch.position, batch.digest)
                 self._recorded_at = batch.recorded_at
+                self._state.prizes = None  # the batch is done with
                 return outcomes
         raise Conflict(f"{ATTEMPTS} races lost for the next log position; nothing was recorded, try again")
+
+    def _worth(
+        self, prizes: Prizes, batch: "_Batch", known: dict[str, Mapping[str, int]], contest: str
+    ) -> Mapping[str, int]:
+        """What a finalized contest's board is worth, by the log with the batch's rows so far.
+
+        known: of boards that were sealed before the batch, which stay as they are whatever others append: a lost race
+        does not have them worked out again.
+        """
+        if contest not in known:
+            stored = _upto(self._store.pages(), batch.head.position)
+            with collector.paused():
+                worth = prizes(log.follow(chain(stored, batch.pages())), contest)
+            if batch.seals(contest):
+                return worth
+            known[contest] = worth
+        return known[contest]
 
     def _moved(self, batch: "_Batch") -> bool:
         """Whether others have appended since the state was read: a refusal must stand against the newest state."""
@@ -187,7 +219,7 @@ class _Batch:
         self, state: State, commands: dict[str, tuple[str, int, int]], head: Checkpoint, recorded_at: int
     ) -> None:
         self.state, self.commands, self.recorded_at = state, commands, recorded_at
-        self._head = head
+        self.head = head
         self.position, self.digest = head
         self.rows: list[tuple[int, str, bytes]] = []
         self._undo: list[Write] = []
@@ -219,7 +251,17 @@ class _Batch:
                 table[key] = value
         self._undo.clear()
         self.rows.clear()
-        self.position, self.digest = self._head
+        self.position, self.digest = self.head
+
+    def pages(self) -> list[list[bytes]]:
+        """The rows so far, as a page of the log; none if there are none."""
+        return [[row for _, _, row in self.rows]] if self.rows else []
+
+    def seals(self, contest: str) -> bool:
+        """Whether the contest was finalized by one of the batch's own commands."""
+        earlier = (value for table, key, value in self._undo if table is self.state.contests and key == contest)
+        first = next(earlier, None)
+        return first is not None and (first is _MISSING or not first.finalized)
 
     def _outcome(self, command_id: str, command: AnyCommand, said: str) -> Receipt | Refused:
         known = self.commands.get(command_id)
@@ -268,6 +310,13 @@ def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
     except Refused as other:
         return foremost([other, fault])
     return fault
+
+
+def _upto(pages: Iterator[list[bytes]], position: int) -> Iterator[list[bytes]]:
+    """A store's pages up to a log position: others may have appended since."""
+    while position > 0 and (rows := next(pages, [])):
+        yield rows[:position]
+        position -= len(rows)
 
 
 def _system_clock() -> int:

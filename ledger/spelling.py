@@ -170,7 +170,6 @@ _SPELLING: dict[str, _Spell] = {
     "rules": _rules,
     "level": _checked(Level),
     "bot": _checked(bool),
-    "payouts": _by_id,
 }
 # Optional fields that commands have got since, the newest last: where not given, not spelt either, so that what was
 # recorded before they existed is still known when it is sent again.

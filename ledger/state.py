@@ -1,5 +1,6 @@
 """What deciding needs to remember of the past."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ledger.events import Kind, NumericRange
@@ -36,10 +37,15 @@ Standing = tuple[int, bool]  # the last thing a participant did on a question: a
 
 
 class State:
-    """Flat tables with values that are replaced, never changed."""
+    """Flat tables with values that are replaced, never changed.
+
+    prizes: what the board of a finalized contest is worth, participant -> amount in 1e-6; None where nobody can say. It
+    comes in to a decision as the clock does, and is asked last, for it can take as long as reading the log.
+    """
 
     def __init__(self) -> None:
         self.questions: dict[str, Question] = {}
         self.standing: dict[tuple[str, str], Standing] = {}
         self.contests: dict[str, Contest] = {}
         self.entries: dict[tuple[str, str], bool] = {}  # (contest, question) -> True
+        self.prizes: Callable[[str], Mapping[str, int]] | None = None

@@ -5,7 +5,7 @@ Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 l
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
 import click
 
 if TYPE_CHECKING:
-    from ledger.log import Checkpoint
+    from ledger.log import Checkpoint, Recorded
     from projections.table import Table
     from replay.replay import Replay
 
@@ -85,7 +85,7 @@ def append(log: str, file: IO[bytes], atomic: bool, verbose: bool, name: str, fo
     from replay.append import appended
 
     _configure_logging(verbose=verbose)
-    with Ledger.open(log, name) as ledger, _progress("lines", _lines_in(file)) as watch:
+    with Ledger.open(log, name, prizes=_prizes) as ledger, _progress("lines", _lines_in(file)) as watch:
         counts = appended(ledger, file, lambda line, refused: _say(f"line {line}: {refused}"), watch, atomic=atomic)
         head = ledger.head()
     row = {**counts, "log_position": head.position, "digest": head.digest}
@@ -103,12 +103,7 @@ def append(log: str, file: IO[bytes], atomic: bool, verbose: bool, name: str, fo
 @_reported
 def leaderboard(log: str, contest: str, as_of: str | None, name: str, form: str) -> None:
     """Print the board of a CONTEST, best first."""
-    from ledger.errors import Refused
-
-    found = _replayed(log, name, as_of)
-    if contest not in found.projections.facts.contests:
-        there = ", ".join(found.projections.contests) or "none"
-        raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
+    found = _holding(contest, _replayed(log, name, as_of))
     _emit_table(found.projections.table("leaderboard").only("contest", contest), form)
     _say_as_of(found.checkpoint)
 
@@ -194,8 +189,8 @@ def pay(log: str, contest: str, name: str, form: str) -> None:
     from ledger import Ledger
     from replay.pay import pay as paid
 
-    _replayed(log, name, None)  # a log that is not there is not started
-    with Ledger.open(log, name) as ledger:
+    _holding(contest, _replayed(log, name, None))  # a log that is not there is not started
+    with Ledger.open(log, name, prizes=_prizes) as ledger:
         receipt = paid(ledger, contest, datetime.now(UTC))
     found = _replayed(log, name, None)
     table = found.projections.table("prizes").only("contest", contest)
@@ -232,6 +227,23 @@ def _replayed(log: str, name: str, as_of: str | None) -> "Replay":
 
     with _progress("read") as watch:
         return replayed(log, name, _cut(as_of), watch)
+
+
+def _holding(contest: str, found: "Replay") -> "Replay":
+    """The same replay. Raises Refused: it has no such contest; the message names those that it has."""
+    from ledger.errors import Refused
+
+    if contest not in found.projections.facts.contests:
+        there = ", ".join(found.projections.contests) or "none"
+        raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
+    return found
+
+
+def _prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[str, int]:
+    """What a sealed board is worth; what works it out is imported only where prizes are paid."""
+    from replay.pay import prizes
+
+    return prizes(pages, contest)
 
 
 def _cut(as_of: str | None) -> int | str | None:

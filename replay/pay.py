@@ -1,37 +1,34 @@
-"""Paying a contest's winners what its sealed board says."""
+"""What a sealed board is worth, and paying it."""
+
+from collections.abc import Iterable, Sequence
 
 from ledger import Ledger, Receipt, Refused
 from ledger.commands import PayPrizes
-from ledger.values import MONEY, Instant, Number, format_fixed
+from ledger.log import Recorded, fingerprint
+from ledger.spelling import content
+from ledger.values import Instant
 from projections.projection import Projections
 from projections.tables import facts
 
 
-def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:
-    """Record the prizes of a finalized contest, once; None if they are recorded already, or by another writer just now.
+def prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
+    """Each winner's part of a contest's pool, 1e-6, by the log in these pages; it is what `Ledger.open` asks for.
 
-    Raises, first that applies: Refused (unknown_contest, contest_not_finalized, payouts_miss_pool: nobody wins
-    anything), and what `Ledger.handle` raises.
+    Of a sealed board it does not matter how far the log goes on. Raises Corrupt, KeyError (no such contest).
     """
-    found = facts(ledger.read())
-    if contest not in found.contests:
-        there = ", ".join(sorted(found.contests)) or "none"
-        raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
-    sealed = found.contests[contest].sealed
-    if sealed is None:
-        raise Refused("contest_not_finalized", "contest", contest)
-    if found.contests[contest].paid:
-        return None
-    prizes = Projections(found).prizes(contest)
-    payouts: dict[str, Number] = {
-        prize.participant: format_fixed(prize.prize, MONEY) for prize in prizes if prize.prize
-    }
-    if not payouts:
-        raise Refused("payouts_miss_pool", "contest", contest, "its sealed board gives nobody a prize")
+    return {prize.participant: prize.prize for prize in Projections(facts(pages)).prizes(contest) if prize.prize}
+
+
+def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:
+    """Record the prizes of a finalized contest, once; None if they are recorded already, by whomever.
+
+    The ledger must be one that was opened with `prizes`. Raises what `Ledger.handle` raises, but for prizes_paid.
+    """
+    command = PayPrizes(at=at, contest=contest)
     try:
-        receipt = ledger.handle(PayPrizes(at=at, contest=contest, payouts=payouts), f"pay {sealed.digest}")
-    except Refused:
-        if facts(ledger.read()).contests[contest].paid:  # another writer was faster
-            return None
-        raise
+        receipt = ledger.handle(command, f"pay {fingerprint(content(command))}")
+    except Refused as refused:
+        if refused.code != "prizes_paid":
+            raise
+        return None
     return None if receipt.duplicate else receipt

@@ -2,9 +2,13 @@
 
 import re
 from collections.abc import Callable
+from contextlib import closing as closing_store
+from pathlib import Path
 from typing import Any, cast
 
-from ledger import Ledger, Refused
+from msgspec import structs
+
+from ledger import Ledger, Refused, log
 from ledger.commands import (
     AddQuestion,
     AnnulQuestion,
@@ -24,7 +28,10 @@ from ledger.commands import (
     WithdrawForecast,
 )
 from ledger.errors import REFUSALS
-from ledger.events import AnyEvent
+from ledger.events import TAGS, AnyEvent, PrizePaid
+from ledger.ledger import Prizes
+from ledger.store import Store
+from replay.pay import prizes
 
 HOUR = 3_600 * 10**6  # µs
 DAY = 24 * HOUR
@@ -129,9 +136,23 @@ def finalization(contest: str = "cup", at: str = AFTER) -> FinalizeContest:
     return FinalizeContest(contest=contest, at=at)
 
 
-def payment(contest: str = "cup", at: str = AFTER, **payouts: Any) -> PayPrizes:
-    """What each winner is paid, by name; all of a pool of 10 to ada unless said otherwise."""
-    return PayPrizes(contest=contest, at=at, payouts=payouts or {"ada": 10})
+def payment(contest: str = "cup", at: str = AFTER) -> PayPrizes:
+    """What the sealed board says is paid out."""
+    return PayPrizes(contest=contest, at=at)
+
+
+ALONE = {"ada": "0.7"}  # who forecasts alone wins the whole pool
+
+
+def won(contest: str = "cup", chances: dict[str, str] = ALONE, **fields: Any) -> list[AnyCommand]:
+    """A sealed contest with a pool of 10 over one question, answered yes, and how likely each participant called it.
+
+    Under the newer preset takes are as probabilities are, over the median; `tests/test_pay.py` has the arithmetic.
+    """
+    founded: dict[str, Any] = {"at": BEFORE, "rules": "relative-2022-04", "pool": 10} | fields
+    forecasts = [forecast(participant=who, probability=chance, at=OPENS) for who, chance in chances.items()]
+    opening: list[AnyCommand] = [opened(), OpenContest(contest=contest, **founded), entry(contest)]
+    return [*opening, *forecasts, resolution(), finalization(contest)]
 
 
 class Then:
@@ -156,9 +177,9 @@ class Given:
     def __init__(self, history: tuple[AnyCommand, ...]) -> None:
         self.history = history
 
-    def when(self, command: AnyCommand) -> Then:
+    def when(self, command: AnyCommand, prizes: Prizes | None = prizes) -> Then:
         """Handle one more command in a ledger of its own."""
-        with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
             for number, earlier in enumerate(self.history):
                 ledger.handle(earlier, f"given-{number}")
             before = ledger.head()
@@ -171,6 +192,23 @@ class Given:
             events = [recorded.event for page in ledger.read(before.position) for recorded in page]
             assert (receipt.first, receipt.last) == (before.position + 1, before.position + len(events))
             return Then(events)
+
+
+def forge(path: Path | str, *happened: AnyEvent) -> None:
+    """Write events at the end of a log, every digest right, whatever a decider would say of them."""
+    with closing_store(Store(str(path), "main")) as store:
+        [*_, last] = [recorded for page in log.follow(store.pages()) for recorded in page]
+        for event in happened:
+            last = structs.replace(last, position=last.position + 1, previous=last.digest, event=event)
+            row, digest = log.seal(last)
+            store.append([(last.position, TAGS[type(event)], row)])
+            last = structs.replace(last, digest=digest)
+
+
+def prizes_paid(contest: str = "cup", /, **amounts: Any) -> list[AnyEvent]:
+    """Events that pay these amounts, in the currency."""
+    micros_of = {who: round(float(amount) * 10**6) for who, amount in amounts.items()}
+    return [PrizePaid(at=micros(25), contest=contest, participant=who, amount=each) for who, each in micros_of.items()]
 
 
 def given(*history: Command) -> Given:

@@ -24,6 +24,7 @@ from ledger.rules import PRESETS, RuleSet
 from projections.columns import Facts
 from projections.projection import Projections
 from projections.tables import facts
+from replay.pay import prizes
 
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 PICO = 10**12
@@ -384,7 +385,7 @@ def named(asked: Sequence[AnyCommand]) -> list[AnyCommand]:
 
 def attempted(asked: Sequence[AnyCommand]) -> tuple[list[Recorded], list[Refused]]:
     """What a new ledger records of these commands, and what it refuses."""
-    with Ledger.open(":memory:", clock=lambda: 0) as ledger:
+    with Ledger.open(":memory:", clock=lambda: 0, prizes=prizes) as ledger:
         outcomes = ledger.handle_many(named(asked))
         recorded = [each for page in ledger.read() for each in page]
     return recorded, [outcome for outcome in outcomes if isinstance(outcome, Refused)]
@@ -395,6 +396,18 @@ def history(*asked: AnyCommand) -> list[Recorded]:
     recorded, refused = attempted(asked)
     assert not refused
     return recorded
+
+
+def followed(recorded: Sequence[Recorded], *happened: events.AnyEvent) -> list[Recorded]:
+    """A log that goes on with these events, whatever a decider would say of them; its digests are not kept up."""
+    last = len(recorded)
+    return [
+        *recorded,
+        *(
+            msgspec.structs.replace(recorded[-1], position=position, event=event)
+            for position, event in enumerate(happened, last + 1)
+        ),
+    ]
 
 
 def told(recorded: Sequence[Recorded], page: int = 1_000_000) -> Facts:

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from projections.projection import CATALOGUE
 from replay.append import LONGEST
 from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
+from tests.given import forge, prizes_paid
 
 STORY = Path(__file__).parent.parent / "data" / "metaculus-2022"
 COMMANDS = STORY / "commands.jsonl"
@@ -120,8 +121,10 @@ def submitted(probability: bytes) -> bytes:
         opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "levels": [0.5] * 10**5}).strip(),
         opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "levels": [[0.5]]}).strip(),
         opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "decimals": 10**30}).strip(),
-        said("c", "pay_prizes", contest="cup", payouts={"\x1b[2J": 1}).strip(),
-        said("c", "pay_prizes", contest="cup", payouts={"a": "1e400"}).strip(),
+        said("c", "pay_prizes", contest="\x1b[2J").strip(),
+        said("c", "pay_prizes", contest="cup", payouts={"a": 1}).strip(),
+        said("c", "submit_forecast", question="q1", participant="a", probabilities={"\x1b[2J": 1}).strip(),
+        said("c", "submit_forecast", question="q1", participant="a", probabilities={"yes": "1e400"}).strip(),
         said("c", "enrol_participant", contest="cup", participant="a", entrant="\ud800").strip(),
         b'{"id": "c\\u0000", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
         b'{"id": "c\\ud800", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
@@ -297,7 +300,7 @@ def test_the_winners_of_a_sealed_board_are_paid_once(log: str) -> None:
     [
         ("plain", "contest_not_finalized"),
         ("nowhere", "there are: hidden-only, plain"),
-        ("", "unknown_contest"),
+        ("", "unknown_contest: contest = '': no such contest here; there are: hidden-only, plain;"),
     ],
 )
 def test_what_cannot_be_paid_is_said_and_nothing_is_recorded(log: str, contest: str, says: str) -> None:
@@ -313,14 +316,37 @@ def test_a_contest_without_pool_has_nothing_to_pay(tmp_path: Path) -> None:
     seal = said("s6", "finalize_contest", contest="auto")
     run("append", log, "-", given=b"".join([*AUTOCAST, seal]))
     result = run("pay", log, "auto")
-    assert (result.exit_code, "payouts_miss_pool" in result.stderr) == (USAGE, True)
+    assert (result.exit_code, "nobody_wins" in result.stderr) == (USAGE, True)
     assert run("verify", log).stderr.startswith("as of log position 6, ")
 
 
+@pytest.mark.parametrize("options", [[], ["--atomic"]])
+def test_a_file_that_seals_a_contest_may_pay_it_too(log: str, options: list[str]) -> None:
+    """In one batch, also one that is all or nothing: what the board says, which is in the log only with the batch."""
+    lines = SEALED.read_bytes() + said("p", "pay_prizes", contest="plain")
+    first, again = (run("append", log, "-", *options, "--format", "json", given=lines) for _ in range(2))
+    assert (first.exit_code, json.loads(first.stdout)[0]["log_position"]) == (FINE, 39)
+    assert json.loads(again.stdout)[0] == json.loads(first.stdout)[0] | {"accepted": 0, "duplicate": 2}
+    rows = json.loads(run("table", log, "prizes", "--format", "json").stdout)
+    assert {row["participant"]: row["paid"] for row in rows if row["contest"] == "plain"} == PRIZES
+    assert run("verify", log).exit_code == FINE
+    assert "paid before" in run("pay", log, "plain").stderr
+
+
+def test_a_file_that_pays_before_it_seals_is_refused_that_line(log: str) -> None:
+    """And, if all or nothing, the seal with it."""
+    pay = said("p", "pay_prizes", contest="plain")
+    result = run("append", log, "-", "--atomic", given=pay + SEALED.read_bytes())
+    assert (result.exit_code, "contest_not_finalized" in result.stderr) == (FINDINGS, True)
+    assert run("verify", log).stderr.startswith("as of log position 34, ")
+    assert run("append", log, "-", given=pay + SEALED.read_bytes()).exit_code == FINDINGS
+    assert run("verify", log).stderr.startswith("as of log position 35, ")
+
+
 def test_prizes_that_the_board_does_not_say_are_found_by_verify(log: str) -> None:
-    """They sum to the pool, so the ledger takes them; but the winner is another."""
-    pay = said("p", "pay_prizes", contest="plain", payouts={"C": 1000})
-    assert run("append", log, "-", given=SEALED.read_bytes() + pay).exit_code == FINE
+    """They sum to the pool, but the winner is another: somebody wrote to the store."""
+    assert run("append", log, str(SEALED)).exit_code == FINE
+    forge(log, *prizes_paid("plain", C=1000))
     result = run("verify", log)
     assert (result.exit_code, "log position 36" in result.stderr) == (DAMAGED, True), result.stderr
 

@@ -19,6 +19,7 @@ from ledger.commands import AnyCommand, read
 from ledger.events import Attestation
 from ledger.rules import RuleSet
 from ledger.spelling import content
+from replay.pay import prizes
 from tests import given
 from tests.given import NOW, day
 
@@ -38,7 +39,7 @@ LINES: dict[str, dict[str, Any]] = {
     "enrol_participant": {"contest": "cup", "participant": "ada"},
     "exclude_participant": {"contest": "cup", "participant": "ada", "level": "no_prize", "reason": "staff"},
     "finalize_contest": {"contest": "cup"},
-    "pay_prizes": {"contest": "cup", "payouts": {"ada": 10}},
+    "pay_prizes": {"contest": "cup"},
 }
 
 
@@ -235,8 +236,9 @@ MALFORMED: dict[str, bytes | str] = {
     "note of surrogates": line("submit_forecast", attestation={"note": 1}).replace(b'"note": 1', b'"note": "\\ud800"'),
     "bot as a number": line("enrol_participant", bot=1),
     "bot null": line("enrol_participant", bot=None),
-    "payouts in a row": line("pay_prizes", payouts=[["ada", 10]]),
+    "payouts": line("pay_prizes", payouts={"ada": 10}),
     "payouts null": line("pay_prizes", payouts=None),
+    "contest in a row": line("pay_prizes", contest=["cup"]),
     "kernel": line("open_contest", rules={"name": "x", "kernel": "log10"}),
     "kernel of another form": line("open_contest", rules={"name": "x", "cdf_kernel": "pinball"}),
     "rules without name": line("open_contest", rules={"kernel": "ln"}),
@@ -304,7 +306,7 @@ def handled(*lines: bytes) -> str | None:
     """The code with which the last line is refused, if it is; other exceptions fail the test, as does a slow answer."""
     started = time.monotonic()
     try:
-        with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
             for text in lines:
                 ledger.handle(read(text))
     except Refused as refused:
@@ -351,7 +353,8 @@ OPEN_FLOW = line("open_question", id="q", question="flow", kind="numeric", range
     b'"@"', b'{"lower": 0, "upper": 4, "levels": [0.25, 0.5, 0.75], "open_upper": true}'
 )
 OPEN_CUP = line("open_contest", id="k", pool=10)
-FINAL_CUP = line("finalize_contest", id="f")
+WON_CUP = [line("open_question", id="q"), OPEN_CUP, line("add_question", id="e"), line("submit_forecast", id="s")]
+WON_CUP += [line("resolve_question", id="r", at=day(25)), line("finalize_contest", id="f")]
 # Where a value is put, by the name of the field, and the lines before that make the command a good one.
 PLACES: dict[str, tuple[bytes, list[bytes]]] = {
     "levels": (
@@ -393,9 +396,7 @@ PLACES: dict[str, tuple[bytes, list[bytes]]] = {
     "spot_at": (line("add_question", spot_at="@").replace(b'"@"', b"@"), [line("open_question", id="q"), OPEN_CUP]),
     "entrant": (line("enrol_participant", entrant="@").replace(b'"@"', b"@"), [OPEN_CUP]),
     "bot": (line("enrol_participant", bot="@").replace(b'"@"', b"@"), [OPEN_CUP]),
-    "payouts": (line("pay_prizes", payouts="@").replace(b'"@"', b"@"), [OPEN_CUP, FINAL_CUP]),
-    "payout": (line("pay_prizes", payouts={"ada": "@"}).replace(b'"@"', b"@"), [OPEN_CUP, FINAL_CUP]),
-    "winner": (line("pay_prizes", payouts={"@": 10}).replace(b'"@"', b"@"), [OPEN_CUP, FINAL_CUP]),
+    "paid_at": (line("pay_prizes", at="@").replace(b'"@"', b"@"), WON_CUP),
     **{
         f"rules.{field}": (
             line("open_contest", rules={"name": "x", "kernel": "ln", field: "@"}).replace(b'"@"', b"@"),
@@ -419,9 +420,7 @@ GOOD: dict[str, bytes] = {
     "spot_at": b'"2026-03-12T00:00:00Z"',
     "entrant": b'"team"',
     "bot": b"true",
-    "payouts": b'{"ada": 9, "bob": "1.0"}',
-    "payout": b"10.00",
-    "winner": b'"ada"',
+    "paid_at": b'"2026-03-12T00:00:00Z"',
     **{f"rules.{field}": msgspec.json.encode(getattr(OWN, field)) for field in RuleSet.__struct_fields__},
 }
 HUGE = [b"9" * 400, b"1e999999999", b"-1e999999999", b"1e400", b"-" + b"9" * 100_000, b"0." + b"3" * 100_000 + b"e400"]
@@ -430,7 +429,7 @@ NESTED = [b"[[[1]]]", b'[{"a": [1]}]', b'{"a": {"b": 1}}', b"[null]", b"[true]",
 NESTED += [b"[" * 100_000, b'{"a":' * 100_000]
 NO_TEXTS = [b'"\\ud800"', b'"\\udc00\\ud800"', b'"\xed\xa0\x80"', b'"\xff"', b'"' + b"x" * 10_001 + b'"']
 QUOTED = [b'"' + number + b'"' for number in [*HUGE, b"NaN", b"-Infinity", b"sNaN", b"1_0", b"0x1", b"\\u0000"]]
-TAKES_TEXT = {"note", "restricted_list", "entrant", "winner", "rules.name"}  # where a quoted number is a text
+TAKES_TEXT = {"note", "restricted_list", "entrant", "rules.name"}  # where a quoted number is a text
 ANYTHING = {"malformed", "id_empty", "id_too_long", "id_not_plain", "text_too_long", "bad_instant", "naive_instant"}
 ANYTHING |= {"bad_number", "not_finite", "out_of_range"}
 NULLABLE = {"attestation", "spot_at", "entrant", "restricted_sources", "decimals", "levels"}
@@ -449,7 +448,7 @@ def test_whatever_a_line_holds_in_a_field_is_refused_at_once(place: str) -> None
     """Huge, not finite, nested, of another type, or no text at all: with a code for what cannot be read, and soon."""
     text, before = PLACES[place]
     started = time.monotonic()
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
         for earlier in before:
             ledger.handle(read(earlier))
         head = ledger.head()
@@ -479,7 +478,6 @@ LONG_ROWS: list[tuple[str, bytes, set[str]]] = [
     ("levels", b"[" + b"0.5," * MANY + b"null]", {"bad_number"}),
     ("quantiles", b"[" + b"1," * MANY + b"1]", {"wrong_length"}),
     ("quantiles", b"[" + b"1," * MANY + b'"x"]', {"bad_number"}),
-    ("payouts", b"{" + b",".join(b'"p%d": 0.01' % number for number in range(MANY)) + b"}", {"payouts_miss_pool"}),
     ("rules.scored_only_levels", b"[" + b'"hidden",' * MANY + b'"x"]', {"malformed"}),
     ("note", b'"' + b"x" * MANY + b'"', {"text_too_long"}),
     ("newest_source", b'"2022-03-22T' + b"1" * MANY + b'"', {"bad_instant"}),
@@ -492,7 +490,7 @@ def test_a_row_without_end_is_refused(place: str, value: bytes, codes: set[str])
     """Named for what is wrong with it, and in the time it takes to read it."""
     text, before = PLACES[place]
     started = time.monotonic()
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
         for earlier in before:
             ledger.handle(read(earlier))
         with pytest.raises(Refused) as caught:
@@ -535,7 +533,7 @@ def mutilated(draw: st.DrawFn) -> bytes:
 @examples(mutilated())
 def test_whatever_json_a_field_holds_the_answer_is_a_receipt_or_a_refusal(text: bytes) -> None:
     """No other exception, and what was refused left nothing."""
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
         for number, earlier in enumerate([line("open_question"), line("open_contest"), line("submit_forecast")]):
             ledger.handle(read(earlier), f"before-{number}")
         head = ledger.head()
@@ -557,7 +555,7 @@ class Odd:
 
 def paying(**fields: Any) -> said.PayPrizes:
     """The prizes of a contest that is finalized and not yet paid."""
-    return said.PayPrizes(contest="done", at=day(25), **fields)
+    return said.PayPrizes(**({"contest": "done", "at": day(25)} | fields))
 
 
 LOOP: list[Any] = []
@@ -571,6 +569,9 @@ HISTORY: list[AnyCommand] = [
     given.quartiles(open_upper=True),
     given.contest(pool=10),
     given.contest("done", pool=10),
+    given.entry("done"),
+    given.forecast(),
+    given.resolution(),
     given.finalization("done"),
 ]
 WRONG: list[tuple[Callable[..., AnyCommand], str, list[Any]]] = [
@@ -657,16 +658,8 @@ WRONG: list[tuple[Callable[..., AnyCommand], str, list[Any]]] = [
     (given.exclusion, "level", ["x", "", None, 7, ["hidden"], Odd()]),
     (given.exclusion, "reason", [None, 7, Odd()]),
     (given.finalization, "contest", [None, ["cup"], Odd()]),
-    *[
-        (paid, "payouts", [None, 7, "ada", ["ada"], [("ada", 10)], (("ada", 10),), Odd(), LOOP, {"ada"}])
-        for paid in [paying]
-    ],
-    (paying, "payouts", [{1: 10}, {None: 10}, {"": 10}, {"a\n": 10}, {("a",): 10}, {"\ud800": 10}, {Odd(): 10}]),
-    (
-        paying,
-        "payouts",
-        [{"ada": wrong} for wrong in (None, True, "ten", [10], {"a": 10}, Odd(), 0, -10, "nan", "1e31")],
-    ),
+    (paying, "contest", [None, 7, b"done", ["done"], {"done": 10}, ("done",), Odd(), LOOP, "", "d\n", "\ud800"]),
+    (paying, "at", [None, 7, 1.5, b"2026", ["2026"], Odd(), True, datetime(2026, 3, 1).date()]),
 ]
 WRONG_CALLS = [(make, field, value) for make, field, values in WRONG for value in values]
 WRONG_FORECASTS = [
@@ -709,7 +702,7 @@ EDGE = ANYTHING | {"unknown_rules", "unknown_outcome", "wrong_distribution", "wr
 
 def refused_without_a_trace(make: Callable[[], AnyCommand], command_id: Any = "wrong") -> None:
     """Whether built or handled, the command ends in Refused, and the log holds what it held, readably."""
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
         ledger.handle_many([msgspec.structs.replace(earlier, id=f"c{i}") for i, earlier in enumerate(HISTORY)])
         before = ledger.head()
         with pytest.raises(Refused) as caught:
@@ -744,7 +737,8 @@ def test_a_field_of_the_wrong_python_type_is_refused(make: Callable[..., AnyComm
         (given.quartiles("new", decimals="6"), "range"),
         (given.forecast(attestation=Attestation(newest_source="today")), "attestation"),
         (given.forecast(attestation=declared(note=7)), "attestation"),
-        (given.payment(ada="ten"), "payouts"),
+        (given.payment("a\n"), "contest"),
+        (given.payment(at="noon"), "at"),
         (given.enrolment(entrant="a\n"), "entrant"),
         (given.entry(spot_at="noon"), "spot_at"),
         (given.forecast(quantiles=(1, "x")), "quantiles"),
@@ -781,7 +775,7 @@ def test_a_command_id_that_is_no_id_is_refused(command_id: Any) -> None:
 def test_rules_given_as_a_mapping_are_refused_or_recorded_whole() -> None:
     """A contest carries its whole rule set: what a caller left out must not be filled in by a later reader."""
     command = given.contest(rules={"name": "own", "kernel": "ln"})
-    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
         [outcome] = ledger.handle_many([msgspec.structs.replace(command, id="c1")])
         [*rows] = ledger._store.read(0)
     assert isinstance(outcome, Refused) or all(field.encode() in rows[0] for field in RuleSet.__struct_fields__)

@@ -1,17 +1,21 @@
 """Contests, their questions and their exclusions: what is recorded, what is refused, and which refusal comes first."""
 
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from ledger import Refused, contests, events
-from ledger.commands import AnyCommand, PayPrizes
+from ledger import Ledger, Receipt, Refused, contests, events
+from ledger.commands import AnyCommand
+from ledger.log import Recorded
 from ledger.rules import PRESETS, RuleSet, inconsistency
+from replay.pay import prizes
 from tests.given import (
     AFTER,
     BEFORE,
     CLOSES,
+    NOW,
     OPENS,
     REVEALS,
     annulment,
@@ -21,6 +25,7 @@ from tests.given import (
     entry,
     exclusion,
     finalization,
+    forecast,
     given,
     micros,
     numeric,
@@ -30,6 +35,7 @@ from tests.given import (
     quartiles,
     resolution,
     revocation,
+    won,
 )
 
 MILLION = 10**6
@@ -46,7 +52,7 @@ ALL_HIDDEN = opened(reveals_at=CLOSES)
 FLOW, DEPTH = quartiles(), numeric()
 POINT = quartiles(levels=("0.5",))
 WITH_POOL = contest(pool=10)
-PAYABLE: list[AnyCommand] = [WITH_POOL, finalization()]
+PAYABLE = won()
 # Rule sets that score one form of question each.
 NAMED_ONLY = RuleSet(name="named", kernel="brier", period="covered", total="mean")
 CURVES_ONLY = RuleSet(name="curves", cdf_kernel="crps", period="covered", total="mean")
@@ -122,37 +128,14 @@ REFUSED: list[Promise] = [
     unscorable(PRESETS["autocast-2022"], DEPTH, "depth"),
     ("enrol_participant", "unknown_contest", "contest", [], enrolment()),
     ("enrol_participant", "contest_finalized", "contest", [CUP, finalization()], enrolment()),
-    *[
-        ("pay_prizes", "out_of_range", "payouts.ada", PAYABLE, payment(ada=amount))
-        for amount in (0, "-0.01", -10, "0.0000004", "1000000000000.000001", "1e31")
-    ],
-    ("pay_prizes", "out_of_range", "payouts.bob", PAYABLE, payment(ada=10, bob=0)),
     ("pay_prizes", "unknown_contest", "contest", [], payment()),
+    ("pay_prizes", "unknown_contest", "contest", PAYABLE, payment("cap")),
     ("pay_prizes", "contest_not_finalized", "contest", [WITH_POOL], payment()),
+    ("pay_prizes", "contest_not_finalized", "contest", PAYABLE[:-1], payment()),
     ("pay_prizes", "prizes_paid", "contest", [*PAYABLE, payment()], payment()),
-    ("pay_prizes", "prizes_paid", "contest", [*PAYABLE, payment(ada=4, bob=6)], payment(ada=6, bob=4)),
-    *[
-        ("pay_prizes", "payouts_miss_pool", "payouts", PAYABLE, payout)
-        for payout in [
-            *[payment(ada="9.99"), payment(ada="10.01"), payment(ada=5, bob="5.01"), payment(ada=5, bob=4)],
-            *[payment(ada="9.995", bob="0.005"), PayPrizes(contest="cup", at=AFTER, payouts={})],
-        ]
-    ],
-    ("pay_prizes", "payouts_miss_pool", "payouts", [CUP, finalization()], payment(ada="0.01")),
-    (
-        "pay_prizes",
-        "payouts_miss_pool",
-        "payouts",
-        [CUP, finalization()],  # a pool of nothing pays nobody, which is not worth a record
-        PayPrizes(contest="cup", at=AFTER, payouts={}),
-    ),
-    (
-        "pay_prizes",
-        "payouts_miss_pool",
-        "payouts",
-        [contest(pool=10, payable_unit=5), finalization()],
-        payment(ada=4, bob=6),
-    ),
+    ("pay_prizes", "prizes_paid", "contest", [*PAYABLE, payment()], payment(at=OPENS)),
+    ("pay_prizes", "nobody_wins", "contest", [WITH_POOL, finalization()], payment()),
+    ("pay_prizes", "nobody_wins", "contest", won(pool=0), payment()),  # nothing is not worth a record
     ("exclude_participant", "unknown_contest", "contest", [], exclusion()),
     ("exclude_participant", "contest_finalized", "contest", [CUP, finalization()], exclusion()),
     ("finalize_contest", "unknown_contest", "contest", [], finalization()),
@@ -169,13 +152,15 @@ def test_a_command_that_breaks_one_rule_is_refused_for_it(
     given(*history).when(command).refuses(code, field)
 
 
+# What is refused by a ledger that was opened without prizes alone: tested below.
+WITHOUT_PRIZES = {"pay_prizes": {"prizes_unknown"}}
 FUNCTIONS = sorted({function for function, *_ in REFUSED})
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_refusal_a_docstring_promises_is_tested_above_and_no_other(function: str) -> None:
     """The docstrings list what can happen: not less, not more."""
-    tested = {code for name, code, *_ in REFUSED if name == function}
+    tested = {code for name, code, *_ in REFUSED if name == function} | WITHOUT_PRIZES.get(function, set())
     assert tested == set(promised(getattr(contests, function)))
 
 
@@ -205,11 +190,8 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
         [FLOW, CUP],
         entry(question="flow", hidden_coverage_weight=1),
     ),
-    ("out_of_range", "unknown_contest", [], payment(ada=0)),
-    ("out_of_range", "payouts_miss_pool", PAYABLE, payment(ada=11, bob=-1)),
-    ("contest_not_finalized", "payouts_miss_pool", [WITH_POOL], payment(ada=11)),
-    ("out_of_range", "contest_not_finalized", [WITH_POOL], payment(ada=0)),
-    ("prizes_paid", "payouts_miss_pool", [*PAYABLE, payment()], payment(ada=11)),
+    ("contest_not_finalized", "nobody_wins", [WITH_POOL], payment()),
+    ("contest_not_finalized", "nobody_wins", won(pool=0)[:-1], payment()),
     ("unknown_question", "contest_finalized", [CUP, finalization()], entry()),
     ("contest_finalized", "question_in_contest", [RAIN, CUP, entry(), finalization()], entry()),
     ("contest_finalized", "no_hidden_period", [RAIN, CUP, finalization()], entry(hidden_coverage_weight=1)),
@@ -308,35 +290,98 @@ def test_an_enrolment_is_recorded_and_may_be_changed(fields: dict[str, Any], ent
 
 
 def test_prizes_are_recorded_one_a_winner_in_order_of_id() -> None:
-    """In 1e-6 of the currency, all of the pool, in one command."""
-    given(*PAYABLE).when(payment(eve="1.5", ada="0.01", Bob="8.490")).records(
-        events.PrizePaid(at=micros(25), contest="cup", participant="Bob", amount=8_490_000),
-        events.PrizePaid(at=micros(25), contest="cup", participant="ada", amount=10_000),
-        events.PrizePaid(at=micros(25), contest="cup", participant="eve", amount=1_500_000),
+    """In 1e-6 of the currency, all of the pool, in one command: against a median of 0.5, 1, 1.6, 0.4 and 1 in 4."""
+    history = won(chances={"eve": "0.5", "ada": "0.8", "cyd": "0.2", "Bob": "0.5"})
+    given(*history).when(payment()).records(
+        events.PrizePaid(at=micros(25), contest="cup", participant="Bob", amount=2_500_000),
+        events.PrizePaid(at=micros(25), contest="cup", participant="ada", amount=4_000_000),
+        events.PrizePaid(at=micros(25), contest="cup", participant="cyd", amount=1_000_000),
+        events.PrizePaid(at=micros(25), contest="cup", participant="eve", amount=2_500_000),
     )
 
 
 @pytest.mark.parametrize(
-    ("pool", "unit", "payouts"),
+    ("pool", "unit", "chances", "paid"),
     [
-        ("0.000001", "0.000001", {"ada": "0.000001"}),
-        (10**12, 10**12, {"ada": 10**12}),
-        (15, 5, {"ada": "5.0000001", "bob": 10}),  # brought to 1e-6 first
-        ("0.30", "0.01", {"ada": 0.1, "bob": 0.2}),  # floats are the decimals they name: no 0.30000000000000004
+        ("0.000001", "0.000001", {"ada": "0.8"}, {"ada": 1}),
+        (10**12, 10**12, {"ada": "0.8"}, {"ada": 10**18}),
+        (15, 5, {"ada": "0.8", "bob": "0.2"}, {"ada": 10 * MILLION, "bob": 5 * MILLION}),  # 2.4 and 0.6 units
+        (0.3, 0.01, {"ada": "0.8", "bob": "0.2"}, {"ada": 240_000, "bob": 60_000}),
+        (2, 2, {"ada": "0.2", "bob": "0.8"}, {"bob": 2 * MILLION}),
     ],
 )
-def test_a_pool_is_paid_in_whole_units(pool: Any, unit: Any, payouts: dict[str, Any]) -> None:
-    """From the least to the largest."""
-    outcome = given(contest(pool=pool, payable_unit=unit), finalization()).when(payment(**payouts)).outcome
-    assert isinstance(outcome, list)
-    assert sum(event.amount for event in outcome if isinstance(event, events.PrizePaid)) == Decimal(pool) * MILLION
+def test_a_pool_is_paid_in_whole_units(pool: Any, unit: Any, chances: dict[str, str], paid: dict[str, int]) -> None:
+    """From the least to the largest; to two who called it 0.8 and 0.2, four parts and one."""
+    given(*won(chances=chances, pool=pool, payable_unit=unit)).when(payment()).records(
+        *[events.PrizePaid(at=micros(25), contest="cup", participant=who, amount=paid[who]) for who in sorted(paid)]
+    )
 
 
 def test_a_contest_is_paid_by_itself() -> None:
     """Another contest's prizes are paid or not; its own board stays sealed."""
-    history = [*PAYABLE, contest("league", pool=10), finalization("league"), payment()]
+    history = [*PAYABLE, contest("league", pool=10), entry("league"), finalization("league"), payment()]
     assert isinstance(given(*history).when(payment("league")).outcome, list)
     given(*history).when(exclusion()).refuses("contest_finalized", "contest")
+
+
+@pytest.mark.parametrize(
+    ("history", "code"),
+    [([], "unknown_contest"), ([WITH_POOL], "contest_not_finalized"), (PAYABLE, "prizes_unknown")],
+)
+def test_a_ledger_that_does_not_know_what_a_board_is_worth_pays_nobody(history: list[AnyCommand], code: str) -> None:
+    """Which is said after whatever else is wrong."""
+    given(*history).when(payment(), prizes=None).refuses(code, "contest")
+
+
+@pytest.mark.parametrize("history", [[], [WITH_POOL], PAYABLE[:-1], [*PAYABLE, payment()]])
+def test_what_a_board_is_worth_is_asked_last(history: list[AnyCommand]) -> None:
+    """It takes as long as reading the log: not before everything else is known to be right."""
+    asked: list[str] = []
+
+    def counted(pages: Iterable[Sequence[Recorded]], name: str) -> Mapping[str, int]:
+        asked.append(name)
+        return prizes(pages, name)
+
+    assert isinstance(given(*history).when(payment(), prizes=counted).outcome, Refused)
+    assert asked == ["cup"] * (payment() in history)
+
+
+HOSTILE: list[dict[Any, Any]] = [
+    {"ada": 9_990_000},
+    {"ada": 10_010_000},
+    {"ada": 5_000_000, "bob": 5_010_000},
+    {"ada": 11_000_000, "bob": -1_000_000},
+    {"ada": 10_000_000, "bob": 0},
+    {"ada": 0},
+    {"ada": 9_995_000, "bob": 5_000},  # half cents
+    {"ada": 10_000_000.0},
+    {"ada": "10"},
+    {"ada": True},
+    {"ada": None},
+    {"zoe": 10_000_000},
+    {"ada": 9_000_000, "zoe": 1_000_000},
+    {"": 10_000_000},
+    {1: 10_000_000},
+    {"sun": 10_000_000},  # who forecast, but not in this contest
+]
+
+
+@pytest.mark.parametrize("worth", HOSTILE, ids=str)
+def test_what_cannot_be_what_a_board_is_worth_is_not_paid(worth: dict[Any, Any]) -> None:
+    """Whole payable units that sum to the pool, to who forecast on its questions: anything else is nobody's command's
+    fault, so it is an error and no refusal. Nothing of it, or of its batch, is recorded; afterwards all is well.
+    """
+    history = [*won(chances={"ada": "0.5", "bob": "0.5"}), opened("snow"), forecast("snow", "sun")]
+    worths = [worth, {"ada": 5_000_000, "bob": 5_000_000}]
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=lambda *_: worths.pop(0)) as ledger:
+        for number, earlier in enumerate(history):
+            ledger.handle(earlier, f"c{number}")
+        before = ledger.head()
+        batch: list[AnyCommand] = [structs.replace(opened("hail"), id="hail"), structs.replace(payment(), id="pay")]
+        with pytest.raises((ValueError, TypeError)):
+            ledger.handle_many(batch)
+        assert ledger.head() == before
+        assert [type(outcome) for outcome in ledger.handle_many(batch)] == [Receipt, Receipt]
 
 
 def test_a_contest_records_a_whole_rule_set_as_it_was_given() -> None:

@@ -11,7 +11,7 @@ from ledger import Conflict, Corrupt, Ledger, LedgerError, Refused, Unavailable,
 from ledger import commands as said
 from ledger import contests as contest_rules
 from ledger import questions as question_rules
-from ledger.commands import AnyCommand, PayPrizes
+from ledger.commands import AnyCommand
 from ledger.decider import decide
 from ledger.errors import REFUSALS
 from ledger.events import Attestation
@@ -149,9 +149,10 @@ SAME_KIND: list[tuple[str, AnyCommand]] = [
     ("malformed", quartiles(levels=("half",), decimals="six")),
     ("malformed", quartiles(lower="low", levels={0.5})),
     ("malformed", quartiles(levels=(True,), open_upper=1)),
-    ("bad_number", payment(ada="nan", bob="ten")),
-    ("id_empty", PayPrizes(contest="c\n", at=AFTER, payouts={LONG_ID: 1, "": 2})),
-    ("id_too_long", PayPrizes(contest="cup", at="today", payouts={LONG_ID: "ten"})),
+    ("bad_number", forecast(probabilities={"red": "nan", "green": "ten"})),
+    ("id_empty", forecast("c\n", probabilities={LONG_ID: 1, "": 2})),
+    ("id_too_long", forecast(at="today", probabilities={LONG_ID: "ten"})),
+    ("id_not_plain", payment("c\n", at="today")),
     ("id_empty", enrolment(participant=LONG_ID, entrant="")),
     ("id_too_long", enrolment(participant="a\n", entrant=LONG_ID)),
     ("bad_instant", entry(at="2026-03-01T00:00:00", spot_at="noon")),
@@ -210,7 +211,8 @@ TWO_ROOMS: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("duplicate_contest", "rules_not_consistent", [contest()], contest(rules=RuleSet(name="x"))),
     ("wrong_length", "decreasing", [quartiles()], forecast("flow", quantiles=(2, 1))),
     ("question_in_contest", "wrong_order_of_instants", [opened(), contest(), entry()], entry(spot_at=AFTER)),
-    ("prizes_paid", "payouts_miss_pool", [contest(pool=10), finalization(), payment()], payment(ada=9)),
+    ("prizes_unknown", "nobody_wins", [contest(pool=10), finalization()], payment()),
+    ("contest_not_finalized", "prizes_unknown", [contest(pool=10)], payment()),
     ("open_end_needed", "before_opening", [quartiles()], resolution("flow", value=5, at=BEFORE)),
     ("question_closed", "nothing_standing", [opened()], withdrawal(at=CLOSES)),
     ("question_resolved", "question_closed", [opened(), resolution()], closing(at=CLOSES)),

@@ -312,7 +312,7 @@ LATER: dict[str, list[AnyCommand]] = {
     "an annulment": [annulment()],
     "a resolution that was missing": [resolution("wind")],
     "somebody's first forecast": [forecast("wind", "abe", at=day(19))],
-    "a payment": [payment(bob=40, ada=25, dan=25, cyd=10)],
+    "a payment": [payment()],
     "a forecast, once revoked": [
         revocation(),
         forecast(participant="ada", probability="0.9", at=day(19)),

@@ -27,6 +27,7 @@ from ledger.commands import AnyCommand, Command
 from ledger.log import START, Checkpoint, Recorded
 from ledger.rules import PRESETS, RuleSet
 from ledger.store import Store, TakenError
+from replay.pay import prizes
 from tests.given import (
     NOW,
     annulment,
@@ -45,6 +46,7 @@ from tests.given import (
     resolution,
     revocation,
     withdrawal,
+    won,
 )
 from tests.given import (
     closing as early_close,
@@ -72,7 +74,7 @@ def ids(ledger: Ledger) -> list[str]:
 @pytest.fixture
 def ledger() -> Iterator[Ledger]:
     """A ledger in memory whose clock stands still."""
-    with Ledger.open(":memory:", clock=lambda: NOW) as memory:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as memory:
         yield memory
 
 
@@ -106,66 +108,65 @@ def test_a_retry_returns_the_first_receipt(ledger: Ledger) -> None:
     assert ids(ledger) == ["c1", "c2", "c3"]
 
 
-PAID: list[AnyCommand] = [
-    contest(pool=10),
-    finalization(),
-    payment(eve=1, bob="2.5", ada="6.5"),
-]
+SEALED = won(chances={"eve": "0.2", "bob": "0.5", "ada": "0.8"})  # eight rows
+PAID: list[AnyCommand] = [named(f"c{number}", command) for number, command in enumerate([*SEALED, payment()], 1)]
 
 
 def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
     """From its first to its last log position; a retry, spelt otherwise, returns it whole, after a restart too."""
-    with Ledger.open(tmp_path / "a.db") as first:
-        receipts = first.handle_many([named(f"c{number}", command) for number, command in enumerate(PAID)])
-        assert receipts == [Receipt("c0", 1, 1), Receipt("c1", 2, 2), Receipt("c2", 3, 5)]
-        assert ids(first) == ["c0", "c1", "c2", "c2", "c2"]
-        assert len({row.command for row in recorded(first, 2)}) == 1
-    with Ledger.open(tmp_path / "a.db") as second:
-        again = second.handle(payment(ada=6.5, bob="2.50", eve="1.0"), "c2")
-        assert again == Receipt("c2", 3, 5, duplicate=True)
+    with Ledger.open(tmp_path / "a.db", prizes=prizes) as first:
+        receipts = first.handle_many(PAID)
+        assert receipts == [*(Receipt(f"c{n}", n, n) for n in range(1, 9)), Receipt("c9", 9, 11)]
+        assert ids(first)[7:] == ["c8", "c9", "c9", "c9"]
+        assert len({row.command for row in recorded(first, 8)}) == 1
+    with Ledger.open(tmp_path / "a.db", prizes=prizes) as second:
+        again = second.handle(payment(at="2026-03-25T01:00:00+01:00"), "c9")
+        assert again == Receipt("c9", 9, 11, duplicate=True)
         with pytest.raises(Refused, match="command_id_reused"):
-            second.handle(payment(ada="6.4", bob="2.6", eve=1), "c2")
+            second.handle(payment(at=day(26)), "c9")
         with pytest.raises(Refused, match="prizes_paid"):
-            second.handle(payment(ada="6.5", bob="2.5", eve=1), "c3")
-        assert second.head().position == 5
+            second.handle(payment(), "c10")
+        assert second.head().position == 11
 
 
 def test_a_command_whose_events_fall_on_two_pages_has_one_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that catches up page by page still knows where the command began and where it ended."""
     store = Store(":memory:", "main")
     pages = store.pages
-    with Ledger(store, lambda: NOW) as first:
-        first.handle_many([named(f"c{number}", command) for number, command in enumerate(PAID)])
-        for limit in (1, 2, 3, 4):
+    with Ledger(store, lambda: NOW, prizes) as first:
+        first.handle_many(PAID)
+        for limit in range(1, 12):
             monkeypatch.setattr(store, "pages", lambda after=0, limit=limit: pages(after, limit))
             late = Ledger(store, lambda: NOW)
-            assert late.handle(payment(eve=1, bob="2.5", ada="6.5"), "c2") == Receipt("c2", 3, 5, duplicate=True)
+            assert late.handle(payment(), "c9") == Receipt("c9", 9, 11, duplicate=True)
 
 
 def test_the_events_of_one_command_are_recorded_together_or_not_at_all(tmp_path: Path) -> None:
     """The third winner's row cannot be written: then nobody is paid, and a retry pays all."""
     path = tmp_path / "a.db"
-    with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as database:
-        for number, command in enumerate(PAID[:2]):
-            ledger.handle(command, f"c{number}")
+    with (
+        Ledger.open(path, prizes=prizes) as ledger,
+        closing(sqlite3.connect(path, isolation_level=None)) as database,
+    ):
+        ledger.handle_many(PAID[:-1])
         database.execute(
-            "CREATE TRIGGER stop BEFORE INSERT ON stored_events WHEN NEW.originator_version = 5 "
-            "BEGIN SELECT RAISE(ABORT, 'no fifth row'); END"
+            "CREATE TRIGGER stop BEFORE INSERT ON stored_events WHEN NEW.originator_version = 11 "
+            "BEGIN SELECT RAISE(ABORT, 'no eleventh row'); END"
         )
         with pytest.raises((Conflict, Unavailable)):
-            ledger.handle(PAID[2], "c2")
-        assert ids(ledger) == ["c0", "c1"]
+            ledger.handle(PAID[-1])
+        assert ids(ledger) == [command.id for command in PAID[:-1]]
         database.execute("DROP TRIGGER stop")
-        assert ledger.handle(PAID[2], "c2") == Receipt("c2", 3, 5)
+        assert ledger.handle(PAID[-1]) == Receipt("c9", 9, 11)
 
 
 def test_a_refused_batch_takes_all_the_events_of_a_command_back(ledger: Ledger) -> None:
     """What was paid in an atomic batch that failed is not paid, and can be."""
-    batch = [named(f"c{number}", command) for number, command in enumerate([*PAID, forecast()])]
+    batch = [*PAID, named("c10", forecast("snow"))]
     codes = [outcome.code for outcome in ledger.handle_many(batch, atomic=True) if isinstance(outcome, Refused)]
-    assert codes == ["batch_refused"] * 3 + ["unknown_question"]
+    assert codes == ["batch_refused"] * 9 + ["unknown_question"]
     assert ids(ledger) == []
-    assert ledger.handle_many(batch[:3], atomic=True)[-1] == Receipt("c2", 3, 5)
+    assert ledger.handle_many(batch[:-1], atomic=True)[-1] == Receipt("c9", 9, 11)
 
 
 RETRIES: list[
@@ -195,7 +196,7 @@ RETRIES: list[
     ),
     ([opened(), contest()], entry(), entry(spot_at=None), entry(spot_at=day(20))),
     ([contest()], enrolment(), enrolment(entrant=None, bot=False), enrolment(entrant="ada")),
-    ([contest(pool=10), finalization()], payment(ada=4, bob=6), payment(bob=6.0, ada="4"), payment(ada=6, bob=4)),
+    (won(), payment(), payment(at="2026-03-25T01:00:00+01:00"), payment(at=day(26))),
     (
         [],
         contest(rules=RuleSet(name="own", kernel="ln")),
@@ -359,35 +360,37 @@ STORY: list[AnyCommand] = [
             resolution(),
             revocation(),
             annulment("colour"),
+            forecast("depth", cdf=(0, "0.4", "0.6", "0.9", 1)),
+            forecast("depth", "bob", cdf=(0, "0.3", "0.7", "0.9", 1)),
             resolution("depth", value=2),
             entry("cup", "depth"),
             payment(),  # refused
             finalization(),
             entry("cup", "colour"),  # refused
-            payment(bob=1, ada=9),
+            payment(),
             payment(),  # refused
             resolution("flow", value="1.5"),
         ]
     )
 ]
-STORY += [STORY[3], STORY[11], STORY[27]]  # retried
+STORY += [STORY[3], STORY[11], STORY[29]]  # retried
 
 
 @examples(st.lists(st.integers(0, len(STORY)), max_size=6).map(sorted))
 def test_a_batch_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int]) -> None:
     """Wherever the story is cut into batches: same rows, same receipts, same refusals."""
     one, other = Store(":memory:", "main"), Store(":memory:", "main")
-    with Ledger(one, lambda: NOW) as single, Ledger(other, lambda: NOW) as batched:
+    with Ledger(one, lambda: NOW, prizes) as single, Ledger(other, lambda: NOW, prizes) as batched:
         singly = [single.handle_many([command])[0] for command in STORY]
         batches = [STORY[start:stop] for start, stop in pairwise([0, *cuts, len(STORY)])]
         together = [outcome for batch in batches for outcome in batched.handle_many(batch)]
         assert list(map(repr, together)) == list(map(repr, singly))
         assert other.read(0) == one.read(0)
-        assert len(one.read(0)) == 22
+        assert len(one.read(0)) == 24
         assert singly[-3:] == [
             Receipt("c3", 3, 3, duplicate=True),
             Receipt("c11", 9, 9, duplicate=True),
-            Receipt("c27", 20, 21, duplicate=True),
+            Receipt("c29", 22, 23, duplicate=True),
         ]
 
 

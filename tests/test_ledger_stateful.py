@@ -2,7 +2,8 @@
 
 import copy
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -13,10 +14,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ledger import Ledger, Receipt, Refused
+from ledger import Ledger, Receipt, Refused, events
 from ledger import commands as said
 from ledger.commands import AnyCommand
 from ledger.events import Attestation
+from ledger.log import Recorded
 from ledger.rules import RuleSet
 from projections.projection import CATALOGUE, Projections
 from projections.tables import facts
@@ -49,6 +51,7 @@ class Contest:
     opened: said.OpenContest
     questions: set[str] = field(default_factory=set)
     finalized: bool = False
+    winners: int = 0
     paid: bool = False
 
 
@@ -65,11 +68,9 @@ class Model:
         """The questions and participants of the forecasts that stand."""
         return [(name, who) for name, question in self.questions.items() for who in sorted(question.standing)]
 
-    def payable(self) -> list[tuple[str, Decimal, Decimal]]:
-        """The contests that are final, with their pools and payable units, paid or not."""
-        final = [(name, contest.opened) for name, contest in self.contests.items() if contest.finalized]
-        pools = [(name, decimal(opened.pool or 0), decimal(opened.payable_unit)) for name, opened in final]
-        return [(name, pool, unit) for name, pool, unit in pools if pool]
+    def payable(self) -> list[str]:
+        """The contests that are final and have winners, paid or not."""
+        return [name for name, contest in self.contests.items() if contest.winners]
 
     def decide(self, command: AnyCommand) -> str | None:
         """The code with which a new command is refused; None if it is accepted, and then it has happened."""
@@ -77,7 +78,7 @@ class Model:
         code = next(faults(self, command), None)
         if code is None:
             happens(self, command)
-            rows = len(command.payouts) if isinstance(command, said.PayPrizes) else 1
+            rows = self.contests[command.contest].winners if isinstance(command, said.PayPrizes) else 1
             self.positions[command.id] = self.length + 1, self.length + rows
             self.length += rows
         return code
@@ -337,15 +338,15 @@ def add_question(model: Model, command: said.AddQuestion) -> None:
 
 
 def finalize(model: Model, command: said.FinalizeContest) -> None:
-    """Its board is frozen."""
-    model.contests[command.contest].finalized = True
+    """Its board is frozen: whoever has forecast on its questions by now wins, if there is a pool."""
+    contest = model.contests[command.contest]
+    contest.finalized = True
+    forecasters = {who for question in contest.questions for who in model.questions[question].last}
+    contest.winners = len(forecasters) if contest.opened.pool else 0
 
 
 def pay_faults(model: Model, command: said.PayPrizes) -> Iterator[str]:
     """Faults of pay_prizes."""
-    amounts = [decimal(amount) for amount in command.payouts.values()]
-    if any(amount <= 0 for amount in amounts):
-        yield "out_of_range"
     if command.contest not in model.contests:
         yield "unknown_contest"
     contest = model.contests[command.contest]
@@ -353,9 +354,8 @@ def pay_faults(model: Model, command: said.PayPrizes) -> Iterator[str]:
         yield "contest_not_finalized"
     if contest.paid:
         yield "prizes_paid"
-    unit = decimal(contest.opened.payable_unit)
-    if not amounts or any(amount % unit for amount in amounts) or sum(amounts) != decimal(contest.opened.pool or 0):
-        yield "payouts_miss_pool"
+    if not contest.winners:
+        yield "nobody_wins"
 
 
 def pay_prizes(model: Model, command: said.PayPrizes) -> None:
@@ -454,13 +454,6 @@ POOLS: list[dict[str, Any]] = [
     {"pool": 3, "payable_unit": 2},
     {"payable_unit": 0},
 ]
-PAYOUTS: list[dict[str, Any]] = [
-    {"payouts": payouts}
-    for payouts in [
-        *[{"ada": 10}, {"ada": 4, "bob": 6}, {"bob": "9.99", "ada": "0.01"}, {"ada": 2, "bob": 8}],
-        *[{"ada": "9.995", "bob": "0.005"}, {"ada": 0, "bob": 10}, {"ada": 11}, {"ada": 3}, {}],
-    ]
-]
 QUESTIONS = st.sampled_from(["binary", "choice", "closed", "open", "quantiles", "new"])
 PARTICIPANTS = st.sampled_from(["ada", "bob"])
 CONTESTS = st.sampled_from(["k1", "k2"])
@@ -525,8 +518,28 @@ BOARDS = st.one_of(
     merged(said.AddQuestion, WEIGHTS, contest=CONTESTS, question=QUESTIONS),
     merged(said.ExcludeParticipant, contest=CONTESTS, participant=PARTICIPANTS, level=LEVELS, reason=st.just("")),
     merged(said.FinalizeContest, contest=CONTESTS),
-    merged(said.PayPrizes, PAYOUTS, contest=CONTESTS),
+    merged(said.PayPrizes, contest=CONTESTS),
 )
+
+
+def divided(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
+    """A board that a model can work out: a unit to each who forecast on the contest's questions before its seal, the
+    rest of the pool to the first of them by id.
+    """
+    questions, forecasters, opened = set[str](), defaultdict[str, set[str]](set), list[events.ContestOpened]()
+    for event in (recorded.event for page in pages for recorded in page):
+        match event:
+            case events.ForecastMade():
+                forecasters[event.question].add(event.participant)
+            case events.ContestOpened(contest=name) if name == contest:
+                opened.append(event)
+            case events.QuestionAdded(contest=name, question=question) if name == contest:
+                questions.add(question)
+            case events.ContestFinalized(contest=name) if name == contest:
+                break
+    first, *others = sorted(set().union(*(forecasters[question] for question in questions))) or [""]
+    rest = opened[0].pool - len(others) * opened[0].payable_unit
+    return dict.fromkeys(others, opened[0].payable_unit) | {first: rest} if first and opened[0].pool else {}
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -536,7 +549,7 @@ class LedgerMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "ledger.db"
-        self.old = Ledger.open(self.path, clock=lambda: NOW)
+        self.old = Ledger.open(self.path, clock=lambda: NOW, prizes=divided)
         self.model = Model()
         self.accepted: list[AnyCommand] = []
         self.sent = 0
@@ -546,13 +559,16 @@ class LedgerMachine(RuleBasedStateMachine):
         found = Projections(facts(self.old.read()))
         for name in CATALOGUE:
             found.table(name)
+        for name, contest in self.model.contests.items():
+            paid = {who: payment.amount for who, payment in found.facts.contests[name].paid.items()}
+            assert paid == (divided(self.old.read(), name) if contest.paid else {})
         self.old.close()
         self.folder.cleanup()
 
     def send(self, commands: list[AnyCommand], *, fresh: bool, atomic: bool = False) -> list[Told]:
         """What becomes of each: the code it is refused with, or its log positions, and whether they are a retry's."""
         if fresh:
-            with Ledger.open(self.path, clock=lambda: NOW) as ledger:
+            with Ledger.open(self.path, clock=lambda: NOW, prizes=divided) as ledger:
                 outcomes = ledger.handle_many(commands, atomic=atomic)
         else:
             outcomes = self.old.handle_many(commands, atomic=atomic)
@@ -573,13 +589,16 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @initialize()
     def begins(self) -> None:
-        """A question of each kind, and a contest."""
+        """A question of each kind, and a contest with one of them, on which Ada has forecast."""
         kinds = [("binary", SHAPES[0]), ("choice", SHAPES[4]), ("closed", SHAPES[7]), ("open", SHAPES[8])]
         kinds += [("quantiles", SHAPES[11])]
         for number, (question, shape) in enumerate(kinds):
             self.one(said.OpenQuestion(at=HOURS[0], question=question, **shape, **SPANS[number % 3]), fresh=False)
         self.one(said.OpenContest(at=HOURS[0], contest="k1", rules="relative-2022-04", pool=10), fresh=True)
-        assert len(self.accepted) == 6
+        self.one(said.AddQuestion(at=HOURS[0], contest="k1", question="binary"), fresh=False)
+        early = said.SubmitForecast(at=HOURS[0], question="binary", participant="ada", probability="0.3")
+        self.one(early, fresh=True)
+        assert len(self.accepted) == 8
 
     @rule(command=OPENINGS, fresh=st.booleans())
     def opens(self, command: AnyCommand, fresh: bool) -> None:
@@ -616,11 +635,9 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.payable())
     @rule(data=st.data(), at=AT, fresh=st.booleans())
     def pays_what_is_due(self, data: st.DataObject, at: str, fresh: bool) -> None:
-        """The whole pool of a contest that is known to be final, to one or to two."""
-        contest, pool, unit = data.draw(st.sampled_from(self.model.payable()))
-        part = unit * data.draw(st.integers(0, int(pool / unit) - 1))
-        payouts: dict[str, Any] = {"ada": pool - part} | ({"bob": part} if part else {})
-        self.one(said.PayPrizes(at=at, contest=contest, payouts=payouts), fresh=fresh)
+        """The pool of a contest that is known to be final and to have winners."""
+        contest = data.draw(st.sampled_from(self.model.payable()))
+        self.one(said.PayPrizes(at=at, contest=contest), fresh=fresh)
 
     @rule(
         commands=st.lists(st.one_of(OPENINGS, FORECASTS, WITHDRAWALS, FATES, BOARDS), max_size=5),
@@ -629,6 +646,16 @@ class LedgerMachine(RuleBasedStateMachine):
     )
     def batches(self, commands: list[AnyCommand], fresh: bool, atomic: bool) -> None:
         """Several in one batch: each after the one before; if atomic, all or none."""
+        self.many(commands, fresh=fresh, atomic=atomic)
+
+    @rule(contest=CONTESTS, at=AT, forecast=FORECASTS, fresh=st.booleans(), atomic=st.booleans())
+    def seals_and_pays(self, contest: str, at: str, forecast: AnyCommand, fresh: bool, atomic: bool) -> None:
+        """A contest is paid in the batch that seals it, and that has a last forecast before the seal."""
+        sealing = [said.FinalizeContest(at=at, contest=contest), said.PayPrizes(at=at, contest=contest)]
+        self.many([forecast, *sealing], fresh=fresh, atomic=atomic)
+
+    def many(self, commands: list[AnyCommand], *, fresh: bool, atomic: bool) -> None:
+        """A batch of new commands, and the same outcomes in ledger and model."""
         commands = [self.numbered(command) for command in commands]
         before = copy.deepcopy(self.model)
         codes = [self.model.decide(command) for command in commands]
@@ -657,7 +684,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def restarts(self) -> None:
         """The old ledger is closed and opened again."""
         self.old.close()
-        self.old = Ledger.open(self.path, clock=lambda: NOW)
+        self.old = Ledger.open(self.path, clock=lambda: NOW, prizes=divided)
 
     @invariant()
     def anyone_who_opens_the_file_finds_the_same_log(self) -> None:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,18 +13,18 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec import structs
 
-from ledger import Ledger, Receipt, Refused
-from ledger.commands import AnyCommand, PayPrizes
+from ledger import Corrupt, Ledger, Receipt, Refused
+from ledger.commands import AnyCommand
 from ledger.events import AnyEvent, PrizePaid
 from ledger.log import Recorded
 from ledger.rules import PRESETS
+from ledger.store import Store
 from projections.projection import Projections
 from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
-from replay.pay import pay
+from replay.pay import pay, prizes
 from replay.verify import verify
 from tests import oracle
 from tests.given import (
-    AFTER,
     NOW,
     OPENS,
     contest,
@@ -33,9 +33,11 @@ from tests.given import (
     exclusion,
     finalization,
     forecast,
+    forge,
     micros,
     opened,
     payment,
+    prizes_paid,
     resolution,
     revocation,
 )
@@ -64,7 +66,7 @@ def sealed(*more: AnyCommand, **fields: Any) -> list[AnyCommand]:
 
 def kept(path: Path | str, *commands: AnyCommand) -> Ledger:
     """A ledger that has accepted these commands."""
-    ledger = Ledger.open(path, clock=lambda: NOW)
+    ledger = Ledger.open(path, clock=lambda: NOW, prizes=prizes)
     outcomes = ledger.handle_many(oracle.named(commands))
     assert all(isinstance(outcome, Receipt) for outcome in outcomes), outcomes
     return ledger
@@ -129,6 +131,17 @@ def test_the_seal_counts_not_what_became_known_later() -> None:
     later: list[AnyCommand] = [revocation(), resolution(outcome="no")]
     assert cents(*sealed(), *later) == cents(*sealed())
     assert cents(*cup(), *later, finalization()) == {"ada": 2500, "bob": 1000, "cyd": 4000, "dan": 2500}
+
+
+def test_a_forecast_after_the_seal_wins_nothing() -> None:
+    """Nor does an answer that comes after it count: at the seal the second question of the contest was open."""
+    snow: list[AnyCommand] = [opened("snow"), entry(question="snow"), *said("snow", ada="0.5", bob="0.5")]
+    later: list[AnyCommand] = [
+        *(forecast("snow", who, probability=chance, at=day(11)) for who, chance in [("eve", "0.9"), ("cyd", "0.9")]),
+        resolution("snow"),
+    ]
+    assert cents(*sealed(*snow), *later) == cents(*sealed(*snow)) == cents(*sealed())
+    assert "eve" in cents(*cup(*snow), *later, finalization())
 
 
 @pytest.mark.parametrize("level", ["no_prize", "no_rank", "hidden"])
@@ -199,8 +212,8 @@ def test_paying_again_records_nothing() -> None:
 
 
 def test_who_was_paid_by_a_command_is_not_paid_again() -> None:
-    """Whatever that command paid: to say whether it was right is for `verify`."""
-    with kept(":memory:", *sealed(), payment(ada=100)) as ledger:
+    """Under whatever id it came."""
+    with kept(":memory:", *sealed(), payment()) as ledger:
         head = ledger.head()
         assert pay(ledger, "cup", PAID_AT) is None
         assert ledger.head() == head
@@ -218,36 +231,59 @@ def test_each_contest_is_paid_for_itself() -> None:
     assert rows == [("cup", "100.00"), ("league", "48.00")]
 
 
-class Overtaken(Ledger):
-    """A ledger that is overtaken by something else just after its log was read."""
+def overtaken(path: Path, overtake: Callable[[], object]) -> Ledger:
+    """A ledger on this log that is overtaken, the first time, just while it works out what a board is worth."""
+    left = [overtake]
 
-    overtake: Callable[[], object] = staticmethod(lambda: None)
+    def slow(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
+        while left:
+            left.pop()()
+        return prizes(pages, contest)
 
-    def read(self, after: int = 0) -> Iterator[list[Recorded]]:
-        """Page by page; then, once, comes what overtakes it."""
-        yield from super().read(after)
-        overtake, self.overtake = self.overtake, lambda: None
-        overtake()
+    return Ledger.open(path, clock=lambda: NOW, prizes=slow)
 
 
 @pytest.mark.parametrize("when", [PAID_AT, day(29)])
 def test_of_two_who_pay_at_once_the_slower_one_finds_it_done(tmp_path: Path, when: str) -> None:
     """Both saw that nothing was paid; whether or not they claim the same instant, one is told that it paid."""
-    with kept(tmp_path / "log.db", *sealed()) as first, Overtaken.open(tmp_path / "log.db") as second:
-        receipts: list[Receipt | None] = []
-        second.overtake = lambda: receipts.append(pay(first, "cup", PAID_AT))
+    receipts: list[Receipt | None] = []
+    path = tmp_path / "log.db"
+    with (
+        kept(path, *sealed()) as first,
+        overtaken(path, lambda: receipts.append(pay(first, "cup", PAID_AT))) as second,
+    ):
         assert pay(second, "cup", when) is None
         assert [receipt and (receipt.first, receipt.last) for receipt in receipts] == [(10, 13)]
         assert [type(event) is PrizePaid for event in events(first, 9)] == [True] * 4
-    assert verify(str(tmp_path / "log.db")).position == 13
+    assert verify(str(path)).position == 13
 
 
 def test_who_is_overtaken_by_another_command_that_pays_finds_it_done(tmp_path: Path) -> None:
-    """It is not asked whether that paid the same."""
-    with kept(tmp_path / "log.db", *sealed()) as first, Overtaken.open(tmp_path / "log.db") as second:
-        second.overtake = lambda: first.handle(payment(bob=100), "by hand")
+    """Nothing is recorded on top of it."""
+    path = tmp_path / "log.db"
+    with (
+        kept(path, *sealed()) as first,
+        overtaken(path, lambda: first.handle(payment(), "by hand")) as second,
+    ):
         assert pay(second, "cup", PAID_AT) is None
-        assert len(events(first, 9)) == 1
+        assert len(events(first, 9)) == 4
+
+
+def test_who_is_overtaken_by_anything_else_pays_what_the_seal_says(tmp_path: Path) -> None:
+    """What comes in between moves the log position, and nothing of what is paid."""
+    path = tmp_path / "log.db"
+    with (
+        kept(path, *sealed()) as first,
+        overtaken(
+            path, lambda: [first.handle(revocation(), "r"), first.handle(forecast(participant="eve"), "e")]
+        ) as second,
+    ):
+        receipt = pay(second, "cup", PAID_AT)
+        assert receipt
+        assert (receipt.first, receipt.last) == (12, 15)
+        paid = [(event.participant, event.amount) for event in events(first, 11) if isinstance(event, PrizePaid)]
+        assert paid == payouts(*sealed())
+    assert verify(str(path)).position == 15
 
 
 def test_many_who_pay_at_once_pay_once(tmp_path: Path) -> None:
@@ -257,7 +293,7 @@ def test_many_who_pay_at_once_pay_once(tmp_path: Path) -> None:
     start, receipts = threading.Barrier(8), list[Receipt | None]()
 
     def paying(number: int) -> None:
-        with Ledger.open(path) as ledger:
+        with Ledger.open(path, prizes=prizes) as ledger:
             start.wait()
             receipts.append(pay(ledger, "cup", day(20 + number)))
 
@@ -275,12 +311,10 @@ def test_many_who_pay_at_once_pay_once(tmp_path: Path) -> None:
 
 
 def test_a_contest_that_is_not_there_is_not_paid() -> None:
-    """The refusal names those that are."""
+    """Whatever else is."""
     assert refusal(*cup(), name="cap") == ("unknown_contest", "contest", "cap")
-    with kept(":memory:", *cup(), contest("a")) as ledger, pytest.raises(Refused, match="there are: a, cup"):
-        pay(ledger, "cap", PAID_AT)
-    with Ledger.open(":memory:") as ledger, pytest.raises(Refused, match="there are: none"):
-        pay(ledger, "cap", PAID_AT)
+    assert refusal(*sealed(), name="CUP") == ("unknown_contest", "contest", "CUP")
+    assert refusal(name="cup") == ("unknown_contest", "contest", "cup")
 
 
 def test_a_contest_that_is_not_finalized_is_not_paid() -> None:
@@ -304,9 +338,9 @@ def test_a_contest_that_is_not_finalized_is_not_paid() -> None:
 )
 def test_a_board_on_which_nobody_wins_pays_nobody(nobody: list[AnyCommand]) -> None:
     """The refusal says so; the pool stays where it is."""
-    assert refusal(*nobody) == ("payouts_miss_pool", "contest", "cup")
+    assert refusal(*nobody) == ("nobody_wins", "contest", "cup")
     with kept(":memory:", *nobody) as ledger, pytest.raises(Refused, match="gives nobody a prize"):
-        pay(ledger, "cup", PAID_AT)
+        ledger.handle(payment(), "by hand")
 
 
 def test_a_pool_of_just_the_least_prize_goes_to_the_best() -> None:
@@ -315,48 +349,200 @@ def test_a_pool_of_just_the_least_prize_goes_to_the_best() -> None:
     assert cents(*sealed(rules=least)) == {"bob": 10_000}
 
 
-@pytest.mark.parametrize(
-    ("said_to_pay", "code"),
-    [
-        ({"ada": 25, "bob": 40, "cyd": 10}, "payouts_miss_pool"),
-        ({"ada": 25, "bob": 40, "cyd": 10, "dan": "25.01"}, "payouts_miss_pool"),
-        ({"ada": "99.995", "bob": "0.005"}, "payouts_miss_pool"),
-        ({"ada": 101, "bob": -1}, "out_of_range"),
-        ({"ada": 100, "bob": 0}, "out_of_range"),
-        ({"ada": "NaN"}, "not_finite"),
-    ],
-)
-def test_a_command_cannot_pay_what_does_not_sum_to_the_pool_in_payable_units(
-    said_to_pay: dict[str, Any], code: str
-) -> None:
-    """Nor nothing, nor less than nothing."""
+def test_a_ledger_that_was_opened_without_prizes_pays_nobody() -> None:
+    """The refusal says how to open it; a retry of what was paid elsewhere is known all the same."""
+    store = Store(":memory:", "main")
+    with Ledger(store, lambda: NOW, prizes) as ledger:
+        ledger.handle_many(oracle.named(sealed()))
+        bare = Ledger(store, lambda: NOW)
+        with pytest.raises(Refused, match=r"prizes_unknown: .*prizes=replay\.pay\.prizes"):
+            pay(bare, "cup", PAID_AT)
+        assert bare.head().position == 9
+        first = ledger.handle(payment(), "by hand")
+        assert bare.handle(payment(), "by hand") == structs.replace(first, duplicate=True)
+        with pytest.raises(Refused, match="prizes_paid"):
+            bare.handle(payment(), "again")
+
+
+def test_a_command_pays_what_the_board_says() -> None:
+    """It has no say in it: what it pays is what `pay` pays."""
     with kept(":memory:", *sealed()) as ledger:
-        head = ledger.head()
-        with pytest.raises(Refused) as refused:
-            ledger.handle(PayPrizes(at=AFTER, contest="cup", payouts=said_to_pay), "by hand")
-        assert (refused.value.code, ledger.head()) == (code, head)
-
-
-def test_a_command_cannot_pay_nobody() -> None:
-    """Even of no pool."""
-    for pool in (0, 100):
-        with kept(":memory:", *sealed(pool=pool)) as ledger, pytest.raises(Refused, match="payouts_miss_pool"):
-            ledger.handle(PayPrizes(at=AFTER, contest="cup", payouts={}), "by hand")
+        assert ledger.handle(payment(), "by hand") == Receipt("by hand", 10, 13)
+        paid = [(event.participant, event.amount) for event in events(ledger, 9) if isinstance(event, PrizePaid)]
+        assert paid == payouts(*sealed())
 
 
 def test_a_command_cannot_pay_again_what_was_paid() -> None:
-    """Not the same, not another sum, not under its own id with other winners."""
-    with kept(":memory:", *sealed()) as ledger:
-        ledger.handle(payment(ada=100), "by hand")
-        assert ledger.handle(payment(ada=100), "by hand").duplicate
+    """Not the same, not at another instant, not another contest under its own id."""
+    with kept(":memory:", *sealed(), contest("cap", pool=5), entry("cap"), finalization("cap")) as ledger:
+        ledger.handle(payment(), "by hand")
+        head = ledger.head()
+        assert ledger.handle(payment(), "by hand").duplicate
         for again, name, code in (
-            (payment(ada=100), "again", "prizes_paid"),
-            (payment(bob=1), "again", "prizes_paid"),
-            (payment(bob=100), "by hand", "command_id_reused"),
+            (payment(), "again", "prizes_paid"),
+            (payment(at=PAID_AT), "again", "prizes_paid"),
+            (payment(at=PAID_AT), "by hand", "command_id_reused"),
+            (payment("cap"), "by hand", "command_id_reused"),
         ):
             with pytest.raises(Refused) as refused:
                 ledger.handle(again, name)
-            assert refused.value.code == code
+            assert (refused.value.code, ledger.head()) == (code, head)
+
+
+# --- what the ledger hands over to work it out
+
+
+@pytest.mark.parametrize("page", [1, 2, 5, 100])
+def test_what_a_sealed_board_is_worth_depends_on_the_log_up_to_the_seal_alone(page: int) -> None:
+    """However the log is cut into pages, and wherever after the seal it ends."""
+    later: list[AnyCommand] = [
+        payment(),
+        revocation(),
+        resolution(outcome="no"),
+        exclusion("cap"),
+        forecast("wind", at=day(12)),
+    ]
+    recorded = oracle.history(contest("cap"), opened("wind"), *sealed(), *later)
+    for end in range(11, len(recorded) + 1):
+        pages = (recorded[first : min(first + page, end)] for first in range(0, end, page))
+        assert prizes(pages, "cup") == {"ada": 25 * 10**6, "bob": 40 * 10**6, "cyd": 10 * 10**6, "dan": 25 * 10**6}
+
+
+class Asked:
+    """Works out what boards are worth, and remembers the log positions that it was shown for each."""
+
+    def __init__(self, overtake: Callable[[], object] = lambda: None) -> None:
+        self.shown: list[tuple[str, list[int]]] = []
+        self.overtake = overtake
+
+    def __call__(self, pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
+        """What the board is worth; then, once, comes what overtakes the ledger."""
+        read = list(pages)
+        self.shown.append((contest, [recorded.position for page in read for recorded in page]))
+        overtake, self.overtake = self.overtake, lambda: None
+        overtake()
+        return prizes(read, contest)
+
+
+def paid_to(ledger: Ledger) -> dict[str, int]:
+    """Who has been paid what, in hundredths."""
+    paid = (event for event in events(ledger) if isinstance(event, PrizePaid))
+    return {event.participant: event.amount // 10_000 for event in paid}
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+@pytest.mark.parametrize("alone", range(10))
+def test_a_contest_may_be_filled_sealed_and_paid_in_one_batch(alone: int, atomic: bool) -> None:
+    """However many of its commands came before the batch: the rows of the batch follow those of the store."""
+    asked, commands = Asked(), oracle.named([*sealed(), payment()])
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=asked) as ledger:
+        outcomes: list[object] = [ledger.handle(command) for command in commands[:alone]]
+        outcomes += ledger.handle_many(commands[alone:], atomic=atomic)
+        assert outcomes[-1] == Receipt("c9", 10, 13)
+        assert asked.shown == [("cup", [*range(1, 10)])]
+        assert paid_to(ledger) == {"ada": 2500, "bob": 4000, "cyd": 1000, "dan": 2500}
+
+
+def test_contests_paid_in_one_batch_are_worked_out_one_by_one() -> None:
+    """The second is shown what the first was paid; a refused command between them leaves no row."""
+    asked = Asked()
+    league: list[AnyCommand] = [contest("league", pool=10), entry("league"), finalization("league")]
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=asked) as ledger:
+        ledger.handle_many(
+            oracle.named([*sealed(*league[:2]), payment(), payment("cap"), league[2], payment("league")])
+        )
+        assert asked.shown == [("cup", [*range(1, 12)]), ("league", [*range(1, 17)])]
+        assert ledger.head().position == 20
+
+
+def test_an_atomic_batch_that_is_refused_pays_nobody() -> None:
+    """And leaves the next one to pay."""
+    asked = Asked()
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=asked) as ledger:
+        batch = oracle.named([*sealed(), payment(), payment()])
+        assert [getattr(each, "code", "") for each in ledger.handle_many(batch, atomic=True)][-2:] == [
+            "batch_refused",
+            "prizes_paid",
+        ]
+        assert ledger.head().position == 0
+        assert ledger.handle_many(batch[:-1], atomic=True)[-1] == Receipt("c9", 10, 13)
+        assert asked.shown == [("cup", [*range(1, 10)])] * 2
+
+
+def test_what_others_append_meanwhile_is_not_mixed_with_the_batch(tmp_path: Path) -> None:
+    """A ledger that has not seen it yet is shown the log as it knows it, then the rows of its own batch; having lost
+    the race, it decides again: Eve has forecast before the seal after all, and is paid.
+    """
+    asked, commands = Asked(), oracle.named([*sealed(), payment()])
+    with Ledger.open(tmp_path / "log.db") as other, Ledger.open(tmp_path / "log.db", prizes=asked) as ledger:
+        ledger.handle_many(commands[:7])
+        other.handle(forecast(participant="eve", probability="0.5", at=OPENS), "eve")
+        asked.overtake = lambda: other.handle(opened("snow"), "snow")
+        assert ledger.handle_many(commands[7:])[-1] == Receipt("c9", 12, 16)
+        assert asked.shown == [("cup", [*range(1, 10)]), ("cup", [*range(1, 12)])]
+        assert paid_to(ledger) == {"ada": 2000, "bob": 3200, "cyd": 800, "dan": 2000, "eve": 2000}
+    assert verify(str(tmp_path / "log.db")).position == 16
+
+
+def test_a_board_sealed_before_is_worked_out_once_however_many_races_are_lost(tmp_path: Path) -> None:
+    """It is what it is, whatever others append; so a log that is never still can be paid from."""
+    asked = Asked()
+    with Ledger.open(tmp_path / "log.db") as other, Ledger.open(tmp_path / "log.db", prizes=asked) as ledger:
+        other.handle_many(oracle.named(sealed()))
+        ticks = iter(range(10**6))
+
+        def busy() -> int:
+            if (tick := next(ticks)) < 20:
+                other.handle(opened(f"q{tick}"), f"q{tick}")
+            return NOW
+
+        ledger._clock = busy
+        assert ledger.handle(payment(), "pay") == Receipt("pay", 30, 33)
+        assert len(asked.shown) == 1
+
+
+def test_a_retry_is_not_worked_out_again(tmp_path: Path) -> None:
+    """By the same ledger, by another on the log, or by one that was overtaken by its own retry."""
+    path, asked = tmp_path / "log.db", Asked()
+    with kept(path, *sealed()) as first, Ledger.open(path, prizes=asked) as second:
+        asked.overtake = lambda: first.handle(payment(), "pay")
+        assert second.handle(payment(), "pay") == Receipt("pay", 10, 13, duplicate=True)
+        assert second.handle(payment(), "pay").duplicate
+        assert len(asked.shown) == 1
+    with Ledger.open(path, prizes=asked) as third:
+        assert third.handle(payment(), "pay") == Receipt("pay", 10, 13, duplicate=True)
+    assert len(asked.shown) == 1
+
+
+def test_a_log_that_was_damaged_since_is_not_paid_from(tmp_path: Path) -> None:
+    """Its rows are checked as those of any reader; nothing is recorded."""
+    path = tmp_path / "log.db"
+    with kept(path, *sealed()) as ledger:
+        with closing(sqlite3.connect(path)) as database, database:
+            swap = "UPDATE stored_events SET state = CAST(replace(state, '800000000', '700000000') AS BLOB)"
+            assert database.execute(f"{swap} WHERE originator_version = 5").rowcount == 1
+        with pytest.raises(Corrupt, match="log position 5: the row's bytes have digest"):
+            ledger.handle(payment(), "pay")
+        assert ledger.head().position == 9
+
+
+@pytest.mark.parametrize("error", [Corrupt(3, "what"), KeyError("cup"), KeyboardInterrupt()])
+def test_what_goes_wrong_in_working_it_out_leaves_everything_as_it_was(error: BaseException) -> None:
+    """Also what came before it in the batch; the next command finds the old state."""
+    failing = [error]
+
+    def fails(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
+        if failing:
+            raise failing.pop()
+        return prizes(pages, contest)
+
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=fails) as ledger:
+        commands = oracle.named([*sealed(), payment()])
+        ledger.handle_many(commands[:5])
+        with pytest.raises(type(error)):
+            ledger.handle_many(commands[5:])
+        assert ledger.head().position == 5
+        assert ledger.handle_many(commands[5:])[-1] == Receipt("c9", 10, 13)
 
 
 # --- names that could be in the way
@@ -374,7 +560,7 @@ def test_a_contest_whose_name_is_as_long_as_names_may_be_is_paid() -> None:
 
 @pytest.mark.parametrize("used", ["pay cup", "pay", "cup"])
 def test_a_command_id_that_somebody_used_is_not_in_the_way(used: str) -> None:
-    """A payment is recorded under an id that follows from the seal."""
+    """A payment is recorded under an id that follows from what is said."""
     with kept(":memory:", *sealed()) as ledger:
         ledger.handle(opened("wind"), used)
         assert pay(ledger, "cup", PAID_AT)
@@ -429,10 +615,9 @@ def test_paying_again_prints_the_same_and_says_that_nothing_was_recorded(log: st
     assert again.stderr.splitlines() == ["paid before; nothing was recorded", first.stderr.splitlines()[1]]
 
 
-def test_prizes_paid_by_hand_that_differ_from_the_board_are_findings(log: str) -> None:
-    """The command alone is only held to the pool: whoever pays again learns who was paid amiss, with exit code 1."""
-    with Ledger.open(log) as ledger:
-        ledger.handle(payment(at=PAID_AT, ada=60, bob=40), "by hand")
+def test_prizes_paid_that_differ_from_the_board_are_findings(log: str) -> None:
+    """Somebody wrote to the store: whoever pays again learns who was paid amiss, with exit code 1."""
+    forge(log, *prizes_paid(ada=60, bob=40))
     result = run("pay", log, "cup")
     assert (result.exit_code, len(result.stdout.splitlines())) == (FINDINGS, 5)
     told = "what was paid is not what the sealed board says: ada, cyd, dan; `verify` says where"
@@ -472,7 +657,7 @@ def test_a_payment_claims_the_instant_it_is_made(log: str) -> None:
     [
         ("spring", "unknown_contest: contest = 'spring': no such contest here; there are: cup, empty, open;"),
         ("open", "contest_not_finalized: contest = 'open': the contest's board is not sealed;"),
-        ("empty", "payouts_miss_pool: contest = 'empty': its sealed board gives nobody a prize;"),
+        ("empty", "nobody_wins: contest = 'empty': the contest's sealed board gives nobody a prize;"),
     ],
 )
 def test_what_cannot_be_paid_is_wrong_usage(log: str, name: str, says: str) -> None:
@@ -511,10 +696,9 @@ def test_a_damaged_log_is_not_paid_from(log: str) -> None:
     assert (result.exit_code, "log position 5" in result.stderr) == (DAMAGED, True)
 
 
-def test_what_was_paid_by_hand_shows_beside_what_it_should_have_been(log: str) -> None:
-    """40 of it to Zoe, who took no part: it sums to the pool, so it is recorded; `verify` names the row."""
-    with Ledger.open(log) as ledger:
-        ledger.handle(payment(ada=60, zoe=40), "by hand")
+def test_what_was_paid_shows_beside_what_it_should_have_been(log: str) -> None:
+    """40 of it to Zoe, who took no part, by somebody who wrote to the store; `verify` names the row."""
+    forge(log, *prizes_paid(ada=60, zoe=40))
     assert [tuple(row.values())[1:] for row in json.loads(run("pay", log, "cup", "--format", "json").stdout)] == [
         *(("ada", "25.00", "60.00"), ("bob", "40.00", "0.00"), ("cyd", "10.00", "0.00"), ("dan", "25.00", "0.00")),
         ("zoe", "0.00", "40.00"),

@@ -20,9 +20,10 @@ from ledger import Ledger, Receipt, commands, events, store
 from ledger.rules import RuleSet
 from projections.projection import CATALOGUE
 from replay.cli import FINE, UNREADABLE, main
+from replay.pay import prizes
 from replay.replay import replay
 from replay.verify import verify
-from tests.given import NOW, contest, day, enrolment, entry, finalization, forecast, payment, quartiles
+from tests.given import NOW, contest, day, enrolment, entry, forecast, payment, quartiles, won
 
 STORY = Path(__file__).parent.parent / "data" / "metaculus-2022" / "commands.jsonl"
 _PLACES = [shutil.which("pg_ctl"), *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")))]
@@ -87,22 +88,26 @@ def test_every_kind_of_row_is_read_back_as_it_was_written(server: str) -> None:
     rules = RuleSet(name="own", quantile_kernel="pinball", reference="peers", scored_only_levels=("hidden",))
     asked: list[commands.AnyCommand] = [
         quartiles(open_upper=True, decimals=12),
-        contest(rules=rules, pool=10),
+        contest(rules=rules),
         entry(question="flow", spot_at=day(12)),
         enrolment(entrant="team", bot=True),
         forecast("flow", quantiles=("0.000000000001", 2, 10), attestation=declared),
-        finalization(),
-        payment(ada=4, bob="5.99", eve="0.01"),
+        *won("league", {"ada": "0.8", "bob": "0.5", "eve": "0.2"}),
+        payment("league"),
     ]
-    with Ledger.open(server, "every", clock=lambda: NOW) as ledger, Ledger.open(":memory:", clock=lambda: NOW) as other:
+    with (
+        Ledger.open(server, "every", clock=lambda: NOW, prizes=prizes) as ledger,
+        Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as other,
+    ):
         first = [ledger.handle(command, f"c{number}") for number, command in enumerate(asked)]
         assert [other.handle(command, f"c{number}") for number, command in enumerate(asked)] == first
-        assert (first[-1].first, first[-1].last) == (7, 9)
+        assert (first[-1].first, first[-1].last) == (14, 16)
         assert ledger.head() == other.head()
         assert list(ledger.read()) == list(other.read())
     with Ledger.open(server, "every") as ledger:
-        assert ledger.handle(asked[-1], "c6") == Receipt("c6", 7, 9, duplicate=True)
-        assert ledger.head().position == 9
+        assert ledger.handle(asked[-1], "c13") == Receipt("c13", 14, 16, duplicate=True)
+        assert ledger.head().position == 16
+    assert verify(server, "every").position == 16
 
 
 def _opened(server: str, writer: int) -> int:

@@ -17,7 +17,7 @@ from projections.leaderboard import Place, coverage_exp, positive_square
 from projections.prizes import Prize, prizes
 from projections.projection import Projections
 from tests import oracle
-from tests.given import OPENS, contest, day, entry, finalization, forecast, opened, payment, resolution, withdrawal
+from tests.given import OPENS, contest, day, entry, finalization, forecast, opened, prizes_paid, resolution, withdrawal
 
 CENT = 10_000  # in 1e-6
 SCORES = st.fractions(-4, 4, max_denominator=1_000) | st.integers(-3_000, 3).map(Fraction)
@@ -268,7 +268,9 @@ def test_a_payment_is_shown_beside_what_the_board_is_worth() -> None:
         *(forecast(participant=who) for who in ("ada", "bob")),
     ]
     sealed: list[AnyCommand] = [*start, resolution(), finalization()]
-    found = oracle.projected(*sealed, payment(ada="7.5", zoe="2.5"), contest("league", pool=1))
+    paid = prizes_paid(ada="7.5", zoe="2.5")  # by somebody who wrote to the store
+    recorded = oracle.history(*sealed, contest("league", pool=1))
+    found = Projections(oracle.told(oracle.followed(recorded, *paid)))
     assert [tuple(row.values()) for row in found.table("prizes").rows()] == [
         ("cup", "ada", "5.00", "7.50"),
         ("cup", "bob", "5.00", "0.00"),

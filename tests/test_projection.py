@@ -203,7 +203,7 @@ def test_each_fact_moves_what_follows_from_it_and_nothing_else() -> None:
     assert moved(said, forecast(participant="bob")) == {"standing", "consensus"}
     assert moved(said, finalization()) == moved(said, contest("cap")) == {"contests"}
     sealed = [*said, resolution(), finalization()]
-    assert moved(sealed, payment(ada=1)) == {"contests", "prizes"}
+    assert moved(sealed, payment()) == {"contests", "prizes"}
     assert moved(sealed, revocation()) == moved(said, enrolment(participant="bob", bot=True)) == set()
     examined: list[AnyCommand] = [opened(), contest(rules=RuleSet(name="own", kernel="ln", attested=True)), entry()]
     assert moved(examined, forecast()) == {"standing", "consensus", "admissions"}

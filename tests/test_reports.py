@@ -91,11 +91,9 @@ def test_a_contest_shows_its_rules_its_pool_and_what_was_paid_of_it() -> None:
         "sealed_digest": recorded[-1].digest,
         "paid": "0.00",
     }
-    shared = payment(ada="7.5", bob="2.50")
-    [row] = table(
-        oracle.projected(opened(), cup, entry(), forecast(), resolution(), finalization(), shared), "contests"
-    )
-    assert (row["sealed_at"], row["paid"]) == (6, "10.00")
+    shared: list[AnyCommand] = [forecast(), forecast(participant="bob"), resolution(), finalization(), payment()]
+    [row] = table(oracle.projected(opened(), cup, entry(), *shared), "contests")
+    assert (row["sealed_at"], row["paid"]) == (7, "10.00")
 
 
 def test_a_contest_that_is_open_has_no_checkpoint() -> None:

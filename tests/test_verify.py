@@ -13,12 +13,13 @@ from msgspec import structs
 
 from ledger import Corrupt, Ledger, Refused, Unavailable, log
 from ledger.commands import AnyCommand
-from ledger.events import TAGS, AnyEvent, ContestFinalized, ForecastMade, PrizePaid
+from ledger.events import TAGS, AnyEvent, ContestFinalized, ForecastMade
 from ledger.log import START, Checkpoint, Recorded
 from ledger.rules import PRESETS
 from ledger.store import PAGE, Store
 from replay.cli import DAMAGED, FINE, main
 from replay.pay import pay
+from replay.pay import prizes as worth
 from replay.replay import AsOf
 from replay.verify import CHECKS, verify
 from tests import oracle
@@ -37,6 +38,9 @@ from tests.given import (
     resolution,
     revocation,
 )
+from tests.given import (
+    prizes_paid as prizes,
+)
 
 SECOND = 10**6  # µs
 # Against a median of 0.5, takes of 1, 1.6, 0.4 and 1 in 4: 25, 40, 10 and 25 of 100.
@@ -51,7 +55,7 @@ SEALED: list[AnyCommand] = [
     finalization(),
 ]
 SEAL = len(SEALED)  # log position
-PAID = [*SEALED, payment(**RIGHT)]
+PAID = [*SEALED, payment()]
 
 
 def forged(path: Path, happened: Iterable[AnyEvent], earlier: int = 0) -> str:
@@ -97,12 +101,6 @@ def stops(path: str, as_of: AsOf = None) -> tuple[int, str]:
     return stopped.value.position, str(stopped.value)
 
 
-def prizes(contest: str = "cup", /, **amounts: Any) -> list[AnyEvent]:
-    """Prizes paid, in the currency."""
-    paid = {who: round(float(amount) * 10**6) for who, amount in amounts.items()}
-    return [PrizePaid(at=micros(25), contest=contest, participant=who, amount=each) for who, each in paid.items()]
-
-
 # --- a log that is fine
 
 
@@ -110,7 +108,7 @@ def prizes(contest: str = "cup", /, **amounts: Any) -> list[AnyEvent]:
 def test_a_log_that_this_project_wrote_is_verified_to_its_head(tmp_path: Path, commands: list[AnyCommand]) -> None:
     """Log position and digest are those that the ledger holds; not a byte is changed."""
     path = tmp_path / "log.db"
-    with Ledger.open(path, clock=lambda: NOW) as ledger:
+    with Ledger.open(path, clock=lambda: NOW, prizes=worth) as ledger:
         ledger.handle_many(oracle.named(commands))
         head = ledger.head()
     before = path.read_bytes()
@@ -124,7 +122,7 @@ def test_what_pay_records_is_verified_under_every_preset(tmp_path: Path, preset:
     path = str(tmp_path / "log.db")
     asked = [structs.replace(command, rules=preset) if command == SEALED[1] else command for command in SEALED]
     later: list[AnyCommand] = [revocation(), resolution(outcome="no"), contest("league", pool=10), entry("league")]
-    with Ledger.open(path) as ledger:
+    with Ledger.open(path, prizes=worth) as ledger:
         ledger.handle_many(oracle.named([*asked, *later]))
         assert pay(ledger, "cup", AFTER)
         assert verify(path) == ledger.head()
@@ -275,10 +273,11 @@ def test_every_check_that_is_named_can_fail() -> None:
 
 
 def test_a_payment_that_sums_to_the_pool_but_is_not_the_boards_is_found(tmp_path: Path) -> None:
-    """The command is recorded, for its decision knows of no scores; the first wrong row is named."""
+    """By a writer who was told another worth; the first wrong row is named."""
     path = str(tmp_path / "log.db")
-    with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named([*SEALED, payment(**RIGHT | {"bob": "40.01", "cyd": "9.99"})]))
+    wrong = {"ada": 25_000_000, "bob": 40_010_000, "cyd": 9_990_000, "dan": 25_000_000}
+    with Ledger.open(path, prizes=lambda *_: wrong) as ledger:
+        ledger.handle_many(oracle.named(PAID))
         assert ledger.head().position == 13
     assert stops(path) == (
         11,
@@ -316,7 +315,7 @@ def test_a_winner_left_unpaid_is_found_wherever_the_log_goes_on(tmp_path: Path) 
 def test_a_payment_in_part_is_not_completed(tmp_path: Path) -> None:
     """What a hostile log paid is paid: nothing is recorded on top of it, and the table shows what is missing."""
     path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(ada=25)])
-    with Ledger.open(path) as ledger:
+    with Ledger.open(path, prizes=worth) as ledger:
         assert pay(ledger, "cup", AFTER) is None
         assert ledger.head().position == 10
     rows = run("table", path, "prizes", "--format", "csv").stdout.splitlines()[1:]
