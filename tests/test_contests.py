@@ -372,7 +372,7 @@ def test_what_cannot_be_what_a_board_is_worth_is_not_paid(worth: dict[Any, Any])
     fault, so it is an error and no refusal. Nothing of it, or of its batch, is recorded; afterwards all is well.
     """
     history = [*won(chances={"ada": "0.5", "bob": "0.5"}), opened("snow"), forecast("snow", "sun")]
-    worths = [worth, {"ada": 5_000_000, "bob": 5_000_000}]
+    worths = [worth, {"bob": 5_000_000, "ada": 5_000_000}]
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=lambda *_: worths.pop(0)) as ledger:
         for number, earlier in enumerate(history):
             ledger.handle(earlier, f"c{number}")
@@ -382,6 +382,8 @@ def test_what_cannot_be_what_a_board_is_worth_is_not_paid(worth: dict[Any, Any])
             ledger.handle_many(batch)
         assert ledger.head() == before
         assert [type(outcome) for outcome in ledger.handle_many(batch)] == [Receipt, Receipt]
+        paid = [recorded.event for page in ledger.read(before.position + 1) for recorded in page]
+        assert [event.participant for event in paid if isinstance(event, events.PrizePaid)] == ["ada", "bob"]
 
 
 def test_a_contest_records_a_whole_rule_set_as_it_was_given() -> None:

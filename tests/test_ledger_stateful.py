@@ -651,7 +651,10 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(contest=CONTESTS, at=AT, forecast=FORECASTS, fresh=st.booleans(), atomic=st.booleans())
     def seals_and_pays(self, contest: str, at: str, forecast: AnyCommand, fresh: bool, atomic: bool) -> None:
         """A contest is paid in the batch that seals it, and that has a last forecast before the seal."""
-        sealing = [said.FinalizeContest(at=at, contest=contest), said.PayPrizes(at=at, contest=contest)]
+        sealing: list[AnyCommand] = [
+            said.FinalizeContest(at=at, contest=contest),
+            said.PayPrizes(at=at, contest=contest),
+        ]
         self.many([forecast, *sealing], fresh=fresh, atomic=atomic)
 
     def many(self, commands: list[AnyCommand], *, fresh: bool, atomic: bool) -> None:
