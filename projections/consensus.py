@@ -1,6 +1,6 @@
 """The consensus over time: at every instant the median of the standing forecasts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from projections.standing import Intervals
 
 Int32Array = NDArray[np.int32]
 _LOW_HALF = (1 << 32) - 1
-_VALUE_BITS = 34  # 1e10 < 2^34
+VALUE_BITS = 34  # 1e10 < 2^34, and so is half as much again
 _HALVES = 5  # 1e-11 in half of 1e-10
 
 
@@ -68,7 +68,7 @@ def changes(start: Int64Array, end: Int64Array) -> Changes:
 def medians(
     start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array, known: Changes | None = None
 ) -> Consensus:
-    """The running median of intervals [start, end) with these values, 0 <= value <= 1e10; shape (n,).
+    """The running median of intervals [start, end) with these values, 0 <= value < 2^34; shape (n,).
 
     Intervals of different groups never stand at one instant. known: their changes, if they are. O(n log n).
 
@@ -76,25 +76,92 @@ def medians(
     >>> [column.tolist() for column in found[:4]]
     [[0, 1, 2, 3], [1, 2, 1, 0], [10, 10, 10, 0], [10, 40, 10, 0]]
     """
-    n = len(start)
+    found, [low, high] = _statistics(_Values(start, end, group, value), lambda n: [(n - 1) // 2, n // 2], known)
+    return Consensus(found.instant, found.stand, low, high, found.begins, found.ends)
+
+
+class Neighbours(NamedTuple):
+    """What stands about the middle, from each instant of change until the next; shape (m,), 0 where nothing stands.
+
+    Of n values, ascending from 0, middle: the one at (n - 1) // 2. before, after: the ones beside it; where there is
+    none, the middle itself.
+    """
+
+    instant: Int64Array
+    before: Int64Array
+    middle: Int64Array
+    after: Int64Array
+
+    def at(self, index: Int64Array) -> "Neighbours":
+        """What stands from these instants."""
+        return Neighbours(*(column[index] for column in self))
+
+
+def neighbours(
+    start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array, known: Changes | None = None
+) -> Neighbours:
+    """The middle value of what stands and those beside it; takes what `medians` takes. O(n log n).
+
+    >>> found = neighbours(*(np.array(column) for column in ([0, 0, 1], [3, 3, 2], [0, 0, 0], [10, 40, 20])))
+    >>> found.before.tolist(), found.middle.tolist(), found.after.tolist()
+    ([10, 10, 10, 0], [10, 20, 10, 0], [40, 40, 40, 0])
+    """
+    found, [middle, before, after] = _statistics(_Values(start, end, group, value), _beside, known)
+    return Neighbours(found.instant, before, middle, after)
+
+
+def _beside(count: Int64Array) -> list[Int64Array]:
+    middle = (count - 1) // 2
+    return [middle, np.maximum(middle - 1, 0), np.minimum(middle + 1, count - 1)]
+
+
+class _Values(NamedTuple):
+    """Intervals [start, end) of groups, with their values; shape (n,)."""
+
+    start: Int64Array
+    end: Int64Array
+    group: Int64Array
+    value: Int64Array
+
+
+class _Counted(NamedTuple):
+    """How many intervals stand from each instant of change until the next; at which each begins and ends."""
+
+    instant: Int64Array
+    stand: Int64Array
+    begins: Int64Array
+    ends: Int64Array
+
+
+def _statistics(
+    of: _Values, places: Callable[[Int64Array], list[Int64Array]], known: Changes | None
+) -> tuple[_Counted, list[Int64Array]]:
+    """The values at some places, ascending from 0, of what stands; 0 where nothing does.
+
+    places: given how many stand, one column for each value asked for; only where it differs from the first is another
+    looked for.
+    """
+    n = len(of.start)
     if not n:
-        return Consensus(*[start] * 6)
-    ranks, levels = _ranks(group, value)
-    order, instant, last, begins, ends = known or changes(start, end)
+        return _Counted(*[of.start] * 4), [of.start] * len(places(of.start))
+    ranks, levels = _ranks(of.group, of.value)
+    order, instant, last, begins, ends = known or changes(of.start, of.end)
     sign = np.where(order < n, 1, -1)
     count = np.cumsum(sign)[last]
     some = np.flatnonzero(count)
     changed = np.where(order < n, order, order - n)
-    even = np.flatnonzero(count[some] % 2 == 0)
-    upto = np.concatenate([last[some], last[some][even]]) + 1
-    k = np.concatenate([(count[some] - 1) // 2, count[some][even] // 2])
-    found = _kth(ranks[changed], sign, upto, k)
-    lower, upper = found[: len(some)], found[: len(some)].copy()
-    upper[even] = found[len(some) :]
-    owner = levels.first[group[changed[last[some]]]]
-    low, high = np.zeros_like(count), np.zeros_like(count)
-    low[some], high[some] = levels.value[owner + lower], levels.value[owner + upper]
-    return Consensus(instant, count, low, high, begins, ends)
+    asked = places(count[some])
+    rest = [np.flatnonzero(k != asked[0]) for k in asked[1:]]
+    upto = np.concatenate([last[some], *(last[some][other] for other in rest)]) + 1
+    k = np.concatenate([asked[0], *(each[other] for each, other in zip(asked[1:], rest, strict=True))])
+    first, *others = np.split(_kth(ranks[changed], sign, upto, k), np.cumsum([len(some), *map(len, rest[:-1])]))
+    owner = levels.first[of.group[changed[last[some]]]]
+    columns = [np.zeros_like(count) for _ in asked]
+    for column in columns:
+        column[some] = levels.value[owner + first]
+    for column, other, found in zip(columns[1:], rest, others, strict=True):
+        column[some[other]] = levels.value[owner[other] + found]
+    return _Counted(instant, count, begins, ends), columns
 
 
 class _Levels(NamedTuple):
@@ -106,10 +173,10 @@ class _Levels(NamedTuple):
 
 def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
     """Each value's place among the distinct values of its group; values lie in [0, 2^34)."""
-    key = (group << _VALUE_BITS) | value
+    key = (group << VALUE_BITS) | value
     order = np.argsort(key)
     key = key[order]
-    sorted_group = key >> _VALUE_BITS
+    sorted_group = key >> VALUE_BITS
     other_group = np.append(True, sorted_group[1:] != sorted_group[:-1])
     distinct = np.append(True, key[1:] != key[:-1])
     place = np.cumsum(distinct) - 1
@@ -117,7 +184,7 @@ def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
     first[sorted_group[other_group]] = place[other_group]
     ranks = np.empty(len(order), np.int64)
     ranks[order] = place - first[sorted_group]
-    return ranks, _Levels(key[distinct] & ((1 << _VALUE_BITS) - 1), first)
+    return ranks, _Levels(key[distinct] & ((1 << VALUE_BITS) - 1), first)
 
 
 def _kth(ranks: Int64Array, sign: Int64Array, upto: Int64Array, k: Int64Array) -> Int64Array:

@@ -24,7 +24,8 @@ APART = 10**6  # how far the instants of one group lie from those of the next
 Interval = tuple[int, int, int, int]  # start, end, group, value
 Row = tuple[int, int, int, int]  # instant, how many stand, the two middle values
 
-VALUES = st.sampled_from([0, 1, 2, 5, LARGEST - 1, LARGEST]) | st.integers(0, LARGEST)
+MOST = LARGEST * 3 // 2  # with half the uniform density added to the only bin
+VALUES = st.sampled_from([0, 1, 2, 5, LARGEST - 1, LARGEST, MOST]) | st.integers(0, LARGEST)
 INSTANTS = st.integers(0, 12)
 
 
@@ -70,6 +71,21 @@ def intervals(draw: st.DrawFn) -> list[Interval]:
 def test_the_median_is_the_middle_of_what_stands(rows: list[Interval]) -> None:
     """The middle two of an even number, the same twice of an odd one, (0, 0) of nothing."""
     assert fast(rows) == slow(rows)
+
+
+@settings(max_examples=200, deadline=None)
+@given(intervals(), st.booleans())
+def test_neighbours_are_the_middle_of_what_stands_and_the_ones_beside_it(rows: list[Interval], told: bool) -> None:
+    """Of an even number the middle is the lower one; beside the first or the last it is itself; told changes or not."""
+    start, end, group, value = (column([row[i] for row in rows]) for i in range(4))
+    near = consensus.neighbours(start, end, group, value, consensus.changes(start, end) if told and rows else None)
+    table = []
+    for instant in sorted({row[0] for row in rows} | {row[1] for row in rows}):
+        stands = sorted(value for start, end, _, value in rows if start <= instant < end)
+        middle = (len(stands) - 1) // 2
+        places = (max(middle - 1, 0), middle, min(middle + 1, len(stands) - 1))
+        table.append((instant, *((stands[place] for place in places) if stands else (0, 0, 0))))
+    assert list(zip(*(part.tolist() for part in near), strict=True)) == table
 
 
 @settings(max_examples=100, deadline=None)
