@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from ledger.errors import Corrupt
-from ledger.events import AnyEvent
+from ledger.events import AnyEvent, ContestOpened
+from ledger.rules import spelt
 
 GENESIS = "0" * 64  # the digest of an empty log
 _FRAME = len(',"digest":""}')
@@ -53,9 +54,18 @@ def fingerprint(content: bytes) -> str:
 
 def seal(recorded: Recorded) -> tuple[bytes, str]:
     """A row's canonical bytes and its digest, whatever digest it claims."""
-    body = _encode(recorded)[: -_FRAME - len(recorded.digest)]
+    body = _encoded(recorded)[: -_FRAME - len(recorded.digest)]
     digest = sha256(body).hexdigest()
     return body + b',"digest":"' + digest.encode() + b'"}', digest
+
+
+def _encoded(recorded: Recorded) -> bytes:
+    """The whole row; a contest's rule set is spelt as `rules` says."""
+    if type(recorded.event) is not ContestOpened:
+        return _encode(recorded)
+    plain = msgspec.to_builtins(recorded)
+    plain["event"]["rules"] = spelt(recorded.event.rules)
+    return _encode(plain)
 
 
 def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from ledger.events import NumericRange
 
 Level = Literal["no_prize", "no_rank", "hidden"]
-Kernel = Literal["none", "ln", "log2", "spherical", "brier", "brier_sum", "ordered_brier"]
+Kernel = Literal["none", "ln", "log2", "spherical", "brier", "brier_sum", "ordered_brier", "error"]
 CdfKernel = Literal["none", "ln", "log2", "crps"]
-QuantileKernel = Literal["none", "pinball", "absolute"]
+QuantileKernel = Literal["none", "pinball", "absolute", "absolute_clipped"]
 Reference = Literal["none", "uniform", "peers", "consensus"]
 Average = Literal["median", "community", "mean"]
 Weights = Literal["equal", "recency"]
@@ -21,12 +21,16 @@ Sampling = Literal["time", "day", "spot"]
 Period = Literal["scheduled", "actual", "covered"]
 Clock = Literal["claimed", "recorded"]
 Scale = Literal["plain", "peer", "baseline"]
-Total = Literal["sum", "mean", "per_coverage", "kind_means"]
+Total = Literal["sum", "mean", "per_coverage", "kind_means", "kind_means_third"]
 Take = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
 
 Ppm = Annotated[int, Meta(ge=0, le=500_000)]
 OpenEndPpm = Annotated[int, Meta(ge=0, le=499_999)]  # so that two open ends leave something to the bins between them
+GreatestPpm = Annotated[int, Meta(ge=500_000, le=1_000_000)]
+GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12)]
 LOGARITHMS = ("ln", "log2")
+ABSOLUTES = ("absolute", "absolute_clipped")  # what asks for a point
+KIND_TOTALS = ("kind_means", "kind_means_third")  # what is made of a mean for each kind of question
 _POINT = (500_000_000,)  # 1e-9: the one level that asks for a point
 
 
@@ -38,20 +42,26 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reference: what a forecast is compared with: nothing, the uniform distribution, the other members, or the consensus.
     consensus: "median" of the outcome's probabilities; "community", medians of each outcome brought to one, and the
     mean of a numeric question's cdfs; "mean" for every kind. consensus_weights: "recency" is e^(√i - √n), oldest first.
+    consensus_of: "others" compares a member with the median of the other members, once there is one.
     sampling: every instant, the last forecast of each day, or one instant. day_minutes: how far east of UTC a day is.
     period: what the sum is divided by: the scheduled period, that until the answer, or that on which one stood.
     clock: whose instants count: those claimed or those recorded.
     scale: "peer" is 100, 50 for numeric questions; "baseline" 100 / log(number of outcomes), 50 for numeric questions.
     total: of a contest: the sum; the mean over questions forecast on; the sum over max(least_coverage, coverage); or
-    100 x the sum of the means over the questions of each kind, a question without a forecast counting as the worst.
-    take: what prizes are proportional to. rank_by: what the board is sorted by. least_prize: 1e-6 of the currency.
+    100 x the sum of the means over the questions of each kind, a question without a forecast counting as the worst, or
+    a third of that.
+    take: what prizes are proportional to. rank_by: what the board is sorted by. least_prize: 1e-6 of the currency;
+    least_prize_passes: "many" drops who is worth less one by one, from the bottom up; "one" all at once, and looks no
+    second time.
     bots, scored_only_levels: whose forecasts are scored without counting among the peers and in the consensus;
     scored_only_factor: "members" compares them as if they were one of n members, n / (n - 1); "one" with all n.
     score_consensus: whether the consensus is scored too. best_of_entrant: of an entrant's submissions the best counts.
     attested: whether forecasts are examined for what they may have known.
     early_forecasts: whether a forecast made before the opening stands from the opening on.
     least_probability_ppm: what a smaller probability of an outcome, or of an open end, counts as, in 1e-6.
-    least_density_ppm: likewise for a bin inside a numeric range, in 1e-6 of the uniform density.
+    least_density_ppm: likewise for a bin inside a numeric range, in 1e-6 of the uniform density; density_floor: "added"
+    adds that to every bin instead, and takes it from none.
+    greatest_probability_ppm, greatest_density_ppm: what a greater one counts as, after that.
     open_end_ppm: the uniform distribution's probability of an open end, in 1e-6.
     """
 
@@ -82,6 +92,33 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     least_probability_ppm: Ppm = 1_000
     least_density_ppm: Ppm = 10_000
     open_end_ppm: OpenEndPpm = 50_000
+    consensus_of: Literal["all", "others"] = "all"
+    least_prize_passes: Literal["many", "one"] = "many"
+    density_floor: Literal["least", "added"] = "least"
+    greatest_probability_ppm: GreatestPpm = 1_000_000
+    greatest_density_ppm: GreatestDensityPpm = 10**12
+
+
+# Fields that rule sets have got since, the newest last: where they have their defaults they are not spelt, so that what
+# was recorded before they existed keeps its bytes. Their defaults are for good.
+ADDED = (
+    "consensus_of",
+    "least_prize_passes",
+    "density_floor",
+    "greatest_probability_ppm",
+    "greatest_density_ppm",
+)
+_DEFAULTS = structs.asdict(RuleSet(name="-"))
+
+
+def spelt(rules: RuleSet) -> dict[str, object]:
+    """A rule set as the log holds it: every field, but of those that were added none that has its default.
+
+    >>> list(spelt(RuleSet(name="x", consensus_of="others")))[-2:]
+    ['open_end_ppm', 'consensus_of']
+    """
+    said = structs.asdict(rules)
+    return {field: value for field, value in said.items() if field not in ADDED or value != _DEFAULTS[field]}
 
 
 def inconsistency(rules: RuleSet) -> str:
@@ -90,10 +127,20 @@ def inconsistency(rules: RuleSet) -> str:
     >>> inconsistency(RuleSet(name="x", kernel="ln", least_probability_ppm=0))
     'a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0'
     """
-    kernels = {rules.kernel, rules.cdf_kernel, rules.quantile_kernel} - {"none"}
+    names: tuple[str, ...] = (rules.kernel, rules.cdf_kernel, rules.quantile_kernel)
+    kernels = {*names} - {"none"}
     logarithms = kernels & set(LOGARITHMS)
     losses = kernels - {*LOGARITHMS, "spherical"}
-    wrong = {
+    wrong = _wrong_kernels(rules, kernels) | _wrong_limits(rules, logarithms) | _wrong_totals(rules, losses)
+    return next((what for what, is_wrong in wrong.items() if is_wrong), "")
+
+
+def _wrong_kernels(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
+    """Of the kernels, and what they are compared with."""
+    logarithms = kernels & set(LOGARITHMS)
+    losses = kernels - {*LOGARITHMS, "spherical"}
+    others = rules.consensus_of == "others"
+    return {
         "no kernel: nothing could be scored": not kernels,
         "a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0": bool(logarithms)
         and not (rules.least_probability_ppm and rules.least_density_ppm and rules.open_end_ppm),
@@ -102,20 +149,41 @@ def inconsistency(rules: RuleSet) -> str:
         "the two logarithms do not add up: use ln or log2 for both": len(logarithms) > 1,
         "the scales peer and baseline are for logarithms": rules.scale != "plain" and kernels != logarithms,
         "the scale baseline needs the reference uniform": rules.scale == "baseline" and rules.reference != "uniform",
-        "a take needs kernels of which the greatest is best: ln, log2 or spherical": rules.take != "none"
-        and losses != set(),
         "quantiles take reference none or peers, and no score_consensus": rules.quantile_kernel != "none"
         and (rules.reference in {"uniform", "consensus"} or rules.score_consensus),
+        "consensus_of others needs reference consensus, consensus median, and equal weights": others
+        and (rules.reference, rules.consensus, rules.consensus_weights) != ("consensus", "median", "equal"),
+        "consensus_of others is for logarithms": others and kernels != logarithms,
+    }
+
+
+def _wrong_limits(rules: RuleSet, logarithms: set[str]) -> dict[str, bool]:
+    """Of what a probability or a density may be to a logarithm; a least density is always below the greatest."""
+    capped = (rules.greatest_probability_ppm, rules.greatest_density_ppm) != (1_000_000, 10**12)
+    return {
+        "greatest_probability_ppm must be above least_probability_ppm": rules.greatest_probability_ppm
+        <= rules.least_probability_ppm,
+        "greatest_probability_ppm and greatest_density_ppm are for logarithms": capped and not logarithms,
+        "density_floor added is for the cdf_kernel ln or log2": rules.density_floor == "added"
+        and rules.cdf_kernel not in LOGARITHMS,
+    }
+
+
+def _wrong_totals(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
+    """Of totals, takes and prizes."""
+    return {
+        "a take needs kernels of which the greatest is best: ln, log2 or spherical": rules.take != "none"
+        and losses != set(),
         "per_coverage needs least_coverage above 0": rules.total == "per_coverage" and not rules.least_coverage,
         "least_prize needs a take": rules.least_prize > 0 and rules.take == "none",
+        "least_prize_passes one needs a least_prize": rules.least_prize_passes == "one" and not rules.least_prize,
         "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
-        "total kind_means needs reference none, and kernels of brier, crps or absolute": rules.total == "kind_means"
+        "a total of kind means needs reference none, and losses other than pinball": rules.total in KIND_TOTALS
         and (not losses or rules.reference != "none" or "pinball" in losses),
-        "a loss without reference needs period covered, and total mean or kind_means": bool(losses)
+        "a loss without reference needs period covered, and a total of means": bool(losses)
         and rules.reference == "none"
         and (rules.period != "covered" or rules.total in {"sum", "per_coverage"}),
     }
-    return next((what for what, is_wrong in wrong.items() if is_wrong), "")
 
 
 def unscorable(span: "NumericRange | None", rules: RuleSet) -> str:
@@ -128,8 +196,10 @@ def unscorable(span: "NumericRange | None", rules: RuleSet) -> str:
         return "its rule set has no kernel for named outcomes" * (rules.kernel == "none")
     if not span.levels:
         return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")
-    if rules.quantile_kernel == "absolute" and (span.levels != _POINT or span.open_lower or span.open_upper):
-        return "the absolute error needs the one level 0.5 and a range closed at both ends"
+    if rules.quantile_kernel in ABSOLUTES and span.levels != _POINT:
+        return "the absolute error needs the one level 0.5"
+    if rules.quantile_kernel == "absolute" and (span.open_lower or span.open_upper):
+        return "the absolute error needs a range closed at both ends; absolute_clipped does not"
     return "its rule set has no quantile_kernel" * (rules.quantile_kernel == "none")
 
 

@@ -1,5 +1,6 @@
 """The questions of a contest that count, with everything that scoring them needs to know."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Self
@@ -10,7 +11,16 @@ from ledger.rules import LOGARITHMS, RuleSet
 from projections.columns import Contest, Facts
 from projections.limbs import BoolArray, Int64Array, column
 from projections.sampling import SAMPLINGS, Ruler, ruler
-from projections.scoring import Answer, kernel_of, kernel_unit, least_chance, per_point, uniform_term
+from projections.scoring import (
+    Answer,
+    added_chance,
+    greatest_chance,
+    kernel_of,
+    kernel_unit,
+    least_chance,
+    per_point,
+    uniform_term,
+)
 from projections.tables import status, width
 
 NAMED, CDF, QUANTILES = range(3)  # the forms of a distribution
@@ -22,8 +32,9 @@ class Questions:
 
     code: the question. opens, until, spot: µs; `until` is when scored time ends. length, reached, hidden: of
     the period, of scored time and of the hidden period, in the rule set's units of time. width: numbers of a forecast.
-    least: 1e-10. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage. uniform: the uniform distribution's kernel.
-    per_point: how much of a kernel's unit one point is; unit: of that kernel, in 1.
+    added, least, greatest: 1e-10, to a logarithm. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage.
+    uniform: the uniform distribution's kernel. per_point: how much of a kernel's unit one point is; unit: of that
+    kernel, in 1.
     """
 
     code: Int64Array
@@ -37,7 +48,9 @@ class Questions:
     outcome: Int64Array
     bins: Int64Array
     width: Int64Array
+    added: Int64Array
     least: Int64Array
+    greatest: Int64Array
     weight: Int64Array
     hidden_weight: Int64Array
     uniform: Int64Array
@@ -48,6 +61,12 @@ class Questions:
     def of(self, part: slice) -> Self:
         """Some of them."""
         return type(self)(*(getattr(self, each.name)[part] for each in fields(self)))
+
+    def counted(self, chance: Int64Array, question: Int64Array) -> Int64Array:
+        """What probabilities of the outcome count as to a logarithm, 1e-10; question: of each, shape (n,)."""
+        least = np.maximum(chance + self.added[question], self.least[question])
+        within: Int64Array = np.minimum(least, self.greatest[question])
+        return within
 
 
 def scored_questions(found: Facts, contest: Contest) -> Questions:
@@ -61,6 +80,9 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
     answers = [
         Answer(question, result, now.values[entry.question])
         for question, result, entry in zip(opened, outcome.tolist(), entries, strict=True)
+    ]
+    limits = [
+        [_limit(rules, each, limit) for each in answers] for limit in (added_chance, least_chance, greatest_chance)
     ]
     opens, closes = now.opens_at[code], now.closes_at[code]
     until = np.minimum(now.closed_at[code], now.known_at[code])
@@ -86,7 +108,9 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
         outcome=outcome,
         bins=bins,
         width=column([width(each) for each in opened]),
-        least=column([_least(rules, *each) for each in zip(answers, bins.tolist(), strict=True)]),
+        added=column(limits[0]),
+        least=column(limits[1]),
+        greatest=column(limits[2]),
         weight=column([entry.weight for entry in entries]),
         hidden_weight=np.where(split, hidden_weight, -1),
         uniform=column([uniform_term(rules, each) if rules.reference == "uniform" else 0 for each in answers]),
@@ -119,6 +143,8 @@ def _form(answer: Answer) -> int:
     return QUANTILES if span.levels else CDF
 
 
-def _least(rules: RuleSet, answer: Answer, bins: int) -> int:
-    """Only logarithms need a least; other kernels take a forecast as it is."""
-    return least_chance(rules, answer.outcome, bins) if kernel_of(rules, answer.question) in LOGARITHMS else 0
+def _limit(rules: RuleSet, answer: Answer, limit: Callable[[RuleSet, int, int], int]) -> int:
+    """Only to a logarithm is there a limit; other kernels take a forecast as it is."""
+    span = answer.question.range
+    bins = 0 if span is None else span.bins
+    return limit(rules, answer.outcome, bins) if kernel_of(rules, answer.question) in LOGARITHMS else 0

@@ -125,6 +125,24 @@ def ordered_brier(numbers: Numbers) -> Int64Array:
     return _joined(found)
 
 
+def error(numbers: Numbers) -> Int64Array:
+    """0 if the most probable outcome, the first of equals, is what happened, else 1: one less the accuracy.
+
+    Source: the notebooks of the Autocast competition of 2022, which print accuracies beside Brier scores.
+
+    >>> two = Numbers(np.array([500_000_000, 500_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
+    >>> error(two).tolist()
+    [0]
+    """
+    found = []
+    for block in numbers.blocks():
+        chances, begins, place = block.laid_out()
+        most = np.repeat(np.maximum.reduceat(chances, begins), block.width)
+        first = np.minimum.reduceat(np.where(chances == most, place, len(chances)), begins)
+        found.append((first != block.outcome) * QUANTUM)
+    return _joined(found)
+
+
 def spherical(numbers: Numbers) -> Int64Array:
     """The share p / √(Σ p_k²), p the probability of what happened, 0..1.
 
@@ -180,7 +198,8 @@ def pinball(numbers: Numbers) -> Int64Array:
 
 
 def absolute(numbers: Numbers) -> Int64Array:
-    """|x - y| on the range as 0..1, along its logarithmic scale if it has one. The one level must be 0.5.
+    """|x - y| on the range as 0..1, along its logarithmic scale if it has one. The one level must be 0.5. What lies
+    beyond an open end counts as that end.
 
     Source: seed 003_ec2881b80447d7f2, "Evaluation": L1 distance, bounded between 0% and 100%.
 
@@ -330,6 +349,11 @@ def _ordered_uniform(outcomes: int, outcome: int | Fraction) -> int:
     return half_even(2 * missed * QUANTUM, outcomes**2 * (outcomes - 1))
 
 
+def _error_uniform(_: int, outcome: int | Fraction) -> int:
+    """All are equal, so the first is the most probable."""
+    return QUANTUM * (outcome != 0)
+
+
 def _spherical_uniform(outcomes: int, _: int | Fraction) -> int:
     return _root_share(1, outcomes)
 
@@ -344,6 +368,7 @@ def _no_uniform(_: int, __: int | Fraction) -> int:
     raise ValueError("quantiles have no uniform reference")
 
 
+_ABSOLUTE = Kernel(None, absolute, _no_uniform, lower_is_better=True)
 _LN = Kernel(ln_many, None, _ln_uniform, lower_is_better=False)
 _LOG2 = Kernel(log2_many, None, _log2_uniform, lower_is_better=False)
 KERNELS: dict[str, Kernel] = {
@@ -353,9 +378,11 @@ KERNELS: dict[str, Kernel] = {
     "brier": Kernel(None, brier, _brier_uniform, lower_is_better=True),
     "brier_sum": Kernel(None, brier_sum, _brier_sum_uniform, lower_is_better=True),
     "ordered_brier": Kernel(None, ordered_brier, _ordered_uniform, lower_is_better=True),
+    "error": Kernel(None, error, _error_uniform, lower_is_better=True),
     "crps": Kernel(None, crps, _crps_uniform, lower_is_better=True),
     "pinball": Kernel(None, pinball, _no_uniform, lower_is_better=True),
-    "absolute": Kernel(None, absolute, _no_uniform, lower_is_better=True),
+    "absolute": _ABSOLUTE,
+    "absolute_clipped": _ABSOLUTE,  # of an open range too
 }
 
 

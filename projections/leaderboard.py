@@ -57,11 +57,17 @@ def _kind_means(_: RuleSet, own: Sums) -> Fraction:
     return sum((kind.mean for kind in own.kinds), Fraction(0))
 
 
+def _kind_means_third(rules: RuleSet, own: Sums) -> Fraction:
+    """Of three kinds, whatever kinds the contest has. Source: the evaluation notebook of that competition."""
+    return Fraction(_kind_means(rules, own), 3)
+
+
 TOTALS: dict[str, Callable[[RuleSet, Sums], Fraction]] = {
     "sum": _sum,
     "mean": _mean,
     "per_coverage": _per_coverage,
     "kind_means": _kind_means,
+    "kind_means_third": _kind_means_third,
 }
 
 

@@ -1,5 +1,6 @@
 """From takes to payouts."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ledger.exact import apportion, half_even, integers
@@ -26,9 +27,9 @@ def prizes(contest: Contest, places: list[Place]) -> list[Prize]:
     """
     paid = sorted((place for place in places if place.take and not place.excluded), key=lambda place: place.participant)
     unit, pool = contest.opened.payable_unit, contest.opened.pool
-    takes = _worth_paying(
-        integers([place.take for place in paid if place.take]), pool, contest.opened.rules.least_prize
-    )
+    rules = contest.opened.rules
+    worth_paying = PASSES[rules.least_prize_passes]
+    takes = worth_paying(integers([place.take for place in paid if place.take]), pool, rules.least_prize)
     units = apportion(pool // unit, takes)
     total = sum(takes) or 1
     return [
@@ -37,13 +38,14 @@ def prizes(contest: Contest, places: list[Place]) -> list[Prize]:
     ]
 
 
-def _worth_paying(takes: list[int], pool: int, least: int) -> list[int]:
+def in_many_passes(takes: list[int], pool: int, least: int) -> list[int]:
     """The takes without those whose share of the pool is less than the least prize, both 1e-6.
 
     From the smallest up, of equals the last first; what one is not paid raises the shares of the others.
+    Source: the published code of the platform of seed 001_b2c35092a74bcfce, since October 2025.
 
-    >>> _worth_paying([4, 1, 5], 100, 20)
-    [4, 0, 5]
+    >>> in_many_passes([3, 2, 6], 100, 28)
+    [3, 0, 6]
     """
     kept, total = list(takes), sum(takes)
     for i in sorted(range(len(takes)), key=lambda i: (takes[i], -i)):
@@ -52,3 +54,19 @@ def _worth_paying(takes: list[int], pool: int, least: int) -> list[int]:
         total -= kept[i]
         kept[i] = 0
     return kept
+
+
+def in_one_pass(takes: list[int], pool: int, least: int) -> list[int]:
+    """Likewise, but all at once, by their shares among everybody.
+
+    Source: the same code, June to October 2025.
+
+    >>> in_one_pass([3, 2, 6], 100, 28)
+    [0, 0, 6]
+    """
+    total = sum(takes)
+    return [take if take * pool >= least * total else 0 for take in takes]
+
+
+# Who is left when those worth less than the least prize are not paid.
+PASSES: dict[str, Callable[[list[int], int, int], list[int]]] = {"many": in_many_passes, "one": in_one_pass}

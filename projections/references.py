@@ -11,6 +11,7 @@ import numpy as np
 from ledger.rules import RuleSet
 from projections.consensus import Changes, Consensus, changes
 from projections.limbs import BoolArray, Int64Array, Limbs, half_even_many
+from projections.others import Others
 
 # By how much time against peers is finer than a unit, because n / (n - 1) is no whole number: a century still fits.
 _FINE_BITS = {"time": 24, "day": 60, "spot": 60}
@@ -54,11 +55,24 @@ class Against(NamedTuple):
         return Limbs.product(own, weight[ends] - weight[begins]) - imputed
 
 
+class Scored(NamedTuple):
+    """What forecasts are worth: their kernels, twice their chance, 1e-10, and whether they are members'; shape (n,)."""
+
+    own: Int64Array
+    doubled: Int64Array
+    member: BoolArray
+
+    def of(self, index: Int64Array) -> "Scored":
+        """These forecasts."""
+        return Scored(self.own[index], self.doubled[index], self.member[index])
+
+
 class Compared(NamedTuple):
     """What forecasts are compared with, on one axis of time, and the steps in which each forecast stands.
 
     members, others: what those who count among the peers are compared with, and what others are. doubled, kernel: of
-    the consensus, twice its chance and its kernel in each step, where that is what they are compared with.
+    the consensus, twice its chance and its kernel in each step, where that is what they are compared with. apart: what
+    members are compared with instead, where that is the median of the other members.
     """
 
     steps: Steps
@@ -66,22 +80,47 @@ class Compared(NamedTuple):
     others: Against
     doubled: Int64Array | None = None
     kernel: Int64Array | None = None
+    apart: Others | None = None
 
-    def earned(self, own: Int64Array, member: BoolArray, begins: Int64Array, ends: Int64Array) -> Limbs:
-        """What kernels `own` earn from each begin to each end, by whether they are members'; shape (n,)."""
-        earned = self.members.earned(own, begins, ends)
-        if self.others is self.members or member.all():
+    def earned(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> Limbs:
+        """What forecasts earn from each begin to each end; shape (n,)."""
+        own = rows.own
+        if self.apart is not None:
+            earned = self.apart.earned(own, rows.doubled // 2, begins, ends)
+        else:
+            earned = self.members.earned(own, begins, ends)
+        if rows.member.all() or (self.others is self.members and self.apart is None):
             return earned
-        other = self.others.earned(own, begins, ends)
-        return Limbs(*(np.where(member, one, two) for one, two in zip(earned, other, strict=True)))
+        return _by_member(rows.member, earned, self.others.earned(own, begins, ends))
+
+    def earned_between_changes(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> Limbs:
+        """The same where no begin and end have one of `changes` between them; shape (n,)."""
+        if self.apart is None:
+            return self.earned(rows, begins, ends)
+        earned = self.apart.earned_in(rows.own, rows.doubled // 2, begins)
+        return _by_member(rows.member, earned, self.others.earned(rows.own, begins, ends))
+
+    def reference(self, rows: Scored, step: Int64Array) -> Int64Array:
+        """Twice the chance, 1e-10, of the consensus that forecasts are compared with in each step; -1 for none."""
+        if self.doubled is None:
+            return np.full(len(step), -1)
+        of_all = self.doubled[step]
+        if self.apart is None:
+            return of_all
+        return np.where(rows.member, self.apart.reference(rows.doubled // 2, step), of_all)
 
     def changes(self) -> Int64Array:
-        """The steps at which what forecasts are compared with changes; against peers, every one."""
-        if self.doubled is None or self.kernel is None:
+        """The steps at which what forecasts are compared with changes; against peers or other members, every one."""
+        if self.doubled is None or self.kernel is None or self.apart is not None:
             return np.arange(len(self.steps.instant))
         none = self.steps.stand == 0
         same = (self.doubled[1:] == self.doubled[:-1]) & (self.kernel[1:] == self.kernel[:-1])
         return np.flatnonzero(np.append(True, ~same | none[1:] | none[:-1])[: len(none)])
+
+
+def _by_member(member: BoolArray, one: Limbs, other: Limbs) -> Limbs:
+    """The one of members, the other of everybody else."""
+    return Limbs(*(np.where(member, *pair) for pair in zip(one, other, strict=True)))
 
 
 def steps(start: Int64Array, end: Int64Array, member: BoolArray, known: Changes | None = None) -> Steps:
@@ -169,10 +208,15 @@ def _means(found: Steps, own: Int64Array, member: BoolArray, count: Int64Array) 
 
 def refined(consensus: Consensus, found: Steps, some: Int64Array | slice = slice(None)) -> Consensus:
     """The consensus of members at every instant, or some, at which anybody's forecast begins or ends."""
-    if len(consensus.instant) == len(found.instant):  # these are some of those
-        place = np.arange(len(found.instant))[some]
-    else:
-        place = np.searchsorted(consensus.instant, found.instant[some], "right") - 1
+    place = latest(consensus.instant, found, some)
     before = place < 0
     stand, low, high = (np.where(before, 0, each[place]) for each in (consensus.stand, consensus.low, consensus.high))
     return Consensus(found.instant[some], stand, low, high, found.begins, found.ends)
+
+
+def latest(instant: Int64Array, found: Steps, some: Int64Array | slice = slice(None)) -> Int64Array:
+    """Which of these instants, all of which are of steps too, was the last as of each step; -1 before the first."""
+    if len(instant) == len(found.instant):  # these are some of those
+        return np.arange(len(found.instant))[some]
+    place: Int64Array = np.searchsorted(instant, found.instant[some], "right") - 1
+    return place

@@ -8,6 +8,7 @@ import numpy as np
 
 from ledger import spans
 from ledger.events import Attestation
+from ledger.rules import KIND_TOTALS
 from ledger.values import FIRST_INSTANT, LAST_INSTANT
 from projections import admission, brier, sums
 from projections.columns import Contest, Facts
@@ -30,7 +31,7 @@ def kind_means_values(of: "Projections") -> list[Values]:
     codes, rows = [], []
     for code, name in enumerate(of.contests):
         contest = of.facts.contests[name]
-        if contest.opened.rules.total != "kind_means":
+        if contest.opened.rules.total not in KIND_TOTALS:
             continue
         for own in sums.sums(of.facts, contest, *of.scored(name)):
             if own.is_consensus or contest.levels.get(own.participant) != "hidden":

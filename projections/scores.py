@@ -85,8 +85,9 @@ def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
         upper = np.minimum(np.append(kept, len(steps.instant))[change + 1], steps.ends[owner])
         shift = shifts(np.zeros_like(questions.length), questions.length)[standing.question[owner]]
         start, end = steps.instant[lower] - shift, steps.instant[upper] - shift
-        earned = compared.earned(made_of.own[owner], made_of.member[owner], lower, upper)
-        consensus = np.full(len(owner), -1) if compared.doubled is None else compared.doubled[lower]
+        rows = made_of.scored.of(owner)
+        earned = compared.earned_between_changes(rows, lower, upper)
+        consensus = compared.reference(rows, lower)
         peers = steps.stand[lower] if rules.reference == "peers" else np.full(len(owner), -1)
     question = standing.question[owner]
     of, instants = measure(contest, questions), SAMPLINGS[rules.sampling].instants

@@ -58,6 +58,32 @@ def least_chance(rules: RuleSet, outcome: int, bins: int) -> int:
     return rules.least_probability_ppm * _PPM
 
 
+def added_chance(rules: RuleSet, outcome: int, bins: int) -> int:
+    """What is added to every probability of the outcome, 1e-10: the least, where the rule set adds that to densities.
+
+    Source: seed 001_b2c35092a74bcfce, "What is the log score for continuous questions?".
+
+    >>> added = RuleSet(name="x", density_floor="added")
+    >>> added_chance(added, 1, 200), added_chance(added, 0, 200), added_chance(RuleSet(name="x"), 1, 200)
+    (500000, 0, 0)
+    """
+    inside = bins and 1 <= outcome <= bins
+    return least_chance(rules, outcome, bins) if inside and rules.density_floor == "added" else 0
+
+
+def greatest_chance(rules: RuleSet, outcome: int, bins: int) -> int:
+    """What a greater probability of the outcome counts as, 1e-10; of a bin perhaps more than 1.
+
+    Source: seed 001, "What is the Baseline score?": up to 99.9%, and densities up to about 35.
+
+    >>> greatest_chance(RuleSet(name="x", greatest_density_ppm=35_000_000), 1, 200)
+    1750000000
+    """
+    if bins and 1 <= outcome <= bins:
+        return half_even(rules.greatest_density_ppm * _PPM, bins)
+    return rules.greatest_probability_ppm * _PPM
+
+
 def uniform_term(rules: RuleSet, answer: Answer) -> int:
     """What the uniform distribution scores: of named outcomes each has the same; of a numeric question every open end
     has open_end_ppm, and the bins share the rest.

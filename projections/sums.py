@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from ledger.events import Kind
-from ledger.rules import RuleSet
+from ledger.rules import KIND_TOTALS, RuleSet
 from ledger.values import WEIGHT
 from projections.columns import Contest, Facts
 from projections.entries import Questions
@@ -17,7 +17,7 @@ from projections.references import fine_bits
 from projections.scores import Scores
 
 KINDS: tuple[str, ...] = get_args(Kind)
-WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "crps": 1, "absolute": 1}
+WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "error": 1, "crps": 1, "absolute": 1, "absolute_clipped": 1}
 
 
 class OfKind(NamedTuple):
@@ -275,7 +275,7 @@ def _with_missing(
     counts: tuple[list[int], list[int]],
 ) -> Iterator[OfKind]:
     """The sums of each kind. scored: what each adds up from; weights, counts: of what one forecast on, and of all."""
-    if rules.total != "kind_means":
+    if rules.total not in KIND_TOTALS:
         return
     names = (rules.kernel, rules.kernel, rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel)
     for kind, name, terms, own, every, forecast_on, questions in zip(

@@ -11,11 +11,12 @@ from ledger.values import PROBABILITY
 from projections import community
 from projections.axis import chunks, shifts
 from projections.columns import CHANCE, DOUBLED, Contest, Facts, Forecasts
-from projections.consensus import Changes, changes
+from projections.consensus import Changes, changes, neighbours
 from projections.entries import CDF, NAMED, QUANTILES, Questions, measure, members
 from projections.kernels import KERNELS, Numbers
 from projections.limbs import BoolArray, Int64Array, Limbs
-from projections.references import Compared, Steps, fine_bits, of_consensus, of_peers, steps
+from projections.others import Others, others
+from projections.references import Compared, Scored, Steps, fine_bits, latest, of_consensus, of_peers, steps
 from projections.sampling import SAMPLINGS
 from projections.standing import Intervals, intervals
 
@@ -43,7 +44,12 @@ class Terms:
         if self.compared is None:
             length = self.standing.end - self.standing.start
             return Limbs.product(self.own - self.questions.uniform[self.standing.question], length)
-        return self.compared.earned(self.own, self.member, self.compared.steps.begins, self.compared.steps.ends)
+        return self.compared.earned(self.scored, self.compared.steps.begins, self.compared.steps.ends)
+
+    @property
+    def scored(self) -> Scored:
+        """What the forecasts are worth."""
+        return Scored(self.own, self.doubled, self.member)
 
 
 def terms(found: Facts, contest: Contest, questions: Questions, chunk: int = CHUNK) -> Iterator[tuple[int, Terms]]:
@@ -91,7 +97,7 @@ def _kernels(
             chance[rows] = forecasts.chance(standing.row[rows], questions.outcome[asked], questions.bins[asked])
         kernel = KERNELS[name]
         if kernel.of_chance is not None:
-            chance[rows] = np.maximum(chance[rows], questions.least[question[rows]])
+            chance[rows] = questions.counted(chance[rows], question[rows])
             own[rows] = kernel.of_chance(chance[rows], CHANCE)
         elif kernel.of_numbers is not None:
             start = forecasts.start[standing.row[rows]]
@@ -110,7 +116,8 @@ def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, consensus_co
         doubled, kernel = _consensus(rules, forecasts, made_of, axis)
     if rules.reference == "consensus":
         against = of_consensus(found, kernel)
-        made_of = replace(made_of, compared=Compared(found, against, against, doubled, kernel))
+        apart = _others(rules, made_of, axis) if rules.consensus_of == "others" and found.stand.any() else None
+        made_of = replace(made_of, compared=Compared(found, against, against, doubled, kernel, apart))
     elif rules.reference == "peers":
         among = others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=True)
         if rules.scored_only_factor == "one" and (rules.score_consensus or not member.all()):
@@ -185,8 +192,7 @@ def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis
                 continue
             standing = axis.standing.of(rows)
             if every:
-                least = questions.least if kernel.of_chance is not None else np.zeros_like(questions.least)
-                columns = _columns(forecasts, standing, width, least, named=form == NAMED)
+                columns = _columns(forecasts, standing, width, questions if kernel.of_chance is not None else None)
             else:
                 columns = [made_of.doubled[rows] // 2]
             known = axis.changes if len(rows) == len(axis.standing.row) else None
@@ -204,13 +210,25 @@ def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis
     return doubled, kernels
 
 
-def _columns(
-    forecasts: Forecasts, standing: Intervals, width: int, least: Int64Array, *, named: bool
-) -> list[Int64Array]:
-    """Each number of the forecasts; of named outcomes that are scored by chance, 1e-10 and not below the least."""
-    start, floor = forecasts.start[standing.row], least[standing.question]
-    unit = CHANCE // PROBABILITY if named and floor.any() else 1
-    return [np.maximum(forecasts.chances[start + place] * unit, floor) for place in range(width)]
+def _others(rules: RuleSet, made_of: Terms, axis: _Axis) -> Others:
+    """What each member is compared with: the median of the other members."""
+    rows = np.flatnonzero(made_of.member)
+    standing = axis.standing.of(rows)
+    known = axis.changes if len(rows) == len(axis.standing.row) else None
+    chance = made_of.doubled[rows] // 2
+    near = neighbours(standing.start, standing.end, standing.question, chance, known)
+    near = near.at(latest(near.instant, axis.steps))
+    [logarithm] = {name for _, name in _forms(rules)}
+    return others(axis.steps.stand, axis.steps.lasts, axis.question, near, logarithm)
+
+
+def _columns(forecasts: Forecasts, standing: Intervals, width: int, counted: Questions | None) -> list[Int64Array]:
+    """Each number of the forecasts; of named outcomes that are scored by chance, 1e-10 and as that is counted."""
+    start, unit = forecasts.start[standing.row], CHANCE // PROBABILITY
+    columns = (forecasts.chances[start + place] for place in range(width))
+    if counted is None:
+        return list(columns)
+    return [counted.counted(column * unit, standing.question) for column in columns]
 
 
 def _numbers(questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array) -> Numbers:

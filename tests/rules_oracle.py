@@ -24,7 +24,7 @@ from tests.oracle import EXACT, PICO, PPM
 DAY = 86_400 * 10**6
 CONSENSUS = "[consensus]"
 LOGARITHMS = ("ln", "log2")
-WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "crps": 1, "absolute": 1}
+WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "error": 1, "crps": 1, "absolute": 1, "absolute_clipped": 1}
 LOSSES = {*WORST, "pinball"}
 
 Numbers = tuple[Fraction, ...]  # probabilities of the outcomes, heights of a cdf at its edges, or quantiles
@@ -215,9 +215,15 @@ def log(name: str, number: Fraction) -> Fraction:
     return Fraction(oracle.picos(name, number), PICO)
 
 
-def floored(case: Case, chance: Fraction) -> Fraction:
-    """What a probability of the outcome counts as to a logarithm."""
-    return max(chance, oracle.least(case.opened, case.resolved.outcome, case.rules))
+def counted(case: Case, chance: Fraction) -> Fraction:
+    """What a probability of an outcome, of an open end or of a bin counts as to a logarithm: never less than the least,
+    or, in a range, where the least density is added, so much more; then never more than the greatest.
+    """
+    rules, least = case.rules, oracle.least(case.opened, case.resolved.outcome, case.rules)
+    if case.named or not 1 <= case.resolved.outcome <= case.span.bins:
+        return min(max(chance, least), Fraction(rules.greatest_probability_ppm, PPM))
+    more = chance + least if rules.density_floor == "added" else max(chance, least)
+    return min(more, nearest(Fraction(rules.greatest_density_ppm, PPM) / case.span.bins, 10**10))
 
 
 def chance(case: Case, of: Numbers) -> Fraction:
@@ -225,7 +231,7 @@ def chance(case: Case, of: Numbers) -> Fraction:
     outcome = case.resolved.outcome
     heights = (Fraction(0), *of, Fraction(1))
     plain = of[outcome] if case.named else heights[outcome + 1] - heights[outcome]
-    return floored(case, plain) if case.kernel in LOGARITHMS else plain
+    return counted(case, plain) if case.kernel in LOGARITHMS else plain
 
 
 @cache
@@ -263,6 +269,11 @@ def ordered_brier(case: Case, of: Numbers) -> Fraction:
     return sum(two_sided, Fraction(0)) / len(two_sided)
 
 
+def error(case: Case, of: Numbers) -> Fraction:
+    """Whether the first of the most probable outcomes is another than what happened."""
+    return Fraction(of.index(max(of)) != case.resolved.outcome)
+
+
 def spherical(case: Case, of: Numbers) -> Fraction:
     """P of what happened, over the length of the vector."""
     length = EXACT.sqrt(oracle.quotient(sum((each * each for each in of), Fraction(0))))
@@ -297,10 +308,12 @@ DISTRIBUTIONS: dict[str, Callable[[Case, Numbers], Fraction]] = {
     "brier": brier,
     "brier_sum": brier_sum,
     "ordered_brier": ordered_brier,
+    "error": error,
     "spherical": spherical,
     "crps": crps,
     "pinball": pinball,
     "absolute": absolute,
+    "absolute_clipped": absolute,  # a place beyond the range is its end
 }
 
 
@@ -376,7 +389,7 @@ def consensus(case: Case, members: Sequence[Stand]) -> tuple[Fraction | None, Fr
         return (whole[case.resolved.outcome] if case.named else None), worth(case, whole)
     if case.rules.consensus == "community" and case.named:
         columns = zip(*(stand.numbers for stand in ordered), strict=True)
-        medians = [averaged(case, [floored(case, each) for each in column], 10**10) for column in columns]
+        medians = [averaged(case, [counted(case, each) for each in column], 10**10) for column in columns]
         one = nearest(medians[case.resolved.outcome] / sum(medians), 10**10)
     else:
         one = averaged(case, [chance(case, stand.numbers) for stand in ordered], 10**10)
@@ -420,14 +433,17 @@ def terms(case: Case, step: Step) -> dict[str, Part]:
     found = {}
     for who, kernel in own.items():
         member = who in {stand.participant for stand in members}
-        reference = None
+        reference, against = None, aggregate
+        if member and aggregate and case.rules.consensus_of == "others":
+            others = [stand for stand in members if stand.participant != who]
+            against = consensus(case, others) if others else None
         if case.rules.reference == "none":
             term = kernel
         elif case.rules.reference == "uniform":
             term = kernel - uniform(case)
         elif case.rules.reference == "consensus":
-            term = Fraction(0) if aggregate is None else kernel - aggregate[1]
-            reference = None if aggregate is None else aggregate[0]
+            term = Fraction(0) if against is None else kernel - against[1]
+            reference = None if against is None else against[0]
         else:
             n = len(members)
             alike = member or case.rules.scored_only_factor == "members"
@@ -540,13 +556,13 @@ def total(rules: RuleSet, of: Mapping[str, Case], own: Shares) -> Fraction:
     if rules.total == "per_coverage":
         covered = sum((weights[name] * share for name, (_, share) in own.items()), Fraction(0))
         return summed / max(Fraction(rules.least_coverage), covered)
-    if rules.total == "kind_means":
+    if rules.total in {"kind_means", "kind_means_third"}:
         by_kind = Fraction(0)
         for kind in {case.opened.kind for case in of.values()}:
             alike = [name for name, case in of.items() if case.opened.kind == kind]
             each = [weights[name] * (own[name][0] if name in own else WORST[of[name].kernel]) for name in alike]
             by_kind += sum(each, Fraction(0)) / sum(weights[name] for name in alike)
-        return 100 * by_kind
+        return 100 * by_kind / (3 if rules.total == "kind_means_third" else 1)
     return summed
 
 
@@ -616,12 +632,18 @@ def _ranked(rules: RuleSet, places: list[Place], entrants: Mapping[str, str]) ->
 
 
 def _paid(contest: events.ContestOpened, places: list[Place]) -> list[Place]:
-    """The pool divided among who is not excluded at all, less those whose share is below the least prize."""
+    """The pool divided among who is not excluded at all, less those whose share is below the least prize: all who are
+    at first, in one pass; in many, the smallest as long as there is one.
+    """
     takes = {place.participant: place.take for place in places if not place.excluded and place.take is not None}
-    for who in sorted(sorted(takes, reverse=True), key=takes.__getitem__):
-        if contest.pool * takes[who] >= contest.rules.least_prize * sum(takes.values()):
-            break
-        takes[who] = Fraction(0)
+    least, every = contest.rules.least_prize, sum(takes.values(), Fraction(0))
+    if contest.rules.least_prize_passes == "one":
+        takes = {who: take if contest.pool * take >= least * every else Fraction(0) for who, take in takes.items()}
+    else:
+        for who in sorted(sorted(takes, reverse=True), key=takes.__getitem__):
+            if contest.pool * takes[who] >= least * sum(takes.values()):
+                break
+            takes[who] = Fraction(0)
     units, pool = oracle.largest_remainder(contest.pool // contest.payable_unit, takes), sum(takes.values())
     return [
         place._replace(

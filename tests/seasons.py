@@ -13,7 +13,7 @@ from ledger.log import Recorded
 from ledger.rules import PRESETS, RuleSet, inconsistency
 from ledger.values import instant
 from tests import oracle
-from tests.rules_oracle import losing
+from tests.rules_oracle import LOGARITHMS, losing
 
 START = datetime(2026, 3, 10, tzinfo=UTC)
 HOUR = 3_600 * 10**6  # µs
@@ -23,7 +23,7 @@ SHARES = (0, 1, 5, 10, 333_333_333, 500_000_000, 900_000_000, 10**9)  # 1e-9
 LEVELS = (("0.5",), ("0.25", "0.5", "0.75"), ("0.1", "0.333333333"))
 PLACES = ("0", "0.25", "0.5", "0.333333", "0.7", "0.9999999", "1")  # of an answer on its range
 CHOICES: dict[str, tuple[object, ...]] = {
-    "quantile_kernel": ("none", "none", "pinball", "absolute"),
+    "quantile_kernel": ("none", "none", "none", "pinball", "absolute", "absolute_clipped"),
     "reference": ("none", "uniform", "peers", "consensus"),
     "consensus": ("median", "community", "mean"),
     "consensus_weights": ("equal", "recency"),
@@ -32,7 +32,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "period": ("scheduled", "actual", "covered"),
     "clock": ("claimed", "claimed", "recorded"),
     "scale": ("plain", "peer", "baseline"),
-    "total": ("sum", "mean", "per_coverage", "kind_means"),
+    "total": ("sum", "mean", "per_coverage", "kind_means", "kind_means_third"),
     "least_coverage": (0, 1, 2),
     "take": ("none", "coverage_exp", "coverage_exp2", "positive_square"),
     "rank_by": ("take", "total"),
@@ -46,6 +46,11 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "least_probability_ppm": (0, 1, 1_000, 10_000, 500_000),
     "least_density_ppm": (0, 1, 10_000, 300_000),
     "open_end_ppm": (0, 1, 50_000, 400_000),
+    "consensus_of": ("all", "all", "others"),
+    "least_prize_passes": ("many", "one"),
+    "density_floor": ("least", "added"),
+    "greatest_probability_ppm": (500_000, 700_001, 999_000, 1_000_000, 1_000_000),
+    "greatest_density_ppm": (1_000_000, 1_000_001, 1_800_000, 35_000_000, 10**12, 10**12),
 }
 
 
@@ -56,20 +61,41 @@ def drawn_rules(random: Random) -> RuleSet:
     """Rules that go together."""
     while True:
         rules = msgspec.structs.replace(RuleSet(name="drawn"), **_fields(random))
+        rules = _without_effect_left_out(rules)
+        if rules.consensus_of == "others":  # goes with little else
+            rules = msgspec.structs.replace(rules, reference="consensus", consensus="median", consensus_weights="equal")
         if losing(rules):  # most of what goes with a gain does not with a loss
             rules = msgspec.structs.replace(rules, scale="plain", take="none", rank_by="total")
             if rules.reference == "none":
-                total = random.choice(["mean", "kind_means"])
+                total = random.choice(["mean", "kind_means", "kind_means_third"])
                 rules = msgspec.structs.replace(rules, period="covered", total=total)
         if not inconsistency(rules):
             return rules
+
+
+def _without_effect_left_out(rules: RuleSet) -> RuleSet:
+    """The rules without what only goes with a logarithm or a least prize, where they have none."""
+    kernels = {rules.kernel, rules.cdf_kernel, rules.quantile_kernel} - {"none"}
+    unused: list[str] = []
+    if not kernels & {*LOGARITHMS}:
+        unused += ["greatest_probability_ppm", "greatest_density_ppm"]
+    if not kernels <= {*LOGARITHMS}:
+        unused.append("consensus_of")
+    if rules.cdf_kernel not in LOGARITHMS:
+        unused.append("density_floor")
+    if not rules.least_prize:
+        unused.append("least_prize_passes")
+    plain = RuleSet(name="plain")
+    return msgspec.structs.replace(rules, **{field: getattr(plain, field) for field in unused})
 
 
 def _fields(random: Random) -> dict[str, object]:
     """Every field, drawn freely but for the kernels, all of which are gains or losses."""
     logarithm = random.choice(["ln", "log2"])
     gains = [(logarithm, logarithm), (logarithm, "none"), ("none", logarithm), ("spherical", "none")]
-    losses = [(each, random.choice(["crps", "none"])) for each in ("brier", "brier_sum", "ordered_brier", "none")]
+    losses = [
+        (each, random.choice(["crps", "none"])) for each in ("brier", "brier_sum", "ordered_brier", "error", "none")
+    ]
     named, cut = random.choice([*gains, ("spherical", logarithm), *losses])
     drawn = {name: random.choice(choices) for name, choices in CHOICES.items()}
     return drawn | {"kernel": named, "cdf_kernel": cut}
@@ -83,6 +109,7 @@ def kinds(rules: RuleSet) -> list[str]:
     named = ["binary", "choice"] if rules.kernel != "none" else []
     cut = ["cdf", "log_cdf"] if rules.cdf_kernel != "none" else []
     asked = {"none": [], "pinball": ["quantiles", "log_quantiles", "point"], "absolute": ["point", "log_point"]}
+    asked["absolute_clipped"] = ["point", "log_point", "open_point", "open_log_point"]
     return [*named, *cut, *asked[rules.quantile_kernel]]
 
 
@@ -149,10 +176,10 @@ class Season:
         """A range, perhaps open, perhaps logarithmic, cut in bins or asked by quantiles."""
         random = self.random
         lower, upper, zero = random.choice([("0", "4", None), ("-1", "2", None)])
-        if kind.startswith("log"):
+        if "log" in kind:
             lower, upper, zero = random.choice([("1", "100", "0"), ("-7", "5", "-8.5"), ("1", "3", "11")])
         span = commands.Range(lower=lower, upper=upper, zero_point=zero)
-        if not kind.endswith("point"):
+        if kind.startswith("open") or not kind.endswith("point"):
             span = msgspec.structs.replace(span, open_lower=random.random() < 0.5, open_upper=random.random() < 0.5)
         if kind.endswith("cdf"):
             return msgspec.structs.replace(span, bins=random.choice([1, 2, 3, 4, 5, 6, 60]))

@@ -21,7 +21,7 @@ PICO = 10**12
 BILLION = 10**9
 CDF = 10**10
 BLOCKS = st.sampled_from([1, 2, 3, 7, 40, 1 << 21])
-NAMED = ("brier", "brier_sum", "ordered_brier", "spherical")
+NAMED = ("brier", "brier_sum", "ordered_brier", "error", "spherical")
 
 
 class Case(NamedTuple):
@@ -270,6 +270,12 @@ def test_a_tie_between_two_quanta_goes_to_the_even_one(moved: tuple[int, ...], s
         ("ordered_brier", ("0.2", "0.3", "0.4", "0.1"), 1, "0.20"),
         ("ordered_brier", ("0.8", "0.2"), 0, "0.08"),
         ("spherical", ("0.5", "0.3", "0.2"), 1, "0.486664"),
+        ("error", ("0.5", "0.3", "0.2"), 0, "0"),
+        ("error", ("0.5", "0.3", "0.2"), 1, "1"),
+        ("error", ("0.4", "0.4", "0.2"), 0, "0"),
+        ("error", ("0.4", "0.4", "0.2"), 1, "1"),
+        ("error", ("0.2", "0.4", "0.4"), 1, "0"),
+        ("error", ("0.5", "0.5"), 1, "1"),
     ],
 )
 def test_the_worked_examples_of_named_outcomes(name: str, forecast: tuple[str, ...], outcome: int, score: str) -> None:
@@ -342,7 +348,13 @@ def test_a_sure_forecast_that_comes_true_is_the_best_and_one_that_does_not_the_w
     """0 and 1, 2 or 2; of ordered outcomes the worst is the farthest; spherical scores run from 0 to 1."""
     sure = Case((BILLION, 0, 0), 0)
     found = worth(name, sure, sure._replace(outcome=1), sure._replace(outcome=2))
-    expected = {"brier": [0, 1, 1], "brier_sum": [0, 2, 2], "ordered_brier": [0, 1, 2], "spherical": [1, 0, 0]}
+    expected = {
+        "brier": [0, 1, 1],
+        "brier_sum": [0, 2, 2],
+        "error": [0, 1, 1],
+        "ordered_brier": [0, 1, 2],
+        "spherical": [1, 0, 0],
+    }
     assert found == [each * PICO for each in expected[name]]
 
 
@@ -437,6 +449,17 @@ def test_the_worked_example_of_a_point() -> None:
     assert worth("absolute", Case((1,), 1, thirds, "2")) == [333_333_333_333]
 
 
+@pytest.mark.parametrize(
+    ("point", "value", "score"),
+    [(13, "0.9", "0.1"), (9, "1.3", "0.1"), (-4, "0.3", "0.3"), (-4, "1.3", "1"), (13, "1.2", "0"), (5, "0.5", "0")],
+)
+def test_what_lies_beyond_an_open_end_counts_as_that_end(point: int, value: str, score: str) -> None:
+    """The bounded reading: 1.3 against 0.9 is 0.1, not 0.4. Source: reference on scoring, 1.3, "unbounded L1"."""
+    levels = (BILLION // 2,)
+    span = NumericRange(lower="0", upper="1", open_lower=True, open_upper=True, levels=levels, decimals=1)
+    assert worth("absolute_clipped", Case((point,), 1, span, value)) == [int(Fraction(score) * PICO)]
+
+
 def test_a_place_on_a_logarithmic_range_is_that_of_the_reference() -> None:
     """ln(1 + (value - min) / (max - min) · (r - 1)) / ln r, with r = 100: halfway at 10 from 1 to 100."""
     span = NumericRange(lower="1", upper="100", zero_point="0")
@@ -461,6 +484,20 @@ def test_scores_by_quantiles_have_four_digits_more_than_quantiles_but_never_more
     assert quantum(NumericRange(lower="0", upper="1", levels=(1,), decimals=decimals)) == 10**units
 
 
+def missed(case: Case) -> Fraction:
+    """1 unless the most probable outcome, the first of equals, happened."""
+    return Fraction(case.numbers.index(max(case.numbers)) != case.outcome)
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=6), min_size=1, max_size=9), st.data())
+def test_an_error_is_another_outcome_than_the_first_of_the_most_probable(
+    rows: list[list[int]], data: st.DataObject
+) -> None:
+    """Among many equals, in blocks of any size."""
+    cases = [Case(tuple(row), data.draw(st.integers(0, len(row) - 1))) for row in rows]
+    assert worth("error", *cases, block=data.draw(BLOCKS)) == [int(missed(case) * PICO) for case in cases]
+
+
 # --- all kernels
 
 
@@ -473,6 +510,7 @@ def test_the_uniform_distribution_scores_what_a_forecast_of_it_would(size: int, 
     assert found["brier"] == round((1 - Fraction(1, size)) / 2 * PICO)
     assert found["brier_sum"] == round((1 - Fraction(1, size)) * PICO)
     assert found["ordered_brier"] == round(2 * sum(miss**2 for miss in missed) / (size - 1) * PICO)
+    assert found["error"] == (outcome != 0) * PICO
     assert found["spherical"] == int((EXACT.divide(1, EXACT.sqrt(Decimal(size))) * PICO).to_integral_value())
     assert [found["ln"], found["log2"]] == [picos(name, Fraction(1, size)) for name in ("ln", "log2")]
 
@@ -485,7 +523,7 @@ def test_the_uniform_distribution_of_a_range_scores_what_a_straight_cdf_does(val
     assert KERNELS["crps"].uniform(200, place_of(value, span) * PICO) == straight
 
 
-@pytest.mark.parametrize("name", ["pinball", "absolute"])
+@pytest.mark.parametrize("name", ["pinball", "absolute", "absolute_clipped"])
 def test_quantiles_have_no_uniform_reference(name: str) -> None:
     """No rule set asks for one."""
     with pytest.raises(ValueError, match="no uniform"):
@@ -535,6 +573,6 @@ def test_two_thousand_forecasts_are_scored_as_each_alone(seed: int) -> None:
         cut = sorted(choose.randrange(BILLION + 1) for _ in range(choose.randrange(1, 40)))
         numbers = tuple(after - before for before, after in pairwise([0, *cut, BILLION]))
         cases.append(Case(numbers, choose.randrange(len(numbers))))
-    slow: dict[str, Callable[[Case], Fraction]] = {"brier_sum": whole_brier, "ordered_brier": ordered}
+    slow: dict[str, Callable[[Case], Fraction]] = {"brier_sum": whole_brier, "ordered_brier": ordered, "error": missed}
     for name, definition in slow.items():
         assert worth(name, *cases, block=1_000) == [round(definition(case) * PICO) for case in cases]

@@ -21,6 +21,7 @@ UNITS = st.integers(0, 10**18)
 ROWS = st.lists(UNITS, max_size=5).map(tuple)
 RULES = st.sampled_from([
     *PRESETS.values(),
+    RuleSet(name="capped", cdf_kernel="ln", density_floor="added", greatest_density_ppm=35_000_000),
     RuleSet(name='"\\', kernel="ln", early_forecasts=False, scored_only_levels=("hidden", "no_rank")),
 ])  # fmt: skip
 RANGES = st.builds(
@@ -125,6 +126,14 @@ def test_the_bytes_of_a_row_do_not_change_with_the_version_of_this_program() -> 
     assert row == body + b',"digest":"' + sha256(body).hexdigest().encode() + b'"}'
 
 
+RULES_OF_2026 = (
+    b'{"name":"x","kernel":"ln","cdf_kernel":"none","quantile_kernel":"none","reference":"none","consensus":"median",'
+    b'"consensus_weights":"equal","sampling":"time","day_minutes":0,"period":"scheduled","clock":"claimed",'
+    b'"scale":"plain","total":"sum","least_coverage":0,"take":"none","rank_by":"total","least_prize":0,'
+    b'"bots":"members","scored_only_levels":[],"scored_only_factor":"one","score_consensus":false,'
+    b'"best_of_entrant":false,"attested":false,"early_forecasts":true,"least_probability_ppm":1000,'
+    b'"least_density_ppm":10000,"open_end_ppm":50000'
+)
 SPAN = events.NumericRange(lower="0", upper="4", bins=4)
 BYTES_OF_EVENTS: list[tuple[events.AnyEvent, bytes]] = [
     (
@@ -151,6 +160,21 @@ BYTES_OF_EVENTS: list[tuple[events.AnyEvent, bytes]] = [
         b'{"type":"participant_enrolled.v1","at":1,"contest":"k","participant":"ada"}',
     ),
     (
+        events.ContestOpened(at=1, contest="k", rules=RuleSet(name="x", kernel="ln"), pool=5, payable_unit=1),
+        b'{"type":"contest_opened.v1","at":1,"contest":"k","rules":' + RULES_OF_2026 + b'},"pool":5,"payable_unit":1}',
+    ),
+    (
+        events.ContestOpened(
+            at=1,
+            contest="k",
+            rules=RuleSet(name="x", kernel="ln", density_floor="added", greatest_density_ppm=35 * 10**6),
+            payable_unit=1,
+        ),
+        b'{"type":"contest_opened.v1","at":1,"contest":"k","rules":'
+        + RULES_OF_2026
+        + b',"density_floor":"added","greatest_density_ppm":35000000},"payable_unit":1}',
+    ),
+    (
         events.PrizePaid(at=1, contest="k", participant="ada", amount=5),
         b'{"type":"prize_paid.v1","at":1,"contest":"k","participant":"ada","amount":5}',
     ),
@@ -159,7 +183,9 @@ BYTES_OF_EVENTS: list[tuple[events.AnyEvent, bytes]] = [
 
 @pytest.mark.parametrize(("event", "body"), BYTES_OF_EVENTS, ids=lambda value: type(value).__name__)
 def test_an_event_says_only_what_is_not_its_default(event: events.AnyEvent, body: bytes) -> None:
-    """So that a field added later leaves the bytes of all that do not use it as they were; put together by hand."""
+    """So that a field added later leaves the bytes of all that do not use it as they were; put together by hand. A rule
+    set says all its first fields, and of those added since what is not the default.
+    """
     [row] = sealed(event)
     assert b'"event":' + body + b',"digest":' in row
 

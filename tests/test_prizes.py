@@ -240,6 +240,46 @@ def test_prizes_above_a_least_one_are_those_of_the_slow_definition(
     assert {prize.participant: prize.prize for prize in prizes(cup(pool, unit, least * unit), places)} == expected
 
 
+def one_pass(pool: int, least: int, places: list[Place]) -> list[str]:
+    """What is paid where who is worth less than the least prize is dropped at once."""
+    contest = cup(pool * 10**6, least=least * 10**6)
+    rules = structs.replace(contest.opened.rules, least_prize_passes="one")
+    contest.opened = structs.replace(contest.opened, rules=rules)
+    return [f"{Decimal(prize.prize).scaleb(-6):.2f}" for prize in prizes(contest, places)]
+
+
+@pytest.mark.parametrize(
+    ("coverages", "pool", "paid"),
+    [
+        ((30, 27, 24, 19), 200, ["105.26", "94.74", "0.00", "0.00"]),
+        ((60, 30, 10), 100, ["100.00", "0.00", "0.00"]),
+        ((50, 50), 100, ["50.00", "50.00"]),
+        ((25, 25, 25, 25), 150, ["0.00"] * 4),
+        ((100,), 49, ["0.00"]),
+        ((100,), 50, ["50.00"]),
+        ((), 100, []),
+    ],
+)
+def test_in_one_pass_all_who_are_worth_less_go_at_once(coverages: tuple[int, ...], pool: int, paid: list[str]) -> None:
+    """Shares of 200 are 60, 54, 48 and 38: the last two go though either could have stayed; equals go all or none.
+
+    Source: reference on the platform, "Versions and dates": one pass from June 2025, iterative since October 4th, 2025.
+    """
+    assert one_pass(pool, 50, even(*coverages)) == paid
+
+
+@given(st.lists(st.integers(0, 12), max_size=8), st.integers(0, 400), st.integers(0, 100))
+def test_one_pass_is_that_of_the_slow_definition(coverages: list[int], pool: int, least: int) -> None:
+    """By shares among everybody; the rest divide the pool in proportion, by largest remainder."""
+    every = sum(coverages)
+    takes = {f"p{i}": Fraction(each, 100) for i, each in enumerate(coverages) if each}
+    kept = {who: take for who, take in takes.items() if pool * 100 * take / every >= least}
+    units = oracle.largest_remainder(pool * 100, kept)
+    expected = [f"{Decimal(units.get(f'p{i}', 0)).scaleb(-2):.2f}" for i in range(len(coverages))]
+    places = even(*coverages)
+    assert [one_pass(pool, least, places)[i] for i in range(len(places))] == expected
+
+
 def test_the_presets_since_june_2025_pay_fifty_at_least() -> None:
     """Seed 001 has no least prize; the reference on the platform, (a) "Leaderboards", has it from 2025-06-01 on."""
     assert PRESETS["peer-2025-06"].least_prize == FIFTY

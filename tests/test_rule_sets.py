@@ -201,6 +201,29 @@ def test_every_number_follows_from_the_definition_under_any_rules(random: Random
         check_board(recorded, projections, name)
 
 
+OTHER_READINGS: list[dict[str, Any]] = [
+    {"reference": "consensus", "consensus_of": "others", "bots": "scored_only", "score_consensus": True},
+    {"reference": "consensus", "consensus_of": "others", "sampling": "day", "density_floor": "added"},
+    {"reference": "consensus", "consensus": "community", "greatest_probability_ppm": 600_000},
+    {"reference": "peers", "density_floor": "added", "least_density_ppm": 400_000, "greatest_density_ppm": 1_500_000},
+    {"reference": "peers", "take": "positive_square", "least_prize": 20_000_000, "least_prize_passes": "one"},
+]
+
+
+@pytest.mark.parametrize("fields", OTHER_READINGS, ids=str)
+@settings(max_examples=40, deadline=None)
+@given(RANDOMS)
+def test_every_number_follows_from_the_definition_under_the_other_readings(
+    fields: dict[str, Any], random: Random
+) -> None:
+    """Of documents that can be read in two ways; parts too."""
+    logarithm: Any = random.choice(["ln", "log2"])
+    recorded, projections = told(random, RuleSet(name="own", kernel=logarithm, cdf_kernel=logarithm, **fields))
+    check_scores(recorded, projections, "cup0")
+    check_board(recorded, projections, "cup0")
+    check_parts(recorded, projections)
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 @settings(max_examples=20, deadline=None)
 @given(RANDOMS)
@@ -215,7 +238,11 @@ def test_every_number_follows_from_the_definition_under_each_preset(preset: str,
 @given(RANDOMS)
 def test_parts_sum_to_scores_and_each_is_what_was_earned_in_its_units(random: Random) -> None:
     """One row while a forecast and what it is compared with both stay the same, its term that of each of its units."""
-    recorded, projections = told(random, drawn_rules(random))
+    check_parts(*told(random, drawn_rules(random)))
+
+
+def check_parts(recorded: Sequence[Recorded], projections: Projections) -> None:
+    """The rows of the table are those of the definition, however its units are cut."""
     cases = rules_oracle.cases(recorded, "cup0")
     numerators = {key: int(row["numerator"]) for key, [row] in by_key(rows(projections, "scores", "cup0")).items()}
     parts = by_key(rows(projections, "score_parts", "cup0"))

@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from ledger import Ledger, Refused
+from ledger import rules as rules_module
 from ledger.commands import OpenQuestion
 from ledger.events import Attestation, NumericRange
-from ledger.rules import PRESETS, RuleSet, inconsistency, unscorable
+from ledger.rules import ADDED, PRESETS, RuleSet, inconsistency, spelt, unscorable
 from projections.projection import CATALOGUE, Projections
 from projections.tables import facts
 from tests.given import (
@@ -112,6 +113,7 @@ def test_a_rule_set_is_described_field_by_field() -> None:
 LOSS = {"kernel": "brier", "period": "covered", "total": "mean"}  # goes together
 POINTS = {"quantile_kernel": "absolute", "period": "covered", "total": "mean"}
 SPHERICAL = {"kernel": "spherical"}
+OTHERS = {"kernel": "ln", "reference": "consensus", "consensus_of": "others"}
 # What is wrong: fields that contradict one another, and the one field whose change mends it.
 CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("no kernel", {}, {"kernel": "ln"}),
@@ -152,12 +154,44 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("least_prize needs", LOSS | {"least_prize": 50_000_000}, {"least_prize": 0}),
     ("rank_by take needs", {"kernel": "ln", "rank_by": "take"}, {"take": "coverage_exp"}),
     ("rank_by take needs", LOSS | {"rank_by": "take"}, {"rank_by": "total"}),
-    ("total kind_means needs", {"kernel": "ln", "total": "kind_means"}, {"total": "mean"}),
-    ("total kind_means needs", LOSS | {"total": "kind_means", "reference": "peers"}, {"reference": "none"}),
+    *[
+        contradiction
+        for total in ("kind_means", "kind_means_third")
+        for contradiction in (
+            ("a total of kind means", {"kernel": "ln", "total": total}, {"total": "mean"}),
+            ("a total of kind means", LOSS | {"total": total, "reference": "peers"}, {"reference": "none"}),
+            (
+                "a total of kind means",
+                LOSS | {"total": total, "quantile_kernel": "pinball"},
+                {"quantile_kernel": "absolute"},
+            ),
+        )
+    ],
+    *[
+        ("consensus_of others needs", OTHERS | wrong, {field: mended})
+        for wrong, field, mended in (
+            ({"reference": "none"}, "reference", "consensus"),
+            ({"reference": "peers"}, "consensus_of", "all"),
+            ({"consensus": "mean"}, "consensus", "median"),
+            ({"consensus": "community"}, "consensus", "median"),
+            ({"consensus_weights": "recency"}, "consensus_weights", "equal"),
+        )
+    ],
+    ("consensus_of others is for logarithms", OTHERS | {"kernel": "spherical"}, {"kernel": "ln"}),
+    ("consensus_of others is for logarithms", OTHERS | LOSS, {"consensus_of": "all"}),
     (
-        "total kind_means needs",
-        LOSS | {"total": "kind_means", "quantile_kernel": "pinball"},
-        {"quantile_kernel": "absolute"},
+        "greatest_probability_ppm must be above",
+        {"kernel": "ln", "least_probability_ppm": 500_000, "greatest_probability_ppm": 500_000},
+        {"greatest_probability_ppm": 500_001},
+    ),
+    ("greatest_probability_ppm and", SPHERICAL | {"greatest_probability_ppm": 999_000}, {"kernel": "ln"}),
+    ("greatest_probability_ppm and", LOSS | {"greatest_density_ppm": 10**9}, {"greatest_density_ppm": 10**12}),
+    ("density_floor added is", {"kernel": "ln", "density_floor": "added"}, {"cdf_kernel": "ln"}),
+    ("density_floor added is", LOSS | {"density_floor": "added"}, {"density_floor": "least"}),
+    (
+        "least_prize_passes one",
+        {"kernel": "ln", "take": "positive_square", "least_prize_passes": "one"},
+        {"least_prize": 1},
     ),
     ("a loss without reference", LOSS | {"period": "scheduled"}, {"period": "covered"}),
     ("a loss without reference", LOSS | {"period": "actual"}, {"reference": "peers"}),
@@ -178,9 +212,11 @@ def test_a_rule_set_that_contradicts_itself_in_one_thing_is_found(
 
 
 def test_every_contradiction_is_tested_above() -> None:
-    """The rows of the table in the code are those of the table here."""
-    [table] = [node for node in ast.walk(ast.parse(inspect.getsource(inconsistency))) if isinstance(node, ast.Dict)]
-    rows = [ast.literal_eval(key) for key in table.keys if key]
+    """The rows of the tables in the code are those of the table here."""
+    tables = [node for node in ast.walk(ast.parse(inspect.getsource(rules_module))) if isinstance(node, ast.Return)]
+    rows = [
+        ast.literal_eval(key) for each in tables if isinstance(each.value, ast.Dict) for key in each.value.keys if key
+    ]
     found = {inconsistency(RuleSet(name="x", **fields)) for _, fields, _ in CONTRADICTIONS}
     assert set(rows) == found
 
@@ -198,6 +234,15 @@ def test_every_contradiction_is_tested_above() -> None:
         {"kernel": "ordered_brier", "reference": "peers", "sampling": "day", "day_minutes": -1_440},
         {"quantile_kernel": "pinball", "reference": "peers", "scored_only_levels": ("no_prize", "no_rank", "hidden")},
         {"kernel": "ln", "score_consensus": True, "best_of_entrant": True, "clock": "recorded"},
+        OTHERS | {"cdf_kernel": "ln", "bots": "scored_only", "score_consensus": True, "sampling": "day"},
+        {
+            "cdf_kernel": "log2",
+            "density_floor": "added",
+            "greatest_density_ppm": 1_000_000,
+            "least_density_ppm": 500_000,
+        },
+        {"quantile_kernel": "pinball", "kernel": "none", "reference": "peers", "least_density_ppm": 0},
+        LOSS | {"kernel": "error", "quantile_kernel": "absolute_clipped", "total": "kind_means_third"},
     ],
     ids=str,
 )
@@ -213,6 +258,8 @@ LIMITS: dict[str, tuple[int, int]] = {
     "least_probability_ppm": (0, 500_000),
     "least_density_ppm": (0, 500_000),
     "open_end_ppm": (0, 499_999),  # two open ends leave something to the bins between
+    "greatest_probability_ppm": (500_000, 10**6),
+    "greatest_density_ppm": (10**6, 10**12),
 }
 
 
@@ -240,7 +287,7 @@ CHOSEN = {field: get_args(hint) for field, hint in get_type_hints(RuleSet).items
 def test_a_choice_of_a_rule_set_is_one_of_its_names(field: str) -> None:
     """In this spelling; nothing else is guessed at."""
     assert {getattr(read(**{field: name}), field) for name in CHOSEN[field]} == set(CHOSEN[field])
-    for name in ("", CHOSEN[field][0].upper(), CHOSEN[field][0] + " ", "all", None, 1, [CHOSEN[field][0]]):
+    for name in ("", CHOSEN[field][0].upper(), CHOSEN[field][0] + " ", "any", None, 1, [CHOSEN[field][0]]):
         with pytest.raises(msgspec.ValidationError, match=field):
             read(**{field: name})
 
@@ -273,6 +320,17 @@ def test_a_rule_set_that_says_its_name_alone_scores_nothing() -> None:
     assert inconsistency(read()) == "no kernel: nothing could be scored"
 
 
+def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> None:
+    """What was added is spelt only where it is not its default; what was there before always is."""
+    plain = read(kernel="ln")
+    assert set(RuleSet.__struct_fields__) - set(ADDED) == set(spelt(plain)) == set(spelt(PRESETS["peer-2025-06"]))
+    every = {"consensus_of": "others", "least_prize_passes": "one", "density_floor": "added"}
+    limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
+    assert set(ADDED) == {*every, *limits}
+    assert spelt(read(**every, **limits)) | every | limits == spelt(read(**every, **limits))
+    assert read(**spelt(plain)) == plain
+
+
 BINS = NumericRange(lower="0", upper="4", bins=4)
 POINT = NumericRange(lower="0", upper="4", levels=(500_000_000,))
 TAILED = NumericRange(lower="0", upper="4", levels=(500_000_000,), open_upper=True)
@@ -283,6 +341,7 @@ NAMED_ONLY = RuleSet(name="x", kernel="brier")
 CURVES_ONLY = RuleSet(name="x", cdf_kernel="crps")
 QUANTILES_ONLY = RuleSet(name="x", quantile_kernel="pinball")
 POINTS_ONLY = RuleSet(name="x", quantile_kernel="absolute")
+CLIPPED_ONLY = RuleSet(name="x", quantile_kernel="absolute_clipped")
 SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
     (NAMED_ONLY, None, ""),
     (NAMED_ONLY, BINS, "its rule set has no cdf_kernel"),
@@ -296,8 +355,14 @@ SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
     *[(QUANTILES_ONLY, span, "") for span in (POINT, TAILED, LEFT, QUARTILES, OTHER_LEVEL)],
     (POINTS_ONLY, POINT, ""),
     *[
-        (POINTS_ONLY, span, "the absolute error needs the one level 0.5 and a range closed at both ends")
-        for span in (TAILED, LEFT, QUARTILES, OTHER_LEVEL)
+        (POINTS_ONLY, span, "the absolute error needs a range closed at both ends; absolute_clipped does not")
+        for span in (TAILED, LEFT)
+    ],
+    *[(CLIPPED_ONLY, span, "") for span in (POINT, TAILED, LEFT)],
+    *[
+        (rules, span, "the absolute error needs the one level 0.5")
+        for rules in (POINTS_ONLY, CLIPPED_ONLY)
+        for span in (QUARTILES, OTHER_LEVEL)
     ],
 ]
 
@@ -312,7 +377,7 @@ def test_a_rule_set_says_which_questions_it_cannot_score(
 
 OPTIONS: dict[str, list[Any]] = {
     **{field: list(names) for field, names in CHOSEN.items()},
-    **{field: sorted({*limits, min(1, limits[1])}) for field, limits in LIMITS.items()},
+    **{field: sorted({*limits, max(limits[0], min(1, limits[1]))}) for field, limits in LIMITS.items()},
     **{field: [False, True] for field in FLAGS},
     "scored_only_levels": [(), ("hidden",), ("no_prize", "no_rank", "hidden")],
 }

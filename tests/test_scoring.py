@@ -11,10 +11,13 @@ from ledger.rules import PRESETS, RuleSet
 from projections.community import AVERAGES
 from projections.kernels import KERNELS
 from projections.leaderboard import TAKES, TOTALS
+from projections.prizes import PASSES
 from projections.sampling import SAMPLINGS
 from projections.scoring import (
     SCALES,
     Answer,
+    added_chance,
+    greatest_chance,
     kernel_of,
     kernel_unit,
     least_chance,
@@ -27,7 +30,9 @@ from tests.given import choices, numeric, opened, quartiles
 from tests.oracle import history, picos
 
 PICO = 10**12
-LOSSES = ("brier", "brier_sum", "ordered_brier", "crps", "pinball", "absolute")
+LOSSES = ("brier", "brier_sum", "ordered_brier", "error", "crps", "pinball", "absolute", "absolute_clipped")
+FIELDS = {"crps": "cdf_kernel", "pinball": "quantile_kernel"}
+FIELDS |= dict.fromkeys(["absolute", "absolute_clipped"], "quantile_kernel")
 
 
 def asked(question: OpenQuestion) -> QuestionOpened:
@@ -45,6 +50,7 @@ def test_every_policy_a_rule_set_can_name_exists() -> None:
     assert set(KERNELS) == kernels
     assert set(TAKES) == named["take"]
     assert set(TOTALS) == named["total"]
+    assert set(PASSES) == named["least_prize_passes"]
     assert set(SCALES) == named["scale"]
     assert set(SAMPLINGS) == named["sampling"]
     assert {weights for _, weights in AVERAGES} == named["consensus_weights"]
@@ -56,7 +62,7 @@ def test_a_kernel_is_a_loss_or_a_gain() -> None:
     assert {name for name, kernel in KERNELS.items() if kernel.lower_is_better} == set(LOSSES)
     for name in LOSSES:
         fields: dict[str, str] = dict.fromkeys(["kernel", "cdf_kernel", "quantile_kernel"], "none")
-        field = {"crps": "cdf_kernel", "pinball": "quantile_kernel", "absolute": "quantile_kernel"}.get(name, "kernel")
+        field = FIELDS.get(name, "kernel")
         assert lower_is_better(RuleSet(name="own", **(fields | {field: name})))  # type: ignore[arg-type]
     losing = {name for name, rules in PRESETS.items() if lower_is_better(rules)}
     assert losing == {name for name, rules in PRESETS.items() if {rules.kernel, rules.quantile_kernel} & set(LOSSES)}
@@ -95,6 +101,38 @@ def test_the_least_probability_is_the_rule_sets_own() -> None:
     rules = RuleSet(name="own", kernel="ln", least_probability_ppm=7, least_density_ppm=9)
     assert least_chance(rules, 1, 0) == least_chance(rules, 0, 3) == least_chance(rules, 4, 3) == 70_000
     assert least_chance(rules, 3, 3) == 30_000
+
+
+@pytest.mark.parametrize(("outcome", "bins"), [(0, 0), (1, 0), (0, 200), (1, 200), (200, 200), (201, 200)])
+def test_without_a_cap_nothing_is_cut_and_without_the_word_nothing_is_added(outcome: int, bins: int) -> None:
+    """A whole, which is 10^10, is let be, and so is all that 10,000 bins of half the uniform density could add."""
+    for rules in PRESETS.values():
+        assert greatest_chance(rules, outcome, bins) >= 10**10
+        assert added_chance(rules, outcome, bins) == 0
+
+
+@pytest.mark.parametrize(
+    ("ppm", "bins", "greatest"),
+    [
+        (35_000_000, 200, 1_750_000_000),
+        (1_000_000, 3, 3_333_333_333),
+        (1_000_001, 32, 312_500_312),
+        (10**12, 1, 10**16),
+    ],
+)
+def test_the_greatest_density_is_so_many_times_the_uniform_one(ppm: int, bins: int, greatest: int) -> None:
+    """In 1e-10 it is ppm · 10^4 / bins, half-even: 312500312.5 goes down. Open ends have the probability's."""
+    rules = RuleSet(name="own", kernel="ln", greatest_density_ppm=ppm, greatest_probability_ppm=999_000)
+    assert [greatest_chance(rules, outcome, bins) for outcome in (1, bins)] == [greatest, greatest]
+    assert [greatest_chance(rules, outcome, bins) for outcome in (0, bins + 1)] == [9_990_000_000] * 2
+    assert greatest_chance(rules, 1, 0) == 9_990_000_000
+
+
+def test_a_density_is_added_to_bins_alone() -> None:
+    """Seed 001: 0.01 of the uniform density, 0.01 / 200 of each of 200 bins; open ends and named outcomes have none."""
+    rules = RuleSet(name="own", kernel="ln", cdf_kernel="ln", density_floor="added")
+    assert [added_chance(rules, outcome, 200) for outcome in (0, 1, 200, 201)] == [0, 500_000, 500_000, 0]
+    assert added_chance(rules, 1, 0) == 0
 
 
 @pytest.mark.parametrize("name", ["ln", "log2"])

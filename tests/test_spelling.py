@@ -275,9 +275,11 @@ def test_another_attestation_says_something_else(part: str, value: Any) -> None:
 @pytest.mark.parametrize("field", [field for field in RuleSet.__struct_fields__ if field != "name"])
 def test_another_rule_says_something_else(field: str) -> None:
     """Every field of a rule set is part of what opens a contest."""
-    other: dict[type, Any] = {int: 7, bool: not getattr(OWN, field), tuple: ("hidden",)}
-    choices = {*get_args(get_type_hints(RuleSet)[field])} - {getattr(OWN, field)}
-    value = other[type(getattr(OWN, field))] if str not in map(type, choices) else min(choices)
+    now = getattr(OWN, field)
+    number = int(now) - 1 if type(now) is int and now else 1
+    other: dict[type, Any] = {int: number, bool: not now, tuple: ("hidden",)}
+    choices = {*get_args(get_type_hints(RuleSet)[field])} - {now}
+    value = other[type(now)] if str not in map(type, choices) else min(choices)
     changed = msgspec.structs.replace(OWN, **{field: value})
     assert content(given.contest(rules=changed)) != content(given.contest(rules=OWN))
 

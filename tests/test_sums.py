@@ -219,7 +219,8 @@ def worst(name: str) -> int:
     assert kernel
     bins = NumericRange(lower="0", upper="4", bins=2, open_lower=True)
     median = NumericRange(lower="0", upper="4", levels=(BILLION // 2,))
-    flat, span = {"crps": ([10**10] * 3, bins), "absolute": ([0], median)}.get(name, ([BILLION, 0, 0], None))
+    absolute = dict.fromkeys(["absolute", "absolute_clipped"], ([0], median))
+    flat, span = ({"crps": ([10**10] * 3, bins)} | absolute).get(name, ([BILLION, 0, 0], None))
     zero = np.zeros(1, np.int64)
     [score] = kernel(Numbers(np.array(flat), zero, zero + len(flat), zero + 2, zero, [span], ["4"])).tolist()
     return int(score)
