@@ -110,17 +110,17 @@ def test_a_part_shows_the_probability_as_it_counted() -> None:
 
 
 def test_the_community_forecast_is_of_capped_probabilities_of_every_outcome() -> None:
-    """Of 0.7, 0.2, 0.1 and 0.1, 0.8, 0.1, at most 0.5: medians 0.3, 0.35 and 0.1, of which the first is 0.3 / 0.75."""
+    """Of 0.7, 0.2, 0.1 and 0.7, 0.1, 0.2, at most 0.5: medians 0.5, 0.15 and 0.15, of which the first is 0.5 / 0.8."""
     rules = RuleSet(
         name="log", kernel="ln", reference="consensus", consensus="community", greatest_probability_ppm=500_000
     )
-    rows = {"ada": ("0.7", "0.2", "0.1"), "bob": ("0.1", "0.8", "0.1")}
+    rows = {"ada": ("0.7", "0.2", "0.1"), "bob": ("0.7", "0.1", "0.2")}
     made = [
         forecast("colour", who, probabilities=dict(zip(("red", "green", "blue"), row, strict=True)), at=OPENS)
         for who, row in rows.items()
     ]
     parts = told(rules, choices(), *made, resolution("colour", outcome="red")).table("score_parts").rows()
-    assert [(row["probability"], row["reference"]) for row in parts] == [("0.5", "0.4"), ("0.1", "0.4")]
+    assert [(row["probability"], row["reference"]) for row in parts] == [("0.5", "0.625"), ("0.5", "0.625")]
 
 
 # --- the least density, added

@@ -201,6 +201,12 @@ def spelt_out(path: Path) -> str:
     return rewritten(path, *PAID, of=4, change=lambda body: body[:-1] + b',"cdf":[]}')
 
 
+def default_of_a_new_field(path: Path) -> str:
+    """The contest's rule set says of a field that was added later what it need not."""
+    added = b'"open_end_ppm":50000,"consensus_of":"all"'
+    return rewritten(path, *PAID, of=2, change=lambda body: body.replace(b'"open_end_ppm":50000', added))
+
+
 def of_no_known_type(path: Path) -> str:
     """A forecast of a version to come."""
     return rewritten(path, *PAID, of=4, change=lambda body: body.replace(b"forecast_made.v1", b"forecast_made.v9"))
@@ -230,6 +236,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
     "schemas": [
         (spaced, 4, "the row is not in canonical bytes"),
         (spelt_out, 4, "the row is not in canonical bytes"),
+        (default_of_a_new_field, 2, "the row is not in canonical bytes"),
         (of_no_known_type, 4, "not a record that this version can read"),
     ],
     "clock": [(back_in_time, 4, "recorded_at is earlier than in the row before")],
