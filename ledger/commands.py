@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, json
 
 from ledger.errors import Refused
-from ledger.events import Attestation, Kind
+from ledger.events import Attestation, Kind, Policy
 from ledger.rules import Level, RuleSet
 from ledger.values import Instant, Number
 
@@ -80,18 +80,30 @@ class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
 
 
 class ResolveQuestion(Command, frozen=True, kw_only=True, tag="resolve_question"):
-    """Records the answer; known_at defaults to the earlier of `at` and the scheduled close."""
+    """Records the answer; known_at defaults to the earlier of `at` and the scheduled close.
+
+    payouts: what a share of each outcome pays, 0 to 1, where no one outcome came true.
+    """
 
     question: str
     outcome: str | None = None
     value: Number | None = None
     known_at: Instant | None = None
+    payouts: dict[str, Number] | None = None
 
 
 class AnnulQuestion(Command, frozen=True, kw_only=True, tag="annul_question"):
     """Makes a question count nowhere."""
 
     question: str
+    reason: str
+
+
+class CancelMarket(Command, frozen=True, kw_only=True, tag="cancel_market"):
+    """Annuls a question and says what becomes of the stakes on it."""
+
+    question: str
+    policy: Policy = "refund_cost"
     reason: str
 
 
@@ -111,6 +123,8 @@ class OpenContest(Command, frozen=True, kw_only=True, tag="open_contest"):
     currency: str = ""
     payable_unit: Number = Decimal("0.01")
     title: str = ""
+    starts_at: Instant | None = None
+    series: str | None = None
 
 
 class AddQuestion(Command, frozen=True, kw_only=True, tag="add_question"):
@@ -124,12 +138,16 @@ class AddQuestion(Command, frozen=True, kw_only=True, tag="add_question"):
 
 
 class EnrolParticipant(Command, frozen=True, kw_only=True, tag="enrol_participant"):
-    """Says whose submission a participant is, if not its own, and whether it is a bot."""
+    """Says whose submission a participant is, if not its own, and whether it is a bot; in a contest in which one
+    trades it grants the starting cash.
+    """
 
     contest: str
     participant: str
     entrant: str | None = None
     bot: bool = False
+    family: str | None = None
+    release: str | None = None
 
 
 class ExcludeParticipant(Command, frozen=True, kw_only=True, tag="exclude_participant"):
@@ -153,6 +171,71 @@ class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
     contest: str
 
 
+class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """The price of a share of each outcome: of a binary question of `yes` alone."""
+
+    question: str
+    prices: dict[str, Number]
+
+
+class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
+    """What a source quotes for one question, or for many."""
+
+    question: str | None = None
+    prices: dict[str, Number] | None = None
+    quotes: tuple[Prices, ...] | None = None
+    source: str
+    quoted_at: Instant
+
+
+class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """Money on one outcome of a question."""
+
+    market_id: str
+    side: str
+    amount: Number
+
+
+class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A percentage of the shares that a position now has."""
+
+    position_id: str | int
+    percentage: Number
+
+
+class RecordDecision(Command, frozen=True, kw_only=True, tag="record_decision"):
+    """What a participant decides for a period: said in fields, or in the text of a response alone."""
+
+    contest: str
+    participant: str
+    period: int
+    attempt: int = 1
+    action: str | None = None
+    bets: tuple[Bet, ...] | None = None
+    sells: tuple[Sale, ...] | None = None
+    reasoning: str | None = None
+    prompt: str | None = None
+    response: str | None = None
+
+
+class DepositCash(Command, frozen=True, kw_only=True, tag="deposit_cash"):
+    """Adds cash from outside."""
+
+    contest: str
+    participant: str
+    amount: Number
+    reason: str
+
+
+class WithdrawCash(Command, frozen=True, kw_only=True, tag="withdraw_cash"):
+    """Takes cash out."""
+
+    contest: str
+    participant: str
+    amount: Number
+    reason: str
+
+
 AnyCommand = (
     OpenQuestion
     | SubmitForecast
@@ -160,6 +243,7 @@ AnyCommand = (
     | CloseQuestion
     | ResolveQuestion
     | AnnulQuestion
+    | CancelMarket
     | RevokeResolution
     | OpenContest
     | AddQuestion
@@ -167,6 +251,10 @@ AnyCommand = (
     | ExcludeParticipant
     | FinalizeContest
     | PayPrizes
+    | QuotePrices
+    | RecordDecision
+    | DepositCash
+    | WithdrawCash
 )
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
 

@@ -4,17 +4,20 @@ from collections.abc import Mapping
 
 from ledger import commands, events, values
 from ledger.errors import Refused
-from ledger.rules import PRESETS, inconsistency, unscorable
+from ledger.rules import PRESETS, RuleSet, inconsistency, unscorable
 from ledger.state import Contest, State, Write
+from ledger.trading import sunday
 
 
 def open_contest(command: commands.OpenContest, state: State) -> events.ContestOpened:
     """Refuses, first that applies: out_of_range, unknown_rules, rules_not_consistent, duplicate_contest,
-    pool_not_payable.
+    pool_not_payable, not_trading, duplicate_cohort.
     """
+    at = values.instant(command.at)
     pool = values.fixed(command.pool or 0, values.MONEY, "pool", 0, values.LARGEST_POOL)
     unit = values.fixed(command.payable_unit, values.MONEY, "payable_unit", 1, values.LARGEST_POOL)
     rules = PRESETS.get(command.rules) if isinstance(command.rules, str) else command.rules
+    starts_at = _start(command, rules)
     if rules is None:
         raise Refused("unknown_rules", "rules", command.rules, f"no such preset; there are {', '.join(PRESETS)}")
     if wrong := inconsistency(rules):
@@ -23,15 +26,33 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
         raise Refused("duplicate_contest", "contest", command.contest)
     if pool % unit:
         raise Refused("pool_not_payable", "pool", values.format_fixed(pool, values.MONEY))
+    if rules.trading is None and (command.starts_at is not None or command.series is not None):
+        raise Refused("not_trading", "rules", rules.name)
+    weekly = rules.trading is not None and rules.trading.cohorts == "weekly"
+    if weekly and (there := state.cohorts.get(command.series or "", {}).get(starts_at)):
+        said = f"{there!r} is the cohort of {values.format_instant(starts_at)}"
+        raise Refused("duplicate_cohort", "starts_at", command.starts_at, said)
     return events.ContestOpened(
-        at=values.instant(command.at),
+        at=at,
         contest=command.contest,
         title=command.title,
         rules=rules,
         pool=pool,
         currency=command.currency,
         payable_unit=unit,
+        starts_at=starts_at if rules.trading is not None else None,
+        series=command.series or "",
     )
+
+
+def _start(command: commands.OpenContest, rules: RuleSet | None) -> int:
+    """When the contest starts: a weekly cohort on a Sunday, which must be on the calendar."""
+    starts_at = values.instant(command.at if command.starts_at is None else command.starts_at)
+    if rules is None or rules.trading is None or rules.trading.cohorts == "none":
+        return starts_at
+    if sunday(starts_at) < values.FIRST_INSTANT:
+        raise Refused("out_of_range", "starts_at", command.starts_at, "its week began before the year 1")
+    return sunday(starts_at)
 
 
 def add_question(command: commands.AddQuestion, state: State) -> events.QuestionAdded:
@@ -68,16 +89,29 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
     )
 
 
-def enrol_participant(command: commands.EnrolParticipant, state: State) -> events.ParticipantEnrolled:
-    """A later enrolment replaces an earlier one. Refuses, first that applies: unknown_contest, contest_finalized."""
-    _open(command.contest, state)
-    return events.ParticipantEnrolled(
-        at=values.instant(command.at),
+def enrol_participant(command: commands.EnrolParticipant, state: State) -> tuple[events.AnyEvent, ...]:
+    """The enrolment, which replaces an earlier one; where one trades, the first and only one, and the starting cash.
+
+    Refuses, first that applies: unknown_contest, contest_finalized, enrolled_already, contest_complete.
+    """
+    contest, at = _open(command.contest, state), values.instant(command.at)
+    enrolled = events.ParticipantEnrolled(
+        at=at,
         contest=command.contest,
         participant=command.participant,
         entrant=command.entrant or "",
         bot=command.bot,
+        family=command.family or "",
+        release=command.release or "",
     )
+    if contest.rules.trading is None:
+        return (enrolled,)
+    if (command.contest, command.participant) in state.accounts:
+        raise Refused("enrolled_already", "participant", command.participant)
+    if contest.complete():
+        raise Refused("contest_complete", "contest", command.contest)
+    cash = contest.rules.trading.starting_cash
+    return enrolled, events.CashGranted(at=at, contest=command.contest, participant=command.participant, amount=cash)
 
 
 def exclude_participant(command: commands.ExcludeParticipant, state: State) -> events.ParticipantExcluded:
@@ -93,8 +127,11 @@ def exclude_participant(command: commands.ExcludeParticipant, state: State) -> e
 
 
 def finalize_contest(command: commands.FinalizeContest, state: State) -> events.ContestFinalized:
-    """Refuses, first that applies: unknown_contest, contest_finalized."""
-    _open(command.contest, state)
+    """Refuses, first that applies: unknown_contest, contest_finalized, contest_not_complete."""
+    contest = _open(command.contest, state)
+    if contest.rules.trading is not None and not contest.complete():
+        left = f"{contest.enrolled - contest.decided} have not decided, {contest.open} positions are open"
+        raise Refused("contest_not_complete", "contest", command.contest, left)
     return events.ContestFinalized(at=values.instant(command.at), contest=command.contest)
 
 
@@ -122,33 +159,43 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
     )
 
 
-def contest_opened(event: events.ContestOpened, state: State) -> Write:
-    """A new contest."""
+def contest_opened(event: events.ContestOpened, state: State, _: int) -> tuple[Write, ...]:
+    """A new contest, and its place among the cohorts of its series."""
     opened = Contest(event.rules, event.pool, event.payable_unit, finalized=False, paid=0)
-    return state.contests, event.contest, opened
+    if event.starts_at is None:
+        return ((state.contests, event.contest, opened),)
+    opened = opened._replace(starts_at=event.starts_at, series=event.series)
+    writes: tuple[Write, ...] = ((state.contests, event.contest, opened),)
+    if event.rules.trading is None or event.rules.trading.cohorts == "none":
+        return writes
+    cohorts = state.cohorts.get(event.series, {})
+    return *writes, (state.cohorts, event.series, cohorts), (cohorts, event.starts_at, event.contest)
 
 
-def question_added(event: events.QuestionAdded, state: State) -> Write:
+def question_added(event: events.QuestionAdded, state: State, _: int) -> tuple[Write, ...]:
     """The contest has the question."""
     state.contests[event.contest]
     state.questions[event.question]
-    return state.entries, (event.contest, event.question), True
+    return ((state.entries, (event.contest, event.question), True),)
 
 
-def participant_named(event: events.ParticipantEnrolled | events.ParticipantExcluded, state: State) -> Write:
+def participant_named(
+    event: events.ParticipantEnrolled | events.ParticipantExcluded, state: State, _: int
+) -> tuple[Write, ...]:
     """Nothing that a decision depends on."""
-    return state.contests, event.contest, state.contests[event.contest]
+    state.contests[event.contest]
+    return ()
 
 
-def contest_finalized(event: events.ContestFinalized, state: State) -> Write:
+def contest_finalized(event: events.ContestFinalized, state: State, _: int) -> tuple[Write, ...]:
     """The contest is frozen."""
-    return state.contests, event.contest, state.contests[event.contest]._replace(finalized=True)
+    return ((state.contests, event.contest, state.contests[event.contest]._replace(finalized=True)),)
 
 
-def prize_paid(event: events.PrizePaid, state: State) -> Write:
+def prize_paid(event: events.PrizePaid, state: State, _: int) -> tuple[Write, ...]:
     """Some of the pool is paid."""
     contest = state.contests[event.contest]
-    return state.contests, event.contest, contest._replace(paid=contest.paid + event.amount)
+    return ((state.contests, event.contest, contest._replace(paid=contest.paid + event.amount)),)
 
 
 def _contest(contest: str, state: State) -> Contest:
@@ -158,9 +205,11 @@ def _contest(contest: str, state: State) -> Contest:
     return found
 
 
-def _open(contest: str, state: State) -> None:
-    if _contest(contest, state).finalized:
+def _open(contest: str, state: State) -> Contest:
+    found = _contest(contest, state)
+    if found.finalized:
         raise Refused("contest_finalized", "contest", contest)
+    return found
 
 
 def _check_prizes(prizes: Mapping[str, int], contest: str, state: State) -> None:

@@ -15,7 +15,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "an id holds control, invisible or unassigned characters, outer spaces, or is not in Unicode form NFC",
         "use printable characters in form NFC",
     ),
-    "text_too_long": ("a title, reason, currency or note has more than 10,000 characters", "shorten it"),
+    "text_too_long": (
+        "a title, reason, currency or note has more than 10,000 characters, a prompt or reply more than 1,000,000",
+        "shorten it",
+    ),
     "bad_instant": ("not an RFC 3339 instant, or not on the calendar", "write 2026-03-01T09:30:00Z"),
     "naive_instant": ("the instant has no offset", "end it with Z or an offset such as +01:00"),
     "bad_number": ("not a decimal number", "write it as 0.25, with digits, point and exponent only"),
@@ -60,11 +63,6 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the instants do not follow one another",
         "opens_at < reveals_at <= closes_at, within 100 years; spot_at among them; known_at from the opening until at",
     ),
-    "out_of_order": (
-        "earlier than the participant's last forecast or withdrawal on the question",
-        "send a participant's commands in order of at",
-    ),
-    "nothing_standing": ("the participant has no standing forecast on the question", "nothing is left to do"),
     "contest_finalized": ("the contest is finalized", "open another contest"),
     "question_in_contest": ("the question is in the contest already", "nothing is left to do"),
     "unscorable_question": (
@@ -77,6 +75,38 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "pool_not_payable": ("the pool is not a whole number of payable units", "round the pool or refine the unit"),
     "contest_not_finalized": ("the contest's board is not sealed", "finalize the contest first"),
+    "not_trading": (
+        "the contest's rule set has no trading",
+        "open the contest with a trading rule set, or leave out starts_at and series",
+    ),
+    "duplicate_cohort": ("the series has a cohort of that week", "use that one, or name another series"),
+    "not_enrolled": ("the participant is not enrolled in the contest", "enrol it first"),
+    "enrolled_already": ("the participant is enrolled, with its starting cash", "nothing is left to do"),
+    "no_recapitalisation": (
+        "the rule set lets no cash in or out",
+        "open the contest with recapitalisation in its trading rules",
+    ),
+    "not_enough_cash": ("more than the cash there is", "withdraw at most the balance"),
+    "contest_complete": (
+        "everybody has decided, and no position is open",
+        "open another contest; a revoked resolution opens positions again",
+    ),
+    "wrong_period": ("at is not in that period of the contest", "number periods from 1, from the contest's start"),
+    "cohort_not_deciding": ("newer cohorts of the series decide instead", "decide in one of the newest"),
+    "decision_taken": (
+        "the decision for that period is taken, or that attempt recorded with other content",
+        "decide again in the next period",
+    ),
+    "wrong_attempt": ("not the attempt that comes next", "number attempts from 1"),
+    "out_of_order": (
+        "earlier than what the participant last did there, or than the question's last quote",
+        "send them in order of time",
+    ),
+    "nothing_standing": ("the participant has no standing forecast on the question", "nothing is left to do"),
+    "contest_not_complete": (
+        "somebody has not decided the first period, or a position is open",
+        "wait for the resolutions, or cancel the markets",
+    ),
     "prizes_paid": ("the contest's prizes are paid", "nothing is left to do"),
     "prizes_unknown": (
         "this writer does not know what a sealed board is worth",

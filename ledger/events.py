@@ -1,6 +1,7 @@
 """Every event: what has happened, in integers and ids; the tag is its stored name, for ever.
 
-Instants are µs since the epoch, probabilities 1e-9, cumulative probabilities 1e-10, money 1e-6, weights 1e-6.
+Instants are µs since the epoch, probabilities and prices 1e-9, cumulative probabilities 1e-10, money, shares and
+weights 1e-6, percentages 1e-6 of a percent. A position is numbered within its contest and participant.
 """
 
 from typing import Literal, get_args
@@ -10,6 +11,8 @@ from msgspec import Struct
 from ledger.rules import Level, RuleSet
 
 Kind = Literal["binary", "multiple_choice", "numeric"]
+Policy = Literal["refund_cost", "void_trades"]
+Action = Literal["BET", "SELL", "HOLD"]
 
 
 class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -89,19 +92,24 @@ class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1")
 
 
 class QuestionResolved(Event, frozen=True, kw_only=True, tag="question_resolved.v1"):
-    """Records the outcome, by its index; value is the exact decimal text of a numeric answer."""
+    """Records the outcome, by its index; value is the exact decimal text of a numeric answer.
+
+    payouts: of a share of each outcome, 1e-9, where no one outcome came true; then outcome is -1.
+    """
 
     question: str
     outcome: int
     value: str = ""
     known_at: int
+    payouts: tuple[int, ...] = ()
 
 
 class QuestionAnnulled(Event, frozen=True, kw_only=True, tag="question_annulled.v1"):
-    """Takes the question out of every score."""
+    """Takes the question out of every score; policy: what becomes of the stakes on it."""
 
     question: str
     reason: str
+    policy: Policy = "refund_cost"
 
 
 class ResolutionRevoked(Event, frozen=True, kw_only=True, tag="resolution_revoked.v1"):
@@ -112,7 +120,10 @@ class ResolutionRevoked(Event, frozen=True, kw_only=True, tag="resolution_revoke
 
 
 class ContestOpened(Event, frozen=True, kw_only=True, tag="contest_opened.v1"):
-    """Starts a contest under the rule set it carries; pool and payable_unit in 1e-6 of the currency."""
+    """Starts a contest under the rule set it carries; pool and payable_unit in 1e-6 of the currency.
+
+    starts_at, series: of a contest in which one trades.
+    """
 
     contest: str
     title: str = ""
@@ -120,6 +131,8 @@ class ContestOpened(Event, frozen=True, kw_only=True, tag="contest_opened.v1"):
     pool: int = 0
     currency: str = ""
     payable_unit: int
+    starts_at: int | None = None
+    series: str = ""
 
 
 class QuestionAdded(Event, frozen=True, kw_only=True, tag="question_added.v1"):
@@ -136,12 +149,17 @@ class QuestionAdded(Event, frozen=True, kw_only=True, tag="question_added.v1"):
 
 
 class ParticipantEnrolled(Event, frozen=True, kw_only=True, tag="participant_enrolled.v1"):
-    """Says of a participant in a contest whose submission it is, and whether it is a bot; the last one counts."""
+    """Says of a participant in a contest whose submission it is, and whether it is a bot; the last one counts.
+
+    family: the competitor it stands for over contests; release: what exactly takes part.
+    """
 
     contest: str
     participant: str
     entrant: str = ""
     bot: bool = False
+    family: str = ""
+    release: str = ""
 
 
 class ParticipantExcluded(Event, frozen=True, kw_only=True, tag="participant_excluded.v1"):
@@ -167,6 +185,180 @@ class PrizePaid(Event, frozen=True, kw_only=True, tag="prize_paid.v1"):
     amount: int
 
 
+class Quote(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """The price of a share of each outcome of a question, in their order; None where there is none."""
+
+    question: str
+    prices: tuple[int | None, ...]
+
+
+class PricesQuoted(Event, frozen=True, kw_only=True, tag="prices_quoted.v1"):
+    """What a source quoted at one instant; each question once."""
+
+    source: str
+    quoted_at: int
+    quotes: tuple[Quote, ...]
+
+
+class OfAccount(Event, frozen=True, kw_only=True):
+    """Something of one participant's cash and positions in a contest."""
+
+    contest: str
+    participant: str
+
+
+class OfLeg(OfAccount, frozen=True, kw_only=True):
+    """Something of one leg, from 1, of an attempt at a decision."""
+
+    period: int
+    attempt: int
+    leg: int
+
+
+class OfPosition(OfAccount, frozen=True, kw_only=True):
+    """Something of one position."""
+
+    question: str
+    outcome: int
+    position: int
+
+
+class CashGranted(OfAccount, frozen=True, kw_only=True, tag="cash_granted.v1"):
+    """What a participant starts with."""
+
+    amount: int
+
+
+class CashDeposited(OfAccount, frozen=True, kw_only=True, tag="cash_deposited.v1"):
+    """Cash from outside."""
+
+    amount: int
+    reason: str
+
+
+class CashWithdrawn(OfAccount, frozen=True, kw_only=True, tag="cash_withdrawn.v1"):
+    """Cash to the outside."""
+
+    amount: int
+    reason: str
+
+
+class TextKept(Event, frozen=True, kw_only=True, tag="text_kept.v1"):
+    """A prompt or a reply, once; digest: the SHA-256 of its UTF-8, by which decisions name it."""
+
+    digest: str
+    text: str
+
+
+class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A bet as it was asked for; question and side as they were written."""
+
+    question: str
+    side: str
+    amount: int
+
+
+class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A sale as it was asked for; position as it was written."""
+
+    position: str
+    percentage: int
+
+
+class DecisionRecorded(OfAccount, frozen=True, kw_only=True, tag="decision_recorded.v1"):
+    """A participant's decision for a period; executed: how many of its legs, which follow, were carried out."""
+
+    period: int
+    attempt: int
+    action: Action
+    bets: tuple[Bet, ...] = ()
+    sells: tuple[Sale, ...] = ()
+    executed: int = 0
+    reasoning: str
+    prompt: str = ""
+    response: str = ""
+
+
+class DecisionMalformed(OfAccount, frozen=True, kw_only=True, tag="decision_malformed.v1"):
+    """A reply that is no decision, and why."""
+
+    period: int
+    attempt: int
+    fault: str
+    prompt: str = ""
+    response: str
+
+
+class DecisionDefaulted(OfAccount, frozen=True, kw_only=True, tag="decision_defaulted.v1"):
+    """HOLD, because no attempt was a decision."""
+
+    period: int
+
+
+class SharesBought(OfLeg, frozen=True, kw_only=True, tag="shares_bought.v1"):
+    """A leg carried out. quote: the log position of the price. cash: before. confidence: amount / largest bet, 1e-9."""
+
+    question: str
+    outcome: int
+    position: int
+    price: int
+    quote: int
+    cash: int
+    amount: int
+    shares: int
+    confidence: int
+
+
+class SharesSold(OfLeg, frozen=True, kw_only=True, tag="shares_sold.v1"):
+    """A leg carried out. cost: what the shares sold had cost."""
+
+    question: str
+    outcome: int
+    position: int
+    price: int
+    quote: int
+    shares: int
+    cost: int
+    proceeds: int
+
+
+class LegRefused(OfLeg, frozen=True, kw_only=True, tag="leg_refused.v1"):
+    """A leg not carried out, and why."""
+
+    code: str
+
+
+class PositionSettled(OfPosition, frozen=True, kw_only=True, tag="position_settled.v1"):
+    """A resolution pays for the shares of an open position; payout: of one share, 1e-9."""
+
+    shares: int
+    cost: int
+    payout: int
+    proceeds: int
+
+
+class PositionRefunded(OfPosition, frozen=True, kw_only=True, tag="position_refunded.v1"):
+    """What an open position had cost goes back."""
+
+    shares: int
+    cost: int
+
+
+class TradesVoided(OfPosition, frozen=True, kw_only=True, tag="trades_voided.v1"):
+    """Everything paid for a position goes back, less what was received for it; amount may be negative."""
+
+    shares: int
+    cost: int
+    amount: int
+
+
+class SettlementReversed(OfPosition, frozen=True, kw_only=True, tag="settlement_reversed.v1"):
+    """A position is again as it was before the event at log position `reverses`; amount: what leaves the cash."""
+
+    reverses: int
+    amount: int
+
+
 AnyEvent = (
     QuestionOpened
     | ForecastMade
@@ -181,5 +373,20 @@ AnyEvent = (
     | ParticipantExcluded
     | ContestFinalized
     | PrizePaid
+    | PricesQuoted
+    | CashGranted
+    | CashDeposited
+    | CashWithdrawn
+    | TextKept
+    | DecisionRecorded
+    | DecisionMalformed
+    | DecisionDefaulted
+    | SharesBought
+    | SharesSold
+    | LegRefused
+    | PositionSettled
+    | PositionRefunded
+    | TradesVoided
+    | SettlementReversed
 )
 TAGS: dict[type[Event], str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}

@@ -14,10 +14,10 @@ import structlog
 from msgspec import Struct
 
 from ledger import collector, log, values
-from ledger.commands import AnyCommand
+from ledger.commands import AnyCommand, RecordDecision
 from ledger.decider import decide, evolve
 from ledger.errors import Conflict, Refused, foremost
-from ledger.events import TAGS, AnyEvent
+from ledger.events import TAGS, AnyEvent, DecisionMalformed, DecisionRecorded
 from ledger.log import Checkpoint, Recorded
 from ledger.spelling import content
 from ledger.state import State, Write
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
 ATTEMPTS = 100  # how often a lost race is run again
 _MISSING = object()
+_ATTEMPTS = (DecisionRecorded, DecisionMalformed)
+_Attempt = tuple[str, str, int, int]  # contest, participant, period, attempt
 # To the standard library's logging, which says nothing of it unless the embedding program asks.
 _logger = structlog.wrap_logger(
     logging.getLogger(__name__),
@@ -71,6 +73,7 @@ class Ledger:
         self._lock = Lock()
         self._state = State()
         self._commands: dict[str, tuple[str, int, int]] = {}  # id -> fingerprint, first and last log position
+        self._attempts: dict[_Attempt, str] = {}  # the id of the command that recorded an attempt at a decision
         self._head = log.START
         self._recorded_at = -(2**63)
 
@@ -148,7 +151,7 @@ class Ledger:
             for attempt in range(ATTEMPTS):
                 if attempt or not self._head.position:
                     self._catch_up()
-                batch = _Batch(self._state, self._commands, self._head, max(self._clock(), self._recorded_at))
+                batch = _Batch(self, max(self._clock(), self._recorded_at))
                 self._state.prizes = partial(self._worth, self._prizes, batch, worth) if self._prizes else None
                 try:
                     outcomes = batch.decided(asked, spelt, atomic=atomic)
@@ -201,8 +204,10 @@ class Ledger:
             last = None
             try:
                 for recorded in page:
-                    table, key, value = evolve(recorded.event, state, recorded.position)
-                    table[key] = value
+                    for table, key, value in evolve(recorded.event, state, recorded.position):
+                        table[key] = value
+                    if isinstance(recorded.event, _ATTEMPTS):
+                        self._attempts[_attempt(recorded.event)] = recorded.command_id
                     known = commands.get(recorded.command_id)
                     first = known[1] if known else recorded.position
                     commands[recorded.command_id] = recorded.command, first, recorded.position
@@ -215,12 +220,11 @@ class Ledger:
 class _Batch:
     """Commands decided together: the rows to append, and how to undo what they changed in the state."""
 
-    def __init__(
-        self, state: State, commands: dict[str, tuple[str, int, int]], head: Checkpoint, recorded_at: int
-    ) -> None:
-        self.state, self.commands, self.recorded_at = state, commands, recorded_at
-        self.head = head
-        self.position, self.digest = head
+    def __init__(self, ledger: Ledger, recorded_at: int) -> None:
+        self.state, self.commands, self.attempts = ledger._state, ledger._commands, ledger._attempts
+        self.recorded_at = recorded_at
+        self.head = ledger._head
+        self.position, self.digest = self.head
         self.rows: list[tuple[int, str, bytes]] = []
         self._undo: list[Write] = []
 
@@ -269,6 +273,13 @@ class _Batch:
             if known[0] != said:
                 return Refused("command_id_reused", "id", command_id)
             return Receipt(command_id, known[1], known[2], duplicate=True)
+        if type(command) is RecordDecision and (there := self.attempts.get(_attempt(command))) is not None:
+            recorded, first, last = self.commands[there]
+            if recorded != said:
+                return Refused(
+                    "decision_taken", "attempt", command.attempt, f"it is recorded, with other content, as {there!r}"
+                )
+            return Receipt(command_id, first, last, duplicate=True)
         try:
             events = decide(command, self.state)
         except Refused as refused:
@@ -277,6 +288,8 @@ class _Batch:
         for event in events:
             self._record(command_id, said, event)
         self._write(self.commands, command_id, (said, first, self.position))
+        if type(command) is RecordDecision:
+            self._write(self.attempts, _attempt(command), command_id)
         return Receipt(command_id, first, self.position)
 
     def _record(self, command_id: str, said: str, event: AnyEvent) -> None:
@@ -291,11 +304,17 @@ class _Batch:
         )
         row, self.digest = log.seal(recorded)
         self.rows.append((position, TAGS[type(event)], row))
-        self._write(*evolve(event, self.state, position))
+        for write in evolve(event, self.state, position):
+            self._write(*write)
 
     def _write(self, table: dict[Any, Any], key: Any, value: Any) -> None:
         self._undo.append((table, key, table.get(key, _MISSING)))
         table[key] = value
+
+
+def _attempt(of: RecordDecision | DecisionRecorded | DecisionMalformed) -> _Attempt:
+    """What can be recorded once only, whatever the id of the command."""
+    return of.contest, of.participant, of.period, of.attempt
 
 
 def _spelt(command_id: str, command: AnyCommand) -> str | Refused:

@@ -106,19 +106,24 @@ def close_question(command: commands.CloseQuestion, state: State) -> events.Ques
 
 
 def resolve_question(command: commands.ResolveQuestion, state: State) -> events.QuestionResolved:
-    """Refuses, first that applies: out_of_range, unknown_question, wrong_resolution, unknown_outcome, open_end_needed,
-    question_resolved, before_opening, wrong_order_of_instants.
+    """Refuses, first that applies: out_of_range, unknown_question, wrong_resolution, unknown_outcome, wrong_length,
+    not_summing_to_one, open_end_needed, question_resolved, before_opening, wrong_order_of_instants.
     """
     at = values.instant(command.at)
     value = None if command.value is None else values.measure(command.value, "value")
+    shares = {name: values.probability(each, f"payouts.{name}") for name, each in (command.payouts or {}).items()}
     question = _question(command.question, state)
     known_at = min(at, question.closes_at) if command.known_at is None else values.instant(command.known_at)
-    if (command.outcome is not None, value is not None) != (question.range is None, question.range is not None):
+    named = (command.outcome is not None) + (command.payouts is not None)
+    if (named, value is not None) != (question.range is None, question.range is not None):
         raise Refused("wrong_resolution", "question", command.question)
+    payouts: tuple[int, ...] = ()
     if value is not None and question.range is not None:
         outcome = bin_of(value, question.range)
         if question.range.levels and not _countable(value, question.range.decimals):
             raise Refused("open_end_needed", "value", str(value), _UNCOUNTABLE)
+    elif command.payouts is not None:
+        outcome, payouts = _paid(_distribution(shares, question.outcomes, "payouts"))
     elif command.outcome in question.outcomes:
         outcome = question.outcomes.index(command.outcome)
     else:
@@ -130,15 +135,28 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     if known_at > at:
         raise Refused("wrong_order_of_instants", "known_at", command.known_at)
     text = "" if value is None else values.exact_text(value)
-    return events.QuestionResolved(at=at, question=command.question, outcome=outcome, value=text, known_at=known_at)
+    return events.QuestionResolved(
+        at=at, question=command.question, outcome=outcome, value=text, known_at=known_at, payouts=payouts
+    )
 
 
-def annul_question(command: commands.AnnulQuestion, state: State) -> events.QuestionAnnulled:
+def _paid(payouts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """An outcome, if it alone is paid; else none, and what each is."""
+    if values.PROBABILITY in payouts:
+        return payouts.index(values.PROBABILITY), ()
+    return -1, payouts
+
+
+def annul_question(command: commands.AnnulQuestion | commands.CancelMarket, state: State) -> events.QuestionAnnulled:
     """Also annuls a resolved question. Refuses, first that applies: unknown_question, question_resolved (annulled)."""
     if _question(command.question, state).annulled:
         raise Refused("question_resolved", "question", command.question)
-    at = values.instant(command.at)
-    return events.QuestionAnnulled(at=at, question=command.question, reason=command.reason)
+    return events.QuestionAnnulled(
+        at=values.instant(command.at),
+        question=command.question,
+        reason=command.reason,
+        policy=command.policy if isinstance(command, commands.CancelMarket) else "refund_cost",
+    )
 
 
 def revoke_resolution(command: commands.RevokeResolution, state: State) -> events.ResolutionRevoked:
@@ -185,7 +203,7 @@ def _precise_for(numbers: list[Decimal]) -> Context:
     return Context(prec=60 + 2 * max(largest - finest, 0))
 
 
-def question_opened(event: events.QuestionOpened, state: State) -> Write:
+def question_opened(event: events.QuestionOpened, state: State, _: int) -> tuple[Write, ...]:
     """A new question."""
     question = Question(
         kind=event.kind,
@@ -198,37 +216,40 @@ def question_opened(event: events.QuestionOpened, state: State) -> Write:
         settled=False,
         annulled=False,
     )
-    return state.questions, event.question, question
+    return ((state.questions, event.question, question),)
 
 
-def forecast_made(event: events.ForecastMade, state: State) -> Write:
+def forecast_made(event: events.ForecastMade, state: State, _: int) -> tuple[Write, ...]:
     """A forecast stands."""
     state.questions[event.question]
-    return state.standing, (event.question, event.participant), (event.at, True)
+    return ((state.standing, (event.question, event.participant), (event.at, True)),)
 
 
-def forecast_withdrawn(event: events.ForecastWithdrawn, state: State) -> Write:
+def forecast_withdrawn(event: events.ForecastWithdrawn, state: State, _: int) -> tuple[Write, ...]:
     """No forecast stands."""
     key = (event.question, event.participant)
     state.standing[key]
-    return state.standing, key, (event.at, False)
+    return ((state.standing, key, (event.at, False)),)
 
 
-def question_closed(event: events.QuestionClosed, state: State) -> Write:
+def question_closed(event: events.QuestionClosed, state: State, _: int) -> tuple[Write, ...]:
     """The question takes no more forecasts."""
-    return state.questions, event.question, state.questions[event.question]._replace(closed_at=event.at)
+    return ((state.questions, event.question, state.questions[event.question]._replace(closed_at=event.at)),)
 
 
-def question_settled(event: events.QuestionResolved | events.QuestionAnnulled, state: State) -> Write:
+def question_settled(
+    event: events.QuestionResolved | events.QuestionAnnulled, state: State, _: int
+) -> tuple[Write, ...]:
     """The question is resolved or annulled."""
     annulled = isinstance(event, events.QuestionAnnulled)
     question = state.questions[event.question]._replace(settled=True, annulled=annulled)
-    return state.questions, event.question, question
+    return ((state.questions, event.question, question),)
 
 
-def resolution_revoked(event: events.ResolutionRevoked, state: State) -> Write:
+def resolution_revoked(event: events.ResolutionRevoked, state: State, _: int) -> tuple[Write, ...]:
     """The question is open to a new resolution."""
-    return state.questions, event.question, state.questions[event.question]._replace(settled=False, annulled=False)
+    question = state.questions[event.question]._replace(settled=False, annulled=False)
+    return ((state.questions, event.question, question),)
 
 
 def _question(question: str, state: State) -> Question:
@@ -272,22 +293,22 @@ def _given(command: commands.SubmitForecast) -> tuple[str, int | dict[str, int] 
     return "quantiles", tuple(values.measure(value, "quantiles") for value in quantiles or ())
 
 
-def _distribution(chances: dict[str, int], outcomes: tuple[str, ...]) -> tuple[int, ...]:
-    """Probabilities in the question's order, brought to exactly one.
+def _distribution(chances: dict[str, int], outcomes: tuple[str, ...], field: str = "probabilities") -> tuple[int, ...]:
+    """Probabilities, or payouts, in the question's order, brought to exactly one.
 
     What they miss of one (at most 1e-6) goes to the largest, the first of equals.
     """
     there = frozenset(outcomes)
     for outcome in chances:
         if outcome not in there:
-            raise Refused("unknown_outcome", "probabilities", outcome)
+            raise Refused("unknown_outcome", field, outcome)
     if len(chances) != len(outcomes):
-        raise Refused("wrong_length", "probabilities", None, "an outcome has no probability")
+        raise Refused("wrong_length", field, None, f"an outcome is missing in {field}")
     row = [chances[outcome] for outcome in outcomes]
     missing = values.PROBABILITY - sum(row)
     if abs(missing) > TOLERANCE:
         total = values.format_fixed(sum(row), values.PROBABILITY)
-        raise Refused("not_summing_to_one", "probabilities", total)
+        raise Refused("not_summing_to_one", field, total)
     row[row.index(max(row))] += missing
     return tuple(row)
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct, structs
 
+from ledger.trading import Trading
+
 if TYPE_CHECKING:
     from ledger.events import NumericRange
 
@@ -63,6 +65,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     adds that to every bin instead, and takes it from none.
     greatest_probability_ppm, greatest_density_ppm: what a greater one counts as, after that.
     open_end_ppm: the uniform distribution's probability of an open end, in 1e-6.
+    trading: by what rules participants trade, if they do.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -97,6 +100,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     density_floor: Literal["least", "added"] = "least"
     greatest_probability_ppm: GreatestPpm = 1_000_000
     greatest_density_ppm: GreatestDensityPpm = 10**12
+    trading: Trading | None = None
 
 
 # Fields that rule sets have got since, the newest last: where they have their defaults they are not spelt, so that what
@@ -107,6 +111,7 @@ ADDED = (
     "density_floor",
     "greatest_probability_ppm",
     "greatest_density_ppm",
+    "trading",
 )
 _DEFAULTS = structs.asdict(RuleSet(name="-"))
 
@@ -141,7 +146,7 @@ def _wrong_kernels(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
     losses = kernels - {*LOGARITHMS, "spherical"}
     others = rules.consensus_of == "others"
     return {
-        "no kernel: nothing could be scored": not kernels,
+        "no kernel and no trading: nothing could be scored": not kernels and rules.trading is None,
         "a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0": bool(logarithms)
         and not (rules.least_probability_ppm and rules.least_density_ppm and rules.open_end_ppm),
         "of some kernels the least score is best, of others (ln, log2, spherical) the greatest": bool(losses)
@@ -193,7 +198,7 @@ def unscorable(span: "NumericRange | None", rules: RuleSet) -> str:
     'its rule set has no kernel for named outcomes'
     """
     if span is None:
-        return "its rule set has no kernel for named outcomes" * (rules.kernel == "none")
+        return "its rule set has no kernel for named outcomes" * (rules.kernel == "none" and rules.trading is None)
     if not span.levels:
         return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")
     if rules.quantile_kernel in ABSOLUTES and span.levels != _POINT:
@@ -217,6 +222,9 @@ _PEER = RuleSet(
     bots="scored_only",
 )
 _LEAST_PRIZE = 50 * 10**6
+_ARENA = RuleSet(
+    name="arena-v1", kernel="brier", period="covered", total="mean", least_probability_ppm=0, trading=Trading()
+)
 
 _PRESETS = (
     # Seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"; before April 2022 the logarithm was base 2
@@ -259,6 +267,12 @@ _PRESETS = (
         period="covered",
         total="mean",
         least_probability_ppm=0,
+    ),
+    # Seed 004_81e96db933cbd5d1 and seed 002_2cb2458c25e356ad: stakes, and beside them plain forecasts by Brier score.
+    _ARENA,
+    # Its second methodology: all bets of a decision or none, capped together; the five newest cohorts decide.
+    structs.replace(
+        _ARENA, name="arena-v2", trading=Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5)
     ),
 )
 PRESETS: dict[str, RuleSet] = {rules.name: rules for rules in _PRESETS}

@@ -8,11 +8,12 @@ import msgspec
 from msgspec import json
 
 from ledger import values
-from ledger.commands import BINS, DECIMALS, AnyCommand, Command, Range, malformed
+from ledger.commands import BINS, DECIMALS, AnyCommand, Bet, Command, Prices, Range, Sale, malformed
 from ledger.errors import Refused, foremost
-from ledger.events import Attestation, Kind
+from ledger.events import Attestation, Kind, Policy
 from ledger.rules import Level, RuleSet
 from ledger.spans import span
+from ledger.trading import Trading
 
 _Spell = Callable[[Any, str], Any]  # value, name of the field -> its one spelling
 _EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -64,7 +65,7 @@ def _parts(value: Any, spell: _Spell) -> list[tuple[_Spell, Any]]:
     if type(value) is dict:
         return [(spell, {key: item}) for key, item in value.items()]
     if type(value) in {tuple, list}:
-        return [(spell, [item]) for item in value]
+        return [(spell, [item]) for item in value] + [part for item in value for part in _parts_of_item(item)]
     if type(value) is Range:
         levels: Any = value.levels if type(value.levels) in {tuple, list} else ()
         bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
@@ -72,6 +73,15 @@ def _parts(value: Any, spell: _Spell) -> list[tuple[_Spell, Any]]:
     if type(value) is Attestation:
         return [(spell, Attestation(**{name: getattr(value, name)})) for name in value.__struct_fields__]
     return []
+
+
+def _parts_of_item(item: Any) -> list[tuple[_Spell, Any]]:
+    """Likewise, of what stands in a row and has parts of its own."""
+    if type(item) is Prices:
+        return [(_id, item.question), *(_parts(item.prices, _by_id) if type(item.prices) is dict else [])]
+    if type(item) is Bet:
+        return [(values.prose, item.market_id), (values.prose, item.side), (_number, item.amount)]
+    return [(_number, item.percentage)] if type(item) is Sale else []
 
 
 def _id(value: Any, name: str) -> str:
@@ -91,8 +101,8 @@ def _by_id(value: Any, name: str) -> dict[str, str]:
     return {_id(outcome, name): _number(item, name) for outcome, item in value.items()}
 
 
-def _each(spell: Callable[[Any, str], str]) -> _Spell:
-    def spelt(value: Any, name: str) -> list[str]:
+def _each(spell: _Spell) -> _Spell:
+    def spelt(value: Any, name: str) -> list[Any]:
         if type(value) is not tuple and type(value) is not list:
             raise Refused("malformed", name, value, "not an array")
         return [spell(item, name) for item in value]
@@ -137,7 +147,12 @@ def _rules(value: Any, name: str) -> Any:
         return plain
     if type(value.scored_only_levels) not in {tuple, list}:
         raise Refused("malformed", f"{name}.scored_only_levels", str(value.scored_only_levels), "not an array")
-    return {field: said for field, said in plain.items() if said != _DEFAULT_RULES[field]}
+    spelt = {field: said for field, said in plain.items() if said != _DEFAULT_RULES[field]}
+    if value.trading is not None:
+        if type(value.trading) is not Trading:
+            raise Refused("malformed", f"{name}.trading", str(value.trading), "no trading rules")
+        spelt["trading"] = {field: said for field, said in plain["trading"].items() if said != _DEFAULT_TRADING[field]}
+    return spelt
 
 
 def _attestation(value: Any, name: str) -> dict[str, Any]:
@@ -152,6 +167,30 @@ def _attestation(value: Any, name: str) -> dict[str, Any]:
     _checked(bool | None)(value.restricted_sources, f"{name}.restricted_sources")
     plain: dict[str, Any] = msgspec.to_builtins(value)
     return plain
+
+
+def _kept(value: Any, name: str) -> str:
+    return values.prose(value, name, values.KEPT_LENGTH)
+
+
+def _prices(value: Any, name: str) -> list[Any]:
+    if type(value) is not Prices:
+        raise Refused("malformed", name, value, "not a question and its prices")
+    return [_id(value.question, f"{name}.question"), _by_id(value.prices, f"{name}.prices")]
+
+
+def _bet(value: Any, name: str) -> list[str]:
+    if type(value) is not Bet:
+        raise Refused("malformed", name, value, "not a bet")
+    texts = [values.prose(getattr(value, part), f"{name}.{part}") for part in ("market_id", "side")]
+    return [*texts, _number(value.amount, f"{name}.amount")]
+
+
+def _sale(value: Any, name: str) -> list[str]:
+    if type(value) is not Sale:
+        raise Refused("malformed", name, value, "not a sale")
+    position = _checked(str | int)(value.position_id, f"{name}.position_id")
+    return [values.prose(str(position), f"{name}.position_id"), _number(value.percentage, f"{name}.percentage")]
 
 
 # How each field is spelt, in the order in which their faults are reported.
@@ -170,11 +209,29 @@ _SPELLING: dict[str, _Spell] = {
     "rules": _rules,
     "level": _checked(Level),
     "bot": _checked(bool),
+    **dict.fromkeys(["period", "attempt"], _checked(int)),
+    "policy": _checked(Policy),
+    "quoted_at": values.instant,
+    "amount": _number,
+    "prices": _by_id,
+    "quotes": _each(_prices),
+    "bets": _each(_bet),
+    "sells": _each(_sale),
+    **dict.fromkeys(["source", "action"], values.prose),
+    **dict.fromkeys(["reasoning", "prompt", "response"], _kept),
 }
 # Optional fields that commands have got since, the newest last: where not given, not spelt either, so that what was
 # recorded before they existed is still known when it is sent again.
-_ADDED: dict[str, _Spell] = {"spot_at": values.instant, "quantiles": _each(_number), "attestation": _attestation}
+_ADDED: dict[str, _Spell] = {
+    "spot_at": values.instant,
+    "quantiles": _each(_number),
+    "attestation": _attestation,
+    "payouts": _by_id,
+    "starts_at": values.instant,
+    **dict.fromkeys(["series", "family", "release"], _id),
+}
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
+_DEFAULT_TRADING = json.decode(json.encode(Trading()))
 
 
 def _spelling(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, _Spell, bool]], int]:

@@ -32,9 +32,12 @@ MOST_DECIMALS = 12
 LARGEST_MEASURE = 10**13  # of a quantile, in the unit of its question
 LARGEST_POOL = 10**12 * MONEY
 LARGEST_WEIGHT = 10**6 * WEIGHT
+LARGEST_CASH = 10**9 * MONEY  # granted, deposited or staked at once
+LARGEST_HOLDING = 10**12 * MONEY  # shares that one account ever buys
 
 ID_LENGTH = 200
 TEXT_LENGTH = 10_000
+KEPT_LENGTH = 1_000_000  # of a prompt or a reply
 PLACES = 1_000  # decimals of a number at the edge
 _LARGEST = Decimal("1e30")
 _SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
@@ -206,14 +209,14 @@ def identifier(text: str, field: str) -> str:
 recurring = lru_cache(maxsize=65_536)(identifier)  # the same check, for ids that come again and again
 
 
-def prose(text: str, field: str) -> str:
-    """A title or reason: up to 10,000 characters that can be encoded.
+def prose(text: str, field: str, most: int = TEXT_LENGTH) -> str:
+    """A title or reason: up to 10,000 characters, or `most`, that can be encoded.
 
     Refuses, first that applies: malformed (not a text), text_too_long, id_not_plain (lone surrogates).
     """
     if type(text) is not str:
         raise Refused("malformed", field, text, "not a text")
-    if len(text) > TEXT_LENGTH:
+    if len(text) > most:
         raise Refused("text_too_long", field, text)
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise Refused("id_not_plain", field, text)

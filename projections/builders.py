@@ -9,7 +9,7 @@ from ledger.exact import QUANTUM, half_even
 from projections import consensus, leaderboard, prizes, references, scores, sums, terms
 from projections.columns import Codes, Facts
 from projections.limbs import Int64Array, column
-from projections.table import POINTS, Ids, Values, ids, published, transposed
+from projections.table import POINTS, Ids, Values, ids, known, published, transposed
 from projections.tables import status
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def score_parts_values(of: "Projections") -> list[Values]:
         end,
         _chances(doubled),
         _chances(reference),
-        _known(peers),
+        known(peers),
         term,
         units,
         contribution,
@@ -183,11 +183,4 @@ def _joined(found: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Ar
 
 def _chances(doubled: Int64Array) -> Values:
     """Probabilities in 1e-11 from twice 1e-10, none where negative."""
-    return _known(doubled * _CHANCE_DIGITS)
-
-
-def _known(numbers: Int64Array) -> Values:
-    """The numbers, none where negative."""
-    if len(numbers) and int(numbers.min()) < 0:
-        return [None if number < 0 else number for number in numbers.tolist()]
-    return numbers
+    return known(doubled * _CHANCE_DIGITS)

@@ -127,7 +127,7 @@ def _resolution(found: Facts, event: events.QuestionResolved) -> str:
         return "the question is resolved or annulled already"
     span = question.range
     outcomes = len(question.outcomes) if span is None else max(span.bins, 1) + 2
-    if not 0 <= event.outcome < outcomes:
+    if not 0 <= event.outcome < outcomes and not event.payouts:
         return "no such outcome"
     if span is not None and not _countable(event.value, span):
         return "an answer that is no number, or too large"

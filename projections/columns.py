@@ -8,7 +8,9 @@ import numpy as np
 from ledger import events
 from ledger.log import Checkpoint
 from ledger.rules import Level
+from ledger.trading import Trading
 from ledger.values import CUMULATIVE, PROBABILITY
+from projections.books import Books
 from projections.limbs import BoolArray, Int64Array
 
 CHANCE = CUMULATIVE  # units in 1: every probability that is scored
@@ -133,6 +135,7 @@ class Contest:
     sealed: Checkpoint | None = None
     paid: dict[str, Payment] = field(default_factory=dict)  # by winner
     paid_in_all: int = 0  # 1e-6
+    position: int = 0  # of the log
 
     def as_of(self, found: "Facts") -> int:
         """The log position at which the contest's board was last open."""
@@ -155,6 +158,14 @@ class Facts:
     attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
     statuses: dict[int, "Status"] = field(default_factory=dict)  # as of log positions, once they have been asked for
     forecasts: Forecasts = field(default_factory=lambda: joined([])[0])
+    books: Books = field(default_factory=Books)
+
+    def trading(self, contest: str) -> Trading:
+        """A contest's trading rules. Raises KeyError if it has none."""
+        trading = self.contests[contest].opened.rules.trading
+        if trading is None:
+            raise KeyError(f"trading rules of {contest!r}")
+        return trading
 
 
 class Status(NamedTuple):

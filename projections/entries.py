@@ -70,10 +70,17 @@ class Questions:
 
 
 def scored_questions(found: Facts, contest: Contest) -> Questions:
-    """The questions that count, in order of code, as of the contest's last open log position."""
+    """The questions that count, in order of code, as of the contest's last open log position.
+
+    Where one trades, questions need no kernel; then they have no scores.
+    """
     rules, now = contest.opened.rules, status(found, contest.as_of(found))
     entries = sorted(contest.entries.values(), key=lambda entry: entry.question)
-    entries = [entry for entry in entries if now.outcome[entry.question] >= 0]
+    entries = [
+        entry
+        for entry in entries
+        if now.outcome[entry.question] >= 0 and kernel_of(rules, found.questions[entry.question]) != "none"
+    ]
     opened = [found.questions[entry.question] for entry in entries]
     code = column([entry.question for entry in entries])
     outcome, bins = now.outcome[code], now.bins[code]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def contests_values(of: "Projections") -> list[Values]:
     """One row a contest."""
-    rows = [_contest(of.facts.contests[name]) for name in of.contests]
-    return [Ids(np.arange(len(of.contests)), of.contests), *transposed(rows, 7)]
+    rows = [_contest(of.facts, of.facts.contests[name]) for name in of.contests]
+    return [Ids(np.arange(len(of.contests)), of.contests), *transposed(rows, 10)]
 
 
 def kind_means_values(of: "Projections") -> list[Values]:
@@ -110,11 +110,14 @@ def admissions_values(of: "Projections") -> list[Values]:
     ]
 
 
-def _contest(contest: Contest) -> list[Any]:
+def _contest(facts: Facts, contest: Contest) -> list[Any]:
     opened, sealed = contest.opened, contest.sealed
     seal = (None, None) if sealed is None else sealed
-    paid = sum(payment.amount for payment in contest.paid.values())
-    return [opened.title, opened.rules.name, opened.pool, opened.currency, *seal, paid]
+    progress = facts.books.contests.get(opened.contest)
+    complete = progress is not None and progress.complete()
+    state = "sealed" if sealed is not None else "complete" if complete else "open"
+    own = (opened.title, opened.rules.name, opened.pool, opened.currency)
+    return [*own, *seal, contest.paid_in_all, opened.series, opened.starts_at, state]
 
 
 def _on_questions_of(facts: Facts, contest: Contest) -> Iterator[int]:

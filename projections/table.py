@@ -10,11 +10,12 @@ import msgspec
 import numpy as np
 
 from ledger.exact import half_even
-from ledger.values import MONEY, format_fixed, format_instant
+from ledger.values import MONEY, PROBABILITY, format_fixed, format_instant
 from projections.columns import Codes
 from projections.limbs import Int64Array, column
 
 POINTS = 10**9  # published units in 1
+FINE = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
 _encode = msgspec.json.Encoder().encode
 
 
@@ -54,6 +55,23 @@ def transposed(rows: list[Any], width: int) -> list[list[Any]]:
     return [list(values) for values in zip(*rows, strict=True)] or [[] for _ in range(width)]
 
 
+def from_rows(rows: list[Any], kinds: str) -> list[Values]:
+    """The columns of rows, of these kinds, which there may be none of.
+
+    >>> from_rows([("ada", 1), ("bo", None)], "id count")
+    [Ids(codes=array([0, 1]), labels=['ada', 'bo']), [1, None]]
+    """
+    names = kinds.split()
+    return [ids(c) if kind == "id" else c for kind, c in zip(names, transposed(rows, len(names)), strict=True)]
+
+
+def known(numbers: Int64Array) -> Values:
+    """The numbers, none where negative."""
+    if len(numbers) and int(numbers.min()) < 0:
+        return [None if number < 0 else number for number in numbers.tolist()]
+    return numbers
+
+
 def published(number: Fraction) -> int:
     """Points or a share, exact, in 1e-9, rounded half-even once.
 
@@ -81,6 +99,7 @@ KINDS: dict[str, Kind] = {
     "take": Kind("decimal text, rounded once", str),
     "share": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
     "money": Kind("1e-6", lambda value: format_fixed(value, MONEY, least=2)),
+    "fine_money": Kind("1e-15", lambda value: format_fixed(value, FINE, least=2)),
     "seconds": Kind("µs", lambda value: format_fixed(value, 10**6)),
     "count": Kind("", int),
     "integer": Kind("", str),

@@ -10,6 +10,7 @@ from ledger import events
 from ledger.errors import Corrupt
 from ledger.log import Checkpoint, Recorded
 from ledger.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
+from projections.bookkeeping import check_done, keep
 from projections.checks import check, check_attestation, check_forecasts, refute
 from projections.columns import Contest, Entry, Facts, Forecasts, Payment, Settlement, Status, joined
 from projections.limbs import Int64Array, column
@@ -33,6 +34,7 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
             except OverflowError:
                 raise Corrupt(forecasts[0].position, "here or soon after, a number of more than 64 bits") from None
         found.as_of = page[-1].position
+    check_done(found)
     found.forecasts = _columns(found, columns)
     return found
 
@@ -66,6 +68,7 @@ def _note(found: Facts, recorded: Recorded) -> None:
     """File an event that is neither a forecast nor a withdrawal."""
     try:
         check(found, recorded.position, recorded.event)
+        keep(found, recorded.position, recorded.event)
         _file(found, recorded)
     except KeyError as missing:
         raise Corrupt(recorded.position, f"the event speaks of {missing}, which was never opened") from None
@@ -82,7 +85,8 @@ def _file(found: Facts, recorded: Recorded) -> None:
             found.closings.append((position, question[event.question], event.at))
         case events.QuestionResolved():
             code = question[event.question]
-            found.settlements.append(Settlement(position, code, event.outcome, event.known_at, event.value))
+            known_at = found.questions[code].closes_at if event.payouts else event.known_at  # no outcome is known
+            found.settlements.append(Settlement(position, code, event.outcome, known_at, event.value))
             found.settled[code] = events.QuestionResolved
         case events.QuestionAnnulled() | events.ResolutionRevoked():
             code = question[event.question]
@@ -91,7 +95,7 @@ def _file(found: Facts, recorded: Recorded) -> None:
             if type(event) is events.QuestionAnnulled:
                 found.settled[code] = events.QuestionAnnulled
         case events.ContestOpened():
-            found.contests[event.contest] = Contest(event)
+            found.contests[event.contest] = Contest(event, position=position)
         case events.QuestionAdded():
             code, hidden = question[event.question], event.hidden_coverage_weight
             found.contests[event.contest].entries[code] = Entry(position, code, event.weight, hidden, event.spot_at)

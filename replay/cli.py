@@ -3,54 +3,38 @@
 Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 log damaged.
 """
 
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import wraps
-from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
+from collections.abc import Iterable, Sequence
+from typing import IO, TYPE_CHECKING
 
 import click
 
+from replay.shell import (
+    DAMAGED,
+    FINDINGS,
+    FINE,
+    UNREADABLE,
+    USAGE,
+    as_of_option,
+    cut,
+    emit,
+    emit_table,
+    format_option,
+    known,
+    log_argument,
+    name_option,
+    progress,
+    replayed,
+    reported,
+    say,
+    say_as_of,
+)
+
 if TYPE_CHECKING:
-    from ledger.log import Checkpoint, Recorded
-    from projections.table import Table
+    from ledger.log import Recorded
     from replay.replay import Replay
 
-FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED = range(5)
-_DIGITS = 1_000  # of a log position that are read
-
-_P = ParamSpec("_P")
-_log = click.argument("log", metavar="LOG")
-_name = click.option("--name", default="main", show_default=True, metavar="NAME", help="Which ledger of the store.")
-_as_of = click.option(
-    "--as-of", metavar="POSITION|INSTANT", help="Read up to this log position, or to this instant of the log's clock."
-)
-_format = click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
-)
-
-
-def _reported(command: Callable[_P, None]) -> Callable[_P, None]:
-    """Turn what the project raises into one line on stderr and an exit code."""
-
-    @wraps(command)
-    def reported(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        from ledger.errors import Conflict, Corrupt, Refused, Unavailable
-
-        try:
-            command(*args, **kwargs)
-        except Refused as error:
-            _fail(str(error), USAGE)
-        except (Unavailable, Conflict) as error:
-            _fail(str(error), UNREADABLE)
-        except Corrupt as error:
-            _fail(f"the log is damaged: {error}", DAMAGED)
-        except BrokenPipeError:  # whoever reads the output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(FINE)
-
-    return reported
+__all__ = ["DAMAGED", "FINDINGS", "FINE", "UNREADABLE", "USAGE", "main"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -68,13 +52,13 @@ def main() -> None:
 
 
 @main.command(epilog="Example: forecast-ledger append season.db commands.jsonl")
-@_log
+@log_argument
 @click.argument("file", type=click.File("rb"))
 @click.option("--atomic", is_flag=True, help="Record all commands of the file or none.")
 @click.option("--verbose", "-v", is_flag=True, help="Tell on stderr what the ledger does.")
-@_name
-@_format
-@_reported
+@name_option
+@format_option
+@reported
 def append(log: str, file: IO[bytes], atomic: bool, verbose: bool, name: str, form: str) -> None:
     """Append the commands in FILE.
 
@@ -85,79 +69,94 @@ def append(log: str, file: IO[bytes], atomic: bool, verbose: bool, name: str, fo
     from replay.append import appended
 
     _configure_logging(verbose=verbose)
-    with Ledger.open(log, name, prizes=_prizes) as ledger, _progress("lines", _lines_in(file)) as watch:
-        counts = appended(ledger, file, lambda line, refused: _say(f"line {line}: {refused}"), watch, atomic=atomic)
+    with Ledger.open(log, name, prizes=_prizes) as ledger, progress("lines", _lines_in(file)) as watch:
+        counts = appended(ledger, file, lambda line, refused: say(f"line {line}: {refused}"), watch, atomic=atomic)
         head = ledger.head()
     row = {**counts, "log_position": head.position, "digest": head.digest}
-    _emit(list(row), [row], form)
+    emit(list(row), [row], form)
     if counts["refused"]:
         sys.exit(FINDINGS)
 
 
 @main.command(epilog="Example: forecast-ledger leaderboard season.db spring-cup --as-of 2026-03-01T00:00:00Z")
-@_log
+@log_argument
 @click.argument("contest")
-@_as_of
-@_name
-@_format
-@_reported
+@as_of_option
+@name_option
+@format_option
+@reported
 def leaderboard(log: str, contest: str, as_of: str | None, name: str, form: str) -> None:
-    """Print the board of a CONTEST, best first."""
-    found = _holding(contest, _replayed(log, name, as_of))
-    _emit_table(found.projections.table("leaderboard").only("contest", contest), form)
-    _say_as_of(found.checkpoint)
+    """Print the board of a CONTEST, best first; where one trades, that of trading."""
+    found = _holding(contest, replayed(log, name, as_of))
+    trading = contest in found.projections.traded
+    emit_table(
+        found.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest), form
+    )
+    if trading:
+        say("forecasts on the same questions are scored in the table leaderboard")
+    say_as_of(found.checkpoint)
 
 
 @main.command(epilog="Example: forecast-ledger table season.db scores --format csv")
-@_log
+@log_argument
 @click.argument("projection")
-@_as_of
-@_name
-@_format
-@_reported
+@as_of_option
+@name_option
+@format_option
+@reported
 def table(log: str, projection: str, as_of: str | None, name: str, form: str) -> None:
-    """Print the table of a PROJECTION.
+    """Print the table of a PROJECTION; `columns` says which there are."""
+    known(projection)
+    found = replayed(log, name, as_of)
+    emit_table(found.projections.table(projection), form)
+    say_as_of(found.checkpoint)
 
-    One of contests, standing, consensus, score_parts, scores, leaderboard, kind_means, prizes, brier, brier_overall,
-    calibration, admissions.
-    """
-    from projections.projection import CATALOGUE
 
-    if projection not in CATALOGUE:
-        _fail(f"no projection named {projection!r}; there are: {', '.join(CATALOGUE)}", USAGE)
-    found = _replayed(log, name, as_of)
-    _emit_table(found.projections.table(projection), form)
-    _say_as_of(found.checkpoint)
+@main.command(epilog="Example: forecast-ledger columns leaderboard")
+@click.argument("projection", required=False)
+@format_option
+@reported
+def columns(projection: str | None, form: str) -> None:
+    """Say what the columns of every projection mean, or of one PROJECTION."""
+    from projections.catalogue import CATALOGUE
+
+    names = CATALOGUE if projection is None else [known(projection)]
+    rows = (
+        {"projection": name, "column": column.name, "kind": column.kind, "meaning": column.meaning}
+        for name in names
+        for column in CATALOGUE[name].columns
+    )
+    emit(["projection", "column", "kind", "meaning"], rows, form)
 
 
 @main.command(epilog="Example: forecast-ledger replay season.db --as-of 1200")
-@_log
-@_as_of
-@_name
-@_format
-@_reported
+@log_argument
+@as_of_option
+@name_option
+@format_option
+@reported
 def replay(log: str, as_of: str | None, name: str, form: str) -> None:
-    """Rebuild every projection but score_parts.
+    """Rebuild every projection but score_parts and portfolio_snapshots.
 
-    Prints how many rows each has and its digest: the same for the same log, wherever it is read. score_parts can have
-    far more rows than the log; `table` prints it.
+    Prints how many rows each has and its digest: the same for the same log, wherever it is read. Those two can have
+    far more rows than the log; `table` prints them.
     """
-    from projections.projection import CATALOGUE
+    from projections.catalogue import CATALOGUE
 
-    found = _replayed(log, name, as_of)
+    found = replayed(log, name, as_of)
     names = (name for name, projection in CATALOGUE.items() if not projection.asked_for)
     tables = ((projection, found.projections.table(projection)) for projection in names)
     rows = ({"projection": projection, "rows": len(table), "digest": table.digest()} for projection, table in tables)
-    _emit(["projection", "rows", "digest"], rows, form)
-    _say_as_of(found.checkpoint)
+    emit(["projection", "rows", "digest"], rows, form)
+    say_as_of(found.checkpoint)
 
 
 @main.command(epilog="Example: forecast-ledger verify season.db")
-@_log
-@_as_of
-@_name
-@_format
-@_reported
+@log_argument
+@as_of_option
+@name_option
+@format_option
+@reported
 def verify(log: str, as_of: str | None, name: str, form: str) -> None:
     """Check a log row by row.
 
@@ -166,19 +165,19 @@ def verify(log: str, as_of: str | None, name: str, form: str) -> None:
     from replay.verify import CHECKS
     from replay.verify import verify as verified
 
-    with _progress("verified") as watch:
-        head = verified(log, name, _cut(as_of), watch)
+    with progress("verified") as watch:
+        head = verified(log, name, cut(as_of), watch)
     rows = [{"check": check, "found": "ok", "meaning": meaning} for check, meaning in CHECKS.items()]
-    _emit(["check", "found", "meaning"], rows, form)
-    _say_as_of(head)
+    emit(["check", "found", "meaning"], rows, form)
+    say_as_of(head)
 
 
 @main.command(epilog="Example: forecast-ledger pay season.db spring-cup")
-@_log
+@log_argument
 @click.argument("contest")
-@_name
-@_format
-@_reported
+@name_option
+@format_option
+@reported
 def pay(log: str, contest: str, name: str, form: str) -> None:
     """Pay the winners of a finalized CONTEST.
 
@@ -189,22 +188,22 @@ def pay(log: str, contest: str, name: str, form: str) -> None:
     from ledger import Ledger
     from replay.pay import pay as paid
 
-    _holding(contest, _replayed(log, name, None))  # a log that is not there is not started
+    _holding(contest, replayed(log, name, None))  # a log that is not there is not started
     with Ledger.open(log, name, prizes=_prizes) as ledger:
         receipt = paid(ledger, contest, datetime.now(UTC))
-    found = _replayed(log, name, None)
+    found = replayed(log, name, None)
     table = found.projections.table("prizes").only("contest", contest)
-    _emit_table(table, form)
-    _say("paid before; nothing was recorded" if receipt is None else f"paid from log position {receipt.first} on")
-    _say_as_of(found.checkpoint)
+    emit_table(table, form)
+    say("paid before; nothing was recorded" if receipt is None else f"paid from log position {receipt.first} on")
+    say_as_of(found.checkpoint)
     apart = [row["participant"] for row in table.rows() if row["prize"] != row["paid"]]
     if apart:
-        _say(f"what was paid is not what the sealed board says: {', '.join(apart)}; `verify` says where")
+        say(f"what was paid is not what the sealed board says: {', '.join(apart)}; `verify` says where")
         sys.exit(FINDINGS)
 
 
 @main.command(epilog="Example: forecast-ledger demo")
-@_reported
+@reported
 def demo() -> None:
     """Rebuild a published tournament.
 
@@ -222,13 +221,6 @@ def demo() -> None:
         sys.exit(FINDINGS)
 
 
-def _replayed(log: str, name: str, as_of: str | None) -> "Replay":
-    from replay.replay import replay as replayed
-
-    with _progress("read") as watch:
-        return replayed(log, name, _cut(as_of), watch)
-
-
 def _holding(contest: str, found: "Replay") -> "Replay":
     """The same replay. Raises Refused: it has no such contest; the message names those that it has."""
     from ledger.errors import Refused
@@ -244,55 +236,6 @@ def _prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[str, in
     from replay.pay import prizes
 
     return prizes(pages, contest)
-
-
-def _cut(as_of: str | None) -> int | str | None:
-    """A log position if it is written in digits, else an instant."""
-    if as_of is None or not (as_of.isdecimal() and as_of.isascii()):
-        return as_of
-    return int(as_of.lstrip("0")[:_DIGITS] or 0)  # a longer one is beyond every log all the same
-
-
-def _emit_table(table: "Table", form: str) -> None:
-    _emit([column.name for column in table.columns], table.rows(), form)
-
-
-def _emit(names: list[str], rows: Iterable[dict[str, Any]], form: str) -> None:
-    from replay.render import FORMATS
-
-    for line in FORMATS[form](names, rows):
-        print(line)
-    sys.stdout.flush()
-
-
-def _say_as_of(checkpoint: "Checkpoint") -> None:
-    _say(f"as of log position {checkpoint.position}, digest {checkpoint.digest}")
-
-
-def _say(text: str) -> None:
-    from replay.render import visible
-
-    print(visible(text), file=sys.stderr)
-
-
-def _fail(text: str, code: int) -> NoReturn:
-    _say(f"forecast-ledger: {text}")
-    sys.exit(code)
-
-
-@contextmanager
-def _progress(done: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A bar with a running count on stderr, if that is a terminal; the bar only pulses where no total is known."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), TextColumn("{task.completed:,} " + done), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda count: progress.update(task, completed=count)
 
 
 def _lines_in(file: IO[bytes]) -> int | None:

@@ -18,6 +18,7 @@ CHECKS = {
     "schemas": "each row is an event of a known type, in its canonical bytes",
     "clock": "recorded_at never decreases",
     "contents": "each event fits what came before it: nothing unknown, twice, out of order or out of range",
+    "books": "every amount of cash and shares is what the rules make of what came before it, down to the last unit",
     "payouts": "each prize paid is what the contest's sealed board is worth to the winner, and no winner is left out",
 }
 

@@ -1,7 +1,8 @@
 """Honest timings: python -m tests.bench prints ratios within one run, since machines differ and are shared.
 
-200,000 binary forecasts on 200 questions by 2,000 participants, with seeded random times and probabilities; and single
-questions of the sizes at which the published backend's own times are known.
+200,000 binary forecasts on 200 questions by 2,000 participants, with seeded random times and probabilities; single
+questions of the sizes at which the published backend's own times are known; and a week in which 1,000 participants
+trade on 500 binary questions, quoted every ten minutes.
 """
 
 import gc
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -23,11 +25,29 @@ from eventsourcing.persistence import ApplicationRecorder, StoredEvent
 from msgspec import structs
 
 from ledger import Ledger, Receipt, collector
-from ledger.commands import AddQuestion, AnyCommand, OpenContest, OpenQuestion, Range, ResolveQuestion, SubmitForecast
+from ledger.commands import (
+    AddQuestion,
+    AnyCommand,
+    Bet,
+    EnrolParticipant,
+    OpenContest,
+    OpenQuestion,
+    Prices,
+    QuotePrices,
+    Range,
+    RecordDecision,
+    ResolveQuestion,
+    SubmitForecast,
+)
+from ledger.decider import decide, evolve
 from ledger.rules import PRESETS
+from ledger.state import State
 from ledger.store import Store
+from ledger.trading import Trading
 from ledger.values import format_instant
 from projections.columns import Facts
+from projections.marks import Marks
+from projections.portfolios import snapshots
 from projections.projection import Projections
 from projections.tables import facts
 
@@ -36,6 +56,8 @@ DAY = 86_400 * 10**6
 BATCH = 10_000
 RUNS = 3
 FOUR = ("baseline", "peer-2024-03", "spot-peer", "relative-2022-04")
+MARKETS, TRADERS, TICKS, TICK, DECISIONS, LEGS = 500, 1_000, 1_008, 600 * 10**6, 10, 5
+ARENA = structs.replace(PRESETS["arena-v1"], trading=Trading(period_days=0))
 RULES = {
     **PRESETS,
     "recency": structs.replace(PRESETS["relative-2022-04"], consensus="community", consensus_weights="recency"),
@@ -85,9 +107,9 @@ def cdfs(count: int, participants: int) -> list[AnyCommand]:
     return commands
 
 
-def resolutions(questions: int, *, numeric: bool = False) -> list[AnyCommand]:
+def resolutions(questions: int, *, numeric: bool = False, after: int = 31 * DAY) -> list[AnyCommand]:
     """Every other question resolves yes; a numeric one as 28.4."""
-    at = format_instant(START + 31 * DAY)
+    at = format_instant(START + after)
     return [
         ResolveQuestion(id=f"r{q}", at=at, question=f"q{q}", value="28.4")
         if numeric
@@ -242,6 +264,116 @@ def peak(log: Path, count: int) -> dict[str, float]:
     return {"peak memory from log to leaderboard: bytes an event": (bytes_of["board"] - bytes_of["import"]) / count}
 
 
+def arena() -> list[AnyCommand]:
+    """A contest in which one trades on questions open for more than the week."""
+    at, closes_at = format_instant(START), format_instant(START + 8 * DAY)
+    commands: list[AnyCommand] = [OpenContest(id="c", at=at, contest="c", rules=ARENA)]
+    for q in range(MARKETS):
+        fields: dict[str, Any] = {"kind": "binary", "opens_at": at, "closes_at": closes_at}
+        commands.append(OpenQuestion(id=f"o{q}", at=at, question=f"q{q}", **fields))
+        commands.append(AddQuestion(id=f"a{q}", at=at, contest="c", question=f"q{q}"))
+    return commands + [EnrolParticipant(id=f"e{p}", at=at, contest="c", participant=f"p{p}") for p in range(TRADERS)]
+
+
+def quotes(ticks: range) -> list[AnyCommand]:
+    """The prices of every question at each of these ticks."""
+    chance = random.Random(ticks.start)
+    commands: list[AnyCommand] = []
+    for tick in ticks:
+        at = format_instant(START + tick * TICK)
+        drawn = [Decimal(chance.randrange(300, 700)).scaleb(-3) for _ in range(MARKETS)]
+        every = tuple(Prices(question=f"q{q}", prices={"yes": price}) for q, price in enumerate(drawn))
+        commands.append(QuotePrices(id=f"t{tick}", at=at, source="bench", quoted_at=at, quotes=every))
+    return commands
+
+
+def decided(number: int, tick: int) -> list[AnyCommand]:
+    """Everybody bets on five more questions."""
+    chance, at = random.Random(number), format_instant(START + tick * TICK)
+    commands: list[AnyCommand] = []
+    for p in range(TRADERS):
+        asked = [f"q{(p + 7 * (number * LEGS + leg)) % MARKETS}" for leg in range(LEGS)]
+        bets = tuple(
+            Bet(market_id=q, side=chance.choice(("yes", "no")), amount=chance.randrange(50, 100)) for q in asked
+        )
+        said: dict[str, Any] = {"period": number + 1, "action": "BET", "bets": bets, "reasoning": "bench"}
+        commands.append(RecordDecision(id=f"d{number}.{p}", at=at, contest="c", participant=f"p{p}", **said))
+    return commands
+
+
+def trading(folder: Path) -> dict[str, float]:
+    """A week of quotes, in the first day of which everybody decides ten times; half of the questions are resolved."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    with Ledger.open(folder / "arena.db") as ledger:
+        handled(ledger, arena())
+        for number, ticks in enumerate([*(range(n, n + 10) for n in range(0, 100, 10)), range(100, TICKS)]):
+            for begin in range(ticks.start, ticks.stop, 100):
+                commands = quotes(range(begin, min(begin + 100, ticks.stop)))
+                with timed(ours):
+                    _ = [ledger.handle(command) for command in commands]
+            if number < DECISIONS:
+                handled(ledger, decided(number, ticks[-1]))
+        handled(ledger, resolutions(MARKETS // 2, after=(TICKS - 6) * TICK))
+        found = facts(ledger.read())
+    rows = [row for row in rows_of(folder / "arena.db") if b'"prices_quoted.v1"' in row.state]
+    target = recorder(folder / "arena_rows.db")
+    with timed(theirs):
+        for row in rows:
+            target.insert_events([row])
+    return {
+        "quotes of 500 questions in one command, one at a time: quotes/s": MARKETS * TICKS / sum(ours),
+        "the same: ratio to the recorder's inserts of as many rows": sum(theirs) / sum(ours),
+        "trades decided, five a decision, without the store: trades/s (aim 50,000)": DECISIONS
+        * TRADERS
+        * LEGS
+        / trades(),
+        **portfolios(found),
+    }
+
+
+def trades() -> float:
+    """Seconds to decide everybody's bets and to follow them in the state; the median of several runs."""
+    taken: list[float] = []
+    for _ in range(RUNS):
+        state, seconds, position = State(), 0.0, 0
+        pages = [arena(), *(page for n in range(DECISIONS) for page in (quotes(range(n, n + 1)), decided(n, n)))]
+        for page in pages:
+            gc.collect()
+            before = time.process_time()
+            with collector.paused():
+                for command in page:
+                    for event in decide(command, state):
+                        position += 1
+                        for table, key, value in evolve(event, state, position):
+                            table[key] = value
+            seconds += (time.process_time() - before) * isinstance(page[0], RecordDecision)
+        taken.append(seconds)
+    return median(taken)
+
+
+def portfolios(found: Facts) -> dict[str, float]:
+    """Rows of snapshots with all their figures, and the memory that making them takes."""
+    taken: list[float] = []
+    for _ in range(RUNS):
+        gc.collect()
+        before = time.process_time()
+        with collector.paused():
+            made = snapshots(found, Marks(found), "c")
+            _ = made.positions_value, made.total, made.profit, made.unrealised, made.profit_percent
+        taken.append(time.process_time() - before)
+    rows = len(made.at)
+    del made
+    tracemalloc.start()
+    snapshots(found, Marks(found), "c")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return {
+        "snapshots of 1,000 portfolios of 50 positions: rows/s (aim 500,000)": rows / median(taken),
+        "the same: peak memory, bytes a row": most / rows,
+    }
+
+
 def main() -> None:
     """Print the table that the README carries."""
     count = 200_000
@@ -255,6 +387,7 @@ def main() -> None:
             lambda: scoring(folder / "log0.db", count),
             growing,
             lambda: peak(folder / "log0.db", count),
+            lambda: trading(folder),
         ]
         for step in steps:
             measured |= step()

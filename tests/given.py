@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from contextlib import closing as closing_store
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,18 +14,25 @@ from ledger.commands import (
     AddQuestion,
     AnnulQuestion,
     AnyCommand,
+    Bet,
+    CancelMarket,
     CloseQuestion,
     Command,
+    DepositCash,
     EnrolParticipant,
     ExcludeParticipant,
     FinalizeContest,
     OpenContest,
     OpenQuestion,
     PayPrizes,
+    QuotePrices,
     Range,
+    RecordDecision,
     ResolveQuestion,
     RevokeResolution,
+    Sale,
     SubmitForecast,
+    WithdrawCash,
     WithdrawForecast,
 )
 from ledger.errors import REFUSALS
@@ -96,7 +104,8 @@ def closing(question: str = "rain", at: str = day(15)) -> CloseQuestion:
 
 def resolution(question: str = "rain", **fields: Any) -> ResolveQuestion:
     """Resolved as yes, after the close, unless another answer is given."""
-    given: dict[str, Any] = {"at": AFTER} | ({} if {"outcome", "value"} & fields.keys() else {"outcome": "yes"})
+    answered = {"outcome", "value", "payouts"} & fields.keys()
+    given: dict[str, Any] = {"at": AFTER} | ({} if answered else {"outcome": "yes"})
     return ResolveQuestion(question=question, **(given | fields))
 
 
@@ -153,6 +162,102 @@ def won(contest: str = "cup", chances: dict[str, str] = ALONE, **fields: Any) ->
     forecasts = [forecast(participant=who, probability=chance, at=OPENS) for who, chance in chances.items()]
     opening: list[AnyCommand] = [opened(), OpenContest(contest=contest, **founded), entry(contest)]
     return [*opening, *forecasts, resolution(), finalization(contest)]
+
+
+SUNDAY, TRADES = day(1), day(2)  # the first period is March 1 to 7
+
+
+def market(question: str = "rain", **fields: Any) -> OpenQuestion:
+    """A binary question to trade on, open from the first of the month to the 29th."""
+    return opened(question, **({"at": SUNDAY, "opens_at": SUNDAY, "closes_at": day(29)} | fields))
+
+
+def palette(question: str = "colour", **fields: Any) -> OpenQuestion:
+    """A multiple-choice question to trade on."""
+    return choices(question, **({"at": SUNDAY, "opens_at": SUNDAY, "closes_at": day(29)} | fields))
+
+
+def cohort(contest: str = "week", **fields: Any) -> OpenContest:
+    """A contest in which one trades, of the week from Sunday the first."""
+    return OpenContest(contest=contest, **({"at": SUNDAY, "rules": "arena-v1"} | fields))
+
+
+def quote(question: str = "rain", **fields: Any) -> QuotePrices:
+    """A price of 0.40 for yes, when trades are made, unless others are given."""
+    given: dict[str, Any] = {"at": TRADES, "source": "feed", "prices": {"yes": "0.4"}} | fields
+    return QuotePrices(question=question, **({"quoted_at": given["at"]} | given))
+
+
+def quotes(*each: Any, **fields: Any) -> QuotePrices:
+    """Prices of several questions in one command."""
+    return QuotePrices(quotes=each, **({"at": TRADES, "source": "feed", "quoted_at": TRADES} | fields))
+
+
+def bet(amount: Any = 500, side: str = "YES", market_id: str = "rain") -> Bet:
+    """Money on yes."""
+    return Bet(market_id=market_id, side=side, amount=amount)
+
+
+def sale(percentage: Any = 100, position_id: str | int = "1") -> Sale:
+    """All of the first position."""
+    return Sale(position_id=position_id, percentage=percentage)
+
+
+def decision(*legs: Bet | Sale, participant: str = "ada", **fields: Any) -> RecordDecision:
+    """A decision said in fields, for the first period: to buy, to sell, or, without legs, to hold."""
+    bets = tuple(leg for leg in legs if isinstance(leg, Bet))
+    sells = tuple(leg for leg in legs if isinstance(leg, Sale))
+    action = "BET" if bets else "SELL" if sells else "HOLD"
+    said: dict[str, Any] = {"at": TRADES, "contest": "week", "period": 1, "action": action, "reasoning": "It will."}
+    return RecordDecision(participant=participant, **(said | {"bets": bets or None, "sells": sells or None} | fields))
+
+
+def replied(response: str, participant: str = "ada", **fields: Any) -> RecordDecision:
+    """A decision for the first period that is the text of a reply."""
+    said: dict[str, Any] = {"at": TRADES, "contest": "week", "period": 1}
+    return RecordDecision(participant=participant, response=response, **(said | fields))
+
+
+def deposit(amount: Any = 1_000, **fields: Any) -> DepositCash:
+    """Cash from outside."""
+    said: dict[str, Any] = {"at": TRADES, "contest": "week", "participant": "ada", "reason": "more"}
+    return DepositCash(amount=amount, **(said | fields))
+
+
+def cash_out(amount: Any = 1_000, **fields: Any) -> WithdrawCash:
+    """Cash taken out."""
+    said: dict[str, Any] = {"at": TRADES, "contest": "week", "participant": "ada", "reason": "less"}
+    return WithdrawCash(amount=amount, **(said | fields))
+
+
+def cancellation(question: str = "rain", **fields: Any) -> CancelMarket:
+    """A market whose trades are undone."""
+    return CancelMarket(question=question, **({"at": AFTER, "policy": "void_trades", "reason": "no source"} | fields))
+
+
+def trading_floor(*participants: str, **fields: Any) -> list[AnyCommand]:
+    """A cohort on a binary and a multiple-choice market, both quoted, in which these participants trade; Ada if none.
+
+    Yes is at 0.40; red, green and blue are at 0.50, 0.30 and nothing.
+    """
+    entries = [entry("week", name, at=SUNDAY) for name in ("rain", "colour")]
+    enrolments = [enrolment("week", name, at=SUNDAY) for name in participants or ("ada",)]
+    prices = [quote(), quote("colour", prices={"red": "0.5", "green": "0.3", "blue": 0})]
+    return [market(), palette(), cohort(**fields), *entries, *enrolments, *prices]
+
+
+def ran(*story: AnyCommand) -> list[AnyEvent]:
+    """Everything in the log of a ledger that has accepted these commands."""
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
+        for number, command in enumerate(story):
+            ledger.handle(command, f"c{number}")
+        return [recorded.event for page in ledger.read() for recorded in page]
+
+
+def remembered(ledger: Ledger) -> dict[str, Any]:
+    """All that the writer knows of the past: every table of its state, the commands and the attempts at decisions."""
+    known = vars(ledger._state) | {"commands": ledger._commands, "recorded attempts": ledger._attempts}
+    return deepcopy({name: table for name, table in known.items() if name != "prizes"})
 
 
 class Then:

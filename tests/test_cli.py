@@ -22,6 +22,7 @@ from tests.given import forge, prizes_paid
 
 STORY = Path(__file__).parent.parent / "data" / "metaculus-2022"
 COMMANDS = STORY / "commands.jsonl"
+TRADING = COMMANDS.parent.parent / "arena-week" / "commands.jsonl"
 
 
 def run(*arguments: str, given: bytes = b"") -> Result:
@@ -159,25 +160,26 @@ def test_a_board_names_its_log_position_on_stderr_and_only_data_on_stdout(log: s
 
 
 AUTOCAST = [
-    opened("s1", question="rain"),
+    opened("s1", question="frost"),
     said("s2", "open_contest", contest="auto", rules="autocast-2022"),
-    said("s3", "add_question", contest="auto", question="rain"),
+    said("s3", "add_question", contest="auto", question="frost"),
     said(
         "s4",
         "submit_forecast",
-        question="rain",
+        question="frost",
         participant="ada",
         probability="0.7",
         attestation={"newest_source": "2026-02"},
     ),
-    said("s5", "resolve_question", at="2026-03-06T00:00:00Z", question="rain", outcome="yes"),
+    said("s5", "resolve_question", at="2026-03-06T00:00:00Z", question="frost", outcome="yes"),
 ]
 
 
 @pytest.mark.parametrize("projection", CATALOGUE)
 def test_every_projection_prints_the_same_rows_in_each_format(log: str, projection: str) -> None:
-    """Table, JSON and CSV differ in form alone; of the story and one attested contest, so that none is empty."""
+    """Table, JSON and CSV differ in form alone; of stories and one attested contest, so that none is empty."""
     assert run("append", log, "-", given=b"".join(AUTOCAST)).exit_code == FINE
+    assert run("append", log, str(TRADING)).exit_code == FINE
     as_json = json.loads(run("table", log, projection, "--format", "json").stdout)
     as_csv = list(csv.DictReader(io.StringIO(run("table", log, projection, "--format", "csv").stdout)))
     as_table = run("table", log, projection).stdout.splitlines()
@@ -192,6 +194,20 @@ def test_a_reading_can_be_cut_at_a_position_or_an_instant(log: str) -> None:
     assert run("leaderboard", log, "plain", "--as-of", "1999-01-01T00:00:00Z").exit_code == USAGE
     far = run("leaderboard", log, "plain", "--as-of", "2999-01-01T00:00:00Z", "--format", "csv")
     assert far.stdout == run("leaderboard", log, "plain", "--format", "csv").stdout
+
+
+def test_the_board_of_a_contest_in_which_one_trades_is_that_of_trading(log: str) -> None:
+    """By profit; how forecasts on the same questions are scored is told, and is in the other table."""
+    run("append", log, str(TRADING))
+    board = run("leaderboard", log, "week-1", "--format", "json")
+    rows = [(row["contest"], row["rank"], row["participant"], row["profit"]) for row in json.loads(board.stdout)]
+    assert rows == [
+        ("week-1", 1, "ada", "2360.00"),
+        ("week-1", 2, "cy", "1756.428572"),
+        ("week-1", 3, "bo", "-11000.00"),
+    ]
+    assert "table leaderboard" in board.stderr
+    assert "table leaderboard" not in run("leaderboard", log, "plain").stderr
 
 
 @pytest.mark.parametrize(
@@ -271,7 +287,7 @@ def test_verify_names_each_check(log: str) -> None:
     """One line a check, all of them fine."""
     rows = json.loads(run("verify", log, "--format", "json").stdout)
     assert [(row["check"], row["found"]) for row in rows] == [
-        (name, "ok") for name in ("positions", "digests", "schemas", "clock", "contents", "payouts")
+        (name, "ok") for name in ("positions", "digests", "schemas", "clock", "contents", "books", "payouts")
     ]
 
 

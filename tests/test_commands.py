@@ -19,6 +19,7 @@ from ledger.commands import AnyCommand, read
 from ledger.events import Attestation
 from ledger.rules import RuleSet
 from ledger.spelling import content
+from ledger.trading import Trading
 from replay.pay import prizes
 from tests import given
 from tests.given import NOW, day
@@ -40,6 +41,11 @@ LINES: dict[str, dict[str, Any]] = {
     "exclude_participant": {"contest": "cup", "participant": "ada", "level": "no_prize", "reason": "staff"},
     "finalize_contest": {"contest": "cup"},
     "pay_prizes": {"contest": "cup"},
+    "cancel_market": {"question": "rain", "reason": "no source"},
+    "quote": {"question": "rain", "prices": {"yes": 0.4}, "source": "feed", "quoted_at": day(15)},
+    "record_decision": {"contest": "cup", "participant": "ada", "period": 1, "action": "HOLD", "reasoning": "."},
+    "deposit_cash": {"contest": "cup", "participant": "ada", "amount": 50, "reason": "more"},
+    "withdraw_cash": {"contest": "cup", "participant": "ada", "amount": 50, "reason": "less"},
 }
 
 
@@ -55,7 +61,10 @@ def test_every_command_is_read_from_a_line_of_its_type() -> None:
     assert all((command.id, command.at) == ("c1", day(15)) for command in commands)
 
 
-@pytest.mark.parametrize("kind", [*get_args(AnyCommand), said.Range, Attestation], ids=lambda kind: kind.__name__)
+PARTS_OF_COMMANDS = [said.Range, Attestation, said.Prices, said.Bet, said.Sale]
+
+
+@pytest.mark.parametrize("kind", [*get_args(AnyCommand), *PARTS_OF_COMMANDS], ids=lambda kind: kind.__name__)
 def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -> None:
     """Frozen, and filled by name: what was decided is what was asked."""
     assert kind.__struct_config__.frozen
@@ -77,6 +86,18 @@ def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -
         ("submit_forecast", "quantiles", None),
         ("submit_forecast", "attestation", None),
         ("resolve_question", "known_at", None),
+        ("resolve_question", "payouts", None),
+        ("cancel_market", "policy", "refund_cost"),
+        ("open_contest", "starts_at", None),
+        ("open_contest", "series", None),
+        ("enrol_participant", "family", None),
+        ("enrol_participant", "release", None),
+        ("quote", "quotes", None),
+        ("record_decision", "attempt", 1),
+        ("record_decision", "bets", None),
+        ("record_decision", "sells", None),
+        ("record_decision", "prompt", None),
+        ("record_decision", "response", None),
     ],
 )
 def test_a_field_that_may_be_left_out_has_its_documented_default(kind: str, field: str, default: Any) -> None:
@@ -132,7 +153,8 @@ def test_a_whole_rule_set_is_read_from_an_object() -> None:
 
 
 REQUIRED = [(kind, field) for kind, fields in LINES.items() for field in ["at", "type", *fields]]
-OPTIONAL = {("submit_forecast", "probability"), ("resolve_question", "outcome")}
+OPTIONAL = {("submit_forecast", "probability"), ("resolve_question", "outcome"), ("quote", "question")}
+OPTIONAL |= {("quote", "prices"), ("record_decision", "action"), ("record_decision", "reasoning")}
 
 
 @pytest.mark.parametrize(("kind", "field"), [pair for pair in REQUIRED if pair not in OPTIONAL])
@@ -152,15 +174,21 @@ def test_a_line_with_an_unknown_field_is_malformed(kind: str) -> None:
 
 
 NUMBERS_OF = {"submit_forecast": ["probability"], "open_contest": ["pool", "payable_unit"], "add_question": ["weight"]}
+NUMBERS_OF |= {"deposit_cash": ["amount"], "withdraw_cash": ["amount"]}
 WRONG_TYPES = [
-    (kind, field) for kind, fields in LINES.items() for field in ["id", "at", *fields] if field != "probability"
+    (kind, field)
+    for kind, fields in LINES.items()
+    for field in ["id", "at", *fields]
+    if field not in {"probability", "amount"}
 ]
 WRONG_TYPES += [("open_question", "range"), ("submit_forecast", "attestation"), ("add_question", "spot_at")]
-WRONG_TYPES += [("enrol_participant", "entrant")]
+WRONG_TYPES += [("enrol_participant", "entrant"), ("resolve_question", "payouts"), ("open_contest", "series")]
+WRONG_TYPES += [("record_decision", field) for field in ("attempt", "bets", "sells", "prompt", "response")]
+WRONG_TYPES += [("quote", "quotes"), ("cancel_market", "policy"), ("enrol_participant", "family")]
 
 
 @pytest.mark.parametrize(("kind", "field"), WRONG_TYPES)
-@pytest.mark.parametrize("value", [[], True, [[1]]], ids=str)
+@pytest.mark.parametrize("value", [7.5, True, [[1]]], ids=str)
 def test_a_field_of_the_wrong_json_type_is_malformed(kind: str, field: str, value: Any) -> None:
     """The refusal names the field."""
     with pytest.raises(Refused) as caught:
@@ -236,6 +264,27 @@ MALFORMED: dict[str, bytes | str] = {
     "note of surrogates": line("submit_forecast", attestation={"note": 1}).replace(b'"note": 1', b'"note": "\\ud800"'),
     "bot as a number": line("enrol_participant", bot=1),
     "bot null": line("enrol_participant", bot=None),
+    "policy": line("cancel_market", policy="refund"),
+    "policy null": line("cancel_market", policy=None),
+    "payouts in a row": line("resolve_question", payouts=[1, 0]),
+    "prices in a row": line("quote", prices=[0.4, 0.6]),
+    "unknown field of prices": line("quote", quotes=[{"question": "q", "prices": {"yes": 1}, "bid": 1}]),
+    "quotes by question": line("quote", quotes={"rain": {"yes": 0.4}}),
+    "prices without question": line("quote", quotes=[{"prices": {"yes": 1}}]),
+    "fractional period": line("record_decision", period=1.5),
+    "period in words": line("record_decision", period="1"),
+    "attempt null": line("record_decision", attempt=None),
+    "unknown field of a bet": line(
+        "record_decision", bets=[{"market_id": "q", "side": "YES", "amount": 1, "limit": 1}]
+    ),
+    "bet without side": line("record_decision", bets=[{"market_id": "q", "amount": 1}]),
+    "sale of a fractional position": line("record_decision", sells=[{"position_id": 1.5, "percentage": 1}]),
+    "sale without percentage": line("record_decision", sells=[{"position_id": "1"}]),
+    "deep bets": line("record_decision", bets=1).replace(b'"bets": 1', b'"bets": ' + b"[" * 10**5),
+    "response of surrogates": line("record_decision", response=1).replace(b'"response": 1', b'"response": "\\ud800"'),
+    "trading": line("open_contest", rules={"name": "x", "trading": "arena-v1"}),
+    "unknown field of trading": line("open_contest", rules={"name": "x", "trading": {"fee": 1}}),
+    "no cap": line("open_contest", rules={"name": "x", "trading": {"cap_divisor": 0}}),
     "payouts": line("pay_prizes", payouts={"ada": 10}),
     "payouts null": line("pay_prizes", payouts=None),
     "contest in a row": line("pay_prizes", contest=["cup"]),
@@ -355,6 +404,9 @@ OPEN_FLOW = line("open_question", id="q", question="flow", kind="numeric", range
 OPEN_CUP = line("open_contest", id="k", pool=10)
 WON_CUP = [line("open_question", id="q"), OPEN_CUP, line("add_question", id="e"), line("submit_forecast", id="s")]
 WON_CUP += [line("resolve_question", id="r", at=day(25)), line("finalize_contest", id="f")]
+OPEN_STAKES = line("open_contest", id="k", rules={"name": "x", "trading": {"recapitalisation": True}})
+TRADED = [line("open_question", id="q"), OPEN_STAKES, line("add_question", id="e"), line("enrol_participant", id="n")]
+TRADED += [line("quote", id="p")]
 # Where a value is put, by the name of the field, and the lines before that make the command a good one.
 PLACES: dict[str, tuple[bytes, list[bytes]]] = {
     "levels": (
@@ -397,6 +449,23 @@ PLACES: dict[str, tuple[bytes, list[bytes]]] = {
     "entrant": (line("enrol_participant", entrant="@").replace(b'"@"', b"@"), [OPEN_CUP]),
     "bot": (line("enrol_participant", bot="@").replace(b'"@"', b"@"), [OPEN_CUP]),
     "paid_at": (line("pay_prizes", at="@").replace(b'"@"', b"@"), WON_CUP),
+    "payout": (
+        line("resolve_question", outcome=None, payouts={"yes": "@", "no": 0.5}).replace(b'"@"', b"@"),
+        [line("open_question", id="q")],
+    ),
+    "starts_at": (
+        line("open_contest", rules="arena-v1", starts_at="@").replace(b'"@"', b"@"),
+        [],
+    ),
+    "series": (line("open_contest", rules="arena-v1", series="@").replace(b'"@"', b"@"), []),
+    "family": (line("enrol_participant", family="@").replace(b'"@"', b"@"), [OPEN_CUP]),
+    "quoted_at": (line("quote", quoted_at="@").replace(b'"@"', b"@"), TRADED),
+    "price": (line("quote", prices={"yes": "@"}).replace(b'"@"', b"@"), TRADED),
+    "prices": (line("quote", prices="@").replace(b'"@"', b"@"), TRADED),
+    "quotes": (line("quote", question=None, prices=None, quotes="@").replace(b'"@"', b"@"), TRADED),
+    "source": (line("quote", source="@").replace(b'"@"', b"@"), TRADED),
+    "deposit": (line("deposit_cash", amount="@").replace(b'"@"', b"@"), TRADED),
+    "taken out": (line("withdraw_cash", amount="@").replace(b'"@"', b"@"), TRADED),
     **{
         f"rules.{field}": (
             line("open_contest", rules={"name": "x", "kernel": "ln", field: "@"}).replace(b'"@"', b"@"),
@@ -421,6 +490,14 @@ GOOD: dict[str, bytes] = {
     "entrant": b'"team"',
     "bot": b"true",
     "paid_at": b'"2026-03-12T00:00:00Z"',
+    "payout": b"0.5",
+    "starts_at": b'"2026-03-12T00:00:00Z"',
+    **dict.fromkeys(["series", "family", "source"], b'"team"'),
+    "quoted_at": b'"2026-03-15T00:00:00Z"',
+    "price": b"0.5",
+    "prices": b'{"yes": 0.5}',
+    "quotes": b'[{"question": "rain", "prices": {"yes": 0.5}}]',
+    **dict.fromkeys(["deposit", "taken out"], b"0.000001"),
     **{f"rules.{field}": msgspec.json.encode(getattr(OWN, field)) for field in RuleSet.__struct_fields__},
 }
 HUGE = [b"9" * 400, b"1e999999999", b"-1e999999999", b"1e400", b"-" + b"9" * 100_000, b"0." + b"3" * 100_000 + b"e400"]
@@ -430,10 +507,12 @@ NESTED += [b"[" * 100_000, b'{"a":' * 100_000]
 NO_TEXTS = [b'"\\ud800"', b'"\\udc00\\ud800"', b'"\xed\xa0\x80"', b'"\xff"', b'"' + b"x" * 10_001 + b'"']
 QUOTED = [b'"' + number + b'"' for number in [*HUGE, b"NaN", b"-Infinity", b"sNaN", b"1_0", b"0x1", b"\\u0000"]]
 TAKES_TEXT = {"note", "restricted_list", "entrant", "rules.name"}  # where a quoted number is a text
+TAKES_TEXT |= {"series", "family", "source"}
 ANYTHING = {"malformed", "id_empty", "id_too_long", "id_not_plain", "text_too_long", "bad_instant", "naive_instant"}
 ANYTHING |= {"bad_number", "not_finite", "out_of_range"}
 NULLABLE = {"attestation", "spot_at", "entrant", "restricted_sources", "decimals", "levels"}
 NULLABLE |= {"newest_source", "model_released", "training_cutoff"}
+NULLABLE |= {"rules.trading", "starts_at", "series", "family"}
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -502,6 +581,8 @@ def test_a_row_without_end_is_refused(place: str, value: bytes, codes: set[str])
 
 ruled: Callable[..., Any] = RuleSet  # both filled with anything
 declared: Callable[..., Any] = Attestation
+staked: Callable[..., Any] = Trading
+priced: Callable[..., Any] = said.Prices
 
 
 JSON = st.recursive(
@@ -561,6 +642,11 @@ def paying(**fields: Any) -> said.PayPrizes:
 LOOP: list[Any] = []
 LOOP.append(LOOP)
 NO_BOOLEANS: list[Any] = [0, 1, "no", [], Odd()]
+NO_TEXT: list[Any] = [7, b"t", ["t"], Odd(), True, "\ud800"]
+NO_NUMBERS: list[Any] = [True, None, "x", b"1", [1], {"a": 1}, Odd(), LOOP, 1 + 0j, float("nan"), Decimal("sNaN")]
+NO_POSITIONS: list[Any] = [None, 1.0, True, [1], Odd(), "x" * 10_001]
+NO_INSTANTS: list[Any] = [7, 1.5, b"2026", [], "", Odd(), True, datetime(2026, 3, 12).date()]
+NO_ROWS: list[Any] = [7, "rain", b"r", {"a": 1}, {"a"}, Odd(), True, iter([])]
 NO_LEVELS: list[Any] = [{"hidden"}, "hidden", ("x",), (None,), Odd(), LOOP, {"hidden": 1}, frozenset()]
 HISTORY: list[AnyCommand] = [
     given.opened(),
@@ -658,6 +744,44 @@ WRONG: list[tuple[Callable[..., AnyCommand], str, list[Any]]] = [
     (given.exclusion, "level", ["x", "", None, 7, ["hidden"], Odd()]),
     (given.exclusion, "reason", [None, 7, Odd()]),
     (given.finalization, "contest", [None, ["cup"], Odd()]),
+    (
+        given.resolution,
+        "payouts",
+        [*NO_ROWS[:3], [1, 0], ("yes", 1), Odd(), True, LOOP, {1: 1}, {"": 1}, {"\ud800": 1}],
+    ),
+    (given.resolution, "payouts", [{"yes": wrong, "no": 1} for wrong in NO_NUMBERS]),
+    (given.cancellation, "policy", ["refund", "", None, 7, ["refund_cost"], Odd(), LOOP]),
+    (given.cancellation, "reason", [None, *NO_TEXT]),
+    (given.cohort, "starts_at", NO_INSTANTS),
+    (given.cohort, "series", ["", "a\n", *NO_TEXT]),
+    (given.cohort, "rules", [ruled(name="x", trading=wrong) for wrong in (7, "arena-v1", {}, {"fee": 1}, Odd(), LOOP)]),
+    (given.cohort, "rules", [ruled(name="x", trading=staked(attempts=wrong)) for wrong in (0, 101, "2", None, 2.0)]),
+    (given.cohort, "rules", [ruled(name="x", trading=staked(legs=wrong)) for wrong in ("any", None, 7, Odd(), LOOP)]),
+    (given.cohort, "rules", [ruled(name="x", trading=staked(sum_capped=wrong)) for wrong in (None, *NO_BOOLEANS)]),
+    *[(given.enrolment, field, ["", "a\n", *NO_TEXT]) for field in ("family", "release")],
+    (given.quote, "question", ["", "a\n", *NO_TEXT]),
+    (given.quote, "prices", [*NO_ROWS[:3], ["yes", 1], Odd(), True, LOOP, {1: 1}, {"": 1}]),
+    (given.quote, "prices", [{"yes": wrong} for wrong in NO_NUMBERS]),
+    (given.quote, "source", [None, "x" * 10_001, *NO_TEXT]),
+    (given.quote, "quoted_at", [None, *NO_INSTANTS]),
+    (given.quote, "quotes", [*NO_ROWS, [7], [None], ["rain"], [{"question": "rain", "prices": {"yes": 1}}], LOOP]),
+    (given.quote, "quotes", [[priced(question="rain", prices=wrong)] for wrong in ({"yes": "x"}, None, [1], Odd())]),
+    (given.quote, "quotes", [[priced(question=wrong, prices={"yes": 1})] for wrong in (None, "", *NO_TEXT)]),
+    *[(given.decision, field, [None, "", "a\n", *NO_TEXT]) for field in ("contest", "participant")],
+    *[(given.decision, field, [None, "1", 1.0, True, [1], Odd(), LOOP]) for field in ("period", "attempt")],
+    *[(given.decision, field, NO_TEXT) for field in ("action", "reasoning", "prompt", "response")],
+    *[(given.decision, field, ["x" * 10**6 + "x"]) for field in ("action", "reasoning", "prompt", "response")],
+    *[(given.decision, field, [*NO_ROWS, [7], [None], [{}], LOOP]) for field in ("bets", "sells")],
+    (given.decision, "bets", [[given.sale()], [given.bet(), None], [given.bet(), given.sale()]]),
+    (given.decision, "bets", [[given.bet(wrong)] for wrong in NO_NUMBERS]),
+    (given.decision, "bets", [[given.bet(side=wrong)] for wrong in [None, "x" * 10_001, *NO_TEXT]]),
+    (given.decision, "bets", [[given.bet(market_id=wrong)] for wrong in [None, "x" * 10_001, *NO_TEXT]]),
+    (given.decision, "sells", [[given.bet()], [given.sale(), None]]),
+    (given.decision, "sells", [[given.sale(wrong)] for wrong in NO_NUMBERS]),
+    (given.decision, "sells", [[given.sale(position_id=wrong)] for wrong in NO_POSITIONS]),
+    *[(make, "amount", NO_NUMBERS) for make in (given.deposit, given.cash_out)],
+    *[(make, "participant", [None, "", "a\n", *NO_TEXT]) for make in (given.deposit, given.cash_out)],
+    *[(make, "reason", [None, "x" * 10_001, *NO_TEXT]) for make in (given.deposit, given.cash_out)],
     (paying, "contest", [None, 7, b"done", ["done"], {"done": 10}, ("done",), Odd(), LOOP, "", "d\n", "\ud800"]),
     (paying, "at", [None, 7, 1.5, b"2026", ["2026"], Odd(), True, datetime(2026, 3, 1).date()]),
 ]
@@ -744,6 +868,18 @@ def test_a_field_of_the_wrong_python_type_is_refused(make: Callable[..., AnyComm
         (given.forecast(quantiles=(1, "x")), "quantiles"),
         (given.contest("new", rules=ruled(name="x", kernel="lg")), "rules"),
         (given.choices("new", outcomes=("a", "b\n")), "outcomes"),
+        (given.quote(prices={"yes": "half"}), "prices"),
+        (given.quotes(said.Prices(question="a\n", prices={})), "quotes"),
+        (given.quote(quoted_at="noon"), "quoted_at"),
+        (given.decision(given.bet("half")), "bets"),
+        (given.decision(given.sale("half")), "sells"),
+        (given.decision(given.sale(position_id=ruled(name="x"))), "sells"),
+        (given.decision(period="first"), "period"),
+        (given.replied("\ud800"), "response"),
+        (given.cancellation(policy="refund"), "policy"),
+        (given.resolution(payouts={"yes": "half"}), "payouts"),
+        (given.cohort(starts_at="noon"), "starts_at"),
+        (given.cohort(rules=ruled(name="x", trading=staked(attempts=0))), "rules"),
         (given.opened("new", kind="ternary"), "kind"),
     ],
 )

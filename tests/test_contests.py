@@ -10,6 +10,8 @@ from ledger import Ledger, Receipt, Refused, contests, events
 from ledger.commands import AnyCommand
 from ledger.log import Recorded
 from ledger.rules import PRESETS, RuleSet, inconsistency
+from ledger.trading import Trading
+from ledger.values import FIRST_INSTANT
 from replay.pay import prizes
 from tests.given import (
     AFTER,
@@ -18,9 +20,15 @@ from tests.given import (
     NOW,
     OPENS,
     REVEALS,
+    SUNDAY,
     annulment,
+    bet,
+    cancellation,
     choices,
+    cohort,
     contest,
+    day,
+    decision,
     enrolment,
     entry,
     exclusion,
@@ -33,12 +41,20 @@ from tests.given import (
     payment,
     promised,
     quartiles,
+    quote,
+    ran,
+    replied,
     resolution,
     revocation,
+    sale,
+    trading_floor,
     won,
 )
 
 MILLION = 10**6
+LEAGUE = RuleSet(name="league", trading=Trading(cohorts="none"))  # one trades, and starts on any day
+WEEK = cohort()
+TRADED = trading_floor()
 CONTRADICTORY: list[dict[str, Any]] = [
     {},
     {"kernel": "ln", "least_probability_ppm": 0},
@@ -92,6 +108,14 @@ REFUSED: list[Promise] = [
     ("open_contest", "pool_not_payable", "pool", [], contest(pool="10.005")),
     ("open_contest", "pool_not_payable", "pool", [], contest(pool="10.5", payable_unit=1)),
     ("open_contest", "pool_not_payable", "pool", [], contest(pool=1, payable_unit=2)),
+    ("open_contest", "out_of_range", "starts_at", [], cohort(at="0001-01-06T23:59:59Z")),  # a Saturday
+    ("open_contest", "out_of_range", "starts_at", [], cohort(starts_at="0001-01-01T00:00:00Z")),
+    ("open_contest", "not_trading", "rules", [], contest(starts_at=SUNDAY)),
+    ("open_contest", "not_trading", "rules", [], contest(series="cups")),
+    ("open_contest", "duplicate_cohort", "starts_at", [WEEK], cohort("other")),
+    ("open_contest", "duplicate_cohort", "starts_at", [WEEK], cohort("other", at=day(7, 23))),
+    ("open_contest", "duplicate_cohort", "starts_at", [WEEK], cohort("other", at=AFTER, starts_at=day(4))),
+    ("open_contest", "duplicate_cohort", "starts_at", [WEEK], cohort("other", rules="arena-v2")),
     ("add_question", "out_of_range", "weight", [RAIN, CUP], entry(weight=0)),
     ("add_question", "out_of_range", "weight", [RAIN, CUP], entry(weight="-1")),
     ("add_question", "out_of_range", "weight", [RAIN, CUP], entry(weight="0.0000005")),
@@ -128,6 +152,11 @@ REFUSED: list[Promise] = [
     unscorable(PRESETS["autocast-2022"], DEPTH, "depth"),
     ("enrol_participant", "unknown_contest", "contest", [], enrolment()),
     ("enrol_participant", "contest_finalized", "contest", [CUP, finalization()], enrolment()),
+    ("enrol_participant", "enrolled_already", "participant", TRADED, enrolment("week")),
+    ("enrol_participant", "enrolled_already", "participant", TRADED, enrolment("week", family="gpt")),
+    ("enrol_participant", "contest_complete", "contest", [*TRADED, decision()], enrolment("week", "bob")),
+    ("finalize_contest", "contest_not_complete", "contest", [WEEK], finalization("week")),
+    ("finalize_contest", "contest_not_complete", "contest", TRADED, finalization("week")),
     ("pay_prizes", "unknown_contest", "contest", [], payment()),
     ("pay_prizes", "unknown_contest", "contest", PAYABLE, payment("cap")),
     ("pay_prizes", "contest_not_finalized", "contest", [WITH_POOL], payment()),
@@ -174,6 +203,20 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("rules_not_consistent", "pool_not_payable", [], contest(rules=RuleSet(name="x"), pool="0.001")),
     ("duplicate_contest", "pool_not_payable", [CUP], contest(pool="0.001")),
     ("unknown_rules", "pool_not_payable", [], contest(rules="none", pool="0.001")),
+    ("pool_not_payable", "not_trading", [], contest(pool="0.001", series="cups")),
+    ("out_of_range", "duplicate_contest", [WEEK], cohort(starts_at="0001-01-01T00:00:00Z")),
+    ("out_of_range", "pool_not_payable", [], cohort(starts_at="0001-01-01T00:00:00Z", pool="0.001")),
+    ("duplicate_contest", "not_trading", [CUP], contest(series="cups")),
+    ("duplicate_contest", "duplicate_cohort", [WEEK], cohort()),
+    ("pool_not_payable", "duplicate_cohort", [WEEK], cohort("other", pool="0.001")),
+    ("enrolled_already", "contest_complete", [*TRADED, decision()], enrolment("week")),
+    ("contest_finalized", "enrolled_already", [*TRADED, decision(), finalization("week")], enrolment("week")),
+    (
+        "contest_finalized",
+        "contest_complete",
+        [*TRADED, decision(), finalization("week")],
+        enrolment("week", "bob"),
+    ),
     ("out_of_range", "unknown_contest", [], entry(weight=0)),
     ("out_of_range", "no_hidden_period", [RAIN, CUP], entry(hidden_coverage_weight=2)),
     ("unknown_contest", "unknown_question", [], entry()),
@@ -492,3 +535,161 @@ def test_a_contest_and_a_question_may_have_the_same_id() -> None:
     given(opened("cup")).when(contest("cup", at=BEFORE)).records(
         events.ContestOpened(at=micros(5), contest="cup", rules=PRESETS["relative-2022-04"], payable_unit=10_000)
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "starts_at"),
+    [
+        ({"at": SUNDAY}, micros(1)),
+        ({"at": "2026-03-01T00:00:00.000001Z"}, micros(1)),
+        ({"at": day(4, 15)}, micros(1)),  # forced on a Wednesday, it is that week's all the same
+        ({"at": "2026-03-07T23:59:59.999999Z"}, micros(1)),
+        ({"at": day(8)}, micros(8)),
+        ({"at": "2026-02-28T23:59:59.999999Z"}, micros(1) - 7 * 86_400 * 10**6),
+        ({"at": AFTER, "starts_at": day(4)}, micros(1)),
+        ({"starts_at": day(12)}, micros(8)),  # it may be opened before it starts
+        ({"starts_at": "0001-01-07T12:00:00Z"}, FIRST_INSTANT + 6 * 86_400 * 10**6),  # the first Sunday there was
+        ({"starts_at": "2026-03-08T01:00:00+02:00"}, micros(1)),  # Saturday, 23:00 UTC
+        ({"starts_at": "2026-03-07T22:30:00-02:00"}, micros(8)),  # Sunday, 00:30 UTC
+    ],
+    ids=str,
+)
+def test_a_weekly_contest_starts_on_the_latest_sunday(fields: dict[str, Any], starts_at: int) -> None:
+    """00:00 UTC, not after starts_at, or at; 2026-03-01 is a Sunday. Source: arena.md, a1; seed 004, "Schedule"."""
+    [event] = ran(cohort(**fields))
+    assert isinstance(event, events.ContestOpened)
+    assert event.starts_at == starts_at
+
+
+def test_a_contest_of_no_week_starts_when_it_says() -> None:
+    """Or when it is opened; any number of them at one instant, of one series."""
+    history = [cohort("a", rules=LEAGUE, starts_at=day(4, 7)), cohort("b", rules=LEAGUE, at=day(4, 7))]
+    opened_then = [event for event in ran(*history, cohort("c", at=day(4))) if isinstance(event, events.ContestOpened)]
+    assert [event.starts_at for event in opened_then] == [micros(4, 7), micros(4, 7), micros(1)]
+
+
+def test_a_contest_in_which_nobody_trades_has_no_start() -> None:
+    """And its record is as it always was."""
+    [event] = ran(CUP)
+    assert isinstance(event, events.ContestOpened)
+    assert (event.starts_at, event.series) == (None, "")
+
+
+def test_a_series_has_one_cohort_a_week() -> None:
+    """Another week, or another series, may have its own; a finalized one keeps its week."""
+    history = [
+        WEEK,
+        cohort("next", at=day(8)),
+        cohort("other", series="b"),
+        cohort("their next", at=day(8), series="b"),
+    ]
+    given(*history[:1]).when(history[1]).records(
+        events.ContestOpened(
+            at=micros(8), contest="next", rules=PRESETS["arena-v1"], payable_unit=10_000, starts_at=micros(8)
+        )
+    )
+    assert len(ran(*history)) == 4
+    given(*history).when(cohort("third", at=day(9), series="b")).refuses("duplicate_cohort", "starts_at")
+    done: list[AnyCommand] = [*TRADED, decision(), finalization("week")]
+    given(*done).when(cohort("again")).refuses("duplicate_cohort", "starts_at")
+
+
+def test_a_refused_second_cohort_names_the_first() -> None:
+    """And the week that it is of."""
+    outcome = given(WEEK).when(cohort("other", at=day(3))).outcome
+    assert isinstance(outcome, Refused)
+    assert outcome.detail == "'week' is the cohort of 2026-03-01T00:00:00Z"
+
+
+def test_who_is_enrolled_where_one_trades_gets_the_starting_cash() -> None:
+    """10,000, once; with the family and the release that it stands for. Source: seed 004, "Starting Capital"."""
+    given(WEEK).when(enrolment("week", family="claude", release="claude-4.5", at=SUNDAY)).records(
+        events.ParticipantEnrolled(
+            at=micros(1), contest="week", participant="ada", family="claude", release="claude-4.5"
+        ),
+        events.CashGranted(at=micros(1), contest="week", participant="ada", amount=10_000 * MILLION),
+    )
+    own = RuleSet(name="own", trading=Trading(starting_cash=0))
+    assert ran(cohort(rules=own), enrolment("week"))[-1] == events.CashGranted(
+        at=micros(5), contest="week", participant="ada", amount=0
+    )
+
+
+def test_one_participant_has_an_account_in_each_contest() -> None:
+    """Enrolled in one week, it may be enrolled in the next."""
+    history: list[AnyCommand] = [WEEK, cohort("next", at=day(8)), enrolment("week"), enrolment("next")]
+    granted = [event for event in ran(*history) if isinstance(event, events.CashGranted)]
+    assert [(event.contest, event.participant) for event in granted] == [("week", "ada"), ("next", "ada")]
+
+
+BOTH_ENROLLED = trading_floor("ada", "bob")
+INCOMPLETE: dict[str, list[AnyCommand]] = {
+    "nobody is enrolled": [WEEK],
+    "nobody has decided": BOTH_ENROLLED,
+    "one has not decided": [*BOTH_ENROLLED, decision()],
+    "one has been malformed once": [*BOTH_ENROLLED, decision(), replied("?", "bob")],
+    "all legs of one were refused": [*BOTH_ENROLLED, decision(), decision(bet(side="up"), participant="bob")],
+    "one has decided twice": [*BOTH_ENROLLED, decision(), decision(period=2, at=day(9))],
+    "something is open": [*BOTH_ENROLLED, decision(bet()), decision(participant="bob")],
+    "something is left": [
+        *[*TRADED, decision(bet()), quote(at=day(9)), decision(sale("99.9999"), period=2, at=day(9))],
+    ],
+    "one of two markets is settled": [*TRADED, decision(bet(), bet(side="red", market_id="colour")), resolution()],
+    "the resolution is revoked": [*TRADED, decision(bet()), resolution(), revocation()],
+    "the cancellation is revoked": [*TRADED, decision(bet()), cancellation(), revocation()],
+}
+COMPLETE: dict[str, list[AnyCommand]] = {
+    "all hold": [*BOTH_ENROLLED, decision(), decision(participant="bob")],
+    "one holds by default": [
+        *BOTH_ENROLLED,
+        decision(),
+        *[replied("?", "bob"), replied("?", "bob", attempt=2)],
+    ],
+    "all is settled": [*BOTH_ENROLLED, decision(bet()), decision(bet(side="no"), participant="bob"), resolution()],
+    "all is sold": [*TRADED, decision(bet()), quote(at=day(9)), decision(sale(), period=2, at=day(9))],
+    "all is refunded": [*TRADED, decision(bet()), annulment()],
+    "all is void": [*TRADED, decision(bet()), cancellation()],
+    "all is settled after a correction": [
+        *[*TRADED, decision(bet()), resolution(), revocation(), resolution(outcome="no")],
+    ],
+    "others hold positions in another contest": [
+        *[*trading_floor("ada", series="a"), cohort("b", series="b"), entry("b"), enrolment("b", "bob")],
+        *[decision(bet(), contest="b", participant="bob"), decision()],
+    ],
+}
+
+
+@pytest.mark.parametrize("history", INCOMPLETE.values(), ids=INCOMPLETE.keys())
+def test_a_contest_that_is_not_complete_is_not_finalized(history: list[AnyCommand]) -> None:
+    """Everybody enrolled has decided the first period, nothing is open, and somebody took part. Source: arena.md, d."""
+    given(*history).when(finalization("week")).refuses("contest_not_complete", "contest")
+
+
+@pytest.mark.parametrize("history", COMPLETE.values(), ids=COMPLETE.keys())
+def test_a_complete_contest_is_finalized_and_takes_no_more_decisions(history: list[AnyCommand]) -> None:
+    """Of the second period neither; nor anybody new."""
+    given(*history).when(finalization("week")).records(events.ContestFinalized(at=micros(25), contest="week"))
+    given(*history).when(decision(period=4, at=AFTER)).refuses("contest_complete", "contest")
+    given(*history).when(enrolment("week", "cyd")).refuses("contest_complete", "contest")
+
+
+def test_what_is_missing_for_completion_is_said() -> None:
+    """How many have not decided, and how many positions are open."""
+    outcome = (
+        given(*trading_floor("ada", "bob", "cyd"), decision(bet(), bet(50, "no"))).when(finalization("week")).outcome
+    )
+    assert isinstance(outcome, Refused)
+    assert outcome.detail == "2 have not decided, 2 positions are open"
+
+
+def test_a_contest_without_trading_is_finalized_whenever_asked() -> None:
+    """As it always was."""
+    given(RAIN, CUP, entry(), enrolment()).when(finalization()).records(
+        events.ContestFinalized(at=micros(25), contest="cup")
+    )
+
+
+def test_a_board_of_trades_wins_no_prize() -> None:
+    """The arena's presets have no take: a pool stays where it is."""
+    history = [*trading_floor(pool=100), decision(bet()), resolution(), finalization("week")]
+    given(*history).when(payment("week")).refuses("nobody_wins", "contest")

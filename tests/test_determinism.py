@@ -24,6 +24,7 @@ from tests import oracle
 
 ROOT = Path(__file__).parent.parent
 STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
+TRADED = STORY.parent.parent / "arena-week" / "commands.jsonl"
 PEOPLE, QUESTIONS, FORECASTS = 60, 28, 2_400
 KINDS = ("binary", "multiple_choice", "numeric")
 RED, GREEN, BLUE = "red", "green", "blue"
@@ -161,9 +162,10 @@ def lines(seed: int) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A file of commands: the worked example, then the season."""
+    """A file of commands: two worked examples but for seals, whose checkpoints have clocks in them; the season."""
     file = tmp_path_factory.mktemp("season") / "commands.jsonl"
-    told = STORY.read_bytes() + b"".join(
+    stories = [*STORY.read_bytes().splitlines(keepends=True), *TRADED.read_bytes().splitlines(keepends=True)]
+    told = b"".join(line for line in stories if b"finalize_contest" not in line) + b"".join(
         msgspec.json.encode({"id": f"s{number}"} | line) + b"\n" for number, line in enumerate(lines(seed=11))
     )
     file.write_bytes(told)

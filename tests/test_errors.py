@@ -8,24 +8,31 @@ from typing import Any
 import pytest
 
 from ledger import Conflict, Corrupt, Ledger, LedgerError, Refused, Unavailable, spelling
+from ledger import accounts as account_rules
 from ledger import commands as said
 from ledger import contests as contest_rules
+from ledger import decisions as decision_rules
 from ledger import questions as question_rules
 from ledger.commands import AnyCommand
 from ledger.decider import decide
 from ledger.errors import REFUSALS
 from ledger.events import Attestation
 from ledger.rules import RuleSet
-from tests import test_contests, test_questions
+from tests import test_accounts, test_contests, test_decisions, test_questions
 from tests.given import (
     AFTER,
     BEFORE,
     CLOSES,
     NOW,
     OPENS,
+    bet,
+    cancellation,
     choices,
     closing,
+    cohort,
     contest,
+    decision,
+    deposit,
     enrolment,
     entry,
     finalization,
@@ -35,14 +42,24 @@ from tests.given import (
     payment,
     promised,
     quartiles,
+    quote,
+    quotes,
+    replied,
     resolution,
+    sale,
+    trading_floor,
     withdrawal,
 )
 
 ORDER = list(REFUSALS)
 DECIDERS = [
     getattr(room, name)
-    for room, table in [(question_rules, test_questions), (contest_rules, test_contests)]
+    for room, table in [
+        (question_rules, test_questions),
+        (contest_rules, test_contests),
+        (account_rules, test_accounts),
+        (decision_rules, test_decisions),
+    ]
     for name in table.FUNCTIONS
 ]
 LONG_ID, LONG_TEXT = "x" * 201, "x" * 10_001
@@ -98,7 +115,7 @@ def test_the_table_lists_the_codes_in_the_order_in_which_they_apply(function: Ca
 def test_every_decider_promises_its_refusals() -> None:
     """Whatever decides a command says in its docstring what it refuses; none is forgotten above."""
     assert decide.__doc__
-    rooms = [question_rules, contest_rules]
+    rooms = [question_rules, contest_rules, account_rules, decision_rules]
     deciders = {
         name for room in rooms for name, found in vars(room).items() if "Refuses, first" in (found.__doc__ or "")
     }
@@ -163,6 +180,25 @@ SAME_KIND: list[tuple[str, AnyCommand]] = [
     ("bad_instant", forecast(attestation=Attestation(model_released="soon"), probability="nan")),
     ("malformed", forecast(attestation=declared(newest_source="x", note=LONG_TEXT, restricted_sources=1))),
     ("not_finite", numeric(lower="1e31", upper="nan")),
+    ("id_empty", quote("c\n", prices={"": 1})),
+    ("bad_instant", quote(quoted_at="noon", at="2026-03-01T00:00:00")),
+    ("naive_instant", quote(quoted_at="2026-03-01T00:00:00", prices={"yes": "nan"})),
+    ("bad_number", quotes(*[said.Prices(question="q", prices={"yes": price}) for price in ("nan", "x")])),
+    ("id_empty", quotes(said.Prices(question="q\n", prices={"": 1}))),
+    ("bad_number", quotes(said.Prices(question="q", prices={"red": "nan", "green": "x"}))),
+    ("id_not_plain", decision(bet(market_id=LONG_TEXT, side="\ud800"))),
+    ("text_too_long", quote(source=LONG_TEXT, at="today")),
+    ("id_empty", cohort(series="", title=LONG_TEXT)),
+    ("bad_number", decision(bet("nan"), bet("x"))),
+    ("text_too_long", decision(bet("x"), reasoning="x" * 1_000_001)),
+    ("text_too_long", decision(bet("nan", side=LONG_TEXT))),
+    ("id_not_plain", decision(bet("nan", side="\ud800"))),
+    ("text_too_long", decision(sale("nan", LONG_TEXT))),
+    ("bad_number", decision(sale("nan"), sale("half"))),
+    ("malformed", replied("x" * 1_000_001, period="first")),
+    ("not_finite", deposit("inf", reason="x")),
+    ("bad_number", resolution(payouts={"yes": "nan", "no": "none"})),
+    ("malformed", cancellation(policy="refund", reason=LONG_TEXT)),
 ]
 
 
@@ -216,6 +252,13 @@ TWO_ROOMS: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("open_end_needed", "before_opening", [quartiles()], resolution("flow", value=5, at=BEFORE)),
     ("question_closed", "nothing_standing", [opened()], withdrawal(at=CLOSES)),
     ("question_resolved", "question_closed", [opened(), resolution()], closing(at=CLOSES)),
+    ("unknown_contest", "unknown_question", [], decision(bet(market_id="hail"))),
+    ("duplicate_contest", "duplicate_cohort", [cohort()], cohort()),
+    ("contest_finalized", "contest_not_complete", [contest(), finalization()], finalization()),
+    ("enrolled_already", "contest_complete", [*trading_floor(), decision()], enrolment("week")),
+    ("wrong_order_of_instants", "out_of_order", [*trading_floor()], quote(at=BEFORE, quoted_at=AFTER)),
+    ("decision_taken", "wrong_attempt", [*trading_floor("ada", "bob"), decision()], decision(attempt=3)),
+    ("not_enrolled", "no_recapitalisation", trading_floor(), deposit(participant="bob")),
 ]
 
 

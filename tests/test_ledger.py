@@ -31,9 +31,12 @@ from replay.pay import prizes
 from tests.given import (
     NOW,
     annulment,
+    bet,
     choices,
+    cohort,
     contest,
     day,
+    decision,
     enrolment,
     entry,
     finalization,
@@ -43,8 +46,12 @@ from tests.given import (
     opened,
     payment,
     quartiles,
+    quote,
+    replied,
     resolution,
     revocation,
+    sale,
+    trading_floor,
     withdrawal,
     won,
 )
@@ -196,6 +203,21 @@ RETRIES: list[
     ),
     ([opened(), contest()], entry(), entry(spot_at=None), entry(spot_at=day(20))),
     ([contest()], enrolment(), enrolment(entrant=None, bot=False), enrolment(entrant="ada")),
+    (trading_floor(), quote(at=day(3)), quote(at=day(3), prices={"yes": 0.40}), quote(at=day(3), prices={"yes": 0.41})),
+    (
+        trading_floor(),
+        decision(bet(500)),
+        decision(bet("5e2"), at="2026-03-02T01:00:00+01:00"),
+        decision(bet(500, "yes")),
+    ),
+    (trading_floor(), replied("No."), replied("No.", attempt=1), replied("No")),
+    ([], cohort(), cohort(starts_at=None), cohort(starts_at=day(1))),  # which would start at the same instant
+    (
+        trading_floor(),
+        resolution(payouts={"yes": "0.5", "no": "0.5"}),
+        resolution(payouts={"no": 0.50, "yes": 0.5}),
+        resolution(payouts={"yes": "0.25", "no": "0.75"}),
+    ),
     (won(), payment(), payment(at="2026-03-25T01:00:00+01:00"), payment(at=day(26))),
     (
         [],
@@ -374,24 +396,60 @@ STORY: list[AnyCommand] = [
     )
 ]
 STORY += [STORY[3], STORY[11], STORY[29]]  # retried
+STAKING: list[AnyCommand] = [
+    named(f"c{number}", command)
+    for number, command in enumerate(
+        [
+            *trading_floor("ada", "bob"),
+            decision(bet(500), bet(50, "no"), prompt="Decide."),  # a text, the decision and two legs
+            decision(bet(50)),  # refused: that attempt is recorded
+            replied("No.", "bob", prompt="Decide."),
+            replied("No.", "bob", attempt=2),  # and holds by default
+            quote(at=day(9), prices={"yes": "0.8"}),
+            decision(sale(50), period=2, at=day(9)),
+            finalization("week"),  # refused: something is open
+            resolution(),  # settles two positions
+            revocation(),
+            annulment(),
+            finalization("week"),
+            decision(bet("500.0"), bet(50, "no"), prompt="Decide."),  # under another id
+        ]
+    )
+]
+
+
+def told_apart(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt | Refused], int]:
+    """What came of a story told command by command, and of how many rows; told in batches it leaves the same bytes."""
+    one, other = Store(":memory:", "main"), Store(":memory:", "main")
+    with Ledger(one, lambda: NOW, prizes) as single, Ledger(other, lambda: NOW, prizes) as batched:
+        singly = [single.handle_many([command])[0] for command in story]
+        batches = [story[start:stop] for start, stop in pairwise([0, *cuts, len(story)])]
+        together = [outcome for batch in batches for outcome in batched.handle_many(batch)]
+        assert list(map(repr, together)) == list(map(repr, singly))
+        assert other.read(0) == one.read(0)
+        return singly, len(one.read(0))
 
 
 @examples(st.lists(st.integers(0, len(STORY)), max_size=6).map(sorted))
 def test_a_batch_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int]) -> None:
     """Wherever the story is cut into batches: same rows, same receipts, same refusals."""
-    one, other = Store(":memory:", "main"), Store(":memory:", "main")
-    with Ledger(one, lambda: NOW, prizes) as single, Ledger(other, lambda: NOW, prizes) as batched:
-        singly = [single.handle_many([command])[0] for command in STORY]
-        batches = [STORY[start:stop] for start, stop in pairwise([0, *cuts, len(STORY)])]
-        together = [outcome for batch in batches for outcome in batched.handle_many(batch)]
-        assert list(map(repr, together)) == list(map(repr, singly))
-        assert other.read(0) == one.read(0)
-        assert len(one.read(0)) == 24
-        assert singly[-3:] == [
-            Receipt("c3", 3, 3, duplicate=True),
-            Receipt("c11", 9, 9, duplicate=True),
-            Receipt("c29", 22, 23, duplicate=True),
-        ]
+    singly, rows = told_apart(STORY, cuts)
+    assert rows == 24
+    assert singly[-3:] == [
+        Receipt("c3", 3, 3, duplicate=True),
+        Receipt("c11", 9, 9, duplicate=True),
+        Receipt("c29", 22, 23, duplicate=True),
+    ]
+
+
+@examples(st.lists(st.integers(0, len(STAKING)), max_size=6).map(sorted))
+def test_a_batch_of_trades_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int]) -> None:
+    """Decisions, settlements and corrections too; and an attempt sent again is known in whichever batch it comes."""
+    singly, rows = told_apart(STAKING, cuts)
+    assert rows == 11 + 4 + 2 + 2 + 1 + 2 + 3 + 3 + 3 + 1
+    refused = [outcome.code for outcome in singly if isinstance(outcome, Refused)]
+    assert refused == ["decision_taken", "contest_not_complete"]
+    assert singly[-1] == Receipt("c20", 12, 15, duplicate=True)
 
 
 def test_reading_from_a_position_still_checks_what_comes_before(tmp_path: Path) -> None:
@@ -553,7 +611,36 @@ def test_a_batch_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 OPENED = events.QuestionOpened(at=1, question="q", kind="binary", outcomes=("yes", "no"), opens_at=1, closes_at=9)
 FOUNDED = events.ContestOpened(at=1, contest="k", rules=PRESETS["relative-2022-04"], payable_unit=1)
 ENTERED = events.QuestionAdded(at=2, contest="k", question="q", weight=1)
+STAKED = events.ContestOpened(at=1, contest="w", rules=PRESETS["arena-v1"], payable_unit=1, starts_at=0)
+OF_ADA: dict[str, Any] = {"at": 2, "contest": "w", "participant": "ada"}
+GRANTED = events.CashGranted(**OF_ADA, amount=100)
+LEG: dict[str, Any] = OF_ADA | {"period": 1, "attempt": 1, "leg": 1, "question": "q", "outcome": 0, "position": 1}
+BOUGHT = events.SharesBought(**LEG, price=5, quote=1, cash=100, amount=50, shares=100, confidence=1)
+SOLD = events.SharesSold(**LEG, price=5, quote=1, shares=100, cost=50, proceeds=50)
+OF_FIRST: dict[str, Any] = OF_ADA | {"question": "q", "outcome": 0, "position": 1}
+TRIED: dict[str, Any] = OF_ADA | {"period": 1, "attempt": 1}
+ADDED = events.QuestionAdded(at=2, contest="w", question="q", weight=1)
+FLOOR: list[events.AnyEvent] = [OPENED, STAKED, ADDED, GRANTED]
 MISFITS: dict[str, list[events.AnyEvent]] = {
+    "quote": [events.PricesQuoted(at=2, source="", quoted_at=2, quotes=(events.Quote(question="q", prices=(1, 2)),))],
+    "cash without contest": [GRANTED],
+    "cash granted twice": [STAKED, GRANTED, GRANTED],
+    "deposit without account": [STAKED, events.CashDeposited(**OF_ADA, amount=1, reason="")],
+    "withdrawal without account": [STAKED, events.CashWithdrawn(**OF_ADA, amount=1, reason="")],
+    "decision without account": [STAKED, events.DecisionRecorded(**TRIED, action="HOLD", reasoning="")],
+    "fault without account": [STAKED, events.DecisionMalformed(**TRIED, fault="unreadable", response="")],
+    "default without attempt": [STAKED, GRANTED, events.DecisionDefaulted(**OF_ADA, period=1)],
+    "refused leg without account": [STAKED, events.LegRefused(**TRIED, leg=1, code="no_quote")],
+    "purchase without account": [OPENED, STAKED, BOUGHT],
+    "purchase of a question of no contest": [OPENED, STAKED, GRANTED, BOUGHT],
+    "sale without position": [*FLOOR, SOLD],
+    "settlement without position": [
+        *FLOOR,
+        events.PositionSettled(**OF_FIRST, shares=1, cost=1, payout=1, proceeds=1),
+    ],
+    "refund without position": [*FLOOR, events.PositionRefunded(**OF_FIRST, shares=1, cost=1)],
+    "void without position": [*FLOOR, events.TradesVoided(**OF_FIRST, shares=1, cost=1, amount=1)],
+    "reversal without position": [*FLOOR, events.SettlementReversed(**OF_FIRST, reverses=1, amount=1)],
     "forecast": [events.ForecastMade(at=2, question="q", participant="ada", probabilities=(1, 10**9 - 1))],
     "withdrawal": [OPENED, events.ForecastWithdrawn(at=2, question="q", participant="ada")],
     "close": [events.QuestionClosed(at=2, question="q")],

@@ -42,6 +42,7 @@ class Question:
     fate: str = "open"
     last: dict[str, str] = field(default_factory=dict)  # participant -> instant of their last word
     standing: set[str] = field(default_factory=set)
+    quoted_at: str = ""
 
 
 @dataclass
@@ -233,14 +234,19 @@ def close_question(model: Model, command: said.CloseQuestion) -> None:
 
 def resolve_faults(model: Model, command: said.ResolveQuestion) -> Iterator[str]:
     """Faults of resolve_question."""
+    if not in_range(command.payouts):
+        yield "out_of_range"
     if command.question not in model.questions:
         yield "unknown_question"
     question = model.questions[command.question]
     span = question.opened.range
-    if (command.outcome is None, command.value is None) != (span is not None, span is None):
+    answers = [command.outcome, command.payouts, command.value]
+    if [answer is not None for answer in answers].count(True) != 1 or (command.value is None) != (span is None):
         yield "wrong_resolution"
     if command.outcome is not None and command.outcome not in question.outcomes:
         yield "unknown_outcome"
+    if command.payouts is not None:
+        yield from payout_faults(question, command.payouts)
     if span and command.value is not None:
         value = decimal(command.value)
         below, above = value < decimal(span.lower), value > decimal(span.upper)
@@ -255,6 +261,58 @@ def resolve_faults(model: Model, command: said.ResolveQuestion) -> Iterator[str]
         yield "before_opening"
     if known_at > str(command.at):
         yield "wrong_order_of_instants"
+
+
+def payout_faults(question: Question, payouts: dict[str, Any]) -> Iterator[str]:
+    """Faults of payouts, in view of the question."""
+    if not set(payouts) <= set(question.outcomes):
+        yield "unknown_outcome"
+    if len(payouts) != len(question.outcomes):
+        yield "wrong_length"
+    if sum(map(decimal, payouts.values()), Decimal(0)) != 1:
+        yield "not_summing_to_one"
+
+
+def in_range(chances: dict[str, Any] | None) -> bool:
+    """Whether all are from 0 to 1, if there are any."""
+    return all(0 <= decimal(chance) <= 1 for chance in (chances or {}).values())
+
+
+def quote_faults(model: Model, command: said.QuotePrices) -> Iterator[str]:
+    """Faults of quote, of one question or of many."""
+    quotes = command.quotes or [said.Prices(question=command.question or "", prices=command.prices or {})]
+    if (command.question is None) == (command.quotes is None):
+        yield "malformed"
+    if not all(in_range(quote.prices) for quote in quotes):
+        yield "out_of_range"
+    if any(quote.question not in model.questions for quote in quotes):
+        yield "unknown_question"
+    if len({quote.question for quote in quotes}) < len(quotes):
+        yield "duplicate_question"
+    for quote in quotes:
+        question = model.questions[quote.question]
+        if question.opened.kind == "numeric" or not quote.prices:
+            yield "wrong_fields_for_kind"
+        if not set(quote.prices) <= {*(["yes"] if question.opened.kind == "binary" else question.outcomes)}:
+            yield "unknown_outcome"
+    if str(command.quoted_at) > str(command.at):
+        yield "wrong_order_of_instants"
+    if any(str(command.quoted_at) < model.questions[quote.question].quoted_at for quote in quotes):
+        yield "out_of_order"
+
+
+def quote_prices(model: Model, command: said.QuotePrices) -> None:
+    """The last instant of a price of each question."""
+    for name in [quote.question for quote in command.quotes or []] or [command.question or ""]:
+        model.questions[name].quoted_at = str(command.quoted_at)
+
+
+def money_faults(model: Model, command: said.DepositCash | said.WithdrawCash) -> Iterator[str]:
+    """Faults of moving cash: none of the model's contests has any."""
+    if not 0 < decimal(command.amount) <= 10**9:
+        yield "out_of_range"
+    yield from board_faults(model, command.contest)
+    yield "not_trading"
 
 
 def fate_faults(model: Model, command: AnyCommand, question: str, codes: dict[str, str]) -> Iterator[str]:
@@ -288,6 +346,8 @@ def found_faults(model: Model, command: said.OpenContest) -> Iterator[str]:
         yield "duplicate_contest"
     if pool % unit:
         yield "pool_not_payable"
+    if command.series is not None:
+        yield "not_trading"
 
 
 def board_faults(model: Model, contest: str) -> Iterator[str]:
@@ -377,6 +437,13 @@ RULES: dict[type, tuple[Callable[[Model, Any], Iterator[str]], Callable[[Model, 
         lambda model, command: fate_faults(model, command, command.question, {"annulled": "question_resolved"}),
         settle("annulled"),
     ),
+    said.CancelMarket: (
+        lambda model, command: fate_faults(model, command, command.question, {"annulled": "question_resolved"}),
+        settle("annulled"),
+    ),
+    said.QuotePrices: (quote_faults, quote_prices),
+    said.DepositCash: (money_faults, nothing),
+    said.WithdrawCash: (money_faults, nothing),
     said.RevokeResolution: (
         lambda model, command: fate_faults(model, command, command.question, {"open": "not_resolved"}),
         settle("open"),
@@ -444,7 +511,18 @@ ANY: list[dict[str, Any]] = [*CHANCES, *CHOICES, *CURVES, *ROWS, {}, {"probabili
 ANSWERS: list[dict[str, Any]] = [
     *[{"outcome": outcome} for outcome in ("yes", "no", "a", "c", "d")],
     *[{"value": value} for value in ("0", "1.5", "2", "-0.5", "2.5", "1e11")],
+    *[{"payouts": {"yes": share, "no": "0.5"}} for share in ("0.5", "0.4", "1.5")],
+    *[{"payouts": dict(zip("abcd", shares, strict=False))} for shares in [(0, 1, 0), (0, 1), (0, 0, 0, 1)]],
+    {"payouts": {"yes": 1, "no": 0}, "outcome": "yes"},
     {},
+]
+PRICES: list[dict[str, Any]] = [
+    *[{"question": "binary", "prices": {"yes": price}} for price in ("0.3", 0, "1.1")],
+    *[{"question": "choice", "prices": prices} for prices in ({"a": "0.3"}, {"a": 1, "b": 0, "c": 1}, {"d": 1}, {})],
+    *[{"question": name, "prices": {"yes": 1}} for name in ("new", "open")],
+    {"quotes": [said.Prices(question=name, prices={"yes": 1}) for name in ("binary", "new")]},
+    {"quotes": [said.Prices(question="binary", prices={"yes": 1})] * 2},
+    {"question": "binary", "quotes": [said.Prices(question="binary", prices={"yes": 1})]},
 ]
 POOLS: list[dict[str, Any]] = [
     {},
@@ -453,6 +531,7 @@ POOLS: list[dict[str, Any]] = [
     {"pool": "-1"},
     {"pool": 3, "payable_unit": 2},
     {"payable_unit": 0},
+    {"series": "cups"},
 ]
 QUESTIONS = st.sampled_from(["binary", "choice", "closed", "open", "quantiles", "new"])
 PARTICIPANTS = st.sampled_from(["ada", "bob"])
@@ -497,16 +576,20 @@ FORECASTS = st.one_of(
     ]
 )
 WITHDRAWALS = merged(said.WithdrawForecast, question=QUESTIONS, participant=PARTICIPANTS)
+POLICIES = ["refund_cost", "void_trades"]
 FATES = st.one_of(
     merged(said.CloseQuestion, question=QUESTIONS),
     merged(said.ResolveQuestion, ANSWERS, question=QUESTIONS, known_at=st.none() | AT),
     merged(said.AnnulQuestion, question=QUESTIONS, reason=st.just("")),
+    merged(said.CancelMarket, question=QUESTIONS, reason=st.just(""), policy=st.sampled_from(POLICIES)),
     merged(said.RevokeResolution, question=QUESTIONS, reason=st.just("")),
+    merged(said.QuotePrices, PRICES, quoted_at=AT, source=st.just("feed")),
 )
 RULE_SETS = st.sampled_from(["relative-2022-04", "autocast-2022", "relative", PINBALL, PINBALL, EMPTY])
 LEVELS = st.sampled_from(["no_prize", "no_rank", "hidden"])
 BOARDS = st.one_of(
     merged(said.OpenContest, POOLS, contest=CONTESTS, rules=RULE_SETS),
+    merged(said.DepositCash, contest=CONTESTS, participant=PARTICIPANTS, amount=st.integers(0, 2), reason=st.just("")),
     merged(
         said.EnrolParticipant,
         contest=CONTESTS,

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from ledger import Corrupt, events, log
 from ledger.log import GENESIS, START, Checkpoint, Recorded
 from ledger.rules import PRESETS, RuleSet
+from ledger.trading import Trading
 from tests.given import NOW
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 MICROS = st.integers(-(2**62), 2**62)
 UNITS = st.integers(0, 10**18)
+SIGNED = st.integers(-(10**18), 10**18)
 ROWS = st.lists(UNITS, max_size=5).map(tuple)
 RULES = st.sampled_from([
     *PRESETS.values(),
@@ -44,12 +46,26 @@ ATTESTATIONS = st.builds(
     restricted_list=IDS,
     note=IDS,
 )
+QUOTES = st.builds(
+    events.Quote, question=IDS, prices=st.lists(st.none() | st.integers(0, 10**9), max_size=4).map(tuple)
+)
+BETS = st.builds(events.Bet, question=IDS, side=IDS, amount=UNITS)
+SALES = st.builds(events.Sale, position=IDS, percentage=UNITS)
+OF_LEGS = ["period", "attempt", "leg", "position", "price", "quote", "cash", "shares", "confidence", "cost", "proceeds"]
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
-    **dict.fromkeys(["at", "opens_at", "closes_at", "known_at"], MICROS),
+    **dict.fromkeys(["at", "opens_at", "closes_at", "known_at", "quoted_at"], MICROS),
     **dict.fromkeys(["question", "participant", "contest", "entrant", "title", "reason", "currency", "value"], IDS),
-    **dict.fromkeys(["pool", "payable_unit", "weight", "outcome", "amount"], UNITS),
-    **dict.fromkeys(["probabilities", "cdf"], ROWS),
-    **dict.fromkeys(["reveals_at", "spot_at"], st.none() | MICROS),
+    **dict.fromkeys(["series", "family", "release", "source", "digest", "text", "fault", "code"], IDS),
+    **dict.fromkeys(["reasoning", "prompt", "response"], IDS),
+    **dict.fromkeys(["pool", "payable_unit", "weight", "payout", "reverses", "executed", *OF_LEGS], UNITS),
+    **dict.fromkeys(["outcome", "amount"], SIGNED),
+    **dict.fromkeys(["probabilities", "cdf", "payouts"], ROWS),
+    **dict.fromkeys(["reveals_at", "spot_at", "starts_at"], st.none() | MICROS),
+    "quotes": st.lists(QUOTES, max_size=3).map(tuple),
+    "bets": st.lists(BETS, max_size=3).map(tuple),
+    "sells": st.lists(SALES, max_size=3).map(tuple),
+    "action": st.sampled_from(["BET", "SELL", "HOLD"]),
+    "policy": st.sampled_from(["refund_cost", "void_trades"]),
     "quantiles": st.lists(st.integers(-(10**13), 10**13), max_size=5).map(tuple),
     "attestation": st.none() | ATTESTATIONS,
     "bot": st.booleans(),
@@ -178,6 +194,41 @@ BYTES_OF_EVENTS: list[tuple[events.AnyEvent, bytes]] = [
         events.PrizePaid(at=1, contest="k", participant="ada", amount=5),
         b'{"type":"prize_paid.v1","at":1,"contest":"k","participant":"ada","amount":5}',
     ),
+    (
+        events.QuestionResolved(at=9, question="q", outcome=-1, known_at=9, payouts=(5, 5)),
+        b'{"type":"question_resolved.v1","at":9,"question":"q","outcome":-1,"known_at":9,"payouts":[5,5]}',
+    ),
+    (
+        events.QuestionAnnulled(at=9, question="q", reason="", policy="refund_cost"),
+        b'{"type":"question_annulled.v1","at":9,"question":"q","reason":""}',
+    ),
+    (
+        events.PricesQuoted(
+            at=3, source="feed", quoted_at=2, quotes=(events.Quote(question="q", prices=(4, None, 0)),)
+        ),
+        (
+            b'{"type":"prices_quoted.v1","at":3,"source":"feed","quoted_at":2,'
+            b'"quotes":[{"question":"q","prices":[4,null,0]}]}'
+        ),
+    ),
+    (
+        events.DecisionRecorded(
+            at=3, contest="k", participant="ada", period=1, attempt=1, action="HOLD", reasoning="Wait."
+        ),
+        (
+            b'{"type":"decision_recorded.v1","at":3,"contest":"k","participant":"ada","period":1,"attempt":1,'
+            b'"action":"HOLD","reasoning":"Wait."}'
+        ),
+    ),
+    (
+        events.TradesVoided(
+            at=9, contest="k", participant="ada", question="q", outcome=1, position=2, shares=0, cost=0, amount=-7
+        ),
+        (
+            b'{"type":"trades_voided.v1","at":9,"contest":"k","participant":"ada","question":"q","outcome":1,'
+            b'"position":2,"shares":0,"cost":0,"amount":-7}'
+        ),
+    ),
 ]
 
 
@@ -213,12 +264,22 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
     """Tags are free of Python paths and each is used once; they are what the log says for ever."""
     tags = [kind.__struct_config__.tag for kind in TYPES]
     assert sorted(tags) == [
+        "cash_deposited.v1",
+        "cash_granted.v1",
+        "cash_withdrawn.v1",
         "contest_finalized.v1",
         "contest_opened.v1",
+        "decision_defaulted.v1",
+        "decision_malformed.v1",
+        "decision_recorded.v1",
         "forecast_made.v1",
         "forecast_withdrawn.v1",
+        "leg_refused.v1",
         "participant_enrolled.v1",
         "participant_excluded.v1",
+        "position_refunded.v1",
+        "position_settled.v1",
+        "prices_quoted.v1",
         "prize_paid.v1",
         "question_added.v1",
         "question_annulled.v1",
@@ -226,12 +287,18 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
         "question_opened.v1",
         "question_resolved.v1",
         "resolution_revoked.v1",
+        "settlement_reversed.v1",
+        "shares_bought.v1",
+        "shares_sold.v1",
+        "text_kept.v1",
+        "trades_voided.v1",
     ]
 
 
 def test_an_event_does_not_change_once_it_has_happened() -> None:
     """Frozen, the row as well as the event in it."""
-    for kind in [*TYPES, Recorded, events.NumericRange, events.Attestation, RuleSet]:
+    held = [events.NumericRange, events.Attestation, events.Quote, events.Bet, events.Sale, RuleSet, Trading]
+    for kind in [*TYPES, *held, Recorded]:
         assert kind.__struct_config__.frozen
 
 
@@ -373,6 +440,18 @@ DECLARED = sealed(
         at=2, question="q", participant="ada", quantiles=(3,), attestation=events.Attestation(note="by hand")
     ),
     events.ContestOpened(at=2, contest="k", rules=PRESETS["peer-2024-03"], payable_unit=1),
+    events.ContestOpened(at=2, contest="w", rules=PRESETS["arena-v1"], payable_unit=1, starts_at=0),
+    events.PricesQuoted(at=3, source="feed", quoted_at=3, quotes=(events.Quote(question="q", prices=(4, 6)),)),
+    events.DecisionRecorded(
+        at=3,
+        contest="w",
+        participant="ada",
+        period=1,
+        attempt=1,
+        action="BET",
+        bets=(events.Bet(question="q", side="YES", amount=50),),
+        reasoning=".",
+    ),
 )
 NESTED: dict[str, tuple[int, Callable[[dict[str, Any]], object]]] = {
     "unknown field of a range": (1, lambda event: event["range"].update(step=1)),
@@ -385,6 +464,16 @@ NESTED: dict[str, tuple[int, Callable[[dict[str, Any]], object]]] = {
     "unknown field of the rules": (3, lambda event: event["rules"].update(fee=1)),
     "rules of another age": (3, lambda event: event["rules"].update(reference="median")),
     "a limit passed": (3, lambda event: event["rules"].update(day_minutes=1_441)),
+    "unknown trading rule": (4, lambda event: event["rules"]["trading"].update(fee=1)),
+    "trading rule of another age": (4, lambda event: event["rules"]["trading"].update(legs="any")),
+    "a trading limit passed": (4, lambda event: event["rules"]["trading"].update(cap_divisor=0)),
+    "start in words": (4, lambda event: event.update(starts_at="Sunday")),
+    "price that is no integer": (5, lambda event: event["quotes"][0].update(prices=[0.4, 0.6])),
+    "unknown field of a quote": (5, lambda event: event["quotes"][0].update(bid=1)),
+    "unknown action": (6, lambda event: event.update(action="SHORT")),
+    "action in another case": (6, lambda event: event.update(action="bet")),
+    "amount that is no integer": (6, lambda event: event["bets"][0].update(amount=50.5)),
+    "unknown field of a bet": (6, lambda event: event["bets"][0].update(limit=1)),
 }
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from ledger.commands import AnyCommand
+from ledger.commands import AnyCommand, OpenQuestion
 from ledger.rules import PRESETS, RuleSet
 from projections.consensus import changes, neighbours
 from projections.limbs import Int64Array
@@ -140,7 +140,7 @@ OTHERS = structs.replace(PRESETS["relative-faq"], name="others", consensus_of="o
 def table(name: str, *said: AnyCommand, rules: RuleSet = RULES, start: AnyCommand | None = None) -> list[Row]:
     """The rows of a contest over one binary question, unless another is given."""
     question = start or opened()
-    assert hasattr(question, "question")
+    assert isinstance(question, OpenQuestion)
     before: list[AnyCommand] = [question, contest(rules=rules), entry(question=question.question)]
     return list(oracle.projected(*before, *said).table(name).rows())
 

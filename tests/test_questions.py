@@ -20,6 +20,7 @@ from tests.given import (
     OPENS,
     REVEALS,
     annulment,
+    cancellation,
     choices,
     closing,
     day,
@@ -50,6 +51,11 @@ WET = resolution(outcome="yes")
 def probabilities(*chances: Any) -> dict[str, Any]:
     """Red, green and blue in this order."""
     return {"probabilities": dict(zip(COLOURS, chances, strict=False))}
+
+
+def paying(question: str = "rain", *, outcome: Any = None, value: Any = None, **payouts: Any) -> AnyCommand:
+    """What a share of each outcome pays."""
+    return resolution(question, outcome=outcome, value=value, payouts=payouts)
 
 
 Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
@@ -258,6 +264,24 @@ REFUSED: list[Promise] = [
     ("resolve_question", "before_opening", "known_at", [RAIN], resolution(at="2026-03-09T23:59:59.999999Z")),
     ("resolve_question", "before_opening", "known_at", [RAIN], resolution(known_at=BEFORE)),
     ("resolve_question", "wrong_order_of_instants", "known_at", [RAIN], resolution(at=day(12), known_at=day(13))),
+    ("resolve_question", "out_of_range", "payouts.yes", [RAIN], paying(yes="1.000000001", no=0)),
+    ("resolve_question", "out_of_range", "payouts.no", [RAIN], paying(yes="0.5", no="-0.5")),
+    ("resolve_question", "wrong_resolution", "question", [RAIN], paying(outcome="yes", yes=1, no=0)),
+    ("resolve_question", "wrong_resolution", "question", [RAIN], paying(value=1, yes=1, no=0)),
+    ("resolve_question", "wrong_resolution", "question", [DEPTH], paying("depth", yes=1, no=0)),
+    ("resolve_question", "wrong_resolution", "question", [DEPTH], paying("depth", value=1, yes=1)),
+    ("resolve_question", "unknown_outcome", "payouts", [RAIN], paying(yes="0.5", maybe="0.5")),
+    ("resolve_question", "unknown_outcome", "payouts", [COLOUR], paying("colour", yes="0.5", no="0.5")),
+    ("resolve_question", "wrong_length", "payouts", [RAIN], paying(yes=1)),
+    ("resolve_question", "wrong_length", "payouts", [RAIN], paying()),
+    ("resolve_question", "wrong_length", "payouts", [COLOUR], paying("colour", red="0.5", blue="0.5")),
+    ("resolve_question", "not_summing_to_one", "payouts", [RAIN], paying(yes="0.5", no="0.499998")),
+    ("resolve_question", "not_summing_to_one", "payouts", [RAIN], paying(yes=1, no=1)),
+    ("resolve_question", "question_resolved", "question", [RAIN, WET], paying(yes="0.5", no="0.5")),
+    ("resolve_question", "question_resolved", "question", [RAIN, paying(yes="0.5", no="0.5")], WET),
+    ("annul_question", "unknown_question", "question", [], cancellation()),
+    ("annul_question", "question_resolved", "question", [RAIN, annulment()], cancellation()),
+    ("annul_question", "question_resolved", "question", [RAIN, cancellation()], annulment()),
     ("annul_question", "unknown_question", "question", [], annulment()),
     ("annul_question", "question_resolved", "question", [RAIN, annulment()], annulment()),
     ("revoke_resolution", "unknown_question", "question", [], revocation()),
@@ -357,6 +381,14 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("wrong_resolution", "unknown_outcome", [RAIN], resolution(outcome="maybe", value=1)),
     ("wrong_resolution", "question_resolved", [RAIN, WET], resolution(value=1)),
     ("unknown_outcome", "question_resolved", [RAIN, WET], resolution(outcome="maybe")),
+    ("out_of_range", "unknown_question", [], paying(yes=2)),
+    ("out_of_range", "wrong_resolution", [DEPTH], paying("depth", yes=2)),
+    ("wrong_resolution", "unknown_outcome", [RAIN], paying(outcome="maybe", sun=1)),
+    ("unknown_outcome", "wrong_length", [RAIN], paying(sun=1)),
+    ("wrong_length", "not_summing_to_one", [RAIN], paying(yes="0.5")),
+    ("wrong_length", "question_resolved", [RAIN, WET], paying(yes="0.5")),
+    ("not_summing_to_one", "question_resolved", [RAIN, WET], paying(yes=1, no=1)),
+    ("not_summing_to_one", "before_opening", [RAIN], resolution(at=BEFORE, payouts={"yes": 1, "no": 1})),
     ("unknown_outcome", "before_opening", [RAIN], resolution(outcome="maybe", at=BEFORE)),
     ("open_end_needed", "question_resolved", [DEPTH, resolution("depth", value=1)], resolution("depth", value=5)),
     ("question_resolved", "before_opening", [RAIN, WET], resolution(at=BEFORE)),
@@ -716,6 +748,55 @@ def test_an_outcome_is_recorded_by_its_place(question: AnyCommand, answer: str, 
     given(question).when(resolution(name, outcome=answer)).records(
         events.QuestionResolved(at=micros(25), question=name, outcome=index, known_at=micros(20))
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "payouts", "recorded"),
+    [
+        (RAIN, {"yes": "0.5", "no": "0.5"}, (BILLION // 2, BILLION // 2)),
+        (RAIN, {"no": "0.75", "yes": "0.25"}, (BILLION // 4, 3 * BILLION // 4)),
+        (COLOUR, {"red": 0, "green": "0.5", "blue": "0.5"}, (0, BILLION // 2, BILLION // 2)),
+        (COLOUR, {"red": "0.333333", "green": "0.333333", "blue": "0.333333"}, (333_334_000, 333_333_000, 333_333_000)),
+        (RAIN, {"yes": "0.999999999", "no": "0.000000001"}, (BILLION - 1, 1)),
+    ],
+)
+def test_payouts_are_recorded_in_the_order_of_the_outcomes(
+    question: AnyCommand, payouts: dict[str, Any], recorded: tuple[int, ...]
+) -> None:
+    """Of one share, 1e-9, brought to exactly one as probabilities are; no one outcome came true."""
+    name = "rain" if question is RAIN else "colour"
+    given(question).when(paying(name, **payouts)).records(
+        events.QuestionResolved(at=micros(25), question=name, outcome=-1, known_at=micros(20), payouts=recorded)
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "payouts", "index"),
+    [
+        (RAIN, {"yes": 1, "no": 0}, 0),
+        (RAIN, {"yes": "0.0", "no": "1.0"}, 1),
+        (COLOUR, {"blue": 1, "red": 0, "green": 0}, 2),
+        (RAIN, {"yes": "0.9999995", "no": 0}, 0),  # what is missing goes to the largest
+    ],
+)
+def test_payouts_of_one_outcome_alone_are_that_outcome(
+    question: AnyCommand, payouts: dict[str, Any], index: int
+) -> None:
+    """The same event as of a resolution that names it."""
+    name = "rain" if question is RAIN else "colour"
+    given(question).when(paying(name, **payouts)).records(
+        events.QuestionResolved(at=micros(25), question=name, outcome=index, known_at=micros(20))
+    )
+
+
+def test_a_cancelled_market_is_an_annulled_question_that_says_what_becomes_of_the_stakes() -> None:
+    """Refunded unless it says otherwise; an annulment says the same as a cancellation with the cost refunded."""
+    voided = events.QuestionAnnulled(at=micros(25), question="rain", reason="no source", policy="void_trades")
+    refunded = events.QuestionAnnulled(at=micros(25), question="rain", reason="no source", policy="refund_cost")
+    given(RAIN).when(cancellation()).records(voided)
+    given(RAIN, WET).when(cancellation()).records(voided)
+    given(RAIN).when(cancellation(policy="refund_cost")).records(refunded)
+    given(RAIN).when(annulment()).records(refunded)
 
 
 def test_a_numeric_answer_is_recorded_with_its_bin_and_its_exact_text() -> None:

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from ledger import Ledger, Refused, commands, events
 from ledger.errors import REFUSALS
 from ledger.rules import PRESETS, RuleSet
-from projections.projection import CATALOGUE
+from ledger.trading import FAULTS, LEG_CODES, Trading
+from projections.catalogue import CATALOGUE
 from projections.table import KINDS
 from replay import cli
 from replay.verify import CHECKS
@@ -46,29 +47,40 @@ def _event_rows() -> list[str]:
 
 def _projection_rows() -> list[str]:
     return [
-        f"| `{name}` | `{column.name}` | {column.kind} | {column.meaning} |"
+        f"| `{name}` | {projection.meaning} | {', '.join(f'`{column.name}`' for column in projection.columns)} |"
         for name, projection in CATALOGUE.items()
-        for column in projection.columns
     ]
 
 
 def _preset_rows() -> list[str]:
     rows = []
     for name, rules in PRESETS.items():
-        plain, default = msgspec.to_builtins(rules), msgspec.to_builtins(RuleSet(name=name))
-        own = {field: value for field, value in plain.items() if value != default[field]}
+        own = _own(rules, RuleSet(name=name))
+        if rules.trading is not None:
+            own["trading"] = _own(rules.trading, Trading())
         rows.append(f"| `{name}` | `{msgspec.json.encode(own).decode()}` |")
     return rows
 
 
-def _field_rows() -> list[str]:
+def _own(rules: RuleSet | Trading, default: RuleSet | Trading) -> dict[str, object]:
+    """What is not the default."""
+    plain, usual = msgspec.to_builtins(rules), msgspec.to_builtins(default)
+    return {field: value for field, value in plain.items() if value != usual[field]}
+
+
+def _field_rows(of: type[RuleSet | Trading]) -> list[str]:
     rows = []
-    for field in msgspec.structs.fields(RuleSet)[1:]:
+    for field in msgspec.structs.fields(of):
         named = ", ".join(f"`{value}`" for value in get_args(field.type) if isinstance(value, str))
-        kinds = {bool: "`true`, `false`", int: "integer", tuple: "list of levels"}
-        values = named or kinds[type(field.default)]
-        rows.append(f"| `{field.name}` | {values} | `{msgspec.json.encode(field.default).decode()}` |")
+        kinds = {bool: "`true`, `false`", int: "integer", tuple: "list of levels", type(None): "trading fields"}
+        values = named or kinds[type(field.default)] if not field.required else ""
+        if values:
+            rows.append(f"| `{field.name}` | {values} | `{msgspec.json.encode(field.default).decode()}` |")
     return rows
+
+
+def _code_rows(codes: dict[str, str]) -> list[str]:
+    return [f"| `{code}` | {meaning} |" for code, meaning in codes.items()]
 
 
 @pytest.mark.parametrize(
@@ -78,8 +90,11 @@ def _field_rows() -> list[str]:
         ("| event | fields |", _event_rows()),
         ("| code | what is wrong | what to do |", [f"| `{code}` | {a} | {b} |" for code, (a, b) in REFUSALS.items()]),
         ("| preset | rule set, where it is not the default |", _preset_rows()),
-        ("| field | values | default |", _field_rows()),
-        ("| projection | column | kind | meaning |", _projection_rows()),
+        ("| field | values | default |", _field_rows(RuleSet)),
+        ("| trading field | values | default |", _field_rows(Trading)),
+        ("| a reply's fault | means |", _code_rows(FAULTS)),
+        ("| a leg's code | means |", _code_rows(LEG_CODES)),
+        ("| projection | what it is | columns |", _projection_rows()),
         ("| kind | inside |", [f"| {name} | {kind.unit} |" for name, kind in KINDS.items()]),
     ],
 )

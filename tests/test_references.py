@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from ledger.commands import AnyCommand
+from ledger.commands import AnyCommand, OpenQuestion
 from ledger.rules import PRESETS, RuleSet
 from projections.consensus import changes, medians
 from projections.limbs import BoolArray, Int64Array
@@ -248,7 +248,7 @@ LN_2 = Fraction(693_147_180_560, PICO)
 def scores(*said: AnyCommand, rules: str | RuleSet = "peer-2024-03", start: AnyCommand | None = None) -> dict[str, Row]:
     """The rows of a contest over one binary question, unless another is given."""
     question = start or opened()
-    assert hasattr(question, "question")
+    assert isinstance(question, OpenQuestion)
     before: list[AnyCommand] = [question, contest(rules=rules), entry(question=question.question)]
     return {row["participant"]: row for row in oracle.projected(*before, *said).table("scores").rows()}
 

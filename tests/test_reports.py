@@ -90,6 +90,9 @@ def test_a_contest_shows_its_rules_its_pool_and_what_was_paid_of_it() -> None:
         "sealed_at": 6,
         "sealed_digest": recorded[-1].digest,
         "paid": "0.00",
+        "series": "",
+        "starts_at": None,
+        "state": "sealed",
     }
     shared: list[AnyCommand] = [forecast(), forecast(participant="bob"), resolution(), finalization(), payment()]
     [row] = table(oracle.projected(opened(), cup, entry(), *shared), "contests")
@@ -688,15 +691,17 @@ def test_contests_are_printed_in_each_format(tmp_path: Path) -> None:
     """Escapes are shown, and what a spreadsheet would run as a formula is not run."""
     odd = contest("odd", title='=1+1, "x"\x1b[2J', currency="EUR", pool="1.5")
     log = kept(tmp_path / "log.db", odd, contest("cup"))
+    head = "contest  title             rules             pool  currency  sealed_at  sealed_digest  paid"
+    far = " " * 21  # where a contest in which one trades has more
     assert printed(log, "contests", "table").splitlines() == [
-        "contest  title             rules             pool  currency  sealed_at  sealed_digest  paid",
-        "cup                        relative-2022-04  0.00                                      0.00",
-        'odd      =1+1, "x"\\x1b[2J  relative-2022-04  1.50  EUR                                 0.00',
+        f"{head}  series  starts_at  state",
+        f"cup                        relative-2022-04  0.00                                      0.00{far}open",
+        f'odd      =1+1, "x"\\x1b[2J  relative-2022-04  1.50  EUR                                 0.00{far}open',
     ]
     assert printed(log, "contests", "csv").splitlines() == [
-        "contest,title,rules,pool,currency,sealed_at,sealed_digest,paid",
-        "cup,,relative-2022-04,0.00,,,,0.00",
-        'odd,"\'=1+1, ""x""\x1b[2J",relative-2022-04,1.50,EUR,,,0.00',
+        "contest,title,rules,pool,currency,sealed_at,sealed_digest,paid,series,starts_at,state",
+        "cup,,relative-2022-04,0.00,,,,0.00,,,open",
+        'odd,"\'=1+1, ""x""\x1b[2J",relative-2022-04,1.50,EUR,,,0.00,,,open',
     ]
     nothing = {
         "contest": "cup",
@@ -705,6 +710,9 @@ def test_contests_are_printed_in_each_format(tmp_path: Path) -> None:
         "pool": "0.00",
         "currency": "",
         "paid": "0.00",
+        "series": "",
+        "starts_at": None,
+        "state": "open",
     }
     first, second = json.loads(printed(log, "contests", "json"))
     assert first == nothing | {"sealed_at": None, "sealed_digest": None}

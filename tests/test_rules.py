@@ -12,18 +12,21 @@ import pytest
 
 from ledger import Ledger, Refused
 from ledger import rules as rules_module
-from ledger.commands import OpenQuestion
+from ledger.commands import OpenQuestion, ResolveQuestion
 from ledger.events import Attestation, NumericRange
 from ledger.rules import ADDED, PRESETS, RuleSet, inconsistency, spelt, unscorable
+from ledger.trading import Trading
 from projections.projection import CATALOGUE, Projections
 from projections.tables import facts
 from tests.given import (
     BEFORE,
     COLOURS,
     HOUR,
+    bet,
     choices,
     contest,
     day,
+    decision,
     enrolment,
     entry,
     exclusion,
@@ -33,11 +36,13 @@ from tests.given import (
     numeric,
     opened,
     quartiles,
+    quote,
     resolution,
     withdrawal,
 )
 
-# What the documents say of each preset: seeds 000 and 001; 003 for autocast-2022; Brier (1950) for brier-daily.
+# What the documents say of each preset: seeds 000 and 001; 003 for autocast-2022; Brier (1950) for brier-daily; 004 for
+# arena-v1, whose trading rules are those of tests/test_trading.py.
 PUBLISHED: dict[str, dict[str, Any]] = {
     "relative-2021-11": {"kernel": "log2", "reference": "consensus", "take": "coverage_exp2", "rank_by": "take"},
     "relative-2022-04": {"kernel": "ln", "reference": "consensus", "take": "coverage_exp", "rank_by": "take"},
@@ -58,6 +63,13 @@ PUBLISHED: dict[str, dict[str, Any]] = {
         "take": "none",
     },
     "brier-daily": {"kernel": "brier_sum", "sampling": "day", "period": "covered", "total": "mean"},
+    "arena-v1": {"kernel": "brier", "period": "covered", "total": "mean", "take": "none", "trading": Trading()},
+    "arena-v2": {
+        "kernel": "brier",
+        "period": "covered",
+        "total": "mean",
+        "trading": Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5),
+    },
 }
 
 
@@ -118,6 +130,7 @@ OTHERS = {"kernel": "ln", "reference": "consensus", "consensus_of": "others"}
 CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("no kernel", {}, {"kernel": "ln"}),
     ("no kernel", {"reference": "peers"}, {"quantile_kernel": "pinball"}),
+    ("no kernel", {"total": "mean"}, {"trading": Trading()}),
     *[
         ("a logarithm needs", {kernel: base, floor: 0}, {floor: 1})
         for kernel in ("kernel", "cdf_kernel")
@@ -293,8 +306,8 @@ def test_a_choice_of_a_rule_set_is_one_of_its_names(field: str) -> None:
 
 
 def test_those_are_all_the_fields() -> None:
-    """A number with limits, a choice of names, a yes or no, or one of these two."""
-    assert {"name", "scored_only_levels", *LIMITS, *CHOSEN, *FLAGS} == set(RuleSet.__struct_fields__)
+    """A number with limits, a choice of names, a yes or no, or one of these three."""
+    assert {"name", "scored_only_levels", "trading", *LIMITS, *CHOSEN, *FLAGS} == set(RuleSet.__struct_fields__)
 
 
 @pytest.mark.parametrize(
@@ -303,6 +316,7 @@ def test_those_are_all_the_fields() -> None:
         ("name", ["", "x" * 201, None, 1]),
         ("scored_only_levels", ["hidden", ["x"], [None], [["hidden"]], None, {"hidden": 1}]),
         *[(field, [0, 1, "true", None]) for field in FLAGS],
+        ("trading", [True, "arena-v1", [], {"fee": 1}, {"legs": "any"}, {"cap_divisor": 0}, {"attempts": "2"}]),
         ("fee", [1]),
         ("Kernel", ["ln"]),
     ],
@@ -317,7 +331,7 @@ def test_what_is_of_no_type_of_a_rule_set_is_not_read(field: str, wrong: list[An
 def test_a_rule_set_that_says_its_name_alone_scores_nothing() -> None:
     """Every kernel is asked for by name."""
     assert (read().kernel, read().cdf_kernel, read().quantile_kernel) == ("none", "none", "none")
-    assert inconsistency(read()) == "no kernel: nothing could be scored"
+    assert inconsistency(read()) == "no kernel and no trading: nothing could be scored"
 
 
 def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> None:
@@ -326,8 +340,9 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     assert set(RuleSet.__struct_fields__) - set(ADDED) == set(spelt(plain)) == set(spelt(PRESETS["peer-2025-06"]))
     every = {"consensus_of": "others", "least_prize_passes": "one", "density_floor": "added"}
     limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
-    assert set(ADDED) == {*every, *limits}
+    assert set(ADDED) == {*every, *limits, "trading"}
     assert spelt(read(**every, **limits)) | every | limits == spelt(read(**every, **limits))
+    assert spelt(PRESETS["arena-v1"])["trading"] == Trading()
     assert read(**spelt(plain)) == plain
 
 
@@ -339,6 +354,7 @@ QUARTILES = NumericRange(lower="0", upper="4", levels=(250_000_000, 500_000_000,
 OTHER_LEVEL = NumericRange(lower="0", upper="4", levels=(500_000_001,))
 NAMED_ONLY = RuleSet(name="x", kernel="brier")
 CURVES_ONLY = RuleSet(name="x", cdf_kernel="crps")
+STAKES_ONLY = RuleSet(name="x", trading=Trading())
 QUANTILES_ONLY = RuleSet(name="x", quantile_kernel="pinball")
 POINTS_ONLY = RuleSet(name="x", quantile_kernel="absolute")
 CLIPPED_ONLY = RuleSet(name="x", quantile_kernel="absolute_clipped")
@@ -349,6 +365,9 @@ SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
     (NAMED_ONLY, QUARTILES, "its rule set has no quantile_kernel"),
     (CURVES_ONLY, None, "its rule set has no kernel for named outcomes"),
     (CURVES_ONLY, BINS, ""),
+    (STAKES_ONLY, None, ""),  # for one can trade on them
+    (STAKES_ONLY, BINS, "its rule set has no cdf_kernel"),
+    (STAKES_ONLY, POINT, "its rule set has no quantile_kernel"),
     (CURVES_ONLY, POINT, "its rule set has no quantile_kernel"),
     (QUANTILES_ONLY, None, "its rule set has no kernel for named outcomes"),
     (QUANTILES_ONLY, BINS, "its rule set has no cdf_kernel"),
@@ -380,6 +399,7 @@ OPTIONS: dict[str, list[Any]] = {
     **{field: sorted({*limits, max(limits[0], min(1, limits[1]))}) for field, limits in LIMITS.items()},
     **{field: [False, True] for field in FLAGS},
     "scored_only_levels": [(), ("hidden",), ("no_prize", "no_rank", "hidden")],
+    "trading": [None, None, Trading(period_days=0), Trading(period_days=0, cohorts="none", legs="all_or_nothing")],
 }
 EVERY_FORM: list[tuple[OpenQuestion, list[dict[str, Any]], dict[str, Any]]] = [
     (opened(reveals_at=day(12)), [{"probability": chance} for chance in (0, 1, "0.5")], {"outcome": "yes"}),
@@ -419,6 +439,13 @@ def season(asked: RuleSet) -> list[Any]:
             declared = Attestation(newest_source=f"2026-03-{9 + number:02}") if number else None
             said.append(forecast(name, who, at=day(at, number), attestation=declared, **distributions[number % 3]))
         said += [withdrawal(name, "bob", at=day(16)), resolution(name, known_at=day(18), **answer)]
+    if asked.trading:  # the bot bets before the questions resolve
+        stakes: list[Any] = [
+            quote(at=day(11)),
+            decision(bet(), bet(100, "no"), contest="cup", participant="bot", at=day(11)),
+        ]
+        first = next(number for number, command in enumerate(said) if isinstance(command, ResolveQuestion))
+        said[first:first] = stakes
     return [*said, finalization()]
 
 

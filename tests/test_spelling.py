@@ -16,6 +16,7 @@ from ledger.commands import AnyCommand, read
 from ledger.events import Attestation
 from ledger.rules import PRESETS, RuleSet
 from ledger.spelling import content
+from ledger.trading import Trading
 from tests import given
 from tests.given import BEFORE, COLOURS, day
 from tests.test_commands import LINES, OWN, line
@@ -33,6 +34,12 @@ def test_equal_numbers_say_the_same(number: Any) -> None:
     assert content(given.forecast(cdf=[0, number])) == content(given.forecast(cdf=(Decimal("0.0"), "0.25")))
     assert content(given.forecast(quantiles=[0, number])) == content(given.forecast(quantiles=(Decimal("0.0"), "0.25")))
     assert content(given.quartiles(levels=[number])) == content(given.quartiles(levels=("0.25",)))
+    assert content(given.quote(prices={"yes": number})) == content(given.quote(prices={"yes": "0.25"}))
+    legs = given.decision(given.bet(number)), given.decision(given.sale(number))
+    assert [content(leg) for leg in legs] == [content(given.decision(kind("0.25"))) for kind in (given.bet, given.sale)]
+    assert content(given.deposit(number)) == content(given.deposit("0.25"))
+    payouts = given.resolution(payouts={"yes": number, "no": "0.75"})
+    assert content(payouts) == content(given.resolution(payouts={"no": 0.75, "yes": "0.25"}))
 
 
 @pytest.mark.parametrize("zero", [0, "0", "-0", "0.00", "-0.0", 0.0, -0.0, Decimal("-0"), Decimal("0E+9"), "0e-9"])
@@ -52,6 +59,8 @@ def test_equal_instants_say_the_same(instant: Any) -> None:
     known = given.resolution(known_at=instant)
     assert content(known) == content(given.resolution(known_at=day(15)))
     assert content(given.entry(spot_at=instant)) == content(given.entry(spot_at=day(15)))
+    assert content(given.quote(quoted_at=instant)) == content(given.quote(quoted_at=day(15)))
+    assert content(given.cohort(starts_at=instant)) == content(given.cohort(starts_at=day(15)))
 
 
 def test_the_id_is_not_part_of_what_a_command_says() -> None:
@@ -83,6 +92,17 @@ def test_a_field_left_out_says_its_default() -> None:
     assert content(given.forecast(attestation=declared)) == content(
         given.forecast(attestation=Attestation(newest_source="2026-03"))
     )
+    assert content(given.cohort(starts_at=None, series=None)) == content(given.cohort())
+    assert content(given.enrolment(family=None, release=None)) == content(given.enrolment())
+    assert content(given.resolution(outcome="yes", payouts=None)) == content(given.resolution())
+    refunded = said.CancelMarket(at=day(25), question="rain", reason="no source")
+    assert content(given.cancellation(policy="refund_cost")) == content(refunded)
+    held = said.RecordDecision(
+        at=given.TRADES, contest="week", participant="ada", period=1, action="HOLD", reasoning="It will."
+    )
+    assert content(given.decision(attempt=1, prompt=None, response=None)) == content(held)
+    staked = [RuleSet(name="x", trading=rules) for rules in (Trading(), Trading(attempts=2, legs="independent"))]
+    assert content(given.cohort(rules=staked[0])) == content(given.cohort(rules=staked[1]))
     whole = RuleSet(**{field: getattr(OWN, field) for field in RuleSet.__struct_fields__})
     assert content(given.contest(rules=whole)) == content(given.contest(rules=OWN))
 
@@ -104,6 +124,8 @@ FIRST_SPELLINGS: list[tuple[dict[str, Any], str]] = [
     (LINES["add_question"] | {"hidden_coverage_weight": 0.5}, '["add_question","cup","rain",AT,"1","0.5"]'),
     (LINES["resolve_question"], '["resolve_question","rain",AT,null,null,"yes"]'),
     (LINES["open_contest"], '["open_contest","cup","","",AT,null,"0.01","relative-2022-04"]'),
+    (LINES["enrol_participant"], '["enrol_participant","cup","ada",null,AT,false]'),
+    (LINES["annul_question"], '["annul_question","rain","no source",AT]'),
     (
         {
             "question": "q",
@@ -134,6 +156,10 @@ def test_a_rule_set_is_spelt_without_its_defaults() -> None:
     rules = RuleSet(name="own", kernel="brier", total="mean", scored_only_levels=("hidden",))
     spelt = content(given.contest(rules=rules)).decode()
     assert spelt.endswith('{"kernel":"brier","name":"own","scored_only_levels":["hidden"],"total":"mean"}]')
+    rules = RuleSet(name="own", trading=Trading(attempts=3))
+    assert content(given.contest(rules=rules)).decode().endswith('{"name":"own","trading":{"attempts":3}}]')
+    rules = RuleSet(name="own", trading=Trading())
+    assert content(given.contest(rules=rules)).decode().endswith('{"name":"own","trading":{}}]')
 
 
 RANGE = said.Range(lower=0, upper=4, bins=4)
@@ -167,7 +193,17 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
     ),
     (given.withdrawal(), {"at": day(14), "question": "snow", "participant": "bob"}),
     (given.closing(), {"at": "2026-03-15T00:00:00.000001Z", "question": "snow"}),
-    (given.resolution(), {"at": day(26), "question": "snow", "outcome": "no", "value": 1, "known_at": day(12)}),
+    (
+        given.resolution(),
+        {
+            "at": day(26),
+            "question": "snow",
+            "outcome": "no",
+            "value": 1,
+            "known_at": day(12),
+            "payouts": {"yes": 1, "no": 0},
+        },
+    ),
     (given.annulment(), {"at": day(26), "question": "snow", "reason": "other"}),
     (given.revocation(), {"at": day(26), "question": "snow", "reason": "other"}),
     (
@@ -180,6 +216,8 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "currency": "EUR",
             "payable_unit": 1,
             "title": "t",
+            "starts_at": day(8),
+            "series": "cups",
         },
     ),
     (
@@ -193,13 +231,59 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "spot_at": day(12),
         },
     ),
-    (given.enrolment(), {"at": day(6), "contest": "league", "participant": "bob", "entrant": "ada", "bot": True}),
+    (
+        given.enrolment(),
+        {
+            "at": day(6),
+            "contest": "league",
+            "participant": "bob",
+            "entrant": "ada",
+            "bot": True,
+            "family": "gpt",
+            "release": "gpt-5",
+        },
+    ),
     (
         given.exclusion(),
         {"at": day(26), "contest": "league", "participant": "bob", "level": "hidden", "reason": "other"},
     ),
     (given.finalization(), {"at": day(26), "contest": "league"}),
     (given.payment(), {"at": day(26), "contest": "league"}),
+    (given.cancellation(), {"at": day(26), "question": "snow", "policy": "refund_cost", "reason": "other"}),
+    (
+        given.quote(),
+        {
+            "at": day(3),
+            "question": "snow",
+            "prices": {"yes": "0.400000000001"},
+            "quotes": (said.Prices(question="rain", prices={"yes": 1}),),
+            "source": "wire",
+            "quoted_at": day(1),
+        },
+    ),
+    (
+        given.decision(given.bet(), given.sale()),
+        {
+            "at": day(3),
+            "contest": "other",
+            "participant": "bob",
+            "period": 2,
+            "attempt": 2,
+            "action": "bet",
+            "bets": (given.bet("500.000000001"),),
+            "sells": (given.sale("99.999999999"),),
+            "reasoning": "It might.",
+            "prompt": "Decide.",
+            "response": "{}",
+        },
+    ),
+    *[
+        (
+            money,
+            {"at": day(3), "contest": "other", "participant": "bob", "amount": "1000.0000001", "reason": "other"},
+        )
+        for money in (given.deposit(), given.cash_out())
+    ],
 ]
 CHANGES = [(command, field, value) for command, fields in OTHERS for field, value in fields.items()]
 
@@ -217,6 +301,37 @@ def test_those_are_all_the_fields_there_are() -> None:
     for command, changed in OTHERS:
         assert set(changed) == {field.name for field in msgspec.structs.fields(command)} - {"id"}
     assert {type(command) for command, _ in OTHERS} == set(get_args(AnyCommand))
+
+
+LEGS: list[tuple[AnyCommand, AnyCommand]] = [
+    *[
+        (given.decision(given.bet()), given.decision(other))
+        for other in (given.bet(501), given.bet(side="yes"), given.bet(market_id="Rain"), given.sale())
+    ],
+    *[
+        (given.decision(given.sale()), given.decision(other))
+        for other in (given.sale(99), given.sale(position_id="01"), given.sale(position_id=2))
+    ],
+]
+
+
+@pytest.mark.parametrize(("one", "other"), LEGS)
+def test_another_leg_says_something_else(one: AnyCommand, other: AnyCommand) -> None:
+    """Each part of a leg, as it is written; so that a decision that was changed is found out."""
+    assert content(one) != content(other)
+
+
+def test_legs_in_another_order_say_something_else() -> None:
+    """They are carried out one after another, so their order is part of the decision."""
+    bets, sales = (given.bet(50), given.bet(60)), (given.sale(50, 1), given.sale(50, 2))
+    assert content(given.decision(*bets)) != content(given.decision(*reversed(bets)))
+    assert content(given.decision(*sales)) != content(given.decision(*reversed(sales)))
+    assert content(given.decision(given.bet(), bets=())) != content(given.decision(given.bet(), bets=None))
+
+
+def test_a_position_by_its_number_and_by_its_text_say_the_same() -> None:
+    """Either may be written."""
+    assert content(given.decision(given.sale(position_id=7))) == content(given.decision(given.sale(position_id="7")))
 
 
 @pytest.mark.parametrize(
@@ -277,7 +392,7 @@ def test_another_rule_says_something_else(field: str) -> None:
     """Every field of a rule set is part of what opens a contest."""
     now = getattr(OWN, field)
     number = int(now) - 1 if type(now) is int and now else 1
-    other: dict[type, Any] = {int: number, bool: not now, tuple: ("hidden",)}
+    other: dict[type, Any] = {int: number, bool: not now, tuple: ("hidden",), type(None): Trading()}
     choices = {*get_args(get_type_hints(RuleSet)[field])} - {now}
     value = other[type(now)] if str not in map(type, choices) else min(choices)
     changed = msgspec.structs.replace(OWN, **{field: value})
@@ -304,6 +419,17 @@ def test_another_rule_says_something_else(field: str) -> None:
         (given.enrolment(entrant="ada"), given.enrolment()),
         (given.entry(spot_at=day(12)), given.entry(hidden_coverage_weight=1)),
         (given.contest(rules=PRESETS["peer-2024-03"]), given.contest(rules=PRESETS["peer-2025-06"])),
+        (given.contest(rules=PRESETS["arena-v1"]), given.contest(rules=PRESETS["arena-v2"])),
+        (given.annulment(), given.cancellation(policy="refund_cost")),
+        (given.deposit(reason="x"), given.cash_out(reason="x")),
+        (given.decision(), given.replied('{"action": "HOLD", "reasoning": "It will."}')),
+        (given.replied("x", prompt="y"), given.replied("y", prompt="x")),
+        (given.enrolment(family="x"), given.enrolment(release="x")),
+        (given.resolution(outcome="yes"), given.resolution(payouts={"yes": 1, "no": 0})),
+        (
+            given.quote("rain"),
+            given.quotes(said.Prices(question="rain", prices={"yes": "0.4"})),
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -335,3 +461,15 @@ def test_a_line_and_its_struct_are_the_same_command() -> None:
     text = line("open_question", at=BEFORE, title="Rain?", reveals_at=day(12))
     assert content(read(text)) == content(given.opened(title="Rain?", reveals_at=day(12)))
     assert content(read(text.decode())) == content(read(text))
+
+
+@pytest.mark.parametrize("field", Trading.__struct_fields__)
+def test_another_trading_rule_says_something_else(field: str) -> None:
+    """Every field of how one trades is part of what opens a contest."""
+    rules = Trading()
+    value = getattr(rules, field)
+    names = {"legs": "all_or_nothing", "cohorts": "none", "closed_marks": "last"}
+    other: Any = names.get(field, not value if isinstance(value, bool) else None)
+    changed = msgspec.structs.replace(rules, **{field: value + 1 if other is None else other})
+    one, two = (given.cohort(rules=RuleSet(name="x", trading=trading)) for trading in (rules, changed))
+    assert content(one) != content(two)

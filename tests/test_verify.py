@@ -13,7 +13,7 @@ from msgspec import structs
 
 from ledger import Corrupt, Ledger, Refused, Unavailable, log
 from ledger.commands import AnyCommand
-from ledger.events import TAGS, AnyEvent, ContestFinalized, ForecastMade
+from ledger.events import TAGS, AnyEvent, ContestFinalized, ForecastMade, SharesBought
 from ledger.log import START, Checkpoint, Recorded
 from ledger.rules import PRESETS
 from ledger.store import PAGE, Store
@@ -27,7 +27,9 @@ from tests.given import (
     AFTER,
     NOW,
     OPENS,
+    bet,
     contest,
+    decision,
     entry,
     exclusion,
     finalization,
@@ -37,6 +39,7 @@ from tests.given import (
     payment,
     resolution,
     revocation,
+    trading_floor,
 )
 from tests.given import (
     prizes_paid as prizes,
@@ -230,6 +233,19 @@ def wrong_prize(path: Path) -> str:
     return forged(path, [*happened(*SEALED), *prizes(**RIGHT | {"ada": 15, "bob": 50})])
 
 
+def a_share_too_many(path: Path) -> str:
+    """500 at 0.40 buys 1,250 shares; in the row of the purchase, the last, it is a millionth more."""
+    *before, purchase = happened(*trading_floor(), decision(bet(500)))
+    assert isinstance(purchase, SharesBought)
+    return forged(path, [*before, structs.replace(purchase, shares=purchase.shares + 1)])
+
+
+def a_leg_without_a_decision(path: Path) -> str:
+    """The purchase is there, the decision that it is a leg of is not."""
+    *before, _, purchase = happened(*trading_floor(), decision(bet(500)))
+    return forged(path, [*before, purchase])
+
+
 BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
     "positions": [(missing, 4, "the row is missing; the next one is 5")],
     "digests": [(another_number, 4, "the row's bytes have digest")],
@@ -241,6 +257,10 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
     ],
     "clock": [(back_in_time, 4, "recorded_at is earlier than in the row before")],
     "contents": [(no_distribution, 4, "probabilities that miss one")],
+    "books": [
+        (a_share_too_many, 11, "shares_bought.v1: not the shares that the amount buys"),
+        (a_leg_without_a_decision, 10, "shares_bought.v1 without what it follows from"),
+    ],
     "payouts": [(wrong_prize, 10, "contest 'cup': 'ada' is paid 15.00 where the sealed board says 25.00")],
 }
 

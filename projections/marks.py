@@ -1,0 +1,99 @@
+"""What a share is taken to be worth at an instant: the last valid quote of its outcome."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ledger.trading import Trading
+from projections.columns import Facts
+from projections.limbs import BoolArray, Int64Array, column
+
+NONE = -1  # where there is no price
+
+
+class Series(NamedTuple):
+    """The quotes of one outcome that have a price for it, in log order; shape (n,).
+
+    price: 1e-9. quoted_at: µs, never decreasing. place: of each among the question's quotes. position: of the log.
+    """
+
+    price: Int64Array
+    quoted_at: Int64Array
+    place: Int64Array
+    position: Int64Array
+
+
+class Marks:
+    """The quotes of a log by outcome, those of a question read when first asked for."""
+
+    def __init__(self, found: Facts) -> None:
+        self._found = found
+        self._series: dict[tuple[int, int], Series] = {}
+        self._read: set[int] = set()  # questions
+        self._closings: dict[int, list[tuple[int, int]]] = {}  # question -> log position, instant
+        for position, question, at in found.closings:
+            self._closings.setdefault(question, []).append((position, at))
+
+    def series(self, question: int, outcome: int) -> Series:
+        """The quotes of an outcome."""
+        if question not in self._read:
+            self._read.add(question)
+            self._read_quotes(question)
+        return self._series.get((question, outcome), Series(*[column([])] * 4))
+
+    def _read_quotes(self, question: int) -> None:
+        if quotes := self._found.books.quotes.get(question):
+            positions, instants, _, quoted = zip(*quotes, strict=True)
+            position, quoted_at = column(positions), column(instants)
+            for outcome, prices in enumerate(zip(*quoted, strict=True)):
+                price = column([NONE if each is None else each for each in prices])
+                place = np.flatnonzero(price != NONE)
+                self._series[question, outcome] = Series(price[place], quoted_at[place], place, position[place])
+
+    def closed_at(self, question: int) -> int:
+        """When a question closes, or has closed early, µs."""
+        return self._found.books.closed.get(question, self._found.questions[question].closes_at)
+
+    def at(
+        self, trading: Trading, question: int, outcome: int, instants: Int64Array, upto: Int64Array | None = None
+    ) -> tuple[Int64Array, Int64Array]:
+        """The mark of a share at each instant, 1e-9, and when it was quoted, µs; NONE where there is none.
+
+        upto: log positions; what was recorded after them is left out.
+        By the rule "prior" quotes from the close on do not count: then a question waits for its resolution.
+        """
+        price, quoted_at, _, position = self.series(question, outcome)
+        if not len(price):
+            return np.full(len(instants), NONE), np.full(len(instants), NONE)
+        until = np.searchsorted(quoted_at, instants, "right")
+        if upto is not None:
+            until = np.minimum(until, np.searchsorted(position, upto, "right"))
+        if trading.closed_marks == "prior":
+            until = np.minimum(until, np.searchsorted(quoted_at, self._closes(question, upto)))
+        none = until == 0
+        return np.where(none, NONE, price[until - 1]), np.where(none, NONE, quoted_at[until - 1])
+
+    def last(self, trading: Trading, question: int, outcome: int, instant: int) -> tuple[int, int]:
+        """The mark of a share at one instant, 1e-9, and when it was quoted, µs; NONE where there is none."""
+        price, quoted_at = self.at(trading, question, outcome, column([instant]))
+        return int(price[0]), int(quoted_at[0])
+
+    def stale(
+        self,
+        trading: Trading,
+        question: int,
+        quoted_at: Int64Array,
+        instants: Int64Array,
+        upto: Int64Array | None = None,
+    ) -> BoolArray:
+        """Whether marks quoted then are stale at each instant: too old to trade at, or of a closed question."""
+        old: BoolArray = instants - quoted_at > trading.stale_after_seconds * 10**6
+        return old | (instants >= self._closes(question, upto))
+
+    def _closes(self, question: int, upto: Int64Array | None) -> Int64Array:
+        """When a question closes, by what was recorded up to each of these log positions."""
+        closings = self._closings.get(question, [])
+        if upto is None or not closings:
+            return column([self.closed_at(question)])
+        ends = column([self._found.questions[question].closes_at, *(at for _, at in closings)])
+        return ends[np.searchsorted(column([position for position, _ in closings]), upto, "right")]

@@ -1,0 +1,123 @@
+"""What every command of the command line has in common: options, exit codes, printing, errors as one line."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
+
+import click
+
+if TYPE_CHECKING:
+    from ledger.log import Checkpoint
+    from projections.table import Table
+    from replay.replay import Replay
+
+FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED = range(5)
+_DIGITS = 1_000  # of a log position that are read
+
+_P = ParamSpec("_P")
+log_argument = click.argument("log", metavar="LOG")
+name_option = click.option(
+    "--name", default="main", show_default=True, metavar="NAME", help="Which ledger of the store."
+)
+as_of_option = click.option(
+    "--as-of", metavar="POSITION|INSTANT", help="Read up to this log position, or to this instant of the log's clock."
+)
+format_option = click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
+)
+
+
+def reported(command: Callable[_P, None]) -> Callable[_P, None]:
+    """Turn what the project raises into one line on stderr and an exit code."""
+
+    @wraps(command)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        from ledger.errors import Conflict, Corrupt, Refused, Unavailable
+
+        try:
+            command(*args, **kwargs)
+        except Refused as error:
+            fail(str(error), USAGE)
+        except (Unavailable, Conflict) as error:
+            fail(str(error), UNREADABLE)
+        except Corrupt as error:
+            fail(f"the log is damaged: {error}", DAMAGED)
+        except BrokenPipeError:  # whoever reads the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(FINE)
+
+    return run
+
+
+def replayed(log: str, name: str, as_of: str | None) -> "Replay":
+    """The projections over a log as of a cut, its reading shown."""
+    from replay.replay import replay
+
+    with progress("read") as watch:
+        return replay(log, name, cut(as_of), watch)
+
+
+def known(projection: str) -> str:
+    """The name of a projection; another is wrong usage."""
+    from projections.catalogue import CATALOGUE
+
+    if projection not in CATALOGUE:
+        fail(f"no projection named {projection!r}; there are: {', '.join(CATALOGUE)}", USAGE)
+    return projection
+
+
+def cut(as_of: str | None) -> int | str | None:
+    """A log position if it is written in digits, else an instant."""
+    if as_of is None or not (as_of.isdecimal() and as_of.isascii()):
+        return as_of
+    return int(as_of.lstrip("0")[:_DIGITS] or 0)  # a longer one is beyond every log all the same
+
+
+def emit_table(table: "Table", form: str) -> None:
+    """Print a table."""
+    emit([column.name for column in table.columns], table.rows(), form)
+
+
+def emit(names: list[str], rows: Iterable[dict[str, Any]], form: str) -> None:
+    """Print rows of these columns, in a format, to stdout."""
+    from replay.render import FORMATS
+
+    for line in FORMATS[form](names, rows):
+        print(line)
+    sys.stdout.flush()
+
+
+def say_as_of(checkpoint: "Checkpoint") -> None:
+    """Say on stderr what an answer speaks about."""
+    say(f"as of log position {checkpoint.position}, digest {checkpoint.digest}")
+
+
+def say(text: str) -> None:
+    """Say something on stderr, so that nothing in it moves the cursor."""
+    from replay.render import visible
+
+    print(visible(text), file=sys.stderr)
+
+
+def fail(text: str, code: int) -> NoReturn:
+    """Say what went wrong and exit."""
+    say(f"forecast-ledger: {text}")
+    sys.exit(code)
+
+
+@contextmanager
+def progress(done: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A bar with a running count on stderr, if that is a terminal; the bar only pulses where no total is known."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TextColumn("{task.completed:,} " + done), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda count: progress.update(task, completed=count)

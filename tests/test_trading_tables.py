@@ -1,0 +1,162 @@
+"""The tables of trading are what the plain model of the trading book reads from the same history."""
+
+import json
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import pytest
+
+from ledger import Ledger, commands
+from ledger.exact import half_even
+from ledger.values import format_fixed
+from projections.projection import Projections
+from projections.tables import facts
+from tests import trading_readings as readings
+from tests.trading_model import Book
+from tests.trading_seasons import Season
+
+SEEDS = range(12)
+MONEY, POINTS = 10**6, 10**9
+NAMES: tuple[str, ...] = (
+    "total",
+    "profit",
+    "return_percent",
+    "n",
+    "brier",
+    "skill_against_even_odds",
+    "skill_against_market",
+)
+NAMES += ("win_rate", "turnover", "drawdown", "decided", "defaulted", "state")
+Row = dict[str, Any]
+
+
+@cache
+def played(seed: int) -> tuple[Book, Projections]:
+    """A history: the model of it, and the projections of what the engine recorded."""
+    season = Season(seed)
+    with Ledger.open(":memory:") as ledger:
+        ledger.handle_many([commands.read(json.dumps(command)) for command, _ in season.said])
+        return season.book, Projections(facts(ledger.read()))
+
+
+def money(number: Fraction | int) -> str:
+    """As tables print money that is given in 1e-6."""
+    exact = Fraction(number)
+    return format_fixed(half_even(exact.numerator, exact.denominator), MONEY, least=2)
+
+
+def points(number: Fraction | None) -> str | None:
+    """As tables print points and shares."""
+    if number is None:
+        return None
+    return format_fixed(half_even(number.numerator * POINTS, number.denominator), POINTS, least=9)
+
+
+def accounts(book: Book) -> list[tuple[str, str]]:
+    """Who trades where, in order."""
+    return sorted((e["contest"], e["participant"]) for e in book.log if e["type"] == "cash_granted.v1")
+
+
+def test_the_histories_have_everything_in_them() -> None:
+    """Debts, seals, corrections, half and half: else the comparisons below would say little."""
+    states = {row["state"] for seed in SEEDS for row in played(seed)[1].table("accounts").rows()}
+    statuses = {row["status"] for seed in SEEDS for row in played(seed)[1].table("positions").rows()}
+    seals = {row["state"] for seed in SEEDS for row in played(seed)[1].table("contests").rows()}
+    assert states >= {"active", "debt"}
+    assert statuses >= {"open", "pending", "closed", "settled", "refunded", "voided"}
+    assert seals >= {"open", "sealed"}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_positions(seed: int) -> None:
+    """Every position ever opened: what it holds, what that cost, what it has won."""
+    book, found = played(seed)
+    rows = [
+        (contest, who, each.number, each.question, each.outcome, each.status, money(each.realised))
+        for contest, who in accounts(book)
+        for each in book.account(contest, who).positions
+    ]
+    names = ("contest", "participant", "position", "question", "outcome", "status", "realised")
+    open_ = {"pending": "open"}  # of which the model does not speak
+    ours = [tuple(open_.get(row[name], row[name]) for name in names) for row in found.table("positions").rows()]
+    assert ours == rows
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_accounts(seed: int) -> None:
+    """Cash, deposits, value and profit at the clock of the log."""
+    book, found = played(seed)
+    for row in found.table("accounts").rows():
+        own = book.account(row["contest"], row["participant"])
+        seen = readings.snapshot(book, row["contest"], row["participant"], readings.clock(book), len(book.log))
+        assert row["cash"] == money(own.cash)
+        assert row["net_deposits"] == money(own.net_deposits)
+        assert (row["value"], row["total"]) == (money(seen.value), money(seen.total))
+        assert (row["realised"], row["profit"]) == (money(seen.realised), money(seen.profit))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scores_of_purchases(seed: int) -> None:
+    """One row a purchase of a resolved question; of a sealed contest by what was resolved then."""
+    book, found = played(seed)
+    expected = [
+        (
+            contest,
+            who,
+            row.number,
+            *map(points, (row.confidence, row.f_yes, row.o_yes, row.side_won, row.brier, row.market)),
+        )
+        for contest, who in accounts(book)
+        for row in readings.brier_rows(book, contest, who)
+    ]
+    names = (
+        "contest",
+        "participant",
+        "log_position",
+        "confidence",
+        "f_yes",
+        "o_yes",
+        "side_won",
+        "brier",
+        "market_brier",
+    )
+    assert [tuple(row[name] for name in names) for row in found.table("bet_brier").rows()] == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_boards(seed: int) -> None:
+    """Every column, and the ranks by profit and by Brier score."""
+    book, found = played(seed)
+    boards: dict[str, list[Row]] = {}
+    for row in found.table("arena_leaderboard").rows():
+        boards.setdefault(row["contest"], []).append(row)
+    for contest, rows in boards.items():
+        lines = {row["participant"]: readings.figures(book, contest, row["participant"]) for row in rows}
+        profits = [lines[row["participant"]]["profit"] for row in rows]
+        assert [row["rank"] for row in rows] == readings.ranks(profits)
+        scores = [-line["brier"] for line in lines.values() if line["brier"] is not None]
+        ranked = [row["brier_rank"] for row in rows if row["brier_rank"] is not None]
+        assert ranked == readings.ranks(scores)
+        for row in rows:
+            line = lines[row["participant"]]
+            printed = {name: points(line[name]) if isinstance(line[name], Fraction) else line[name] for name in NAMES}
+            printed |= {"total": money(line["total"]), "profit": money(line["profit"])}
+            assert {name: row[name] for name in NAMES} == printed
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_journal(seed: int) -> None:
+    """Every side of every entry, to the last 1e-15."""
+    book, found = played(seed)
+    expected = [
+        (number, *posting[:3], posting[3])
+        for number in range(1, len(book.log) + 1)
+        for posting in readings.postings(book, number)
+        if posting[3]
+    ]
+    ours = [
+        (row["log_position"], row["account"], row["contest"], row["participant"], int(Fraction(row["amount"]) * 10**15))
+        for row in found.table("journal").rows()
+    ]
+    assert ours == sorted(expected)
