@@ -3,16 +3,22 @@
 import json
 from fractions import Fraction
 from functools import cache
+from random import Random
 from typing import Any
 
 import pytest
 
 from ledger import Ledger, commands
+from ledger.commands import AnyCommand
 from ledger.exact import half_even
+from ledger.rules import RuleSet
+from ledger.trading import Trading
 from ledger.values import format_fixed
 from projections.projection import Projections
 from projections.tables import facts
+from tests import oracle
 from tests import trading_readings as readings
+from tests.given import bet, day, decision, resolution, sale, trading_floor
 from tests.trading_model import Book
 from tests.trading_seasons import Season
 
@@ -160,3 +166,37 @@ def test_the_journal(seed: int) -> None:
         for row in found.table("journal").rows()
     ]
     assert ours == sorted(expected)
+
+
+def decisions_of(who: str, chance: Random) -> list[AnyCommand]:
+    """Ten decisions of one participant, in order: bets of some size on either market, sales of part of a position."""
+    made: list[AnyCommand] = []
+    for period in range(1, 11):
+        side, question = chance.choice([("YES", "rain"), ("NO", "rain"), ("red", "colour"), ("green", "colour")])
+        bets = [bet(chance.randrange(50, 900), side, question) for _ in range(chance.randrange(1, 4))]
+        sells = [sale(chance.randrange(1, 101), chance.randrange(1, 4))]
+        legs = bets if period == 1 or chance.random() < 0.6 else sells
+        made.append(decision(*legs, participant=who, period=period, id=f"{who}{period}"))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_interleaving_of_independent_participants_gives_the_same_books(seed: int) -> None:
+    """Each decides on what is its own: only log positions depend on who came first."""
+    rules = RuleSet(name="own", trading=Trading(period_days=0))
+    floor = trading_floor("ada", "bob", "cy", rules=rules)
+    queues = [decisions_of(who, Random(f"{who} {seed}")) for who in ("ada", "bob", "cy")]
+    one_by_one = [each for queue in queues for each in queue]
+    chance, left, mixed = Random(seed), [list(queue) for queue in queues], list[AnyCommand]()
+    while any(left):
+        mixed.append(chance.choice([queue for queue in left if queue]).pop(0))
+    end = [resolution("rain", at=day(29)), resolution("colour", outcome="red", at=day(29))]
+    tables = []
+    for order in (one_by_one, mixed):
+        found = oracle.projected(*floor, *order, *end)
+        names = ("accounts", "positions", "arena_leaderboard", "cash", "trades", "bet_brier", "decisions", "journal")
+        rows = {name: [{**row, "log_position": 0} for row in found.table(name).rows()] for name in names}
+        rows["journal"] = sorted(rows["journal"], key=str)
+        tables.append(rows)
+    assert tables[0] == tables[1]
+    assert len(tables[0]["trades"]) > 20
