@@ -123,7 +123,7 @@ def records(found: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, 
             profit=(account.cash - account.deposits) * FINE + value(found, marks, key),
             stakes=stakes(found, own),
             turnover=Fraction(turned, trading.starting_cash or 1),
-            drawdown=drawdowns[key],
+            drawdown=drawdowns.get(key, 0),  # nobody has looked at an account before its cash is granted
             defaulted=defaulted[key],
             state=state(trading, account),
         )

@@ -213,3 +213,18 @@ def test_implied_yes_of_either_side() -> None:
             paid = Fraction(won, PROBABILITY)
             no = (arena.of_yes(confidence, 1) - arena.of_yes(paid, 1)) ** 2
             assert no == (confidence - paid) ** 2
+
+
+def test_an_account_whose_cash_is_not_granted_yet_is_on_the_board_with_nothing() -> None:
+    """A log can be read up to any of its events, also between an enrolment and the grant that follows it."""
+    with Ledger.open(":memory:") as ledger:
+        for number, command in enumerate(
+            (
+                {"type": "open_contest", "contest": "cup", "rules": "arena-v1"},
+                {"type": "enrol_participant", "contest": "cup", "participant": "ada"},
+            )
+        ):
+            ledger.handle_many([read(msgspec.json.encode({"id": str(number), "at": START, **command}))])
+        recorded = [each for page in ledger.read() for each in page]
+    [row] = Projections(facts([recorded[:2]])).table("arena_leaderboard").rows()
+    assert (row["participant"], row["total"], row["drawdown"], row["state"]) == ("ada", "0.00", "0.000000000", "ruined")
