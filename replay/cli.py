@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from replay import cli_explain
 from replay.shell import (
     DAMAGED,
     FINDINGS,
@@ -252,3 +253,7 @@ def _configure_logging(*, verbose: bool) -> None:
 
     level = logging.DEBUG if verbose else logging.WARNING
     logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+for _command in (*cli_explain.COMMANDS,):
+    main.add_command(_command)

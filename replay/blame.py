@@ -1,0 +1,147 @@
+"""Which event last changed each column of a row: the row worked out again before and after each that can have."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ledger import log
+from ledger.errors import Refused
+from ledger.log import Checkpoint, Recorded
+from ledger.values import format_instant
+from projections.catalogue import CATALOGUE
+from projections.columns import Facts
+from projections.projection import Projections
+from projections.tables import facts
+from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, Scope, Settled, can_change
+from replay.difference import key_of
+from replay.explain import Source
+from replay.replay import Cut, opened
+from replay.wording import kind_of
+
+Row = dict[str, Any] | None  # as printed; None where there is none
+
+
+class Blame(NamedTuple):
+    """The last change of one column: at which event, and from what to what; a row that comes changes every column."""
+
+    column: str
+    log_position: int
+    recorded_at: str
+    type: str
+    old: Any
+    new: Any
+
+
+class Blamed(NamedTuple):
+    """The last change of every column of a row, and how many events were looked at of those that can have made it."""
+
+    columns: list[Blame]
+    looked_at: int
+    candidates: int
+    checkpoint: Checkpoint
+
+
+def blame(source: Source, table: str, key: Sequence[str]) -> Blamed:
+    """The last change of each column of the row that has this key, as printed, in the order of the table's key.
+
+    Only events that can change the row are looked at, the newest first, until every column is accounted for. Raises,
+    first that applies: Refused (out_of_range: not as many parts as the key has; as_of is no instant, or beyond the
+    log), Unavailable, Corrupt; Refused (nothing_standing: there is no such row).
+    """
+    names = key_of(table)
+    if len(names) != len(key):
+        raise Refused("out_of_range", "key", " ".join(key), f"the key of {table} is {' '.join(names)}")
+    history = _History(source, table, dict(zip(names, key, strict=True)))
+    row = history.row(history.checkpoint.position)
+    if row is None:
+        raise Refused("nothing_standing", "key", " ".join(key), f"no such row in {table}")
+    left = [column.name for column in CATALOGUE[table].columns if column.name not in names]
+    found: dict[str, Blame] = {}
+    unseen = [*history.candidates]
+    while left and unseen:
+        recorded = unseen.pop()
+        before = history.row(recorded.position - 1)
+        for column in [*left]:
+            old, new = _value(before, column), _value(row, column)
+            if old != new or (before is None) != (row is None):
+                found[column] = _blame(column, recorded, old, new)
+                left.remove(column)
+        row = before
+    columns = [found[column.name] for column in CATALOGUE[table].columns if column.name in found]
+    candidates = len(history.candidates)
+    return Blamed(columns, candidates - len(unseen), candidates, history.checkpoint)
+
+
+class _History:
+    """A row of a table as of any log position, from one reading of the log."""
+
+    def __init__(self, source: Source, table: str, key: dict[str, str]) -> None:
+        self._table, self._key = table, key
+        self._base: list[Recorded] = []  # all but forecasts, which are many and stay columns
+        self._forecasts: list[Recorded] = []  # those that can change the row, or may
+        cut = Cut(source.as_of)
+        with opened(source.location, source.name) as store:
+            self._facts = facts(self._kept(cut.pages(log.follow(store.pages()), source.watch)))
+        self.checkpoint = cut.reached()
+        found = self._facts
+        labels = found.question_codes.labels
+        questions = {name: {labels[code] for code in each.entries} for name, each in found.contests.items()}
+        scope, settled = Scope(table, key, questions), Settled()
+        every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
+        self.candidates = [each for each in every if can_change(scope, each.event, settled=settled.before(each))]
+
+    def row(self, position: int) -> Row:
+        """The row as of a log position."""
+        found = self._as_of(position)
+        rows = Projections(found).table(self._table).rows()
+        return next((row for row in rows if all(str(row[name]) == part for name, part in self._key.items())), None)
+
+    def _kept(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+        table, settled, question = self._table, Settled(), self._key.get("question")
+        for page in pages:
+            for recorded in page:
+                answered = settled.before(recorded)
+                if not isinstance(recorded.event, FORECASTS):
+                    self._base.append(recorded)
+                elif (table in OF_FORECASTS and recorded.event.question == question) or (
+                    table in OF_SCORES and answered
+                ):
+                    self._forecasts.append(recorded)
+            yield page
+
+    def _as_of(self, position: int) -> Facts:
+        """What the log says up to a position, as far as the row depends on it."""
+        found, whole = facts([[each for each in self._base if each.position <= position]]), self._facts
+        forecasts = whole.forecasts
+        kept = forecasts.position <= position
+        if (question := self._key.get("question")) is not None and self._table in OF_FORECASTS | OF_SCORES:
+            kept &= forecasts.question == whole.question_codes.codes.get(question, -1)
+        found.forecasts = forecasts.rows(np.flatnonzero(kept))
+        found.participant_codes, found.attestations = whole.participant_codes, whole.attestations
+        found.as_of = position
+        if self._table in OF_FORECASTS | OF_SCORES:
+            self._narrow(found)
+        return found
+
+    def _narrow(self, found: Facts) -> None:
+        """Leave out the contests, and of scores the questions, that the row does not depend on."""
+        contest, question = self._key.get("contest"), self._key.get("question")
+        if contest is not None:
+            found.contests = {name: each for name, each in found.contests.items() if name == contest}
+        if question is not None:
+            code = found.question_codes.codes.get(question, -1)
+            found.contests = {
+                name: replace(each, entries={code: each.entries[code]} if code in each.entries else {})
+                for name, each in found.contests.items()
+            }
+
+
+def _value(row: Row, column: str) -> Any:
+    return None if row is None else row[column]
+
+
+def _blame(column: str, recorded: Recorded, old: Any, new: Any) -> Blame:
+    at = format_instant(recorded.recorded_at)
+    return Blame(column, recorded.position, at, kind_of(recorded.event), old, new)

@@ -1,0 +1,191 @@
+"""The command line's numbers taken apart: explain, diff, blame."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from replay.shell import (
+    USAGE,
+    as_of_option,
+    cut,
+    emit,
+    fail,
+    format_option,
+    known,
+    log_argument,
+    name_option,
+    progress,
+    reported,
+    say,
+    say_as_of,
+)
+
+if TYPE_CHECKING:
+    from replay.explain import Explained
+
+_KEYS = {
+    "score": ("CONTEST", "QUESTION", "PARTICIPANT"),
+    "take": ("CONTEST", "PARTICIPANT"),
+    "prize": ("CONTEST", "PARTICIPANT"),
+    "rank": ("CONTEST", "PARTICIPANT"),
+    "balance": ("CONTEST", "PARTICIPANT"),
+}
+
+
+@click.command(epilog="Example: forecast-ledger explain season.db score plain olympics-2021 A")
+@log_argument
+@click.argument("number", type=click.Choice(list(_KEYS)))
+@click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT")
+@click.option("--parts", "every_part", is_flag=True, help="Every part of a score, not one row a forecast.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@as_of_option
+@name_option
+@reported
+def explain(
+    log: str, number: str, key: tuple[str, ...], every_part: bool, as_json: bool, as_of: str | None, name: str
+) -> None:
+    """Take a number apart, down to the events it stands on.
+
+    \b
+    explain LOG score CONTEST QUESTION PARTICIPANT
+    explain LOG take|prize|rank|balance CONTEST PARTICIPANT
+
+    The parts add up to the number exactly, and as printed: `contribution` to the numerator, `points` to the published
+    decimals. A #number is a log position. A balance is the cash of who trades.
+    """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
+    from replay import explain as scores
+    from replay import explain_boards as boards
+
+    if len(key) != len(_KEYS[number]):
+        fail(f"explain LOG {number} takes {' '.join(_KEYS[number])}", USAGE)
+    with progress("read") as watch:
+        source = scores.Source(log, name, cut(as_of), watch)
+        if number == "score":
+            found = scores.score(source, *key, every_part=every_part)
+        else:
+            found = getattr(boards, number)(source, *key)
+    for line in _as_json(found) if as_json else _as_text(found):
+        click.echo(line)
+    say_as_of(found.checkpoint)
+
+
+@click.command(epilog="Example: forecast-ledger diff season.db @31 @34 --table leaderboard")
+@log_argument
+@click.argument("old", metavar="@FROM")
+@click.argument("new", metavar="@TO")
+@click.option("--table", "projection", default="leaderboard", show_default=True, help="Which projection.")
+@name_option
+@format_option
+@reported
+def diff(log: str, old: str, new: str, projection: str, name: str, form: str) -> None:
+    """Compare a table as of two log positions or instants.
+
+    Prints the rows that came, went or changed, old → new, and the events between that can have caused it: what settled
+    a question, what was said of the contest, forecasts and movements; five a row are named, all are counted.
+    """
+    from replay.diff import diff as compared
+    from replay.explain import Source
+
+    known(projection)
+    with progress("read") as watch:
+        found = compared(Source(log, name, _at(old), watch), _at(new), projection)
+    rows = []
+    for change in found.changes:
+        columns = change.difference.columns
+        causes = [f"#{cause.log_position} {cause.type}" for cause in change.causes]
+        row: dict[str, Any] = {**change.difference.key, "change": change.kind}
+        if form == "json":
+            row["columns"] = {column: {"old": old, "new": new} for column, (old, new) in columns.items()}
+            row["because"] = [cause._asdict() for cause in change.causes]
+        else:
+            row["columns"] = "; ".join(f"{column}: {_arrow(*pair)}" for column, pair in columns.items() if any(pair))
+            row["because"] = ", ".join(causes)
+        rows.append(row | {"events": change.events})
+    from replay.difference import key_of
+
+    emit([*key_of(projection), "change", "columns", "because", "events"], rows, form)
+    say(f"{len(rows)} {'row differs' if len(rows) == 1 else 'rows differ'}, {found.equal} equal")
+    say_as_of(found.old)
+    say_as_of(found.new)
+
+
+@click.command(epilog="Example: forecast-ledger blame season.db leaderboard plain A")
+@log_argument
+@click.argument("projection", metavar="TABLE")
+@click.argument("key", nargs=-1, required=True, metavar="KEY...")
+@as_of_option
+@name_option
+@format_option
+@reported
+def blame(log: str, projection: str, key: tuple[str, ...], as_of: str | None, name: str, form: str) -> None:
+    """Say which event last changed each column of a row.
+
+    KEY is the row's, part by part in the order of the table's key, as `table` prints it.
+    """
+    from replay.blame import Blame
+    from replay.blame import blame as blamed
+    from replay.explain import Source
+
+    known(projection)
+    with progress("read") as watch:
+        found = blamed(Source(log, name, cut(as_of), watch), projection, key)
+    emit(list(Blame._fields), (each._asdict() for each in found.columns), form)
+    say(f"{found.looked_at} of {found.candidates} events that can have changed the row were looked at")
+    say_as_of(found.checkpoint)
+
+
+COMMANDS = (explain, diff, blame)
+
+
+def _at(text: str) -> int | str | None:
+    """A cut as it is written: @31, 31 or an instant."""
+    return cut(text.removeprefix("@"))
+
+
+def _arrow(old: Any, new: Any) -> str:
+    return f"{'' if old is None else old} → {'' if new is None else new}".strip()
+
+
+def _as_json(found: "Explained") -> Iterable[str]:
+    from msgspec import json
+
+    plain = {
+        **found.number,
+        "rule": found.rule,
+        "parts": found.parts,
+        "others": found.others,
+        "events": found.events,
+        "as_of": found.checkpoint._asdict(),
+    }
+    yield json.format(json.encode(plain), indent=2).decode()
+
+
+def _as_text(found: "Explained") -> Iterable[str]:
+    """The number, its rule, its parts, whom else it depends on, and the events."""
+    from replay.render import as_table, visible
+
+    yield from _pairs(found.number)
+    yield ""
+    yield from as_table(list(found.parts[0]), found.parts) if found.parts else ["no parts"]
+    yield ""
+    rule = found.rule
+    fields = " ".join(f"{name}={value}" for name, value in rule["fields"].items())
+    yield from _pairs({"rule": f"{rule['name']}, #{rule['log_position']}: {rule['words']}"})
+    yield from _pairs({"fields": fields, "source": rule["source"]})
+    yield from _pairs({"depends on": ", ".join(f"{name} {_listed(value)}" for name, value in found.others.items())})
+    yield ""
+    yield from (visible(line) for line in as_table(["log_position", "recorded_at", "at", "type", "said"], found.events))
+
+
+def _pairs(of: dict[str, Any]) -> Iterable[str]:
+    from replay.render import visible
+
+    width = max(map(len, of))
+    return [visible(f"{name:{width}}  {'' if value is None else value}".rstrip()) for name, value in of.items()]
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, list):
+        return f"({', '.join(value)})"
+    return "-" if value is None else str(value)
