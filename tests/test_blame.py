@@ -1,0 +1,143 @@
+"""The last change of every column of a row, against tables worked out at every log position."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from ledger import Ledger, Refused
+from ledger.commands import AnyCommand
+from projections.catalogue import CATALOGUE
+from replay.blame import Blamed, blame
+from replay.cli import FINE, USAGE
+from replay.difference import key_of
+from replay.explain import Source
+from replay.replay import replay
+from tests import oracle
+from tests.test_cli import run, said
+from tests.test_stories import ARENA, AUTOCAST, DATA, METACULUS
+
+Rows = dict[tuple[str, ...], dict[str, Any]]
+LATER = {"at": "2021-07-25T00:00:00Z"}
+MENDED = (
+    said("r1", "revoke_resolution", question="olympics-2021", reason="misread", **LATER),
+    said("r2", "exclude_participant", contest="hidden-only", participant="B", level="no_rank", reason="x", **LATER),
+    said("r3", "resolve_question", question="olympics-2021", outcome="no", **LATER),
+    said("r4", "annul_question", question="gdp-next-year", reason="no source", **LATER),
+    said("r5", "finalize_contest", contest="plain", **LATER),
+    said("r6", "revoke_resolution", question="gdp-next-year", reason="a source", **LATER),
+    said("r7", "pay_prizes", contest="plain", **LATER),
+)
+OF_FORECASTS = (
+    "contests",
+    "standing",
+    "consensus",
+    "score_parts",
+    "scores",
+    "leaderboard",
+    "prizes",
+    "brier",
+    "calibration",
+)
+OF_TRADING = (
+    "contests", "accounts", "positions", "cash", "trades", "bet_brier", "arena_leaderboard", "arena_overall",
+    "decisions", "refused_legs", "journal", "marks",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The logs of stories by name; of the first with a resolution mended, an annulment undone after a seal, prizes."""
+    folder = tmp_path_factory.mktemp("logs")
+    for story in (METACULUS, ARENA, AUTOCAST):
+        assert run("append", str(folder / story), str(DATA / story / "commands.jsonl")).exit_code == FINE
+    assert run("append", str(folder / METACULUS), "-", given=b"".join(MENDED)).exit_code == FINE
+    return {story: str(folder / story) for story in (METACULUS, ARENA, AUTOCAST)}
+
+
+def slowly(path: str, table: str) -> Iterator[tuple[tuple[str, ...], dict[str, tuple[int, Any, Any]]]]:
+    """By definition: of each row and column the last log position at which it was other than at the one before."""
+    names, last = key_of(table), replay(path).checkpoint.position
+    history: list[Rows] = []
+    for position in range(last + 1):
+        rows = replay(path, as_of=position).projections.table(table).rows()
+        history.append({tuple(str(row[name]) for name in names): row for row in rows})
+    columns = [column.name for column in CATALOGUE[table].columns if column.name not in names]
+    for key in history[-1]:
+        found = {}
+        for column in columns:
+            values = [(key in rows, rows.get(key, {}).get(column)) for rows in history]
+            changed = [i for i in range(1, last + 1) if values[i] != values[i - 1]]
+            found[column] = (changed[-1], values[changed[-1] - 1][1], values[changed[-1]][1])
+        yield key, found
+
+
+def plain(blamed: Blamed) -> dict[str, tuple[int, Any, Any]]:
+    """Log position, old and new by column."""
+    return {each.column: (each.log_position, each.old, each.new) for each in blamed.columns}
+
+
+@pytest.mark.parametrize(
+    ("story", "table"),
+    [
+        *((METACULUS, table) for table in OF_FORECASTS),
+        *((ARENA, table) for table in OF_TRADING),
+        *((AUTOCAST, table) for table in ("kind_means", "admissions")),
+    ],
+)
+def test_a_blame_is_what_tables_at_every_log_position_say(story: str, table: str, logs: dict[str, str]) -> None:
+    """Also after a resolution was revoked, a contest sealed and prizes paid."""
+    rows = list(slowly(logs[story], table))
+    assert rows
+    for key, expected in rows[:: len(rows) // 12 + 1]:
+        assert plain(blame(Source(logs[story]), table, key)) == expected, key
+
+
+@settings(max_examples=8, suppress_health_check=list(HealthCheck), deadline=None)
+@given(said=oracle.logs())
+def test_a_blame_is_so_on_logs_of_any_sort(said: list[AnyCommand], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Questions of every kind, contests at their own pace, answers revoked, seals."""
+    path = str(tmp_path_factory.mktemp("random") / "log.db")
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(said))
+    for table in ("scores", "leaderboard"):
+        for key, expected in list(slowly(path, table))[:4]:
+            assert plain(blame(Source(path), table, key)) == expected, key
+
+
+def test_a_score_is_blamed_on_the_answer_without_looking_at_forecasts(logs: dict[str, str]) -> None:
+    """The last answer is the newest event that can have changed it: one look, and one before it for the rest."""
+    found = blame(Source(logs[METACULUS]), "scores", ("plain", "olympics-2021", "A"))
+    assert {each.type for each in found.columns} == {"question_resolved"}
+    assert found.looked_at < found.candidates < 15
+
+
+def test_as_of_an_earlier_cut_the_blame_is_that_of_then(logs: dict[str, str]) -> None:
+    """At 34 the first answer to the question still stands."""
+    found = blame(Source(logs[METACULUS], as_of=34), "scores", ("plain", "olympics-2021", "A"))
+    assert {each.log_position for each in found.columns} == {32}
+    assert found.checkpoint.position == 34
+
+
+@pytest.mark.parametrize(("key", "code"), [(("plain",), "out_of_range"), (("plain", "nobody"), "nothing_standing")])
+def test_a_key_that_names_no_row_is_refused(key: tuple[str, ...], code: str, logs: dict[str, str]) -> None:
+    """Not as many parts as the key has, or no such row."""
+    with pytest.raises(Refused) as refused:
+        blame(Source(logs[METACULUS]), "leaderboard", key)
+    assert refused.value.code == code
+
+
+def test_the_command_prints_a_row_a_column(tmp_path: Path, logs: dict[str, str]) -> None:
+    """How many events were looked at, and what the answer speaks about, are on stderr."""
+    result = run("blame", logs[METACULUS], "leaderboard", "plain", "A", "--as-of", "34", "--format", "json")
+    rows = {row["column"]: row for row in json.loads(result.stdout)}
+    assert (rows["rank"]["log_position"], rows["rank"]["old"], rows["rank"]["new"]) == (33, 3, 2)
+    assert rows["score"]["new"] == "-0.229072683"
+    told = result.stderr.splitlines()
+    assert told[0].endswith("events that can have changed the row were looked at")
+    assert told[1].startswith("as of log position 34, digest ")
+    assert run("blame", logs[METACULUS], "fame", "plain").exit_code == USAGE
+    assert run("blame", str(tmp_path / "none.db"), "scores", "a", "b", "c").exit_code == 3
