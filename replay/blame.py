@@ -1,6 +1,6 @@
 """Which event last changed each column of a row: the row worked out again before and after each that can have."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -43,25 +43,31 @@ class Blamed(NamedTuple):
     checkpoint: Checkpoint
 
 
-def blame(source: Source, table: str, key: Sequence[str]) -> Blamed:
+def blame(source: Source, table: str, key: Sequence[str], columns: Collection[str] = ()) -> Blamed:
     """The last change of each column of the row that has this key, as printed, in the order of the table's key.
 
-    Only events that can change the row are looked at, the newest first, until every column is accounted for. Raises,
-    first that applies: Refused (out_of_range: not as many parts as the key has; as_of is no instant, or beyond the
-    log), Unavailable, Corrupt; Refused (nothing_standing: there is no such row).
+    columns: which ones, all if none are named. Only events that can change the row are looked at, the newest first,
+    until every column is accounted for; `source.watch` is told how many. Raises, first that applies: Refused
+    (out_of_range: not as many parts as the key has, or no such column; as_of is no instant, or beyond the log),
+    Unavailable, Corrupt; Refused (nothing_standing: there is no such row).
     """
-    names = key_of(table)
+    names, every = key_of(table), [column.name for column in CATALOGUE[table].columns]
     if len(names) != len(key):
         raise Refused("out_of_range", "key", " ".join(key), f"the key of {table} is {' '.join(names)}")
+    left = [name for name in every if name not in names and (not columns or name in columns)]
+    if unknown := [name for name in columns if name not in left]:
+        raise Refused(
+            "out_of_range", "column", unknown[0], f"{table} has {', '.join(every)}; {' '.join(names)} name a row"
+        )
     history = _History(source, table, dict(zip(names, key, strict=True)))
     row = history.row(history.checkpoint.position)
     if row is None:
         raise Refused("nothing_standing", "key", " ".join(key), f"no such row in {table}")
-    left = [column.name for column in CATALOGUE[table].columns if column.name not in names]
     found: dict[str, Blame] = {}
     unseen = [*history.candidates]
     while left and unseen:
         recorded = unseen.pop()
+        source.watch(len(history.candidates) - len(unseen))
         before = history.row(recorded.position - 1)
         for column in [*left]:
             old, new = _value(before, column), _value(row, column)
@@ -69,9 +75,10 @@ def blame(source: Source, table: str, key: Sequence[str]) -> Blamed:
                 found[column] = _blame(column, recorded, old, new)
                 left.remove(column)
         row = before
-    columns = [found[column.name] for column in CATALOGUE[table].columns if column.name in found]
     candidates = len(history.candidates)
-    return Blamed(columns, candidates - len(unseen), candidates, history.checkpoint)
+    return Blamed(
+        [found[name] for name in every if name in found], candidates - len(unseen), candidates, history.checkpoint
+    )
 
 
 class _History:

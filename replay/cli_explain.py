@@ -114,22 +114,26 @@ def diff(log: str, old: str, new: str, projection: str, name: str, form: str) ->
 @log_argument
 @click.argument("projection", metavar="TABLE")
 @click.argument("key", nargs=-1, required=True, metavar="KEY...")
+@click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only this one; may be given again.")
 @as_of_option
 @name_option
 @format_option
 @reported
-def blame(log: str, projection: str, key: tuple[str, ...], as_of: str | None, name: str, form: str) -> None:
+def blame(
+    log: str, projection: str, key: tuple[str, ...], columns: tuple[str, ...], as_of: str | None, name: str, form: str
+) -> None:
     """Say which event last changed each column of a row.
 
-    KEY is the row's, part by part in the order of the table's key, as `table` prints it.
+    KEY is the row's, part by part in the order of the table's key, as `table` prints it. The row is worked out again
+    before and after each event that can have changed it, the newest first: what changed lately is found soon.
     """
     from replay.blame import Blame
     from replay.blame import blame as blamed
     from replay.explain import Source
 
     known(projection)
-    with progress("read") as watch:
-        found = blamed(Source(log, name, cut(as_of), watch), projection, key)
+    with progress("events") as watch:
+        found = blamed(Source(log, name, cut(as_of), watch), projection, key, columns)
     emit(list(Blame._fields), (each._asdict() for each in found.columns), form)
     say(f"{found.looked_at} of {found.candidates} events that can have changed the row were looked at")
     say_as_of(found.checkpoint)

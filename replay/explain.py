@@ -60,8 +60,8 @@ class Reading(NamedTuple):
 Wanted = Callable[[Any], bool]  # of an event
 
 
-def read(source: Source, wanted: Wanted, *, alone: Wanted | None = None) -> Reading:
-    """Read a log, keeping the events that are wanted; its facts are of those alone of which `alone` holds, if given.
+def read(source: Source, wanted: Wanted, *, alone: bool = False) -> Reading:
+    """Read a log, keeping the events that are wanted; alone: whether its facts are to be of those alone.
 
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
     """
@@ -69,10 +69,10 @@ def read(source: Source, wanted: Wanted, *, alone: Wanted | None = None) -> Read
 
     def passed(pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
-            kept.extend(recorded for recorded in page if wanted(recorded.event))
-            some = page if alone is None else [recorded for recorded in page if alone(recorded.event)]
-            if some:
-                yield some
+            some = [recorded for recorded in page if wanted(recorded.event)]
+            kept.extend(some)
+            if some or not alone:
+                yield some if alone else page
 
     with opened(source.location, source.name) as store:
         found = facts(passed(cut.pages(log.follow(store.pages()), source.watch)))
@@ -138,19 +138,21 @@ def _of_question(source: Source, contest: str, question: str) -> Reading:
     """What the log says of one question in one contest; where one trades, of everything, for the books need it all."""
     trades = False
 
-    def alone(event: events.AnyEvent) -> bool:
-        nonlocal trades
-        if isinstance(event, events.ContestOpened) and event.contest == contest:
-            trades = event.rules.trading is not None
-        return not trades and wanted(event)
-
     def wanted(event: Any) -> bool:
-        of_contest, of_question = getattr(event, "contest", None), getattr(event, "question", None)
-        if isinstance(event, events.OfAccount) or (of_contest is None and of_question is None):
+        if isinstance(event, events.OfAccount):
             return False
-        return of_question in {None, question} and of_contest in {None, contest}
+        if getattr(event, "question", question) != question or getattr(event, "contest", contest) != contest:
+            return False
+        return hasattr(event, "question") or hasattr(event, "contest")
 
-    reading = read(source, wanted, alone=alone)
+    def until_it_trades(event: Any) -> bool:
+        nonlocal trades
+        found = not trades and wanted(event)
+        if found and isinstance(event, events.ContestOpened):
+            trades = event.rules.trading is not None
+        return found and not trades
+
+    reading = read(source, until_it_trades, alone=True)
     return read(source, wanted) if trades else reading
 
 

@@ -122,6 +122,17 @@ def test_as_of_an_earlier_cut_the_blame_is_that_of_then(logs: dict[str, str]) ->
     assert found.checkpoint.position == 34
 
 
+def test_one_column_is_found_without_looking_for_the_others(logs: dict[str, str]) -> None:
+    """Of A's row the score changed with the last answer, the exclusion never after the row came."""
+    source, key = Source(logs[METACULUS], as_of=34), ("plain", "A")
+    one, every = blame(source, "leaderboard", key, ["score"]), blame(source, "leaderboard", key)
+    assert (one.looked_at, one.columns) == (1, [each for each in every.columns if each.column == "score"])
+    assert every.looked_at > 1
+    with pytest.raises(Refused) as refused:
+        blame(source, "leaderboard", key, ["fame"])
+    assert refused.value.code == "out_of_range"
+
+
 @pytest.mark.parametrize(("key", "code"), [(("plain",), "out_of_range"), (("plain", "nobody"), "nothing_standing")])
 def test_a_key_that_names_no_row_is_refused(key: tuple[str, ...], code: str, logs: dict[str, str]) -> None:
     """Not as many parts as the key has, or no such row."""
