@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ledger import log
+from ledger import events, log
 from ledger.errors import Refused
 from ledger.log import Checkpoint, Recorded
 from ledger.values import format_instant
@@ -96,6 +96,7 @@ class _History:
         labels = found.question_codes.labels
         questions = {name: {labels[code] for code in each.entries} for name, each in found.contests.items()}
         scope, settled = Scope(table, key, questions), Settled()
+        self._base = [each for each in self._base if self._depends(scope, each.event)]
         every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
         self.candidates = [each for each in every if can_change(scope, each.event, settled=settled.before(each))]
 
@@ -131,6 +132,16 @@ class _History:
         if self._table in OF_FORECASTS | OF_SCORES:
             self._narrow(found)
         return found
+
+    def _depends(self, scope: Scope, event: Any) -> bool:
+        """Whether a row may depend on an event that is no forecast; questions are kept all, for they are numbered."""
+        if self._table not in OF_FORECASTS | OF_SCORES or isinstance(event, events.QuestionOpened):
+            return True
+        contest = self._facts.contests.get(self._key.get("contest", ""))
+        if contest is not None and contest.opened.rules.trading is None:
+            of_question = not hasattr(event, "contest") and hasattr(event, "question")
+            return scope.has(event.question) if of_question else getattr(event, "contest", None) == self._key["contest"]
+        return True
 
     def _narrow(self, found: Facts) -> None:
         """Leave out the contests, and of scores the questions, that the row does not depend on."""

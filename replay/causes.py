@@ -9,6 +9,7 @@ from ledger.log import Recorded
 FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 _OF_QUESTION = (events.QuestionOpened, events.QuestionClosed, *SETTLING)
+_WITHOUT_ANSWER = (events.QuestionOpened, events.QuestionClosed, events.QuestionAdded)  # no score sees them without
 # What a table is made of. Those of forecasts change with each of them; those of scores with what settles a question;
 # those of values with the clock of the books, which every quote and movement sets, in whatever contest it is.
 OF_FORECASTS = frozenset({"standing", "consensus", "admissions"})
@@ -38,6 +39,8 @@ class Scope(NamedTuple):
 def can_change(scope: Scope, event: Any, *, settled: bool) -> bool:
     """Whether an event can change the row; settled: whether the event's question has an answer as it happens."""
     table, key = scope.table, scope.key
+    if table in OF_SCORES and isinstance(event, _WITHOUT_ANSWER) and not settled:
+        return False
     if isinstance(event, FORECASTS):
         return _of_forecast(scope, event, settled=settled)
     if isinstance(event, _OF_QUESTION):
