@@ -3,17 +3,21 @@
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ledger import Ledger, Refused
+from ledger.commands import AnyCommand
+from ledger.rules import RuleSet
 from replay import explain_boards as boards
 from replay.append import appended
 from replay.cli import FINE, USAGE
 from replay.explain import Explained, Source, fitted, score
 from replay.replay import replay
 from tests import oracle
+from tests.given import contest, day, entry, forecast, opened, resolution, withdrawal
 from tests.test_cli import run
 from tests.test_stories import ARENA, AUTOCAST, BRIER, DAILY, DATA, FAQ, METACULUS, expected
 
@@ -250,9 +254,9 @@ def test_a_cut_before_the_answer_has_no_score(log: Log) -> None:
 @pytest.mark.parametrize("number", ["take", "prize", "rank"])
 def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log: Log) -> None:
     """The contest is looked for first."""
-    for contest, who, code in (("nowhere", "A", "unknown_contest"), ("plain", "nobody", "nothing_standing")):
+    for where, who, code in (("nowhere", "A", "unknown_contest"), ("plain", "nobody", "nothing_standing")):
         with pytest.raises(Refused) as refused:
-            getattr(boards, number)(Source(log(METACULUS)), contest, who)
+            getattr(boards, number)(Source(log(METACULUS)), where, who)
         assert refused.value.code == code
 
 
@@ -299,3 +303,21 @@ def test_a_resolution_that_was_revoked_is_shown_with_the_rest(log: Log) -> None:
     found = boards.balance(Source(log(ARENA)), "week-1", "ada")
     launch = [each["type"] for each in found.events if "question=launch" in each["said"]]
     assert launch == ["question_resolved", "resolution_revoked", "question_resolved"]
+
+
+def test_the_consensus_and_one_instant_are_explained_too(tmp_path: Path) -> None:
+    """The consensus has no forecast of its own; an instant that counts alone has the forecast that stood then."""
+    path = str(tmp_path / "log.db")
+    rules = RuleSet(name="own", kernel="ln", reference="consensus", score_consensus=True)
+    spot = RuleSet(name="at one instant", kernel="ln", reference="peers", sampling="spot")
+    commands: list[AnyCommand] = [opened(), contest(rules=rules), entry(), contest("spot", rules=spot), entry("spot")]
+    commands += [forecast(participant=who, probability=p, at=day(11)) for who, p in (("ada", "0.5"), ("bo", "0.25"))]
+    commands += [forecast(probability="0.9", at=day(12)), withdrawal(participant="bo"), resolution()]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(commands))
+    own = score(Source(path), "cup", "rain", "[consensus]")
+    assert {part["forecast"] for part in own.parts} == {None}
+    assert [part["probability"] for part in own.parts] == ["0.375", "0.575", "0.9"]
+    assert own.others["named"] == ["ada", "bo"]
+    [part] = score(Source(path), "spot", "rain", "ada").parts
+    assert (part["forecast"], part["ended"], part["weight"], part["points"]) == (8, "close", 1, "0.000000000")
