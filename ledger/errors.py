@@ -1,5 +1,6 @@
-"""What can go wrong, and what each refusal is called."""
+"""What can go wrong, what each refusal is called, and how every error is told to people and to programs."""
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -118,14 +119,39 @@ REFUSALS: dict[str, tuple[str, str]] = {
 
 
 class LedgerError(Exception):
-    """Root of everything this project raises on purpose."""
+    """Root of everything this project raises on purpose.
+
+    `to_dict` and `as_json` have, of these keys and in this order, those that apply: `error` (refused, conflict,
+    unavailable, corrupt), `code`, `field`, `value` (as text, shortened), `position` (of the log), `detail` (of this
+    case), `meaning`, `remedy`. Keys, kinds of error and codes are for good; the wording of the rest is not.
+    """
+
+    kind, meaning, remedy = "error", "something went wrong", "read the message"
+
+    def to_dict(self) -> dict[str, str | int]:
+        """The error as plain values, all of them printable."""
+        return {"error": self.kind, **self._particulars(), "meaning": self.meaning, "remedy": self.remedy}
+
+    def as_json(self) -> str:
+        """The error as one line of JSON in ASCII.
+
+        >>> print(Refused("id_empty", "question", "").as_json()[:73])
+        {"error": "refused", "code": "id_empty", "field": "question", "value": ""
+        """
+        return json.dumps(self.to_dict())
+
+    def _particulars(self) -> dict[str, str | int]:
+        return {"detail": _shown(str(self), 1_000)}
 
 
 class Refused(LedgerError):
     """A command broke a rule; nothing of it is in the log. `code` is a key of REFUSALS."""
 
+    kind = "refused"
+
     def __init__(self, code: str, field: str = "", value: Any = None, detail: str = "") -> None:
         self.code, self.field, self.value, self.detail = code, field, value, detail
+        self.meaning, self.remedy = REFUSALS[code]
         super().__init__(code, field, value, detail)
 
     def __str__(self) -> str:
@@ -134,10 +160,17 @@ class Refused(LedgerError):
         >>> print(Refused("unknown_question", "question", "q9"))
         unknown_question: question = 'q9': no such question in this ledger; open it first
         """
-        meaning, remedy = REFUSALS[self.code]
         field = _shown(str(self.field))
         where = f"{field} = {_shown(repr(self.value))}: " if field and self.value is not None else f"{field}: "
-        return f"{self.code}: {where if field else ''}{_shown(self.detail, 200) or meaning}; {remedy}"
+        return f"{self.code}: {where if field else ''}{_shown(self.detail, 200) or self.meaning}; {self.remedy}"
+
+    def _particulars(self) -> dict[str, str | int]:
+        said: dict[str, str | int] = {"code": self.code}
+        if self.field:
+            said["field"] = _shown(str(self.field))
+        if self.value is not None:
+            said["value"] = _shown(self.value if isinstance(self.value, str) else repr(self.value))
+        return said | ({"detail": _shown(self.detail, 200)} if self.detail else {})
 
 
 def foremost(refusals: Iterable[Refused]) -> Refused:
@@ -159,13 +192,26 @@ def _shown(text: str, most: int = 80) -> str:
 class Conflict(LedgerError):
     """Other writers won the race for the next log position every time; nothing was recorded, so a retry is safe."""
 
+    kind = "conflict"
+    meaning, remedy = "other writers won every race for the next log position; nothing was recorded", "send it again"
+
 
 class Unavailable(LedgerError):
     """The store cannot be opened, read or locked now; the message says why."""
 
+    kind = "unavailable"
+    meaning, remedy = "the store cannot be opened, read or locked", "mend what the message says, then send it again"
+
+
+class Absent(Unavailable):
+    """There is no ledger there yet: the first command appended would start one."""
+
 
 class Corrupt(LedgerError):
     """The log is damaged; `position` is the first log position that cannot be trusted."""
+
+    kind = "corrupt"
+    meaning, remedy = "the log is damaged", "trust nothing from that log position on; restore a copy of the log"
 
     def __init__(self, position: int, message: str) -> None:
         self.position = position
@@ -174,3 +220,6 @@ class Corrupt(LedgerError):
     def __str__(self) -> str:
         """Where, then what."""
         return f"log position {self.position}: {self.args[1]}"
+
+    def _particulars(self) -> dict[str, str | int]:
+        return {"position": self.position, "detail": _shown(str(self.args[1]), 1_000)}

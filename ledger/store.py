@@ -25,13 +25,14 @@ from eventsourcing.persistence import (
 from eventsourcing.sqlite import SQLiteApplicationRecorder
 from eventsourcing.utils import Environment
 
-from ledger.errors import Corrupt, Unavailable
+from ledger.errors import Absent, Corrupt, Unavailable
 
 PAGE = 500  # rows: what is made of them still fits in the processor's cache
 _LOCK_TIMEOUT = "30"  # s, to wait for another writer of an SQLite file
 _CONNECT_TIMEOUT = "10"  # s, to wait for a PostgreSQL server
 # What SQLite and PostgreSQL say where two processes create the same tables; neither waits for the other by itself.
 _BEING_STARTED = ("locked", "concurrently updated", "already exists", "deadlock")
+_NOT_STARTED = ("no such table", '_events" does not exist')  # what they say of a database without the tables
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
 
 
@@ -164,10 +165,11 @@ def _sqlite(path: str, *, read_only: bool) -> dict[str, str]:
         raise Unavailable(f"{path!r}: no file can have this path: {error}") from None
     if "\0" in path:
         raise Unavailable(f"{path!r}: no file can have this path")
-    if read_only and not is_file:
-        raise Unavailable(f"{path}: no such ledger; `forecast-ledger append {path} FILE` starts one")
     if not has_folder:
         raise Unavailable(f"{path}: the folder {file.parent} does not exist")
+    if read_only and not is_file:
+        kind = Unavailable if file.exists() else Absent
+        raise kind(f"{path}: no such ledger; `forecast-ledger append {path} FILE` starts one")
     mode = "ro" if read_only else "rwc"
     if read_only and not os.access(file.parent, os.W_OK) and not Path(f"{path}-wal").exists():
         mode = "ro&immutable=1"  # nobody is writing, and SQLite cannot make its lock files here
@@ -189,7 +191,8 @@ def _translated(location: str, after: int = 0) -> Iterator[None]:
     except (PersistenceError, sqlite3.Error) as error:
         if "malformed" in str(error):
             raise Corrupt(after + 1, f"the database file is damaged at or after this position: {error}") from None
-        raise Unavailable(f"{location}: {_reason(error)}") from None
+        kind = Absent if any(sign in str(error) for sign in _NOT_STARTED) else Unavailable
+        raise kind(f"{location}: {_reason(error)}") from None
 
 
 def _reason(error: Exception) -> str:

@@ -1,6 +1,7 @@
 """What can go wrong: every code can happen, in the order of the table, and says what to do."""
 
 import itertools
+import json
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from ledger import decisions as decision_rules
 from ledger import questions as question_rules
 from ledger.commands import AnyCommand
 from ledger.decider import decide
-from ledger.errors import REFUSALS
+from ledger.errors import REFUSALS, Absent
 from ledger.events import Attestation
 from ledger.rules import RuleSet
 from tests import test_accounts, test_contests, test_decisions, test_questions
@@ -327,3 +328,51 @@ def test_damage_is_named_with_its_log_position() -> None:
     """Where first, then what."""
     assert str(Corrupt(88_213, "the row is missing")) == "log position 88213: the row is missing"
     assert Corrupt(88_213, "the row is missing").position == 88_213
+
+
+def test_an_absent_ledger_is_one_that_is_unavailable() -> None:
+    """Whoever only wants to know that it cannot be read need not know the difference."""
+    assert isinstance(Absent("no such ledger"), Unavailable)
+    assert Absent("no such ledger").to_dict()["error"] == "unavailable"
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_refusal_has_a_form_for_programs(code: str) -> None:
+    """JSON of what it is, the code, the field, the value as text, what is wrong and what to do; no more, in order."""
+    meaning, remedy = REFUSALS[code]
+    told = json.loads(Refused(code, "question", "q9", "not here").as_json())
+    assert list(told.items()) == [
+        ("error", "refused"),
+        ("code", code),
+        ("field", "question"),
+        ("value", "q9"),
+        ("detail", "not here"),
+        ("meaning", meaning),
+        ("remedy", remedy),
+    ]
+    assert Refused(code).to_dict() == {"error": "refused", "code": code, "meaning": meaning, "remedy": remedy}
+
+
+def test_the_other_errors_have_the_same_form() -> None:
+    """What a program needs to know is there in every kind: which, what of this case, and whether to send it again."""
+    assert Corrupt(7, "the row is missing").to_dict() | {"remedy": ""} == {
+        "error": "corrupt",
+        "position": 7,
+        "detail": "the row is missing",
+        "meaning": "the log is damaged",
+        "remedy": "",
+    }
+    for error, kind in ((Conflict("lost"), "conflict"), (Unavailable("gone"), "unavailable")):
+        told = json.loads(error.as_json())
+        assert list(told) == ["error", "detail", "meaning", "remedy"]
+        assert (told["error"], told["detail"]) == (kind, str(error))
+
+
+@pytest.mark.parametrize("value", ["x" * 10**6, "a\x1b[2J\n", "\ud800", b"\xff", ["a"] * 10**5, 0, ""], ids=ascii)
+def test_the_form_for_programs_is_one_short_line_whatever_the_value(value: Any) -> None:
+    """In ASCII, so that nothing in it ends the line, moves a cursor, or cannot be encoded."""
+    line = Refused("out_of_range", "value", value).as_json()
+    assert line.isascii()
+    assert line.isprintable()
+    assert len(line) < 500
+    assert isinstance(json.loads(line).get("value", ""), str)
