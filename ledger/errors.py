@@ -6,6 +6,12 @@ from typing import Any
 
 # code -> (what is wrong, what to do), in order of precedence: of two that apply, the earlier one is reported.
 REFUSALS: dict[str, tuple[str, str]] = {
+    "bad_map": ("the map does not say how to make commands", "compare it with the example of a map"),
+    "bad_csv": (
+        "not a row of the table that the map describes",
+        "one header, in it each column of the map once, a cell a column, quotes closed, UTF-8",
+    ),
+    "unmapped_value": ("the map has no such value", "add it to the field's `map`, or leave such rows out with `where`"),
     "malformed": (
         "not one JSON object of this vocabulary: bad JSON, unknown type, missing or unknown field",
         "compare the line with the table of commands",

@@ -95,7 +95,7 @@ class Ledger:
         """
         from ledger.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
 
-        return cls(Store(fspath(path_or_url), values.identifier(name, "name")), clock or _system_clock, prizes)
+        return cls(Store(fspath(path_or_url), values.identifier(name, "name")), clock or system_clock, prizes)
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
         """Decide one command and record what follows, durable on return; a retry returns the first receipt.
@@ -338,5 +338,6 @@ def _upto(pages: Iterator[list[bytes]], position: int) -> Iterator[list[bytes]]:
         position -= len(rows)
 
 
-def _system_clock() -> int:
+def system_clock() -> int:
+    """Now, µs since the epoch."""
     return time.time_ns() // 1_000

@@ -1,41 +1,111 @@
 """Feeding a file of commands to a ledger."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import IO
+from types import MappingProxyType
+from typing import IO, Any, NamedTuple
 
 from ledger import Ledger, Receipt, Refused
 from ledger.commands import AnyCommand, read
 
 BATCH = 10_000  # commands a transaction
 LONGEST = 4 * 2**20  # bytes of a line
-_MARK = b"\xef\xbb\xbf"
+MARK = b"\xef\xbb\xbf"
+_NONE: Mapping[str, str] = MappingProxyType({})
 
-Tell = Callable[[int, Refused], None]  # line number, refusal
+
+class Place(NamedTuple):
+    """Where a command is read: its line; of a CSV also its type, and of each field the columns that it is made of."""
+
+    line: int
+    command: str = ""
+    columns: Mapping[str, str] = _NONE
+
+    def column(self, refused: Refused) -> str:
+        """The columns that a refused field is made of, if any."""
+        field = str(refused.field)
+        return self.columns.get(field.partition(".")[0].partition("[")[0], "")
+
+    def said(self, refused: Refused) -> str:
+        """A refusal, with its place before it.
+
+        >>> Place(3, "submit_forecast", {"id": "'User'"}).said(Refused("id_empty", "id"))[:46]
+        "line 3, submit_forecast, column 'User': id_emp"
+        """
+        column = self.column(refused)
+        parts = (f"line {self.line}", self.command, column and f"column {column}")
+        return f"{', '.join(filter(None, parts))}: {refused}"
+
+    def to_dict(self, refused: Refused) -> dict[str, str | int]:
+        """The same as plain values: what `Refused.to_dict` has, and before it the line, the command, the column."""
+        place = {"command": self.command, "column": self.column(refused)}
+        return {"line": self.line} | {key: part for key, part in place.items() if part} | refused.to_dict()
 
 
-def appended(
-    ledger: Ledger, file: IO[bytes], tell: Tell, watch: Callable[[int], None], *, atomic: bool = False
-) -> dict[str, int]:
+Read = tuple[Place, AnyCommand | Refused]
+Outcome = tuple[Place, AnyCommand | None, Receipt | Refused]
+Tell = Callable[[Place, Refused], None]
+Watch = Callable[[int], None]
+
+
+def appended(ledger: Ledger, file: IO[bytes], tell: Tell, watch: Watch, *, atomic: bool = False) -> dict[str, int]:
     """Append every line's command, in batches of one transaction each, or all in one if atomic.
 
     tell: hears of each refused line. watch: hears how many lines are done.
     Returns counts of accepted, duplicate and refused. Raises what `Ledger.handle_many` raises; the batches before
     are recorded then, and sending the file again is harmless.
     """
+    return counted(outcomes(ledger, lines(file), watch, atomic=atomic), tell)
+
+
+def counted(outcomes: Iterable[Outcome], tell: Tell) -> dict[str, int]:
+    """How many commands were accepted, duplicate and refused."""
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    lines = _lines(file)
-    while batch := list(islice(lines, None if atomic else BATCH)):
-        outcomes = _outcomes(ledger, [line for _, line in batch], atomic=atomic)
-        for (number, _), outcome in zip(batch, outcomes, strict=True):
-            if isinstance(outcome, Receipt):
-                counts["duplicate" if outcome.duplicate else "accepted"] += 1
-                continue
-            counts["refused"] += 1
-            if outcome.code != "batch_refused":
-                tell(number, outcome)
-        watch(batch[-1][0])
+    for _ in told(outcomes, tell, counts):
+        pass
     return counts
+
+
+def told(outcomes: Iterable[Outcome], tell: Tell, counts: dict[str, int]) -> Iterator[Outcome]:
+    """The same outcomes, each counted by its name, and each refusal told, as they pass."""
+    for each in outcomes:
+        place, _, outcome = each
+        counts[named(outcome)] += 1
+        if isinstance(outcome, Refused) and outcome.code != "batch_refused":
+            tell(place, outcome)
+        yield each
+
+
+def row_of(each: Outcome) -> dict[str, Any]:
+    """An outcome as a row to be printed."""
+    place, command, outcome = each
+    said = {"line": place.line, "id": "", "type": place.command} | dict.fromkeys(("outcome", "code", "field"), "")
+    if command is not None:
+        said |= {"id": command.id, "type": command.__struct_config__.tag}
+    if isinstance(outcome, Refused):
+        said |= {"code": outcome.code, "field": str(outcome.field)}
+    return said | {"outcome": named(outcome)}
+
+
+def named(outcome: Receipt | Refused) -> str:
+    """What became of a command, in a word.
+
+    >>> named(Receipt("c1", 1, 1)), named(Receipt("c1", 1, 1, duplicate=True))
+    ('accepted', 'duplicate')
+    """
+    if isinstance(outcome, Refused):
+        return "refused"
+    return "duplicate" if outcome.duplicate else "accepted"
+
+
+def outcomes(ledger: Ledger, source: Iterable[Read], watch: Watch, *, atomic: bool = False) -> Iterator[Outcome]:
+    """What becomes of each command, batch by batch, in order. Raises what `Ledger.handle_many` raises."""
+    reading = iter(source)
+    while batch := list(islice(reading, None if atomic else BATCH)):
+        handled = _outcomes(ledger, [said for _, said in batch], atomic=atomic)
+        for (place, said), outcome in zip(batch, handled, strict=True):
+            yield place, None if isinstance(said, Refused) else said, outcome
+        watch(batch[-1][0].line)
 
 
 def _outcomes(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool) -> list[Receipt | Refused]:
@@ -47,7 +117,7 @@ def _outcomes(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool
     return [line if isinstance(line, Refused) else next(handled) for line in lines]
 
 
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, AnyCommand | Refused]]:
+def lines(file: IO[bytes]) -> Iterator[Read]:
     """Each line's number and its command or refusal; blank lines are passed over."""
     number = 0
     while line := file.readline(LONGEST + 1):
@@ -55,11 +125,11 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, AnyCommand | Refused]]:
         if len(line) > LONGEST:
             while line and not line.endswith(b"\n"):
                 line = file.readline(LONGEST)
-            yield number, Refused("malformed", "line", None, f"longer than {LONGEST} bytes")
+            yield Place(number), Refused("malformed", "line", None, f"longer than {LONGEST} bytes")
             continue
-        line = line.removeprefix(_MARK) if number == 1 else line
+        line = line.removeprefix(MARK) if number == 1 else line
         if line.strip():
-            yield number, _read(line)
+            yield Place(number), _read(line)
 
 
 def _read(line: bytes) -> AnyCommand | Refused:

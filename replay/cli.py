@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from replay import cli_explain
+from replay import cli_explain, cli_what_if
 from replay.shell import (
     DAMAGED,
     FINDINGS,
@@ -20,11 +20,14 @@ from replay.shell import (
     cut,
     emit,
     emit_table,
+    errors_option,
+    fail,
     format_option,
     known,
     log_argument,
     name_option,
     progress,
+    refusals,
     replayed,
     reported,
     say,
@@ -32,7 +35,9 @@ from replay.shell import (
 )
 
 if TYPE_CHECKING:
+    from ledger import Ledger
     from ledger.log import Recorded
+    from replay.append import Read
     from replay.replay import Replay
 
 __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNREADABLE", "USAGE", "main"]
@@ -52,30 +57,53 @@ def main() -> None:
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
 
 
-@main.command(epilog="Example: forecast-ledger append season.db commands.jsonl")
+@main.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
 @log_argument
 @click.argument("file", type=click.File("rb"))
+@click.option("--map", "map_", type=click.Path(dir_okay=False), help="FILE is a CSV, and this TOML says what it means.")
+@click.option("--dry-run", is_flag=True, help="Say what would become of each command, and record nothing.")
 @click.option("--atomic", is_flag=True, help="Record all commands of the file or none.")
 @click.option("--verbose", "-v", is_flag=True, help="Tell on stderr what the ledger does.")
 @name_option
 @format_option
+@errors_option
 @reported
-def append(log: str, file: IO[bytes], atomic: bool, verbose: bool, name: str, form: str) -> None:
+def append(
+    log: str,
+    file: IO[bytes],
+    map_: str | None,
+    dry_run: bool,
+    atomic: bool,
+    verbose: bool,
+    name: str,
+    form: str,
+    errors: str,
+) -> None:
     """Append the commands in FILE.
 
-    One JSON object a line; - is stdin. Commands recorded before are counted as duplicates and change nothing. Each
-    refusal is told on stderr with its line, code, field and remedy; then the exit code is 1.
+    One JSON object a line, or with --map a CSV; - is stdin. Commands recorded before are counted as duplicates and
+    change nothing. Each refusal is told on stderr with its line, code, field and remedy; then the exit code is 1.
     """
     from ledger import Ledger
-    from replay.append import appended
+    from replay.append import counted, lines, outcomes
 
     _configure_logging(verbose=verbose)
-    with Ledger.open(log, name, prizes=_prizes) as ledger, progress("lines", _lines_in(file)) as watch:
-        counts = appended(ledger, file, lambda line, refused: say(f"line {line}: {refused}"), watch, atomic=atomic)
-        head = ledger.head()
-    row = {**counts, "log_position": head.position, "digest": head.digest}
-    emit(list(row), [row], form)
-    if counts["refused"]:
+    source = lines(file) if map_ is None else _mapped(map_, file)
+    if dry_run:
+        from replay.branch import branched
+
+        with branched(log, name, _prizes) as (branch, head):
+            refused = _tried(branch, source, atomic, form, errors)
+        say("nothing was written")
+        say_as_of(head)
+    else:
+        with Ledger.open(log, name, prizes=_prizes) as ledger, progress("lines", _lines_in(file)) as watch:
+            counts = counted(outcomes(ledger, source, watch, atomic=atomic), refusals(errors))
+            head = ledger.head()
+        row = {**counts, "log_position": head.position, "digest": head.digest}
+        emit(list(row), [row], form)
+        refused = counts["refused"]
+    if refused:
         sys.exit(FINDINGS)
 
 
@@ -239,6 +267,30 @@ def _prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[str, in
     return prizes(pages, contest)
 
 
+def _mapped(path: str, file: IO[bytes]) -> "Iterable[Read]":
+    """The commands in a CSV, by a map."""
+    from pathlib import Path
+
+    from replay.mapping import mapped, mapping
+
+    try:
+        said = Path(path).read_bytes()
+    except OSError as error:
+        fail(f"{path}: {error.strerror}", USAGE)
+    return mapped(mapping(said), file)
+
+
+def _tried(ledger: "Ledger", source: "Iterable[Read]", atomic: bool, form: str, errors: str) -> int:
+    """Print what becomes of each command; returns how many are refused."""
+    from replay.append import outcomes, row_of, told
+
+    counts = {"accepted": 0, "duplicate": 0, "refused": 0}
+    tried = told(outcomes(ledger, source, lambda _: None, atomic=atomic), refusals(errors), counts)
+    emit(["line", "id", "type", "outcome", "code", "field"], map(row_of, tried), form)
+    say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    return counts["refused"]
+
+
 def _lines_in(file: IO[bytes]) -> int | None:
     """How many lines a file has, if somebody watches and it can be read twice."""
     if not sys.stderr.isatty() or not file.seekable():
@@ -255,5 +307,5 @@ def _configure_logging(*, verbose: bool) -> None:
     logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
-for _command in (*cli_explain.COMMANDS,):
+for _command in (*cli_explain.COMMANDS, *cli_what_if.COMMANDS,):
     main.add_command(_command)

@@ -12,11 +12,12 @@ _KEYS = {"portfolio_snapshots": (*_BOARD, "at", "log_position")}
 
 class Difference(NamedTuple):
     """A row that is only in one of two tables, or has other values in them: column -> (old, new), as printed; None for
-    a row that is not there.
+    a row that is not there. row: "changed", "new" or "gone".
     """
 
     key: dict[str, Any]
     columns: dict[str, tuple[Any, Any]]
+    row: str = "changed"
 
 
 def key_of(projection: str) -> tuple[str, ...]:
@@ -41,7 +42,7 @@ def differences(old: Table, new: Table) -> Iterator[Difference]:
             if column.name not in names and one.get(column.name) != other.get(column.name)
         }
         if changed or not one or not other:
-            yield Difference(named, changed)
+            yield Difference(named, changed, "changed" if one and other else "new" if other else "gone")
 
 
 def _by_key(table: Table, names: tuple[str, ...]) -> dict[tuple[Any, ...], dict[str, Any]]:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 import click
 
 if TYPE_CHECKING:
+    from ledger.errors import Refused
     from ledger.log import Checkpoint
     from projections.table import Table
+    from replay.append import Place
     from replay.replay import Replay
 
 FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED = range(5)
@@ -28,6 +30,13 @@ as_of_option = click.option(
 format_option = click.option(
     "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
 )
+errors_option = click.option(
+    "--errors",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How refusals are told on stderr: in words, or as a JSON object a line.",
+)
 
 
 def reported(command: Callable[_P, None]) -> Callable[_P, None]:
@@ -35,16 +44,22 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
 
     @wraps(command)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        from ledger.errors import Conflict, Corrupt, Refused, Unavailable
+        from ledger.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable
+
+        def told(error: LedgerError, text: str, code: int) -> NoReturn:
+            if kwargs.get("errors") != "json":
+                fail(text, code)
+            say(error.as_json())
+            sys.exit(code)
 
         try:
             command(*args, **kwargs)
         except Refused as error:
-            fail(str(error), USAGE)
+            told(error, str(error), USAGE)
         except (Unavailable, Conflict) as error:
-            fail(str(error), UNREADABLE)
+            told(error, str(error), UNREADABLE)
         except Corrupt as error:
-            fail(f"the log is damaged: {error}", DAMAGED)
+            told(error, f"the log is damaged: {error}", DAMAGED)
         except BrokenPipeError:  # whoever reads the output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(FINE)
@@ -93,6 +108,15 @@ def emit(names: list[str], rows: Iterable[dict[str, Any]], form: str) -> None:
 def say_as_of(checkpoint: "Checkpoint") -> None:
     """Say on stderr what an answer speaks about."""
     say(f"as of log position {checkpoint.position}, digest {checkpoint.digest}")
+
+
+def refusals(errors: str) -> "Callable[[Place, Refused], None]":
+    """What tells each refusal on stderr, with its place: in words, or as a JSON object a line."""
+    if errors != "json":
+        return lambda place, refused: say(place.said(refused))
+    import json
+
+    return lambda place, refused: say(json.dumps(place.to_dict(refused)))
 
 
 def say(text: str) -> None:

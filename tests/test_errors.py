@@ -19,6 +19,7 @@ from ledger.decider import decide
 from ledger.errors import REFUSALS, Absent
 from ledger.events import Attestation
 from ledger.rules import RuleSet
+from replay.mapping import mapped, mapping
 from tests import test_accounts, test_contests, test_decisions, test_questions
 from tests.given import (
     AFTER,
@@ -100,8 +101,10 @@ def test_a_fault_at_the_edge_has_its_code(code: str) -> None:
 
 
 def test_every_code_can_happen() -> None:
-    """A refusal nobody can run into would be deleted: these at the edge, those of the deciders, and the batch's own."""
-    decided = {code for function in DECIDERS for code in promised(function)}
+    """A refusal nobody can run into would be deleted: these at the edge, those of maps and of the deciders, and the
+    batch's own.
+    """
+    decided = {code for function in (mapping, mapped, *DECIDERS) for code in promised(function)}
     assert set(EDGE) | decided | {"batch_refused"} == set(REFUSALS)
 
 

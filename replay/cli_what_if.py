@@ -1,0 +1,120 @@
+"""The command that asks what would change."""
+
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from replay.shell import (
+    USAGE,
+    as_of_option,
+    emit,
+    errors_option,
+    fail,
+    format_option,
+    known,
+    log_argument,
+    name_option,
+    refusals,
+    replayed,
+    reported,
+    say,
+    say_as_of,
+)
+
+if TYPE_CHECKING:
+    from projections.projection import Projections
+    from projections.table import Table
+    from replay.replay import Replay
+
+
+@click.command("what-if", epilog="Example: forecast-ledger what-if season.db resolve.jsonl --show leaderboard")
+@log_argument
+@click.argument("file", metavar="[COMMANDS]", type=click.File("rb"), required=False)
+@click.option("--show", required=True, metavar="TABLE", help="Which projection to compare.")
+@click.option("--rules", metavar="PRESET|JSON", help="Score the contest by these rules instead of its own.")
+@click.option("--contest", metavar="CONTEST", help="Show rows of this contest only.")
+@as_of_option
+@name_option
+@format_option
+@errors_option
+@reported
+def what_if(
+    log: str,
+    file: IO[bytes] | None,
+    show: str,
+    rules: str | None,
+    contest: str | None,
+    as_of: str | None,
+    name: str,
+    form: str,
+    errors: str,
+) -> None:
+    """Show what would change in a TABLE if COMMANDS were appended to the log, or if a contest had other rules.
+
+    Nothing is written: the commands, one JSON object a line, are decided as `append` would, but on a branch of the log
+    that is kept in memory. Refusals are told as by `append`.
+    """
+    from ledger.errors import Refused
+
+    known(show)
+    if file is None and rules is None:
+        fail("what if what? Give a file of commands, or --rules", USAGE)
+    if rules is not None and contest is None:
+        fail("--rules needs a --contest", USAGE)
+    before = replayed(log, name, as_of)
+    after = before.projections if file is None else _appended(log, file, name, before, errors)
+    if contest is not None and contest not in after.facts.contests:
+        there = ", ".join(after.contests) or "none"
+        raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
+    if rules is not None and contest is not None:
+        from replay.what_if import rule_set, under
+
+        after = under(after, contest, rule_set(rules))
+    _show(_table(before.projections, show, contest), _table(after, show, contest), form)
+    say("nothing was written")
+    say_as_of(before.checkpoint)
+
+
+def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: str) -> "Projections":
+    """The projections as if the commands in a file had been appended."""
+    from projections.projection import Projections
+    from projections.tables import facts
+    from replay.append import appended
+    from replay.branch import branched
+    from replay.pay import prizes
+
+    with branched(log, name, prizes, before.checkpoint) as (ledger, _):
+        counts = appended(ledger, file, refusals(errors), lambda _: None)
+        found = facts(ledger.read())
+    say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    return Projections(found)
+
+
+def _table(projections: "Projections", show: str, contest: str | None) -> "Table":
+    table = projections.table(show)
+    if contest is None:
+        return table
+    if "contest" not in [column.name for column in table.columns]:
+        fail(f"{show} is not of contests: leave out --contest", USAGE)
+    return table.only("contest", contest)
+
+
+def _show(old: "Table", new: "Table", form: str) -> None:
+    """Print each value that differs, and say how many rows do and do not."""
+    from collections import Counter
+
+    from replay.difference import differences, key_of
+
+    found = list(differences(old, new))
+    rows = (
+        {**each.key, "row": each.row, "column": column, "old": one, "new": other}
+        for each in found
+        for column, (one, other) in (each.columns or {"": (None, None)}).items()
+    )
+    emit([*key_of(old.name), "row", "column", "old", "new"], rows, form)
+    told = Counter(each.row for each in found)
+    counts = ", ".join(f"{told[row]} {row}" for row in ("changed", "new", "gone"))
+    say(f"rows of {old.name}: {counts}, {len(old) - told['changed'] - told['gone']} as they are")
+
+
+COMMANDS = (what_if,)
