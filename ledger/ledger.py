@@ -10,10 +10,9 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import structlog
 from msgspec import Struct
 
-from ledger import collector, log, values
+from ledger import collector, log, telling, values
 from ledger.commands import AnyCommand, RecordDecision
 from ledger.decider import decide, evolve
 from ledger.errors import Conflict, Refused, foremost
@@ -31,12 +30,7 @@ ATTEMPTS = 100  # how often a lost race is run again
 _MISSING = object()
 _ATTEMPTS = (DecisionRecorded, DecisionMalformed)
 _Attempt = tuple[str, str, int, int]  # contest, participant, period, attempt
-# To the standard library's logging, which says nothing of it unless the embedding program asks.
-_logger = structlog.wrap_logger(
-    logging.getLogger(__name__),
-    processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
-    wrapper_class=structlog.stdlib.BoundLogger,
-)
+_logger = logging.getLogger(__name__)
 
 
 class Receipt(Struct, frozen=True, gc=False):
@@ -103,7 +97,10 @@ class Ledger:
         command_id: defaults to command.id.
         Raises, first that applies: Refused, Conflict, Unavailable, Corrupt. Then nothing was recorded.
         """
+        begun = telling.begun()
         [outcome] = self._handled([(command.id if command_id is None else command_id, command)], atomic=False)
+        said = partial(telling.of_command, self._store.name, self._head.position, command, outcome)
+        telling.tell(_logger, logging.DEBUG, "command handled", said, begun)
         if isinstance(outcome, Refused):
             raise outcome
         return outcome
@@ -114,8 +111,12 @@ class Ledger:
         Returns a receipt or a refusal for each; a refusal refuses that command alone, or, if atomic, all of them.
         Raises, first that applies: Conflict, Unavailable, Corrupt. Then nothing was recorded.
         """
+        begun = telling.begun()
         with collector.paused():
-            return self._handled([(command.id, command) for command in commands], atomic=atomic)
+            outcomes = self._handled([(command.id, command) for command in commands], atomic=atomic)
+        said = partial(telling.of_batch, self._store.name, self._head.position, outcomes)
+        telling.tell(_logger, logging.INFO, "batch handled", said, begun)
+        return outcomes
 
     def read(self, after: int = 0) -> Iterator[list[Recorded]]:
         """The recorded events after a log position, page by page, digests checked."""
@@ -161,7 +162,7 @@ class Ledger:
                         self._store.append(batch.rows)
                 except TakenError:
                     batch.undo()
-                    _logger.debug("race lost", ledger=self._store.name, position=self._head.position + 1)
+                    telling.tell(_logger, logging.DEBUG, "race lost", self._lost)
                     time.sleep(min(attempt, 20) * (getpid() % 7 + 1) / 7_000)
                     continue
                 except BaseException:
@@ -172,6 +173,9 @@ class Ledger:
                 self._state.prizes = None  # the batch is done with
                 return outcomes
         raise Conflict(f"{ATTEMPTS} races lost for the next log position; nothing was recorded, try again")
+
+    def _lost(self) -> dict[str, Any]:
+        return {"ledger": self._store.name, "position": self._head.position + 1}
 
     def _worth(
         self, prizes: Prizes, batch: "_Batch", known: dict[str, Mapping[str, int]], contest: str

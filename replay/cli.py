@@ -5,7 +5,7 @@ Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 l
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -301,10 +301,20 @@ def _lines_in(file: IO[bytes]) -> int | None:
 
 
 def _configure_logging(*, verbose: bool) -> None:
+    """Lines on stderr: warnings; if verbose all, each with its fields."""
     import logging
 
-    level = logging.DEBUG if verbose else logging.WARNING
-    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if not verbose:
+        logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+        return
+    from structlog import processors, stdlib
+
+    before: list[Any] = [stdlib.add_log_level, stdlib.ExtraAdder(), processors.TimeStamper("iso")]
+    shown = processors.KeyValueRenderer(key_order=["timestamp", "event"])
+    last: list[Any] = [stdlib.ProcessorFormatter.remove_processors_meta, shown]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(stdlib.ProcessorFormatter(foreign_pre_chain=before, processors=last))
+    logging.basicConfig(handlers=[handler], level=logging.DEBUG)
 
 
 for _command in (*cli_explain.COMMANDS, *cli_what_if.COMMANDS,):

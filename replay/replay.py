@@ -1,10 +1,11 @@
 """Running the projections over a log as of a cut."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ledger import collector, log, values
+from ledger import collector, log, telling, values
 from ledger.errors import Refused
 from ledger.log import Checkpoint, Recorded
 from ledger.store import Store
@@ -12,6 +13,7 @@ from projections.projection import Projections
 from projections.tables import facts
 
 AsOf = int | str | None  # a log position, an RFC 3339 instant of the ledger's own clock, or the whole log
+_logger = logging.getLogger(__name__)
 Watch = Callable[[int], None]  # told how many events have been read
 
 
@@ -28,10 +30,12 @@ def replay(location: str, name: str = "main", as_of: AsOf = None, watch: Watch =
 
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
     """
-    cut = Cut(as_of)
+    begun, cut = telling.begun(), Cut(as_of)
     with opened(location, name) as store:
         found = facts(cut.pages(log.follow(store.pages()), watch))
-    return Replay(cut.reached(), Projections(found))
+    head = cut.reached()
+    telling.tell(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
+    return Replay(head, Projections(found))
 
 
 @contextmanager
