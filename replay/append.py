@@ -1,6 +1,6 @@
 """Feeding a file of commands to a ledger."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple
@@ -11,7 +11,7 @@ from ledger.commands import AnyCommand, read
 BATCH = 10_000  # commands a transaction
 LONGEST = 4 * 2**20  # bytes of a line
 MARK = b"\xef\xbb\xbf"
-_NONE: Mapping[str, str] = MappingProxyType({})
+_NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class Place(NamedTuple):
@@ -19,26 +19,26 @@ class Place(NamedTuple):
 
     line: int
     command: str = ""
-    columns: Mapping[str, str] = _NONE
+    columns: Mapping[str, Sequence[str]] = _NONE
 
-    def column(self, refused: Refused) -> str:
+    def columns_of(self, refused: Refused) -> Sequence[str]:
         """The columns that a refused field is made of, if any."""
         field = str(refused.field)
-        return self.columns.get(field.partition(".")[0].partition("[")[0], "")
+        return self.columns.get(field.partition(".")[0].partition("[")[0], ())
 
     def said(self, refused: Refused) -> str:
         """A refusal, with its place before it.
 
-        >>> Place(3, "submit_forecast", {"id": "'User'"}).said(Refused("id_empty", "id"))[:46]
+        >>> Place(3, "submit_forecast", {"id": ["User"]}).said(Refused("id_empty", "id"))[:46]
         "line 3, submit_forecast, column 'User': id_emp"
         """
-        column = self.column(refused)
-        parts = (f"line {self.line}", self.command, column and f"column {column}")
+        columns = ", ".join(map(repr, self.columns_of(refused)))
+        parts = (f"line {self.line}", self.command, columns and f"column {columns}")
         return f"{', '.join(filter(None, parts))}: {refused}"
 
-    def to_dict(self, refused: Refused) -> dict[str, str | int]:
-        """The same as plain values: what `Refused.to_dict` has, and before it the line, the command, the column."""
-        place = {"command": self.command, "column": self.column(refused)}
+    def to_dict(self, refused: Refused) -> dict[str, Any]:
+        """The same as plain values: what `Refused.to_dict` has, and before it the line, the command, its columns."""
+        place = {"command": self.command, "columns": list(self.columns_of(refused))}
         return {"line": self.line} | {key: part for key, part in place.items() if part} | refused.to_dict()
 
 

@@ -121,6 +121,7 @@ def _together(parts: dict[str, Value]) -> Value:
 
 def _reader(cell: Cell, field: str, usual: Cell) -> Callable[[str], Any]:
     """What makes a value of the text of a cell that is not empty."""
+    _check_together(cell, field)
     if cell.map is not None:
         return lambda text: _translated(text, field, cell.map or {})
     number = _number(cell.number, field) if cell.number else str
@@ -132,6 +133,13 @@ def _reader(cell: Cell, field: str, usual: Cell) -> Callable[[str], Any]:
             raise Refused("bad_map", "offset", offset, "an offset is Z, +01:00, -05:30 …")
         return lambda text: _instant(text, field, cell.instant or usual.instant, offset)
     return number
+
+
+def _check_together(cell: Cell, field: str) -> None:
+    ways = [bool(cell.map is not None), bool(cell.number or cell.split), bool(cell.instant or cell.offset)]
+    if sum(ways) > 1 or (cell.names is not None and not cell.split):
+        fault = "a text is one of map, number or list, and instant; names belong to split"
+        raise Refused("bad_map", field, None, fault)
 
 
 def _translated(text: str, field: str, table: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from ledger.commands import AnyCommand, malformed
 from ledger.errors import Refused
 from replay.append import Place, Read
 from replay.cells import Cell, Row, Value, template, value
-from replay.sheet import records
+from replay.sheet import Record, records
 
 KINDS: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
@@ -54,7 +54,7 @@ class Maker:
         self._where = {column: {texts} if isinstance(texts, str) else {*texts} for column, texts in said.where.items()}
         self._present = said.present
         self.columns = {*self._where, *self._present}.union(*(each.columns for each in self._values.values()))
-        self.places = {field: ", ".join(map(repr, dict.fromkeys(each.columns))) for field, each in self._values.items()}
+        self.places = {field: [*dict.fromkeys(each.columns)] for field, each in self._values.items()}
 
     def wanted(self, row: Row) -> bool:
         """Whether the row has such a command."""
@@ -92,7 +92,7 @@ class Mapping:
         for column in sorted(self.columns):
             if header.count(column) != 1:
                 fault = "is there twice" if column in header else f"is missing; there are: {', '.join(header)}"
-                raise Refused("bad_csv", "line 1", column, f"this column {fault}")
+                raise Refused("bad_csv", "column", column, f"the header: it {fault}")
 
 
 def mapping(text: bytes) -> Mapping:
@@ -111,13 +111,18 @@ def mapped(mapping: Mapping, file: IO[bytes]) -> Iterator[Read]:
     """Each row's commands, with their places. A row that is no row of the table is refused; so is, and ends the
     reading, one that cannot be read.
 
-    Refuses, first that applies: bad_csv, unmapped_value. Raises bad_csv only for a header that does not fit the map.
+    Refuses, first that applies: bad_csv, unmapped_value. Raises bad_csv only, for a header that does not fit the map,
+    before anything else is read.
     """
     rows = records(file, mapping.delimiter)
-    _, header = next(rows, (1, Refused("bad_csv", "line 1", None, "the file is empty")))
+    _, header = next(rows, (1, Refused("bad_csv", "", None, "the file is empty")))
     if isinstance(header, Refused):
         raise header
     mapping.check(header)
+    return _made(mapping, header, rows)
+
+
+def _made(mapping: Mapping, header: list[str], rows: Iterator[Record]) -> Iterator[Read]:
     for line, cells in rows:
         if isinstance(cells, Refused) or len(cells) != len(header):
             yield Place(line), cells if isinstance(cells, Refused) else _uneven(cells, header)

@@ -155,6 +155,8 @@ def mistaken(**parts: str) -> bytes:
         (mistaken(participant='participant = "who}"'), "participant", "a lone }"),
         (mistaken(participant='participant = { from = "{who}", maps = {} }'), "participant", "maps"),
         (mistaken(probability='probability = { from = "{p}", number = "1,5" }'), "probability", "write how 1234.5"),
+        (mistaken(probability='probability = { from = "{p}", map = {}, split = "," }'), "probability", "one of map,"),
+        (mistaken(probability='probability = { from = "{p}", names = ["a"] }'), "probability", "belong to split"),
     ],
 )
 def test_a_map_that_says_nothing_clear_is_refused_before_a_row_is_read(map_: bytes, field: str, says: str) -> None:
@@ -171,8 +173,8 @@ def test_a_map_that_says_nothing_clear_is_refused_before_a_row_is_read(map_: byt
     [
         (b"", "the file is empty"),
         (b"\n\n", "the file is empty"),
-        (b"n,who\n1,ada\n", "this column is missing; there are: n, who"),
-        (b"n,who,p,p\n", "this column is there twice"),
+        (b"n,who\n1,ada\n", "column = 'p': the header: it is missing; there are: n, who"),
+        (b"n,who,p,p\n", "it is there twice"),
         (b"n,who,\xff\n", "not UTF-8"),
         (b'n,who,"p\n', "unexpected end of data"),
         ("n,who,p\n".encode("utf-16"), "NUL byte: is this a CSV in UTF-8?"),
@@ -272,11 +274,10 @@ def test_a_refusal_names_the_line_the_command_the_column_and_the_field(tmp_path:
     ]
     if errors == "json":
         told = [json.loads(line) for line in result.stderr.splitlines()]
-        order = sorted(told, key=lambda each: each["line"])
-        assert [each["line"] for each in order] == [line for line, *_ in expected]
-        assert [each["code"] for each in order] == [code for _, _, code, _ in expected]
-        assert [each.get("column", "") for each in order] == [column for _, column, _, _ in expected]
-        assert {each["command"] for each in order} == {"submit_forecast"}
+        assert [each["line"] for each in told] == [line for line, *_ in expected]
+        assert [each["code"] for each in told] == [code for _, _, code, _ in expected]
+        assert [each.get("columns") for each in told] == [None, ["p"], ["n"], ["p"]]
+        assert {each["command"] for each in told} == {"submit_forecast"}
     else:
         for line, column, code, field in expected:
             where = f"line {line}, submit_forecast{column and f', column {column}'}: {code}: {field}"
@@ -285,10 +286,11 @@ def test_a_refusal_names_the_line_the_command_the_column_and_the_field(tmp_path:
 
 def test_a_part_of_a_field_is_of_the_fields_columns() -> None:
     """`range.lower` of what the map says of `range`, `cdf[3]` of `cdf`."""
-    place = Place(1, "open_question", {"range": "'Lower', 'Upper'", "cdf": "'CDF'"})
-    assert place.column(Refused("bad_number", "range.lower")) == "'Lower', 'Upper'"
-    assert place.column(Refused("bad_number", "cdf[3]")) == "'CDF'"
-    assert place.column(Refused("bad_number", "other")) == ""
+    place = Place(1, "open_question", {"range": ["Lower", "Upper"], "cdf": ["CDF"]})
+    assert place.columns_of(Refused("bad_number", "range.lower")) == ["Lower", "Upper"]
+    assert place.columns_of(Refused("bad_number", "cdf[3]")) == ["CDF"]
+    assert not place.columns_of(Refused("bad_number", "other"))
+    assert "column 'Lower', 'Upper': bad_number" in place.said(Refused("bad_number", "range.lower"))
 
 
 def test_what_a_map_makes_is_what_a_line_of_json_says(tmp_path: Path) -> None:
@@ -324,7 +326,7 @@ def test_the_example_gives_the_scores_that_its_story_tells(tmp_path: Path) -> No
 
 
 def test_a_map_or_a_csv_that_is_no_use_is_told_with_exit_code_two(tmp_path: Path) -> None:
-    """And no ledger is started for it but an empty one."""
+    """And no ledger is started for it."""
     map_ = tmp_path / "map.toml"
     assert run("append", str(tmp_path / "a.db"), "-", "--map", str(map_)).exit_code == USAGE
     map_.write_bytes(b"nothing")
@@ -332,6 +334,7 @@ def test_a_map_or_a_csv_that_is_no_use_is_told_with_exit_code_two(tmp_path: Path
     map_.write_bytes(FORECASTS)
     result = run("append", str(tmp_path / "a.db"), "-", "--map", str(map_), "--errors", "json", given=b"a,b\n")
     assert (result.exit_code, json.loads(result.stderr)["code"]) == (USAGE, "bad_csv")
+    assert not (tmp_path / "a.db").exists()
 
 
 def test_a_large_csv_is_read_in_bounded_memory() -> None:

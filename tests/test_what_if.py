@@ -1,6 +1,7 @@
 """What if: decided and replayed as if it were recorded, on a branch that leaves the log as it is."""
 
 import json
+import shlex
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from ledger.rules import PRESETS
 from projections.projection import Projections
 from projections.tables import facts
 from replay.branch import branched
-from replay.cli import FINDINGS, FINE, UNREADABLE, USAGE
+from replay.cli import FINDINGS, FINE, UNREADABLE, USAGE, main
 from replay.difference import key_of
 from replay.pay import prizes
 from replay.what_if import rule_set, under
@@ -248,3 +249,15 @@ def test_a_branch_reads_its_rows_in_pages_of_any_size(tmp_path: Path) -> None:
         for size in range(1, 11):
             assert [row for page in store.pages(0, size) for row in page] == whole
             assert all(store.read(after, size) == whole[after : after + size] for after in range(10))
+
+
+@pytest.mark.parametrize("command", ["append", "what-if"])
+def test_the_example_in_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """As it is printed, in a folder that has such files."""
+    monkeypatch.chdir(tmp_path)
+    Path("commands.jsonl").write_bytes(COMMANDS.read_bytes())
+    Path("resolve.jsonl").write_bytes(ANNUL)
+    assert run("append", "season.db", "commands.jsonl").exit_code == FINE
+    example = (main.commands[command].epilog or "").partition("Example: forecast-ledger ")[2]
+    result = run(*shlex.split(example))
+    assert (result.exit_code, result.stdout != "") == (FINE, True), result.stderr
