@@ -88,6 +88,7 @@ def append(
     from replay.append import counted, lines, outcomes
 
     _configure_logging(verbose=verbose)
+    total = _lines_in(file)
     source = lines(file) if map_ is None else _mapped(map_, file)
     if dry_run:
         from replay.branch import branched
@@ -97,7 +98,7 @@ def append(
         say("nothing was written")
         say_as_of(head)
     else:
-        with Ledger.open(log, name, prizes=_prizes) as ledger, progress("lines", _lines_in(file)) as watch:
+        with Ledger.open(log, name, prizes=_prizes) as ledger, progress("lines", total) as watch:
             counts = counted(outcomes(ledger, source, watch, atomic=atomic), refusals(errors))
             head = ledger.head()
         row = {**counts, "log_position": head.position, "digest": head.digest}

@@ -2,7 +2,11 @@
 
 import io
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 import time
 import tomllib
 import tracemalloc
@@ -391,3 +395,16 @@ s;4;binary;02.03.2026 09:30;rain;Di;1.000%;;
     assert two.attestation == Attestation(note="seen", restricted_sources=False)
     assert isinstance(three, Refused)
     assert (three.code, three.field, three.value) == ("unmapped_value", "participant", "Di")
+
+
+def test_a_csv_is_read_once_beside_a_bar(tmp_path: Path) -> None:
+    """On a terminal, where its lines are counted first."""
+    assert run("append", str(tmp_path / "log.db"), str(DATA / "contest.jsonl")).exit_code == FINE
+    asked = ["append", str(tmp_path / "log.db"), "--map", str(DATA / "questions.toml"), str(DATA / "questions.csv")]
+    script = f"from replay.cli import main; main({[*asked, '--format', 'json']!r})"
+    leader, follower = pty.openpty()
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, check=True)
+    os.close(follower)
+    os.close(leader)
+    [counts] = json.loads(done.stdout)
+    assert (counts["accepted"], counts["refused"]) == (8, 0)

@@ -166,3 +166,21 @@ def test_the_command_line_takes_a_url(server: str) -> None:
     board = CliRunner().invoke(main, ["leaderboard", server, "plain", "--name", "typed", "--format", "json"])
     assert (appended.exit_code, board.exit_code) == (FINE, FINE)
     assert [row["prize"] for row in json.loads(board.stdout)] == ["779.30", "108.00", "67.90", "44.80"]
+
+
+def test_what_would_be_is_not_written_to_a_server_either(server: str) -> None:
+    """A dry run on a database without a ledger makes no table there; a branch of one leaves its rows as they are."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE untouched")
+    fresh = server.removesuffix("postgres") + "untouched"
+    tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
+    dry = CliRunner().invoke(main, ["append", fresh, str(STORY), "--dry-run", "--format", "json"])
+    assert (dry.exit_code, {row["outcome"] for row in json.loads(dry.stdout)}) == (FINE, {"accepted"}), dry.stderr
+    with psycopg.connect(fresh) as connection:
+        assert connection.execute(tables).fetchall() == [(0,)]
+    assert CliRunner().invoke(main, ["append", fresh, str(STORY)]).exit_code == FINE
+    before = replay(fresh).checkpoint
+    asked = [str(STORY.with_name("what-if.jsonl")), "--show", "leaderboard", "--format", "json"]
+    shown = CliRunner().invoke(main, ["what-if", fresh, *asked])
+    assert (shown.exit_code, json.loads(shown.stdout) != []) == (FINE, True), shown.stderr
+    assert replay(fresh).checkpoint == before
