@@ -80,23 +80,26 @@ def template(text: str, field: str) -> Value:
             raise Refused("bad_map", field, text, f"a lone {found[0]}; write {found[0] * 2} for the character itself")
         pieces.append((text[end : found.start()] + ("" if found[1] else found[0][0]), found[1] or ""))
         end = found.end()
-    rest = text[end:]
     columns = tuple(column for _, column in pieces if column)
-    if not columns:
-        constant = "".join(before for before, _ in pieces) + rest
-        return Value((), lambda _: constant)
-    return Value(columns, lambda row: "".join(before + row.get(column, "") for before, column in pieces) + rest)
+    shape = "".join(before.replace("%", "%%") + "%s" * bool(column) for before, column in [*pieces, (text[end:], "")])
+    return Value(columns, lambda row: shape % tuple([row[column] for column in columns]))
 
 
 def _cell(cell: Cell, field: str, usual: Cell) -> Value:
     text = template(cell.source, field)
     read = _reader(cell, field, usual)
+    columns = text.columns
 
     def of(row: Row) -> Any:
-        filled = text.of(row)
-        return None if filled == "" else read(filled)
+        for column in columns:
+            if row[column]:
+                return read(text.of(row))
+        return None
 
-    return Value(text.columns, lambda row: _unless_empty(text.columns, row, lambda: of(row)))
+    if columns:
+        return Value(columns, of)
+    constant = text.of({})
+    return Value((), lambda _: read(constant) if constant else None)
 
 
 def _unless_empty(columns: tuple[str, ...], row: Row, made: Callable[[], Any]) -> Any:
