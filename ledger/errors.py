@@ -214,13 +214,13 @@ class Absent(Unavailable):
 
 
 class Corrupt(LedgerError):
-    """The log is damaged; `position` is the first log position that cannot be trusted."""
+    """The log is damaged; `position` is the first log position that cannot be trusted, by a `check` of `verify`."""
 
     kind = "corrupt"
     meaning, remedy = "the log is damaged", "trust nothing from that log position on; restore a copy of the log"
 
-    def __init__(self, position: int, message: str) -> None:
-        self.position = position
+    def __init__(self, position: int, message: str, check: str = "contents") -> None:
+        self.position, self.check = position, check
         super().__init__(position, message)
 
     def __str__(self) -> str:

@@ -80,11 +80,13 @@ def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
         position += 1
         digest = sha256(row[:-_SEAL]).hexdigest()
         if digest != recorded.digest:
-            raise Corrupt(position, f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}")
+            said = f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}"
+            raise Corrupt(position, said, "digests")
         if recorded.position != position:
-            raise Corrupt(position, f"the row here says it is log position {recorded.position}")
+            raise Corrupt(position, f"the row here says it is log position {recorded.position}", "positions")
         if recorded.previous != previous:
-            raise Corrupt(position, f"the row before has digest {previous}, this row follows {recorded.previous}")
+            said = f"the row before has digest {previous}, this row follows {recorded.previous}"
+            raise Corrupt(position, said, "digests")
         previous = digest
         events.append(recorded)
     return events
@@ -113,4 +115,4 @@ def _unsealed(row: bytes, position: int) -> Recorded:
     try:
         return _one.decode(row)
     except _UNREADABLE as error:
-        raise Corrupt(position, f"not a record that this version can read: {error}") from None
+        raise Corrupt(position, f"not a record that this version can read: {error}", "schemas") from None

@@ -69,10 +69,10 @@ class Store:
         if rows and rows[-1][0] != after + len(rows):
             for expected, (position, _) in enumerate(rows, after + 1):
                 if position != expected:
-                    raise Corrupt(expected, f"the row is missing; the next one is {position}")
+                    raise Corrupt(expected, f"the row is missing; the next one is {position}", "positions")
         for position, state in rows:
             if type(state) is not bytes:
-                raise Corrupt(position, f"the row is of type {type(state).__name__}, not bytes")
+                raise Corrupt(position, f"the row is of type {type(state).__name__}, not bytes", "schemas")
         return [state for _, state in rows]
 
     def _select(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
@@ -190,7 +190,8 @@ def _translated(location: str, after: int = 0) -> Iterator[None]:
         raise Unavailable(f"{location}: needs psycopg; pip install 'forecast-ledger[postgres]'") from None
     except (PersistenceError, sqlite3.Error) as error:
         if "malformed" in str(error):
-            raise Corrupt(after + 1, f"the database file is damaged at or after this position: {error}") from None
+            said = f"the database file is damaged at or after this position: {error}"
+            raise Corrupt(after + 1, said, "positions") from None
         kind = Absent if any(sign in str(error) for sign in _NOT_STARTED) else Unavailable
         raise kind(f"{location}: {_reason(error)}") from None
 

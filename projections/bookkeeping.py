@@ -23,11 +23,11 @@ def keep(found: Facts, position: int, event: Any) -> None:
     books = found.books
     due = books.due.pop(position, None)
     if due is not None and (type(event) not in due.kinds or due[1:] != (_whose(event), event.at)):
-        raise Corrupt(position, f"{events.TAGS[type(event)]} where {' or '.join(map(_tag, due.kinds))} is due")
+        raise Corrupt(position, f"{events.TAGS[type(event)]} where {' or '.join(map(_tag, due.kinds))} is due", "books")
     if due is None and isinstance(event, _ONLY_DUE):
-        raise Corrupt(position, f"{events.TAGS[type(event)]} without what it follows from")
+        raise Corrupt(position, f"{events.TAGS[type(event)]} without what it follows from", "books")
     if type(event) in _KEEP and (wrong := _KEEP[type(event)](found, position, event)):
-        raise Corrupt(position, f"{events.TAGS[type(event)]}: {wrong}")
+        raise Corrupt(position, f"{events.TAGS[type(event)]}: {wrong}", "books")
 
 
 def check_done(found: Facts) -> None:
@@ -35,7 +35,7 @@ def check_done(found: Facts) -> None:
     late = [position for position in found.books.due if position <= found.as_of]
     if late:
         kinds = " or ".join(map(_tag, found.books.due[min(late)].kinds))
-        raise Corrupt(min(late), f"{kinds} is due here")
+        raise Corrupt(min(late), f"{kinds} is due here", "books")
 
 
 def _tag(kind: type) -> str:
@@ -47,6 +47,13 @@ def _whose(event: Any) -> tuple[Any, ...]:
     own = ("contest", "participant", "period", "attempt", "leg", "question", "position")
     skipped = ("question", "position") if isinstance(event, events.OfLeg) else ()
     return tuple(getattr(event, name) for name in own if name not in skipped and hasattr(event, name))
+
+
+def _founded(found: Facts, _: int, event: events.ContestOpened) -> str:
+    trading = event.rules.trading
+    if trading is not None and trading.cohorts == "weekly" and event.starts_at is not None:
+        found.books.cohorts.setdefault(event.series, set()).add(event.starts_at)
+    return ""
 
 
 def _quoted(found: Facts, position: int, event: events.PricesQuoted) -> str:
@@ -89,7 +96,7 @@ def _granted(found: Facts, position: int, event: events.CashGranted) -> str:
 
 def _deposited(found: Facts, position: int, event: events.CashDeposited | events.CashWithdrawn) -> str:
     account, trading = found.books.accounts[event.contest, event.participant], found.trading(event.contest)
-    if not trading.recapitalisation or found.contests[event.contest].sealed is not None:
+    if not trading.recapitalisation:
         return "cash that the rules let neither in nor out"
     out = isinstance(event, events.CashWithdrawn)
     account.deposited += 0 if out else event.amount
@@ -114,7 +121,6 @@ def _attempted(found: Facts, position: int, event: events.DecisionRecorded | eve
     starts_at = found.contests[event.contest].opened.starts_at or 0
     texts = {event.prompt, event.response} - {""}
     wrong = {
-        "the contest is finalized": found.contests[event.contest].sealed is not None,
         "the contest is complete": books.progress(event.contest).complete(),
         "the decision is taken": attempts.taken,
         "not the attempt that comes next": event.attempt != attempts.made + 1,
@@ -213,11 +219,9 @@ def _revoked(found: Facts, position: int, event: events.ResolutionRevoked) -> st
 
 
 def _finalized(found: Facts, _: int, event: events.ContestFinalized) -> str:
-    books = found.books
-    if found.contests[event.contest].opened.rules.trading is None:
-        return ""
-    books.sealed[event.contest] = dict(books.payouts)
-    return "the contest is not complete" * (not books.progress(event.contest).complete())
+    if found.contests[event.contest].opened.rules.trading is not None:
+        found.books.sealed[event.contest] = dict(found.books.payouts)
+    return ""
 
 
 def _closed(found: Facts, _: int, event: events.QuestionClosed) -> str:
@@ -288,6 +292,7 @@ _ONLY_DUE = (
     events.SettlementReversed,
 )
 _KEEP: dict[type, Callable[[Facts, int, Any], str]] = {
+    events.ContestOpened: _founded,
     events.PricesQuoted: _quoted,
     events.ParticipantEnrolled: _enrolled,
     events.CashGranted: _granted,

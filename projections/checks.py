@@ -14,6 +14,7 @@ import numpy as np
 from ledger import events, spans
 from ledger.errors import Corrupt, Refused
 from ledger.rules import inconsistency, unscorable
+from ledger.trading import sunday
 from ledger.values import (
     FIRST_INSTANT,
     LARGEST_MEASURE,
@@ -35,11 +36,9 @@ _PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{PLACES}}})?", re.ASCII)
 
 def check(found: Facts, position: int, event: Any) -> None:
     """Raise Corrupt unless an event, not of a forecast, fits what came before it. KeyError: it names what never was."""
-    wrong = _WRONG[type(event)](found, event) if type(event) in _WRONG else ""
-    if not FIRST_INSTANT <= event.at <= LAST_INSTANT:
-        wrong = "an instant outside the calendar"
-    if wrong:
-        raise Corrupt(position, f"{events.TAGS[type(event)]}: {wrong}")
+    for name, wrong in (("boards", _board), ("contents", _content), ("rules", _ruled)):
+        if what := wrong(found, event):
+            raise Corrupt(position, f"{events.TAGS[type(event)]}: {what}", name)
 
 
 def check_attestation(position: int, attestation: events.Attestation) -> None:
@@ -87,6 +86,66 @@ def refute(position: Int64Array, wrong: BoolArray, what: str) -> None:
     """Raise Corrupt at the first position where something is wrong."""
     if wrong.any():
         raise Corrupt(int(position[wrong].min()), what)
+
+
+def _board(found: Facts, event: Any) -> str:
+    """What is wrong about the time in its contest's life at which an event comes."""
+    contest = found.contests.get(getattr(event, "contest", ""))
+    if contest is None or type(event) is events.ContestOpened:
+        return ""
+    if type(event) is events.PrizePaid:
+        return "the contest is not finalized" * (contest.sealed is None)
+    if contest.sealed is not None:
+        return "the contest is finalized"
+    if contest.opened.rules.trading is None:
+        return ""
+    complete = found.books.progress(event.contest).complete()
+    if type(event) is events.ContestFinalized:
+        return "the contest is not complete" * (not complete)
+    return "the contest is complete" * (complete and type(event) is events.ParticipantEnrolled)
+
+
+def _content(found: Facts, event: Any) -> str:
+    """What does not fit what came before."""
+    if not FIRST_INSTANT <= event.at <= LAST_INSTANT:
+        return "an instant outside the calendar"
+    return _WRONG[type(event)](found, event) if type(event) in _WRONG else ""
+
+
+def _ruled(found: Facts, event: Any) -> str:
+    """What a contest's rule set does not allow."""
+    return _RULED[type(event)](found, event) if type(event) in _RULED else ""
+
+
+def _rules(found: Facts, event: events.ContestOpened) -> str:
+    """A rule set that fits together, and a start that fits it."""
+    trading, starts_at = event.rules.trading, event.starts_at
+    if inconsistency(event.rules):
+        return "rules that contradict one another"
+    if trading is None or starts_at is None:
+        apart = (trading is None) != (starts_at is None) or (trading is None and event.series)
+        return "a start or a series without trading, or trading without a start" * bool(apart)
+    if not FIRST_INSTANT <= starts_at <= LAST_INSTANT:
+        return "a start outside the calendar"
+    if trading.cohorts == "none":
+        return ""
+    if starts_at != sunday(starts_at):
+        return "a weekly cohort that does not start as a Sunday does"
+    return "a second cohort of its week" * (starts_at in found.books.cohorts.get(event.series, ()))
+
+
+def _scorable(found: Facts, event: events.QuestionAdded) -> str:
+    question = found.questions[found.question_codes.codes[event.question]]
+    wrong = unscorable(question.range, found.contests[event.contest].opened.rules)
+    return "a question that its rules cannot score" * bool(wrong)
+
+
+def _deciding(found: Facts, event: events.DecisionRecorded | events.DecisionMalformed) -> str:
+    trading, opened = found.trading(event.contest), found.contests[event.contest].opened
+    if not trading.deciding_cohorts or trading.cohorts == "none":
+        return ""
+    newer = sum(start > (opened.starts_at or 0) for start in found.books.cohorts.get(opened.series, ()))
+    return "newer cohorts of the series decide instead" * (newer >= trading.deciding_cohorts)
 
 
 def _question(found: Facts, event: events.QuestionOpened) -> str:
@@ -159,16 +218,8 @@ def _closing(found: Facts, event: events.QuestionClosed) -> str:
     return "" if question.opens_at < event.at < question.closes_at else "an early close outside the period"
 
 
-def _unfrozen(
-    found: Facts, event: events.ParticipantEnrolled | events.ParticipantExcluded | events.ContestFinalized
-) -> str:
-    return "" if found.contests[event.contest].sealed is None else "the contest is finalized"
-
-
 def _payment(found: Facts, event: events.PrizePaid) -> str:
     contest = found.contests[event.contest]
-    if contest.sealed is None:
-        return "the contest is not finalized"
     if event.participant in contest.paid:
         return "the prize is paid already"
     payable = event.amount > 0 and event.amount % contest.opened.payable_unit == 0
@@ -179,8 +230,6 @@ def _payment(found: Facts, event: events.PrizePaid) -> str:
 def _contest(found: Facts, event: events.ContestOpened) -> str:
     if event.contest in found.contests:
         return "the contest is there already"
-    if inconsistency(event.rules):
-        return "rules that contradict one another"
     payable = event.payable_unit > 0 and 0 <= event.pool <= LARGEST_POOL and event.pool % event.payable_unit == 0
     return "" if payable else "a pool that cannot be paid"
 
@@ -189,16 +238,12 @@ def _entry(found: Facts, event: events.QuestionAdded) -> str:
     code = found.question_codes.codes[event.question]
     question, contest = found.questions[code], found.contests[event.contest]
     spot_at, hidden, reveals_at = event.spot_at, event.hidden_coverage_weight, question.reveals_at
-    if contest.sealed is not None:
-        return "the contest is finalized"
     if code in contest.entries:
         return "the question is in the contest already"
     if not 0 < event.weight <= LARGEST_WEIGHT:
         return "a weight out of range"
     if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
         return "a spot outside the period"
-    if unscorable(question.range, contest.opened.rules):
-        return "a question that its rules cannot score"
     least = WEIGHT if reveals_at == question.closes_at else 0
     fits = hidden is None or (reveals_at is not None and least <= hidden <= WEIGHT)
     return "" if fits else "a hidden coverage weight out of range, or without a hidden period"
@@ -211,9 +256,12 @@ _WRONG: dict[type, Callable[[Facts, Any], str]] = {
     events.ResolutionRevoked: _revocation,
     events.QuestionClosed: _closing,
     events.ContestOpened: _contest,
-    events.ParticipantEnrolled: _unfrozen,
-    events.ParticipantExcluded: _unfrozen,
-    events.ContestFinalized: _unfrozen,
     events.PrizePaid: _payment,
     events.QuestionAdded: _entry,
+}
+_RULED: dict[type, Callable[[Facts, Any], str]] = {
+    events.ContestOpened: _rules,
+    events.QuestionAdded: _scorable,
+    events.DecisionRecorded: _deciding,
+    events.DecisionMalformed: _deciding,
 }

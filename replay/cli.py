@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from replay import cli_explain, cli_what_if
+from replay import cli_audit, cli_explain, cli_what_if
 from replay.shell import (
     DAMAGED,
     FINDINGS,
@@ -17,7 +17,6 @@ from replay.shell import (
     UNREADABLE,
     USAGE,
     as_of_option,
-    cut,
     emit,
     emit_table,
     errors_option,
@@ -181,27 +180,6 @@ def replay(log: str, as_of: str | None, name: str, form: str) -> None:
     say_as_of(found.checkpoint)
 
 
-@main.command(epilog="Example: forecast-ledger verify season.db")
-@log_argument
-@as_of_option
-@name_option
-@format_option
-@reported
-def verify(log: str, as_of: str | None, name: str, form: str) -> None:
-    """Check a log row by row.
-
-    On damage, says at which log position, and exits with 4.
-    """
-    from replay.verify import CHECKS
-    from replay.verify import verify as verified
-
-    with progress("verified") as watch:
-        head = verified(log, name, cut(as_of), watch)
-    rows = [{"check": check, "found": "ok", "meaning": meaning} for check, meaning in CHECKS.items()]
-    emit(["check", "found", "meaning"], rows, form)
-    say_as_of(head)
-
-
 @main.command(epilog="Example: forecast-ledger pay season.db spring-cup")
 @log_argument
 @click.argument("contest")
@@ -318,8 +296,5 @@ def _configure_logging(*, verbose: bool) -> None:
     logging.basicConfig(handlers=[handler], level=logging.DEBUG)
 
 
-for _command in (
-    *cli_explain.COMMANDS,
-    *cli_what_if.COMMANDS,
-):
+for _command in (*cli_audit.COMMANDS, *cli_explain.COMMANDS, *cli_what_if.COMMANDS):
     main.add_command(_command)

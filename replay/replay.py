@@ -61,6 +61,7 @@ class Cut:
         self._position = as_of if isinstance(as_of, int) else None
         self._instant = values.instant(as_of, "as_of") if isinstance(as_of, str) else None
         self.last = log.START
+        self.recorded_at: int | None = None  # of the last event
 
     def reached(self) -> Checkpoint:
         """Where the reading ended. Raises Refused if the log ends before the cut."""
@@ -74,15 +75,20 @@ class Cut:
             kept = [recorded for recorded in page if self._includes(recorded)] if self._ends_within(page) else page
             if kept:
                 self.last = Checkpoint(kept[-1].position, kept[-1].digest)
+                self.recorded_at = kept[-1].recorded_at
                 watch(self.last.position)
                 yield kept
             if len(kept) < len(page):
                 return
 
+    def includes(self, position: int, recorded_at: int) -> bool:
+        """Whether what was recorded there and then lies before the cut."""
+        if self._position is not None:
+            return position <= self._position
+        return self._instant is None or recorded_at <= self._instant
+
     def _ends_within(self, page: Sequence[Recorded]) -> bool:
         return not self._includes(page[-1])
 
     def _includes(self, recorded: Recorded) -> bool:
-        if self._position is not None:
-            return recorded.position <= self._position
-        return self._instant is None or recorded.recorded_at <= self._instant
+        return self.includes(recorded.position, recorded.recorded_at)

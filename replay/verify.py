@@ -1,16 +1,17 @@
-"""Checking a log that somebody else may have written: read-only eyes on every row."""
+"""Checking a log that somebody else may have written: read-only eyes on every row, and on what the rows add up to."""
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
-from ledger import log
 from ledger.errors import Corrupt
 from ledger.log import Checkpoint, Recorded
-from ledger.store import Store
 from ledger.values import MONEY, format_fixed
 from projections.columns import Facts, Payment
 from projections.projection import Projections
 from projections.tables import facts
 from replay.replay import AsOf, Cut, Watch, opened
+from replay.rows import ROWS, Rows
 
 CHECKS = {
     "positions": "1, 2, 3 … without a gap, each row in its place",
@@ -18,29 +19,115 @@ CHECKS = {
     "schemas": "each row is an event of a known type, in its canonical bytes",
     "clock": "recorded_at never decreases",
     "contents": "each event fits what came before it: nothing unknown, twice, out of order or out of range",
+    "rules": "each contest's rule set fits together, and fits its start, its questions and who decides",
     "books": "every amount of cash and shares is what the rules make of what came before it, down to the last unit",
+    "boards": "a contest is complete when it is sealed; after its seal come its prizes, and nothing else of it",
     "payouts": "each prize paid is what the contest's sealed board is worth to the winner, and no winner is left out",
 }
+_ORDER = list(CHECKS)
+_READING = ("contents", "rules", "books", "boards")  # one reading of all events, which stops at the first that fails
+
+
+class Result(NamedTuple):
+    """What a check found: ok, damaged, differs, or not checked; where, and what it says."""
+
+    check: str
+    found: str
+    position: int | None
+    says: str
+
+
+class Verification(NamedTuple):
+    """Where a verification ended, and what each check that was asked for found.
+
+    damage: what the log is damaged by, also in checks that those asked for rest on. differences: what can be read and
+    is not what it should be. Both in order of log position.
+    """
+
+    head: Checkpoint
+    results: list[Result]
+    damage: list[Corrupt]
+    differences: list[Corrupt]
 
 
 def verify(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None) -> Checkpoint:
     """Run every check over a log as of a cut; returns where the reading ended.
 
-    Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
+    Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt (the first
+    damage, else the first difference).
     """
+    found = verified(location, name, as_of, watch=watch)
+    for wrong in found.damage + found.differences:
+        raise wrong
+    return found.head
+
+
+def verified(
+    location: str,
+    name: str = "main",
+    as_of: AsOf = None,
+    only: Collection[str] = (),
+    watch: Watch = lambda _: None,
+) -> Verification:
+    """Run checks over a log as of a cut, all or only those named, and say what each found.
+
+    A check goes on where another fails, but for those that rest on it. Raises, first that applies: KeyError (no such
+    check), Refused (as_of is no instant, or beyond the log), Unavailable.
+    """
+    asked = sorted(only or CHECKS, key=_ORDER.index)
     cut = Cut(as_of)
+    rows, differences = Rows(cut), []
     with opened(location, name) as store:
-        _check_payouts(facts(cut.pages(_looked_at(store), watch)), cut_short=isinstance(as_of, int))
-    return cut.reached()
+        pages = cut.pages(rows.pages(store.pages()), watch)
+        damage = rows.found
+        if not {*asked} <= {*ROWS}:
+            found = _read(pages, damage)
+            if found is not None and "payouts" in asked and not damage.keys() - {"clock"}:
+                differences = _payouts(found, cut_short=isinstance(as_of, int))
+        deque(pages, maxlen=0)
+    if not damage:
+        cut.reached()
+    results = [_result(check, rows, differences) for check in asked]
+    needed = {*asked, *(() if {*asked} <= {*ROWS} else ("positions", "digests", "schemas", *_READING))}
+    told = [each for check, each in damage.items() if check in needed]
+    return Verification(rows.last, results, sorted(told, key=_place), differences)
 
 
-def _check_payouts(found: Facts, *, cut_short: bool) -> None:
-    """Raise Corrupt at the first payment that the sealed board does not say, or after which a winner is left unpaid.
+def _place(damage: Corrupt) -> tuple[int, int]:
+    return damage.position, _ORDER.index(damage.check)
+
+
+def _read(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt]) -> Facts | None:
+    """What the events say, up to the first damage, which is noted."""
+    try:
+        found = facts(pages)
+        Projections(found).standing  # noqa: B018 - it holds that nobody's forecasts go back in time
+    except Corrupt as wrong:
+        damage[wrong.check] = wrong
+        return None
+    return found
+
+
+def _result(check: str, rows: Rows, differences: list[Corrupt]) -> Result:
+    if check in rows.found:
+        return Result(check, "damaged", rows.found[check].position, str(rows.found[check].args[1]))
+    if check == "payouts" and differences:
+        first, more = differences[0], len(differences) - 1
+        return Result(check, "differs", first.position, f"{first.args[1]}{f' (and {more} more)' if more else ''}")
+    stops = [wrong for name, wrong in rows.found.items() if name != "clock"]
+    if stops and (check not in ROWS or rows.stopped):
+        first = min(stops, key=_place)
+        return Result(check, "not checked", first.position, f"{first.check}: the reading stops there")
+    return Result(check, "ok", None, CHECKS[check])
+
+
+def _payouts(found: Facts, *, cut_short: bool) -> list[Corrupt]:
+    """Each payment that the sealed board does not say, and the payments after which a winner is left unpaid.
 
     cut_short: whether the reading may have ended between the payments of one contest, which are recorded together.
     """
     projections = Projections(found)
-    wrong: list[tuple[int, str]] = []
+    wrong: list[Corrupt] = []
     for name, contest in found.contests.items():
         if contest.paid:
             worth = {prize.participant: prize.prize for prize in projections.prizes(name)}
@@ -51,21 +138,5 @@ def _check_payouts(found: Facts, *, cut_short: bool) -> None:
                 if amount != worth.get(winner, 0):
                     paid, board = (format_fixed(each, MONEY, least=2) for each in (amount, worth.get(winner, 0)))
                     said = f"contest {name!r}: {winner!r} is paid {paid} where the sealed board says {board}"
-                    wrong.append((position, said))
-    if wrong:
-        raise Corrupt(*min(wrong, key=lambda each: each[0]))  # of one position, the first: whom the row itself pays
-
-
-def _looked_at(store: Store) -> Iterator[list[Recorded]]:
-    """Each page of the log, every row of it checked against its bytes and the row before."""
-    last, recorded_at = log.START, -(2**63)
-    for rows in store.pages():
-        page = log.unseal(rows, last)
-        for row, recorded in zip(rows, page, strict=True):
-            if log.seal(recorded)[0] != row:
-                raise Corrupt(recorded.position, "the row is not in canonical bytes")
-            if recorded.recorded_at < recorded_at:
-                raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
-            recorded_at = recorded.recorded_at
-        last = Checkpoint(page[-1].position, page[-1].digest)
-        yield page
+                    wrong.append(Corrupt(position, said, "payouts"))
+    return sorted(wrong, key=lambda each: each.position)  # of one position, the first: whom the row itself pays

@@ -1,5 +1,7 @@
 """Checking a log that somebody else may have written: each check, where it stops, and what it says."""
 
+import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -9,26 +11,39 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from ledger import Corrupt, Ledger, Refused, Unavailable, log
 from ledger.commands import AnyCommand
-from ledger.events import TAGS, AnyEvent, ContestFinalized, ForecastMade, SharesBought
+from ledger.events import (
+    TAGS,
+    AnyEvent,
+    ContestFinalized,
+    ContestOpened,
+    ForecastMade,
+    ParticipantEnrolled,
+    SharesBought,
+)
 from ledger.log import START, Checkpoint, Recorded
-from ledger.rules import PRESETS
+from ledger.rules import PRESETS, RuleSet
 from ledger.store import PAGE, Store
-from replay.cli import DAMAGED, FINE, main
+from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
 from replay.pay import pay
 from replay.pay import prizes as worth
-from replay.replay import AsOf
-from replay.verify import CHECKS, verify
+from replay.replay import AsOf, Cut
+from replay.rows import Rows
+from replay.verify import CHECKS, verified, verify
 from tests import oracle
 from tests.given import (
     AFTER,
+    DAY,
     NOW,
     OPENS,
     bet,
     contest,
+    day,
     decision,
     entry,
     exclusion,
@@ -46,6 +61,7 @@ from tests.given import (
 )
 
 SECOND = 10**6  # µs
+ELSEWHERE = b'"previous":"' + b"f" * 64 + b'"'
 # Against a median of 0.5, takes of 1, 1.6, 0.4 and 1 in 4: 25, 40, 10 and 25 of 100.
 CHANCES = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.5"}
 RIGHT: dict[str, Any] = {"ada": 25, "bob": 40, "cyd": 10, "dan": 25}
@@ -81,6 +97,23 @@ def forged(path: Path, happened: Iterable[AnyEvent], earlier: int = 0) -> str:
         head = Checkpoint(position, digest)
     kept(path, rows)
     return str(path)
+
+
+def chained(happened: Iterable[AnyEvent]) -> list[Recorded]:
+    """These events, each following the one before."""
+    head, rows = START, []
+    for position, event in enumerate(happened, 1):
+        recorded = Recorded(
+            position=position,
+            recorded_at=NOW + position,
+            command_id=str(position),
+            command="",
+            previous=head.digest,
+            event=event,
+        )
+        head = Checkpoint(position, log.seal(recorded)[1])
+        rows.append(recorded)
+    return rows
 
 
 def kept(path: Path, rows: Sequence[tuple[int, str, bytes]]) -> None:
@@ -246,9 +279,110 @@ def a_leg_without_a_decision(path: Path) -> str:
     return forged(path, [*before, purchase])
 
 
+def misnumbered(path: Path) -> str:
+    """The fourth row says it is the fifth; everything follows everything."""
+    return rewritten(path, *PAID, of=4, change=lambda body: body.replace(b'"position":4', b'"position":5'))
+
+
+def unchained(path: Path) -> str:
+    """The fourth row has a digest of its own, and follows a row that is not there."""
+    return rewritten(path, *PAID, of=4, change=lambda body: re.sub(rb'"previous":"[0-9a-f]{64}"', ELSEWHERE, body))
+
+
+def out_of_order(path: Path) -> str:
+    """Ada's second forecast says it is earlier than her first: nobody may say that."""
+    said = happened(opened(), forecast(at=day(12)), forecast(at=day(13)))
+    return forged(path, [*said[:2], structs.replace(said[2], at=micros(11))])
+
+
+def contradiction(path: Path) -> str:
+    """The contest scores named outcomes by a logarithm, more is better, and a range by a loss."""
+    said = happened(*PAID)
+    return forged(path, [said[0], founded(said[1], RuleSet(name="own", kernel="ln", cdf_kernel="crps")), *said[2:]])
+
+
+def unscorable(path: Path) -> str:
+    """A question of named outcomes where only ranges are scored."""
+    said = happened(*SEALED)
+    return forged(path, [said[0], founded(said[1], RuleSet(name="own", cdf_kernel="ln")), *said[2:]])
+
+
+def founded(event: AnyEvent, rules: RuleSet) -> ContestOpened:
+    """The contest under other rules."""
+    assert isinstance(event, ContestOpened)
+    return structs.replace(event, rules=rules)
+
+
+def weekly(starts_at: int | None, contest: str = "week", rules: str = "arena-v2", series: str = "") -> ContestOpened:
+    """A contest of the week from then on."""
+    opened = ContestOpened(at=micros(1), contest=contest, rules=PRESETS[rules], payable_unit=10_000, series=series)
+    return structs.replace(opened, starts_at=starts_at)
+
+
+def from_monday(path: Path) -> str:
+    """March 2nd was a Monday."""
+    return forged(path, [weekly(micros(2))])
+
+
+def without_a_start(path: Path) -> str:
+    """One trades from no instant on."""
+    return forged(path, [weekly(None)])
+
+
+def beyond_the_calendar(path: Path) -> str:
+    """One trades from a Sunday on that no calendar has."""
+    return forged(path, [weekly(micros(1) + 7 * 10**9 * DAY)])
+
+
+def a_series_of_nothing(path: Path) -> str:
+    """The weeks of a contest in which nobody trades."""
+    return forged(path, [weekly(None, rules="baseline", series="weeks")])
+
+
+def second_of_its_week(path: Path) -> str:
+    """Two contests of one series start on one Sunday."""
+    return forged(path, [weekly(micros(1)), weekly(micros(1), "again")])
+
+
+def decided_too_late(path: Path) -> str:
+    """The five newest cohorts decide, and this is the sixth."""
+    *said, held = happened(*trading_floor(rules="arena-v2"), decision())
+    newer = [weekly(micros(1) + week * 7 * DAY, f"week {week}") for week in range(1, 6)]
+    verify(forged(path.with_name("fifth.db"), [*said, *newer[1:], held]))
+    return forged(path, [*said, *newer, held])
+
+
+def entered_after_the_seal(path: Path) -> str:
+    """A question for a board that is sealed."""
+    wind, added = happened(opened("wind"), contest(), entry(question="wind"))[::2]
+    return forged(path, [*happened(*SEALED), wind, added])
+
+
+def paid_before_the_seal(path: Path) -> str:
+    """A prize of a board that can still change."""
+    return forged(path, [*happened(*SEALED)[:-1], *prizes(ada=25)])
+
+
+def sealed_too_early(path: Path) -> str:
+    """Ada has not decided."""
+    return forged(path, [*happened(*trading_floor()), ContestFinalized(at=micros(25), contest="week")])
+
+
+def enrolled_too_late(path: Path) -> str:
+    """Everybody has decided and nothing is open: who comes now would open the contest again."""
+    late = ParticipantEnrolled(at=micros(25), contest="week", participant="bob")
+    return forged(path, [*happened(*trading_floor(), decision()), late])
+
+
 BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
-    "positions": [(missing, 4, "the row is missing; the next one is 5")],
-    "digests": [(another_number, 4, "the row's bytes have digest")],
+    "positions": [
+        (missing, 4, "the row is missing; the next one is 5"),
+        (misnumbered, 4, "the row here says it is log position 5"),
+    ],
+    "digests": [
+        (another_number, 4, "the row's bytes have digest"),
+        (unchained, 4, "expected previous digest "),
+    ],
     "schemas": [
         (spaced, 4, "the row is not in canonical bytes"),
         (spelt_out, 4, "the row is not in canonical bytes"),
@@ -256,10 +390,29 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
         (of_no_known_type, 4, "not a record that this version can read"),
     ],
     "clock": [(back_in_time, 4, "recorded_at is earlier than in the row before")],
-    "contents": [(no_distribution, 4, "probabilities that miss one")],
+    "contents": [
+        (no_distribution, 4, "probabilities that miss one"),
+        (out_of_order, 3, "earlier than the participant's last one on the question"),
+    ],
+    "rules": [
+        (contradiction, 2, "contest_opened.v1: rules that contradict one another"),
+        (unscorable, 3, "question_added.v1: a question that its rules cannot score"),
+        (from_monday, 1, "contest_opened.v1: a weekly cohort that does not start as a Sunday does"),
+        (without_a_start, 1, "contest_opened.v1: a start or a series without trading, or trading without a start"),
+        (a_series_of_nothing, 1, "contest_opened.v1: a start or a series without trading"),
+        (beyond_the_calendar, 1, "contest_opened.v1: a start outside the calendar"),
+        (second_of_its_week, 2, "contest_opened.v1: a second cohort of its week"),
+        (decided_too_late, 15, "decision_recorded.v1: newer cohorts of the series decide instead"),
+    ],
     "books": [
         (a_share_too_many, 11, "shares_bought.v1: not the shares that the amount buys"),
         (a_leg_without_a_decision, 10, "shares_bought.v1 without what it follows from"),
+    ],
+    "boards": [
+        (entered_after_the_seal, SEAL + 2, "question_added.v1: the contest is finalized"),
+        (paid_before_the_seal, SEAL, "prize_paid.v1: the contest is not finalized"),
+        (sealed_too_early, 10, "contest_finalized.v1: the contest is not complete"),
+        (enrolled_too_late, 11, "participant_enrolled.v1: the contest is complete"),
     ],
     "payouts": [(wrong_prize, 10, "contest 'cup': 'ada' is paid 15.00 where the sealed board says 25.00")],
 }
@@ -276,6 +429,107 @@ def test_each_check_names_the_log_position_and_what_is_wrong(
     """And only the first row that cannot be trusted."""
     at, said = stops(broken(tmp_path / "log.db"))
     assert (at, said.startswith(f"log position {position}: {says}")) == (position, True), said
+
+
+@pytest.mark.parametrize(
+    ("check", "broken"),
+    [(check, case[0]) for check, cases in BROKEN.items() for case in cases],
+    ids=[case[0].__name__ for cases in BROKEN.values() for case in cases],
+)
+def test_each_check_fails_by_itself(tmp_path: Path, check: str, broken: Callable[[Path], str]) -> None:
+    """Of all checks this one alone finds something; those that rest on it say that they were not made."""
+    path = broken(tmp_path / "log.db")
+    found = {result.check: result.found for result in verified(path).results}
+    wrong = "differs" if check == "payouts" else "damaged"
+    assert {name for name, what in found.items() if what not in {"ok", "not checked"}} == {check}
+    assert found[check] == wrong
+    alone = verified(path, only=[check])
+    assert [result.found for result in alone.results] == [wrong]
+    assert len(alone.damage + alone.differences) >= 1
+
+
+@pytest.mark.parametrize(
+    ("broken", "fine"),
+    [
+        (misnumbered, ["digests", "schemas", "clock"]),
+        (another_number, ["positions", "schemas", "clock"]),
+        (of_no_known_type, ["positions", "digests", "clock"]),
+        (back_in_time, ["positions", "digests", "schemas", "contents", "rules", "books", "boards", "payouts"]),
+        (no_distribution, ["positions", "digests", "schemas", "clock"]),
+        (a_share_too_many, ["positions", "digests", "schemas", "clock"]),
+        (wrong_prize, ["positions", "digests", "schemas", "clock", "contents", "rules", "books", "boards"]),
+    ],
+)
+def test_what_does_not_rest_on_a_check_goes_on_without_it(
+    tmp_path: Path, broken: Callable[[Path], str], fine: list[str]
+) -> None:
+    """Asked for alone, it finds nothing wrong."""
+    path = broken(tmp_path / "log.db")
+    found = verified(path, only=fine)
+    assert [(result.check, result.found) for result in found.results] == [(check, "ok") for check in fine]
+    assert found.damage + found.differences == [wrong for wrong in found.damage if wrong.check == "clock"]
+    resting = verified(path, only=["payouts"])
+    assert [result.found for result in resting.results] != ["ok"] or broken is back_in_time
+
+
+def test_rows_that_have_changed_places_are_found_by_their_number_and_their_digest(tmp_path: Path) -> None:
+    """Both at the first of the two; nothing is wrong with either as a row."""
+    path = forged(tmp_path / "log.db", happened(*PAID))
+    for old, new in ((4, -4), (5, 4), (-4, 5)):
+        changed(path, "UPDATE stored_events SET originator_version = ? WHERE originator_version = ?", new, old)
+    found = {result.check: (result.found, result.position) for result in verified(path).results}
+    assert [found[check] for check in ("positions", "digests", "schemas")] == [
+        ("damaged", 4),
+        ("damaged", 4),
+        ("ok", None),
+    ]
+
+
+@given(st.data())
+def test_no_bit_of_a_row_can_flip_unseen(data: st.DataObject) -> None:
+    """Whichever it is, the row is named; what is left may be no JSON, no text and no number."""
+    rows = [log.seal(recorded)[0] for recorded in chained(happened(*SEALED))]
+    place = data.draw(st.integers(0, len(rows) - 1))
+    bit = data.draw(st.integers(0, 8 * len(rows[place]) - 1))
+    flipped = bytearray(rows[place])
+    flipped[bit // 8] ^= 1 << bit % 8
+    eyes = Rows(Cut(None))
+    passed = list(eyes.pages(iter([[*rows[:place], bytes(flipped), *rows[place + 1 :]]])))
+    assert passed == []
+    assert {wrong.position for wrong in eyes.found.values()} >= {place + 1}
+    assert min(wrong.position for wrong in eyes.found.values()) == place + 1
+    assert eyes.last.position == len(rows)
+
+
+@given(st.lists(st.binary(max_size=80), min_size=1, max_size=4))
+def test_rows_of_any_bytes_are_damaged_and_nothing_worse(rows: list[bytes]) -> None:
+    """Neither digest nor schema is right."""
+    eyes = Rows(Cut(None))
+    assert list(eyes.pages(iter([rows]))) == []
+    assert {eyes.found[check].position for check in ("digests", "schemas")} == {1}
+
+
+def test_a_cut_before_the_damage_sees_none_of_it(tmp_path: Path) -> None:
+    """Also where the damaged row is read with the others; an instant is not looked for beyond it."""
+    path = another_number(tmp_path / "log.db")
+    assert verify(path, as_of=3).position == 3
+    assert verify(path, as_of="2026-03-31T00:00:03Z").position == 3
+    assert stops(path, 4)[0] == stops(path, "2026-03-31T00:00:04Z")[0] == 4
+
+
+def test_a_file_cut_short_is_damaged_or_no_ledger(tmp_path: Path) -> None:
+    """Wherever it ends, never sound to the head and never a traceback."""
+    whole = Path(forged(tmp_path / "whole.db", happened(*(opened(f"q{number}") for number in range(200)))))
+    with closing(sqlite3.connect(whole)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data, ends = whole.read_bytes(), set()
+    for part in range(1, 20):
+        path = tmp_path / f"{part}.db"
+        path.write_bytes(data[: len(data) * part // 20])
+        result = run("verify", str(path))
+        ends.add(result.exit_code)
+        assert "ok" not in result.stdout.splitlines()[1:2] or result.exit_code == DAMAGED
+    assert ends <= {UNREADABLE, DAMAGED}
 
 
 @pytest.mark.parametrize("position", [PAGE, PAGE + 1, 2 * PAGE + 1])
@@ -427,26 +681,67 @@ def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
     path = forged(tmp_path / "log.db", happened(*PAID))
     result = run("verify", path, "--format", "csv")
     assert result.exit_code == FINE
-    rows = [line.split(",", 2) for line in result.stdout.splitlines()]
-    assert rows[0] == ["check", "found", "meaning"]
-    assert [(check, found, meaning.strip('"')) for check, found, meaning in rows[1:]] == [
-        (check, "ok", meaning) for check, meaning in CHECKS.items()
+    rows = [line.split(",", 3) for line in result.stdout.splitlines()]
+    assert rows[0] == ["check", "found", "log_position", "says"]
+    assert [(check, found, at, meaning.strip('"')) for check, found, at, meaning in rows[1:]] == [
+        (check, "ok", "", meaning) for check, meaning in CHECKS.items()
     ]
     assert result.stderr == f"as of log position 13, digest {verify(path).digest}\n"
 
 
-def test_wrong_payouts_exit_with_4_and_name_the_position(tmp_path: Path) -> None:
-    """Nothing on stdout, one line on stderr."""
-    result = run("verify", wrong_prize(tmp_path / "log.db"))
-    assert (result.exit_code, result.stdout) == (DAMAGED, "")
-    assert result.stderr == (
-        "forecast-ledger: the log is damaged: log position 10: contest 'cup': "
-        "'ada' is paid 15.00 where the sealed board says 25.00\n"
-    )
+def test_wrong_payouts_exit_with_1_and_name_every_one(tmp_path: Path) -> None:
+    """The log can be read, so its checkpoint is told; of the checks, the first of them."""
+    path = wrong_prize(tmp_path / "log.db")
+    result = run("verify", path, "--format", "json", "--only", "payouts")
+    first = "contest 'cup': 'ada' is paid 15.00 where the sealed board says 25.00"
+    assert result.exit_code == FINDINGS
+    assert json.loads(result.stdout) == [
+        {"check": "payouts", "found": "differs", "log_position": 10, "says": f"{first} (and 1 more)"}
+    ]
+    assert result.stderr.splitlines()[:2] == [
+        f"forecast-ledger: log position 10: {first}",
+        "forecast-ledger: log position 11: contest 'cup': 'bob' is paid 50.00 where the sealed board says 40.00",
+    ]
+    assert result.stderr.splitlines()[2].startswith("as of log position 13, digest ")
+
+
+def test_damage_exits_with_4_and_says_how_to_look_closer(tmp_path: Path) -> None:
+    """What was expected and found, and the command that shows the row."""
+    path = unchained(tmp_path / "a log.db")
+    result = run("verify", path)
+    assert result.exit_code == DAMAGED
+    told, closer = result.stderr.splitlines()
+    assert told.startswith("forecast-ledger: the log is damaged: log position 4: expected previous digest ")
+    assert told.endswith(f" of the row before; found {'f' * 64}")
+    assert closer == f"look closer: forecast-ledger show '{path}' 4 --raw"
+    assert [line.split()[:2] for line in result.stdout.splitlines()[1:4]] == [
+        ["positions", "ok"],
+        ["digests", "damaged"],
+        ["schemas", "ok"],
+    ]
+    missing_row = run("verify", missing(tmp_path / "gap.db"), "--only", "payouts")
+    assert (missing_row.exit_code, missing_row.stdout.split()[4:8]) == (DAMAGED, ["payouts", "not", "checked", "4"])
+    assert "the row is missing; the next one is 5" in missing_row.stderr
+
+
+def test_quiet_says_nothing_when_all_is_well(tmp_path: Path) -> None:
+    """And else only what is wrong, on stderr, with the same exit codes."""
+    sound = run("verify", forged(tmp_path / "log.db", happened(*PAID)), "--quiet")
+    assert (sound.exit_code, sound.output) == (FINE, "")
+    damaged = run("verify", another_number(tmp_path / "damaged.db"), "-q")
+    assert (damaged.exit_code, damaged.stdout, len(damaged.stderr.splitlines())) == (DAMAGED, "", 2)
+    unpaid = run("verify", wrong_prize(tmp_path / "unpaid.db"), "-q")
+    assert (unpaid.exit_code, unpaid.stdout, len(unpaid.stderr.splitlines())) == (FINDINGS, "", 3)
+
+
+def test_a_check_that_there_is_not_is_wrong_usage(tmp_path: Path) -> None:
+    """The message names those that there are."""
+    result = run("verify", str(tmp_path / "none.db"), "--only", "digest")
+    assert (result.exit_code, f"there are: {', '.join(CHECKS)}" in result.stderr) == (USAGE, True)
 
 
 def test_a_name_that_a_terminal_would_obey_is_shown_escaped(tmp_path: Path) -> None:
     """A forged log may name a winner anything."""
     path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(**{"\x1b[2J": 25})])
     result = run("verify", path)
-    assert (result.exit_code, "\x1b" in result.stderr, "x1b[2J" in result.stderr) == (DAMAGED, False, True)
+    assert (result.exit_code, "\x1b" in result.output, "x1b[2J" in result.stderr) == (FINDINGS, False, True)

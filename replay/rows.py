@@ -1,0 +1,114 @@
+"""Looking at the rows of a log one by one, whoever wrote them: four checks, each of which can fail by itself."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+
+from ledger import log
+from ledger.errors import Corrupt
+from ledger.log import Checkpoint, Recorded
+from replay.replay import Cut
+
+ROWS = ("positions", "digests", "schemas", "clock")  # the checks
+_TAIL = b',"digest":"'
+_SEAL = len(_TAIL) + 64 + len(b'"}')
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_SHOWN = 100  # characters of a digest that may be anything
+
+
+class Envelope(Struct, frozen=True, gc=False):
+    """What can be read of a row around an event that cannot."""
+
+    position: int
+    recorded_at: int
+    previous: str
+
+
+_recorded = msgspec.json.Decoder(Recorded)
+_envelope = msgspec.json.Decoder(Envelope)
+
+
+class Rows:
+    """Every row up to a cut, and what each check found first.
+
+    last: the log position and digest of the last row looked at. stopped: whether the store could not be read to the
+    end or the cut.
+    """
+
+    def __init__(self, cut: Cut) -> None:
+        self.found: dict[str, Corrupt] = {}
+        self.last = log.START
+        self.stopped = False
+        self._cut = cut
+        self._recorded_at = -(2**63)
+
+    def pages(self, pages: Iterator[Sequence[bytes]]) -> Iterator[list[Recorded]]:
+        """Look at page after page, and pass on the events while every row is what it must be."""
+        try:
+            for rows in pages:
+                page: list[Recorded] = []
+                whole = all(self._looked(row, page) for row in rows)
+                if page and not self.found.keys() & {"positions", "digests", "schemas"}:
+                    yield page
+                if not whole:
+                    return
+        except Corrupt as damage:
+            self._note(damage)
+            self.stopped = True
+
+    def _looked(self, row: bytes, page: list[Recorded]) -> bool:
+        """Look at the next row, and add its event to a page if it can be read; False if it lies beyond the cut."""
+        position, wrong = self.last.position + 1, ""
+        said: Recorded | Envelope | None
+        try:
+            said = _recorded.decode(row)
+        except _UNREADABLE as error:
+            said, wrong = _around(row), f"not a record that this version can read: {error}"
+        if not self._cut.includes(position, self._recorded_at if said is None else said.recorded_at):
+            return False
+        digest = sha256(row[:-_SEAL]).hexdigest()
+        if row[-_SEAL:] != _TAIL + digest.encode() + b'"}':
+            self._note(
+                Corrupt(position, f"the row's bytes have digest {digest}, the row says {_stated(row)}", "digests")
+            )
+        if isinstance(said, Recorded):
+            page.append(said)
+            canonical, _ = log.seal(said)
+            wrong = "the row is not in canonical bytes" * (canonical[:-_SEAL] != row[:-_SEAL])
+        if wrong:
+            self._note(Corrupt(position, wrong, "schemas"))
+        if said is not None:
+            self._place(position, said)
+        self.last = Checkpoint(position, digest)
+        return True
+
+    def _place(self, position: int, said: Recorded | Envelope) -> None:
+        """Note what is wrong between a row and the row before."""
+        if said.position != position:
+            self._note(Corrupt(position, f"the row here says it is log position {said.position}", "positions"))
+        if said.previous != self.last.digest:
+            before, follows = self.last.digest, said.previous[:_SHOWN]
+            self._note(
+                Corrupt(position, f"expected previous digest {before}, of the row before; found {follows}", "digests")
+            )
+        if said.recorded_at < self._recorded_at:
+            self._note(Corrupt(position, "recorded_at is earlier than in the row before", "clock"))
+        self._recorded_at = said.recorded_at
+
+    def _note(self, damage: Corrupt) -> None:
+        self.found.setdefault(damage.check, damage)
+
+
+def _around(row: bytes) -> Envelope | None:
+    try:
+        return _envelope.decode(row)
+    except _UNREADABLE:
+        return None
+
+
+def _stated(row: bytes) -> str:
+    """The digest that a row says it has."""
+    tail = row[-_SEAL:]
+    return tail[len(_TAIL) : -2].decode("ascii", "replace") if tail.startswith(_TAIL) else "none"
