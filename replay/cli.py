@@ -160,16 +160,23 @@ def columns(projection: str | None, form: str) -> None:
 
 @main.command(epilog="Example: forecast-ledger replay season.db --as-of 1200")
 @log_argument
+@click.option(
+    "--compare", metavar="LOG", help="Say where LOG and another, also LOG@POSITION or rows as JSON lines, part."
+)
 @as_of_option
 @name_option
 @format_option
 @reported
-def replay(log: str, as_of: str | None, name: str, form: str) -> None:
+def replay(log: str, compare: str | None, as_of: str | None, name: str, form: str) -> None:
     """Rebuild every projection but score_parts and portfolio_snapshots.
 
     Prints how many rows each has and its digest: the same for the same log, wherever it is read. Those two can have
-    far more rows than the log; `table` prints them.
+    far more rows than the log; `table` prints them. --compare says of another log where the two part, with what each
+    has there, and which projections differ; then the exit code is 1.
     """
+    if compare is not None:
+        cli_audit.compare(log, compare, as_of, name, form)
+        return
     from projections.catalogue import CATALOGUE
 
     found = replayed(log, name, as_of)

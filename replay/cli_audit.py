@@ -23,8 +23,11 @@ from replay.shell import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ledger.errors import Corrupt
     from replay.checkpoint import Kept
+    from replay.compare import Parting
     from replay.verify import Result
 
 _LAST = 2**63 - 1  # no log position is greater
@@ -219,6 +222,46 @@ def show(log: str, position: int, raw: bool, name: str, form: str) -> None:
             emit(["field", "value"], fields(recorded), form)
             unseal([found], checkpoint(store, position - 1))
             say_as_of(Checkpoint(position, recorded.digest))
+
+
+def compare(log: str, other: str, as_of: str | None, name: str, form: str) -> None:
+    """Print the projections of two logs side by side, and say where the logs part; then exit with 1."""
+    from replay.compare import COLUMNS, Source, compared, source
+
+    ours, theirs = Source(log, name, cut(as_of)), source(other, name, cut(as_of))
+    with progress("read") as watch:
+        found = compared(ours, theirs, watch)
+    one, another = found.built
+    rows = (
+        dict(zip(COLUMNS, (name, "yes" if each == another[name] else "no", *each, *another[name]), strict=True))
+        for name, each in one.items()
+    )
+    emit(COLUMNS, rows, form)
+    for said in _parting(found.parting, str(ours), str(theirs)):
+        say(said)
+    say(f"projections that differ: {', '.join(found.apart()) or 'none'}")
+    say_as_of(found.heads[0])
+    say(f"compared with {theirs} as of log position {found.heads[1].position}, digest {found.heads[1].digest}")
+    if found.parting is not None:
+        sys.exit(FINDINGS)
+
+
+def _parting(parting: "Parting | None", ours: str, theirs: str) -> "Iterator[str]":
+    """Where two logs part, and what each has there."""
+    from replay.browse import line
+
+    if parting is None:
+        yield "the logs are the same"
+        return
+    if parting.one is None or parting.other is None:
+        whole, longer = (ours, theirs) if parting.one is None else (theirs, ours)
+        yield f"{whole} is the beginning of {longer}, which goes on at log position {parting.position}"
+    else:
+        yield f"the logs part at log position {parting.position}, in {', '.join(parting.fields()) or 'their bytes'}"
+    for name, recorded in ((ours, parting.one), (theirs, parting.other)):
+        if recorded is not None:
+            shown = line(recorded)
+            yield f"{name}: recorded at {shown['recorded_at']}, at {shown['at']}, {shown['type']}: {shown['says']}"
 
 
 COMMANDS = (verify, checkpoint, log_, show)

@@ -1,0 +1,172 @@
+"""Two logs side by side: where they part, and what that changes."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ledger import log
+from ledger.errors import Corrupt
+from ledger.log import Checkpoint, Recorded
+from ledger.store import PAGE, shown
+from projections.catalogue import CATALOGUE
+from projections.projection import Projections
+from projections.tables import facts
+from replay.replay import AsOf, Cut, Watch, opened
+
+COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
+_LONGEST = 2**26  # bytes of a line that is read as one
+
+
+class Source(NamedTuple):
+    """A log as of a cut: a store's ledger, or a file of its rows as JSON lines."""
+
+    location: str
+    name: str = "main"
+    as_of: AsOf = None
+
+    def __str__(self) -> str:
+        """As it may be printed."""
+        cut = "" if self.as_of is None else f"@{self.as_of}"
+        return shown(self.location) + cut
+
+
+class Parting(NamedTuple):
+    """The first log position at which two logs are not the same, and what each has there; None where it ends before."""
+
+    position: int
+    one: Recorded | None
+    other: Recorded | None
+
+    def fields(self) -> list[str]:
+        """What of the two rows is other, if both are there."""
+        one, other = self.one, self.other
+        if one is None or other is None:
+            return []
+        names = [
+            name for name in ("recorded_at", "command_id", "command") if getattr(one, name) != getattr(other, name)
+        ]
+        if type(one.event) is not type(other.event):
+            return [*names, "type"]
+        inside = one.event.__struct_fields__
+        return [*names, *(f"event.{name}" for name in inside if getattr(one.event, name) != getattr(other.event, name))]
+
+
+class Built(NamedTuple):
+    """How many rows a projection has, and its digest."""
+
+    rows: int
+    digest: str
+
+
+class Comparison(NamedTuple):
+    """Where two logs part, if they do; where each ends; and every projection of both that is not only asked for."""
+
+    parting: Parting | None
+    heads: tuple[Checkpoint, Checkpoint]
+    built: tuple[dict[str, Built], dict[str, Built]]
+
+    def apart(self) -> list[str]:
+        """The projections that differ."""
+        one, other = self.built
+        return [name for name in one if one[name] != other[name]]
+
+
+def source(text: str, name: str = "main", as_of: AsOf = None) -> Source:
+    """What LOG or LOG@POSITION names; as_of holds where no position is written.
+
+    >>> source("season.db@34", as_of=7), source("ada@db.example/season")[::2]
+    (Source(location='season.db', name='main', as_of=34), ('ada@db.example/season', None))
+    """
+    location, _, position = text.rpartition("@")
+    if location and position.isdecimal() and position.isascii() and len(position) < 19 and not Path(text).exists():
+        return Source(location, name, int(position))
+    return Source(text, name, as_of)
+
+
+def compared(one: Source, other: Source, watch: Watch = lambda _: None) -> Comparison:
+    """Two logs event by event, and their projections.
+
+    Raises, first that applies: Refused (a cut that is none, or beyond its log), Unavailable, Corrupt.
+    """
+    cuts = Cut(one.as_of), Cut(other.as_of)
+    with _events(one, cuts[0], watch) as ours, _events(other, cuts[1]) as theirs:
+        parting = _parting(ours, theirs)
+    if parting is None:
+        head, built = _built(one, watch)
+        return Comparison(None, (head, cuts[1].reached()), (built, built))
+    (head, built), (other_head, other_built) = _built(one, watch), _built(other, watch)
+    return Comparison(parting, (head, other_head), (built, other_built))
+
+
+def _parting(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> Parting | None:
+    """Digests are of everything before them too: where two are the same, so is all of both logs so far."""
+    for position, (one, other) in enumerate(zip_longest(ours, theirs), 1):
+        if one is None or other is None or one.digest != other.digest:
+            return Parting(position, one, other)
+    return None
+
+
+def _built(of: Source, watch: Watch) -> tuple[Checkpoint, dict[str, Built]]:
+    cut = Cut(of.as_of)
+    with _rows(of) as pages:
+        projections = Projections(facts(_located(of, cut.pages(log.follow(pages), watch))))
+    tables = [projections.table(name) for name, projection in CATALOGUE.items() if not projection.asked_for]
+    return cut.reached(), {table.name: Built(len(table), table.digest()) for table in tables}
+
+
+@contextmanager
+def _events(of: Source, cut: Cut, watch: Watch = lambda _: None) -> Iterator[Iterator[Recorded]]:
+    with _rows(of) as pages:
+        yield chain.from_iterable(_located(of, cut.pages(log.follow(pages), watch)))
+
+
+def _located(of: Source, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+    """The same pages; damage says of which log it is."""
+    try:
+        yield from pages
+    except Corrupt as damage:
+        raise Corrupt(damage.position, f"{of}: {damage.args[1]}", damage.check) from None
+
+
+@contextmanager
+def _rows(of: Source) -> Iterator[Iterator[Sequence[bytes]]]:
+    """The rows of a log, page by page."""
+    if not _is_text(of.location):
+        with opened(of.location, of.name) as store:
+            yield store.pages()
+        return
+    with Path(of.location).open("rb") as file:
+        lines = (line.strip() for line in iter(lambda: file.readline(_LONGEST), b""))
+        rows = (_row(line) for line in lines if line)
+        yield iter(lambda: list(islice(rows, PAGE)), [])
+
+
+def _is_text(location: str) -> bool:
+    """Whether it is a file that starts as JSON lines do."""
+    try:
+        with Path(location).open("rb") as file:
+            return file.read(1) == b"{"
+    except (OSError, ValueError):
+        return False
+
+
+class _Line(msgspec.Struct):
+    """A line of an export, which has more to it."""
+
+    row: str | None = None
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+def _row(line: bytes) -> bytes:
+    """The row in a line: the line itself, or, of an export's events, the text of its field `row`."""
+    try:
+        row = _line.decode(line).row
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return line  # whoever unseals it says what is wrong
+    return line if row is None else row.encode("utf-8", "replace")
