@@ -1,5 +1,6 @@
 """Keeping the books of a log: every amount in it is worked out again from what came before; none is trusted."""
 
+from bisect import insort
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
@@ -52,7 +53,7 @@ def _whose(event: Any) -> tuple[Any, ...]:
 def _founded(found: Facts, _: int, event: events.ContestOpened) -> str:
     trading = event.rules.trading
     if trading is not None and trading.cohorts == "weekly" and event.starts_at is not None:
-        found.books.cohorts.setdefault(event.series, set()).add(event.starts_at)
+        insort(found.books.cohorts.setdefault(event.series, []), event.starts_at)
     return ""
 
 

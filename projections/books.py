@@ -174,7 +174,7 @@ class Books:
     closed: dict[int, int] = field(default_factory=dict)  # question -> its early close, µs
     holders: dict[int, set[tuple[str, str, int]]] = field(default_factory=dict)  # question -> its positions
     contests: dict[str, Progress] = field(default_factory=dict)
-    cohorts: dict[str, set[int]] = field(default_factory=dict)  # series -> starts of its weekly contests, µs
+    cohorts: dict[str, list[int]] = field(default_factory=dict)  # series -> starts of its weekly contests, µs, in order
     ends: dict[int, Movement] = field(default_factory=dict)  # by log position: what settled, refunded, voided
     due: dict[int, Due] = field(default_factory=dict)  # by log position
     executed: int = 0  # legs of the decision whose legs are being read

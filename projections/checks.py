@@ -4,6 +4,7 @@ A log that this project wrote always passes; one whose digests are right may sti
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
@@ -131,7 +132,8 @@ def _rules(found: Facts, event: events.ContestOpened) -> str:
         return ""
     if starts_at != sunday(starts_at):
         return "a weekly cohort that does not start as a Sunday does"
-    return "a second cohort of its week" * (starts_at in found.books.cohorts.get(event.series, ()))
+    starts = found.books.cohorts.get(event.series, [])
+    return "a second cohort of its week" * (bisect_left(starts, starts_at) < bisect_right(starts, starts_at))
 
 
 def _scorable(found: Facts, event: events.QuestionAdded) -> str:
@@ -144,7 +146,8 @@ def _deciding(found: Facts, event: events.DecisionRecorded | events.DecisionMalf
     trading, opened = found.trading(event.contest), found.contests[event.contest].opened
     if not trading.deciding_cohorts or trading.cohorts == "none":
         return ""
-    newer = sum(start > (opened.starts_at or 0) for start in found.books.cohorts.get(opened.series, ()))
+    starts = found.books.cohorts.get(opened.series, [])
+    newer = len(starts) - bisect_right(starts, opened.starts_at or 0)
     return "newer cohorts of the series decide instead" * (newer >= trading.deciding_cohorts)
 
 

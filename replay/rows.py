@@ -68,21 +68,28 @@ class Rows:
             said, wrong = _around(row), f"not a record that this version can read: {error}"
         if not self._cut.includes(position, self._recorded_at if said is None else said.recorded_at):
             return False
+        canonical, digest = log.seal(said) if isinstance(said, Recorded) else (None, "")
+        if canonical != row:
+            digest = self._digest(position, row)
+            if canonical is not None and canonical[:-_SEAL] != row[:-_SEAL]:
+                wrong = "the row is not in canonical bytes"
+        if wrong:
+            self._note(Corrupt(position, wrong, "schemas"))
+        if said is not None:
+            self._place(position, said)
+        if isinstance(said, Recorded):
+            page.append(said)
+        self.last = Checkpoint(position, digest)
+        return True
+
+    def _digest(self, position: int, row: bytes) -> str:
+        """What the digest of a row should be, whatever it says; what it says is compared with that."""
         digest = sha256(row[:-_SEAL]).hexdigest()
         if row[-_SEAL:] != _TAIL + digest.encode() + b'"}':
             self._note(
                 Corrupt(position, f"the row's bytes have digest {digest}, the row says {_stated(row)}", "digests")
             )
-        if isinstance(said, Recorded):
-            page.append(said)
-            canonical, _ = log.seal(said)
-            wrong = "the row is not in canonical bytes" * (canonical[:-_SEAL] != row[:-_SEAL])
-        if wrong:
-            self._note(Corrupt(position, wrong, "schemas"))
-        if said is not None:
-            self._place(position, said)
-        self.last = Checkpoint(position, digest)
-        return True
+        return digest
 
     def _place(self, position: int, said: Recorded | Envelope) -> None:
         """Note what is wrong between a row and the row before."""
