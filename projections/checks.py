@@ -30,7 +30,7 @@ from ledger.values import (
     WEIGHT,
 )
 from projections.columns import Facts, Forecasts
-from projections.limbs import BoolArray, Int64Array
+from projections.limbs import BoolArray, Int64Array, column
 
 _PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{PLACES}}})?", re.ASCII)
 
@@ -73,6 +73,29 @@ def check_forecasts(forecasts: Forecasts, lengths: Int64Array, widths: Int64Arra
     steps = np.diff(chances, prepend=0)
     steps[starts] = 0
     refute(position, ~named & (np.minimum.reduceat(steps, starts) < 0), "a cdf, or quantiles, that decrease")
+
+
+def check_open(found: Facts, forecasts: Forecasts) -> None:
+    """Raise Corrupt where a forecast or withdrawal comes to a question that is settled by then, or closed at its at."""
+    if not len(forecasts.position):
+        return
+    ends = [(question, 0, each.closes_at) for question, each in enumerate(found.questions)]
+    ends += [(question, position, at) for position, question, at in found.closings]
+    closed_at = _latest(ends, forecasts)
+    refute(forecasts.position, forecasts.at >= closed_at, "a forecast or withdrawal after the close")
+    settled = [(question, 0, 0) for question in range(len(found.questions))]
+    settled += [(each.question, each.position, int(each.settles)) for each in found.settlements]
+    is_settled = _latest(settled, forecasts) > 0
+    refute(forecasts.position, is_settled, "a forecast or withdrawal on a question that is resolved or annulled")
+
+
+def _latest(said: list[tuple[int, int, int]], forecasts: Forecasts) -> Int64Array:
+    """Of (question code, log position, number), each forecast's question's last number before it; each has one at 0."""
+    question, position, number = (column(list(values)) for values in zip(*sorted(said), strict=True))
+    wide = max(int(forecasts.position.max(initial=0)), int(position.max(initial=0))) + 1
+    place = np.searchsorted(question * wide + position, forecasts.question * wide + forecasts.position, "right") - 1
+    before: Int64Array = number[place]
+    return before
 
 
 def check_order(position: Int64Array, same: BoolArray, at: Int64Array) -> None:
@@ -217,8 +240,12 @@ def _revocation(found: Facts, event: events.ResolutionRevoked) -> str:
 
 
 def _closing(found: Facts, event: events.QuestionClosed) -> str:
-    question = found.questions[found.question_codes.codes[event.question]]
-    return "" if question.opens_at < event.at < question.closes_at else "an early close outside the period"
+    code = found.question_codes.codes[event.question]
+    question = found.questions[code]
+    if code in found.settled:
+        return "the question is resolved or annulled"
+    closes_at = found.books.closed.get(code, question.closes_at)
+    return "" if question.opens_at < event.at < closes_at else "an early close outside the period"
 
 
 def _payment(found: Facts, event: events.PrizePaid) -> str:

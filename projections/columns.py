@@ -97,7 +97,7 @@ class Forecasts:
 class Settlement(NamedTuple):
     """A resolution of a question, by code, or what undoes one: then the outcome is -1, the instant the close.
 
-    value: exact decimal text of a numeric answer.
+    value: exact decimal text of a numeric answer. settles: whether the question is resolved or annulled since.
     """
 
     position: int
@@ -105,6 +105,7 @@ class Settlement(NamedTuple):
     outcome: int
     known_at: int
     value: str = ""
+    settles: bool = True
 
 
 class Entry(NamedTuple):

@@ -11,7 +11,7 @@ from ledger.errors import Corrupt
 from ledger.log import Checkpoint, Recorded
 from ledger.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from projections.bookkeeping import check_done, keep
-from projections.checks import check, check_attestation, check_forecasts, refute
+from projections.checks import check, check_attestation, check_forecasts, check_open, refute
 from projections.columns import Contest, Entry, Facts, Forecasts, Payment, Settlement, Status, joined
 from projections.limbs import Int64Array, column
 
@@ -90,9 +90,10 @@ def _file(found: Facts, recorded: Recorded) -> None:
             found.settled[code] = events.QuestionResolved
         case events.QuestionAnnulled() | events.ResolutionRevoked():
             code = question[event.question]
-            found.settlements.append(Settlement(position, code, -1, found.questions[code].closes_at))
+            annuls = type(event) is events.QuestionAnnulled
+            found.settlements.append(Settlement(position, code, -1, found.questions[code].closes_at, settles=annuls))
             found.settled.pop(code, None)
-            if type(event) is events.QuestionAnnulled:
+            if annuls:
                 found.settled[code] = events.QuestionAnnulled
         case events.ContestOpened():
             found.contests[event.contest] = Contest(event, position=position)
@@ -163,6 +164,7 @@ def _columns(found: Facts, pages: list[tuple[Int64Array, ...]]) -> Forecasts:
     forecasts, lengths = joined(pages)
     opened = column(found.opened)
     refute(forecasts.position, forecasts.position < opened[forecasts.question], "on a question not yet opened")
+    check_open(found, forecasts)
     widths = column([width(each) for each in found.questions])
     highest = column([_highest(each) for each in found.questions])
     check_forecasts(forecasts, lengths, widths[forecasts.question] * forecasts.made, highest[forecasts.question])

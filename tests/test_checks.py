@@ -192,6 +192,47 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
         added(hidden_coverage_weight=10**6 - 1),
     ],
     "a negative hidden weight": [binary(reveals_at=CLOSES - 1), contest(), added(hidden_coverage_weight=-1)],
+    # what comes too late
+    "a forecast at the close": [binary(), forecast(at=CLOSES, probabilities=(HALF, HALF))],
+    "a withdrawal at the close": [binary(), events.ForecastWithdrawn(at=CLOSES, question="rain", participant="ada")],
+    "a forecast at the early close": [
+        binary(),
+        events.QuestionClosed(at=CLOSES - 2, question="rain"),
+        forecast(at=CLOSES - 2, probabilities=(HALF, HALF)),
+    ],
+    "a forecast recorded after the answer, said to be earlier": [
+        binary(),
+        resolved(),
+        forecast(probabilities=(2 * HALF, 0)),
+    ],
+    "a withdrawal recorded after the answer": [
+        binary(),
+        resolved(),
+        events.ForecastWithdrawn(at=OPENS, question="rain", participant="ada"),
+    ],
+    "a forecast on an annulled question": [binary(), annulled(), forecast(probabilities=(HALF, HALF))],
+    "a forecast after an answer, taken back and given again": [
+        binary(),
+        resolved(),
+        revoked(),
+        resolved(),
+        forecast(probabilities=(HALF, HALF)),
+    ],
+    "a forecast after an answer in parts": [
+        binary(),
+        resolved(outcome=-1, payouts=(HALF, HALF)),
+        forecast(probabilities=(HALF, HALF)),
+    ],
+    "an early close of a resolved question": [
+        binary(),
+        resolved(),
+        events.QuestionClosed(at=CLOSES - 1, question="rain"),
+    ],
+    "an early close at the early close": [
+        binary(),
+        events.QuestionClosed(at=CLOSES - 2, question="rain"),
+        events.QuestionClosed(at=CLOSES - 2, question="rain"),
+    ],
     # ranges
     "bounds that are no numbers": [bounded("low", "1")],
     "bounds with an exponent": [bounded("0", "1e999999999")],
@@ -293,9 +334,27 @@ AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
     "the last µs": [binary(opens_at=LAST_INSTANT - 1, closes_at=LAST_INSTANT)],
     "events at both ends of the calendar": [binary(at=FIRST_INSTANT), contest(at=LAST_INSTANT)],
     "forecasts at both ends of the calendar": [
-        binary(),
+        binary(opens_at=LAST_INSTANT - 1, closes_at=LAST_INSTANT),
         forecast(at=FIRST_INSTANT, probabilities=(HALF, HALF)),
-        forecast(at=LAST_INSTANT, probabilities=(HALF, HALF)),
+        forecast(at=LAST_INSTANT - 1, probabilities=(HALF, HALF)),
+    ],
+    "a forecast a µs before the close": [binary(), forecast(at=CLOSES - 1, probabilities=(HALF, HALF))],
+    "a forecast after the question is open again": [
+        binary(),
+        resolved(),
+        revoked(),
+        forecast(probabilities=(HALF, HALF)),
+    ],
+    "a forecast on another question than that which is resolved": [
+        binary(),
+        binary("wind"),
+        resolved(),
+        forecast("wind", probabilities=(HALF, HALF)),
+    ],
+    "an early close of what was closed early before": [
+        binary(),
+        events.QuestionClosed(at=CLOSES - 1, question="rain"),
+        events.QuestionClosed(at=CLOSES - 2, question="rain"),
     ],
     "an answer known at the opening": [binary(), resolved(known_at=OPENS)],
     "an answer known at the end of the calendar": [binary(), resolved(known_at=LAST_INSTANT)],
@@ -370,6 +429,7 @@ def test_a_possible_log_passes() -> None:
         forecast(probabilities=(2 * HALF, 0)),
         forecast("depth", cdf=(0, 0, 10**10)),
         events.ForecastWithdrawn(at=OPENS, question="rain", participant="ada"),
+        attested(newest_source="2022-03-22", model_released="2022", training_cutoff="2021-05-11T00:00:00Z"),
         events.QuestionClosed(at=CLOSES - 1, question="depth"),
         resolved(known_at=OPENS),
         resolved("depth", outcome=3),
@@ -386,7 +446,6 @@ def test_a_possible_log_passes() -> None:
         events.ContestFinalized(at=OPENS, contest="cup"),
         paid(99_990_000),
         paid(10_000, "bob"),
-        attested(newest_source="2022-03-22", model_released="2022", training_cutoff="2021-05-11T00:00:00Z"),
     )
     assert found.as_of == 25
     assert all(Projections(found).table(name).digest() for name in CATALOGUE)

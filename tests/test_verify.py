@@ -295,6 +295,13 @@ def out_of_order(path: Path) -> str:
     return forged(path, [*said[:2], structs.replace(said[2], at=micros(11))])
 
 
+def knew_the_answer(path: Path) -> str:
+    """Zoe is sure of what has been resolved, and says that she was before."""
+    said = happened(opened(), resolution())
+    sure = ForecastMade(at=micros(11), question="rain", participant="zoe", probabilities=(10**9, 0))
+    return forged(path, [*said, sure])
+
+
 def contradiction(path: Path) -> str:
     """The contest scores named outcomes by a logarithm, more is better, and a range by a loss."""
     said = happened(*PAID)
@@ -393,6 +400,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
     "contents": [
         (no_distribution, 4, "probabilities that miss one"),
         (out_of_order, 3, "earlier than the participant's last one on the question"),
+        (knew_the_answer, 3, "a forecast or withdrawal on a question that is resolved or annulled"),
     ],
     "rules": [
         (contradiction, 2, "contest_opened.v1: rules that contradict one another"),
