@@ -23,6 +23,7 @@ from ledger.state import State, Write
 
 if TYPE_CHECKING:
     from ledger.store import Store
+    from ledger.subscription import Subscription
 
 # What a sealed board is worth: pages of a log from its first row on, and a contest -> participant -> amount in 1e-6.
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
@@ -65,6 +66,7 @@ class Ledger:
         self._clock = clock
         self._prizes = prizes
         self._lock = Lock()
+        self._subscriptions: set[Subscription] = set()
         self._state = State()
         self._commands: dict[str, tuple[str, int, int]] = {}  # id -> fingerprint, first and last log position
         self._attempts: dict[_Attempt, str] = {}  # the id of the command that recorded an attempt at a decision
@@ -125,6 +127,19 @@ class Ledger:
             if page[-1].position > after:
                 yield [recorded for recorded in page if recorded.position > after]
 
+    def subscribe(self, after: int | Checkpoint = 0) -> "Subscription":
+        """The recorded events after a log position, digests checked, then those to come, for as long as one listens.
+
+        after: a position, or a checkpoint, whose digest must then be the log's. What this ledger appends wakes it at
+        once; what others append is found within a fifth of a second. Closing the ledger ends it.
+        Raises, first that applies: Refused (the log does not reach so far), Unavailable, Corrupt.
+        """
+        from ledger.subscription import Subscription  # noqa: PLC0415
+
+        subscription = Subscription(self._store, after, ended=self._subscriptions.discard)
+        self._subscriptions.add(subscription)
+        return subscription
+
     def head(self) -> Checkpoint:
         """The newest log position and its digest."""
         with self._lock:
@@ -132,7 +147,9 @@ class Ledger:
             return self._head
 
     def close(self) -> None:
-        """Close the store's connections."""
+        """End the subscriptions and close the store's connections."""
+        for subscription in tuple(self._subscriptions):
+            subscription.stop()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -171,6 +188,8 @@ class Ledger:
                 self._head = Checkpoint(batch.position, batch.digest)
                 self._recorded_at = batch.recorded_at
                 self._state.prizes = None  # the batch is done with
+                for subscription in tuple(self._subscriptions) if batch.rows else ():
+                    subscription.wake()
                 return outcomes
         raise Conflict(f"{ATTEMPTS} races lost for the next log position; nothing was recorded, try again")
 

@@ -100,6 +100,12 @@ def follow(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iter
         yield events
 
 
+def unseal_one(row: bytes, position: int) -> Recorded:
+    """The event in one row, checked like others, but for the row that it follows. Raises Corrupt."""
+    [recorded] = unseal([row], Checkpoint(position - 1, _unsealed(row, position).previous))
+    return recorded
+
+
 def _decoded(rows: Sequence[bytes], first: int) -> Iterable[Recorded]:
     """All rows at once, or, if they do not decode into as many records, one by one as they are asked for."""
     try:

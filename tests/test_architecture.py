@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SHELL = {"ledger.store", "ledger.ledger", "ledger.collector", "ledger.telling"}
+SHELL = {"ledger.collector", "ledger.ledger", "ledger.store", "ledger.subscription", "ledger.telling"}
 PURE = {"values", "exact", "events", "rules", "log", "errors", "spans", "trading"}  # what projections may see
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
 INTEGER_MATH = {"floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out
