@@ -41,6 +41,10 @@ class Marks:
             self._read_quotes(question)
         return self._series.get((question, outcome), Series(*[column([])] * 4))
 
+    def forget(self, question: int) -> None:
+        """Read the quotes of a question again when they are next asked for."""
+        self._read.discard(question)
+
     def _read_quotes(self, question: int) -> None:
         if quotes := self._found.books.quotes.get(question):
             positions, instants, _, quoted = zip(*quotes, strict=True)

@@ -27,14 +27,19 @@ class Scored(NamedTuple):
 class Projections:
     """Every table that follows from one set of facts; each is worked out when first asked for."""
 
-    def __init__(self, facts: Facts, chunk: int = terms.CHUNK) -> None:
-        """chunk: how many forecasts are scored at a time; it changes memory and speed, never a number."""
+    def __init__(
+        self, facts: Facts, chunk: int = terms.CHUNK, aggregates: dict[str, list[brier.Aggregate]] | None = None
+    ) -> None:
+        """chunk: how many forecasts are scored at a time; it changes memory and speed, never a number.
+
+        aggregates: of contests whose Brier aggregates are known already.
+        """
         self.facts = facts
         self.chunk = chunk
         self._scored: dict[str, Scored] = {}
         self._boards: dict[str, list[leaderboard.Place]] = {}
         self._judged: dict[str, Judged] = {}
-        self._aggregates: dict[str, list[brier.Aggregate]] = {}
+        self._aggregates = {} if aggregates is None else aggregates
         self._snapshots: dict[str, portfolios.Snapshots] = {}
 
     def table(self, name: str) -> Table:

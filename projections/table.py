@@ -130,7 +130,7 @@ class Table:
         by_name = dict(zip((column.name for column in self.columns), self.values, strict=True))
         keys = [by_name[name] for name in reversed(names)]
         order = np.lexsort([key.ranks() if isinstance(key, Ids) else np.asarray(key) for key in keys])
-        return replace(self, values=tuple(_taken(values, order) for values in self.values))
+        return self._rows(order)
 
     def __len__(self) -> int:
         return _length(self.values[0])
@@ -154,12 +154,32 @@ class Table:
 
     def only(self, column: str, label: str) -> "Table":
         """The rows that have this id in this column."""
+        return self.by(column).get(label) or self._rows(np.zeros(0, np.int64))
+
+    def by(self, column: str) -> dict[str, "Table"]:
+        """The rows by the id they have in this column, each in the order they are in here."""
         ids = self.values[[each.name for each in self.columns].index(column)]
         if not isinstance(ids, Ids):
             raise TypeError(f"{column} is not a column of ids")
-        code = list(ids.labels).index(label) if label in ids.labels else -1
-        kept = np.flatnonzero(ids.codes == code)
-        return replace(self, values=tuple(_taken(values, kept) for values in self.values))
+        order = np.argsort(ids.codes, kind="stable")
+        codes, first = np.unique(ids.codes[order], return_index=True)
+        parts = np.split(order, first[1:]) if len(codes) else []
+        return {ids.labels[code]: self._rows(rows) for code, rows in zip(codes.tolist(), parts, strict=True)}
+
+    def plain(self) -> Iterator[tuple[Any, ...]]:
+        """Each row as it is inside: integers, ids as text, None for what is missing."""
+        columns = (
+            [values.labels[code] for code in values.codes.tolist()]
+            if isinstance(values, Ids)
+            else values
+            if isinstance(values, list)
+            else values.tolist()
+            for values in self.values
+        )
+        return zip(*columns, strict=True)
+
+    def _rows(self, index: Int64Array) -> "Table":
+        return replace(self, values=tuple(_taken(values, index) for values in self.values))
 
 
 def _length(values: Values) -> int:

@@ -15,28 +15,35 @@ from projections.checks import check, check_attestation, check_forecasts, check_
 from projections.columns import Contest, Entry, Facts, Forecasts, Payment, Settlement, Status, joined
 from projections.limbs import Int64Array, column
 
+Columns = tuple[Int64Array, ...]  # of forecasts: what `joined` takes a page of
+
 
 def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     """Columns from recorded events in log order. Raises Corrupt at an event that does not fit those before it."""
     found = Facts()
-    columns: list[tuple[Int64Array, ...]] = []
-    for page in pages:
-        forecasts = []
-        for recorded in page:
-            event = recorded.event
-            if type(event) is events.ForecastMade or type(event) is events.ForecastWithdrawn:
-                forecasts.append(recorded)
-            else:
-                _note(found, recorded)
-        if forecasts:
-            try:
-                columns.append(_forecast_columns(found, forecasts))
-            except OverflowError:
-                raise Corrupt(forecasts[0].position, "here or soon after, a number of more than 64 bits") from None
-        found.as_of = page[-1].position
+    columns = [forecasts for page in pages if (forecasts := note(found, page)) is not None]
     check_done(found)
-    found.forecasts = _columns(found, columns)
+    found.forecasts = gathered(found, columns)
     return found
+
+
+def note(found: Facts, page: Sequence[Recorded]) -> Columns | None:
+    """File the next page of a log, and hand out what is left to be gathered: its forecasts, if it has any.
+
+    Raises Corrupt at an event that does not fit those before it.
+    """
+    forecasts = []
+    for recorded in page:
+        event = recorded.event
+        if type(event) is events.ForecastMade or type(event) is events.ForecastWithdrawn:
+            forecasts.append(recorded)
+        else:
+            _note(found, recorded)
+    found.as_of = page[-1].position
+    try:
+        return _forecast_columns(found, forecasts) if forecasts else None
+    except OverflowError:
+        raise Corrupt(forecasts[0].position, "here or soon after, a number of more than 64 bits") from None
 
 
 def status(found: Facts, as_of: int | None = None) -> Status:
@@ -111,7 +118,7 @@ def _file(found: Facts, recorded: Recorded) -> None:
             found.contests[event.contest].paid_in_all += event.amount
 
 
-def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> tuple[Int64Array, ...]:
+def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> Columns:
     """position, at, recorded_at, question, participant, made, length of the distribution; all distributions."""
     questions, participants = found.question_codes.codes, found.participant_codes.codes
     rows: list[Any] = [recorded.event for recorded in forecasts]
@@ -159,8 +166,8 @@ def _highest(question: events.QuestionOpened) -> int:
     return LARGEST_MEASURE if question.range.levels else CUMULATIVE
 
 
-def _columns(found: Facts, pages: list[tuple[Int64Array, ...]]) -> Forecasts:
-    """The forecasts of all pages, checked, question after question."""
+def gathered(found: Facts, pages: list[Columns]) -> Forecasts:
+    """The forecasts of pages of a log, checked, question after question. Raises Corrupt at one that cannot be."""
     forecasts, lengths = joined(pages)
     opened = column(found.opened)
     refute(forecasts.position, forecasts.position < opened[forecasts.question], "on a question not yet opened")
