@@ -93,6 +93,12 @@ class Store:
             yield rows
             after += len(rows)
 
+    def newest(self) -> int:
+        """The last log position; 0 if there is none. Raises Unavailable."""
+        with _translated(self._shown):
+            last = self._recorder.select_events(self.name, desc=True, limit=1)
+        return last[0].originator_version if last else 0
+
     def close(self) -> None:
         """Give the connections back."""
         self._factory.close()

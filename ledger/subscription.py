@@ -36,24 +36,37 @@ class Subscription:
         self._store = store
         self._poll = poll
         self._ended = ended
-        self._stopped = False
+        self.stopped = False
         self._woken: SimpleQueue[None] = SimpleQueue()  # its put may interrupt itself, as in a signal handler
 
     def pages(self) -> Iterator[list[Recorded]]:
         """The events page by page."""
-        while not self._stopped:
-            rows = self._store.read(self.reached.position)
-            if rows:
-                page = log.unseal(rows, self.reached)
-                self.reached = Checkpoint(page[-1].position, page[-1].digest)
-                yield page
-            else:
-                self._wait()
+        while not self.stopped:
+            yield from self.available()
+            self.wait()
+
+    def available(self) -> Iterator[list[Recorded]]:
+        """The events that there are, page by page, without waiting for more."""
+        while not self.stopped and (rows := self._store.read(self.reached.position)):
+            page = log.unseal(rows, self.reached)
+            self.reached = Checkpoint(page[-1].position, page[-1].digest)
+            yield page
+
+    def wait(self) -> None:
+        """Until it is woken or stopped, or it is time to look what others have appended."""
+        if self.stopped:
+            return
+        try:
+            self._woken.get(timeout=self._poll)
+            while not self._woken.empty():  # one look is enough for all of them
+                self._woken.get_nowait()
+        except Empty:
+            pass
 
     def __iter__(self) -> Iterator[Recorded]:
         for page in self.pages():
             for recorded in page:
-                if self._stopped:
+                if self.stopped:
                     return
                 self.reached = Checkpoint(recorded.position, recorded.digest)
                 yield recorded
@@ -65,8 +78,8 @@ class Subscription:
 
     def stop(self) -> None:
         """End the iteration, at the latest after the page that is being read."""
-        if not self._stopped:
-            self._stopped = True
+        if not self.stopped:
+            self.stopped = True
             self.wake()
             self._ended(self)
 
@@ -77,15 +90,6 @@ class Subscription:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-    def _wait(self) -> None:
-        """Until it is woken, or it is time to look what others have appended."""
-        try:
-            self._woken.get(timeout=self._poll)
-            while not self._woken.empty():  # one look is enough for all of them
-                self._woken.get_nowait()
-        except Empty:
-            pass
 
 
 def _checkpoint(store: Store, after: int | Checkpoint) -> Checkpoint:

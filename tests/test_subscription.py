@@ -18,7 +18,9 @@ from ledger.subscription import Subscription
 from tests.given import opened
 
 SOON = 0.1  # s: half of what passes between two looks for what others append
-CHANGED = "CAST(replace(CAST(state AS TEXT), 'q4', 'q9') AS BLOB)"
+CHANGE = """
+UPDATE stored_events SET state = CAST(replace(CAST(state AS TEXT), 'q4', 'q9') AS BLOB) WHERE originator_version = 5
+"""
 ANOTHER = """
 import sys
 from ledger import Ledger
@@ -130,7 +132,7 @@ def test_a_checkpoint_of_another_log_is_told(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("damage", "position"),
     [
-        (f"UPDATE stored_events SET state = {CHANGED} WHERE originator_version = 5", 5),
+        (CHANGE, 5),
         ("DELETE FROM stored_events WHERE originator_version = 4", 4),
     ],
 )

@@ -1,0 +1,224 @@
+"""A read model: the tables of the catalogue in an SQLite file, as published, with the checkpoint that they speak of."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from sqlite_utils import Database
+
+from ledger.errors import Conflict, Unavailable
+from ledger.log import Checkpoint
+from ledger.values import format_instant
+from projections.catalogue import CATALOGUE
+from projections.growing import Part
+from projections.schemas import Projection
+from projections.table import KINDS, Table
+
+TRACKING, VERSIONS = "_tracking", "_projections"
+ROW = "row"  # place within its contest, of a table whose rows are in an order of their own
+_LOCK_TIMEOUT = 30  # s, to wait for whoever else writes to the file
+_MOST_ROWS = 200_000  # that are remembered, so that they need not be read again to be compared
+Row = tuple[Any, ...]
+_Place = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class Tracking(NamedTuple):
+    """What a read model speaks of: which ledger, the digest of its first row, and how far it has been followed."""
+
+    ledger: str
+    first: str
+    reached: Checkpoint
+    recorded_at: int  # µs, of the last event
+
+
+class ReadModel:
+    """The tables, which change together with the checkpoint they speak of, or not at all."""
+
+    def __init__(self, path: str) -> None:
+        """Open a file, or start one. Raises Unavailable: it cannot be opened, or holds something else."""
+        self.path = path
+        self._remembered: dict[_Place, list[Row]] = {}
+        with self._told():
+            self._connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, isolation_level=None)
+            try:
+                self._database = Database(self._connection)
+                others = set(self._database.table_names())
+                if others and not {TRACKING, VERSIONS} <= others:
+                    raise Unavailable(f"{path}: not a read model: it has tables of something else")
+                self._connection.execute("PRAGMA journal_mode=WAL")  # who reads never waits
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def tracking(self) -> Tracking | None:
+        """What the tables speak of; None if there are none yet. Raises Unavailable."""
+        with self._told():
+            if TRACKING not in self._database.table_names():
+                return None
+            [(ledger, first, position, digest, recorded_at)] = self._connection.execute(
+                f"SELECT ledger, first, position, digest, recorded_micros FROM {TRACKING}"  # noqa: S608 - a constant
+            )
+        return Tracking(ledger, first, Checkpoint(position, digest), recorded_at)
+
+    def outdated(self) -> list[str]:
+        """The projections that have no table here, or one of another version. Raises Unavailable."""
+        with self._told():
+            found = self._versions()
+        return [name for name in _wanted() if found.get(name) != _shape(name)]
+
+    def write(self, before: Tracking | None, now: Tracking, parts: Iterable[Part], anew: Sequence[str] = ()) -> int:
+        """Replace parts of tables and say what they speak of now, in one transaction; returns how many rows changed.
+
+        anew: the tables to make again. Raises, first that applies: Conflict (another runner has written since
+        `before`), Unavailable. Then nothing has changed.
+        """
+        try:
+            with self._told(), self._transaction():
+                if self.tracking() != before:
+                    raise Conflict(f"{self.path}: somebody else keeps this read model up to date; nothing was changed")
+                self._make(anew)
+                changed = sum(self._replace(part) for part in parts)
+                self._track(now)
+        except BaseException:
+            self._remembered.clear()
+            raise
+        return changed
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise Unavailable(f"{self.path}: {error}") from None
+
+    def _versions(self) -> dict[str, str]:
+        if VERSIONS not in self._database.table_names():
+            return {}
+        return dict(self._connection.execute(f"SELECT name, shape FROM {VERSIONS}"))  # noqa: S608 - a constant
+
+    def _make(self, anew: Sequence[str]) -> None:
+        """Empty tables for these projections; those of projections that are no more go."""
+        known = self._versions()
+        for name in {*anew, *known} - (set(_wanted()) - set(anew)):
+            self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+        if anew or known.keys() - _wanted().keys():
+            self._connection.execute(f"DROP TABLE IF EXISTS {VERSIONS}")
+            self._database.table(VERSIONS).create({"name": str, "version": int, "shape": str}, pk="name")
+            rows = [(name, projection.version, _shape(name)) for name, projection in _wanted().items()]
+            self._connection.executemany(f"INSERT INTO {VERSIONS} VALUES (?, ?, ?)", rows)  # noqa: S608 - a constant
+        for name in anew:
+            columns: dict[str, type] = {ROW: int} if not CATALOGUE[name].key else {}
+            columns |= {each.name: int if each.kind == "count" else str for each in CATALOGUE[name].columns}
+            self._database.table(name).create(columns, pk=_key(CATALOGUE[name]))
+            for by in {"contest", "question"} & columns.keys() - {_key(CATALOGUE[name])[0]}:
+                self._database.table(name).create_index([by])
+
+    def _track(self, now: Tracking) -> None:
+        self._connection.execute(f"DROP TABLE IF EXISTS {TRACKING}")
+        columns = {"ledger": str, "first": str, "position": int, "digest": str, "recorded_at": str}
+        self._database.table(TRACKING).create(columns | {"recorded_micros": int})
+        row = (now.ledger, now.first, *now.reached, format_instant(now.recorded_at), now.recorded_at)
+        self._connection.execute(f"INSERT INTO {TRACKING} VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608 - a constant
+
+    def _replace(self, part: Part) -> int:
+        """Bring the rows of a part to what they should be, touching none that is right; returns how many were not."""
+        table, place = part.table, (part.table.name, part.ids)
+        printed, new = _printer(table), _numbered(table)
+        if place in self._remembered:
+            before, after = self._remembered.pop(place), list(new)
+            gone, come = _apart(before, after)
+            self._remember(place, after)
+            return self._change(table, list(map(printed, gone)), map(printed, come))
+        stored = self._stored(part)
+        if not stored:
+            return self._change(table, [], map(printed, new))
+        after = list(new)
+        self._remember(place, after)
+        return self._change(table, *_apart(stored, list(map(printed, after))))
+
+    def _remember(self, place: _Place, rows: list[Row]) -> None:
+        if sum(map(len, self._remembered.values())) + len(rows) > _MOST_ROWS:
+            self._remembered.clear()
+        self._remembered[place] = rows
+
+    def _stored(self, part: Part) -> list[Row]:
+        name = part.table.name
+        where = " AND ".join(f'"{column}" = ?' for column, _ in part.ids) or "1"
+        order = ", ".join(f'"{column}"' for column in _key(CATALOGUE[name]))
+        query = f'SELECT * FROM "{name}" WHERE {where} ORDER BY {order}'  # noqa: S608 - names of the catalogue
+        return self._connection.execute(query, [label for _, label in part.ids]).fetchall()
+
+    def _change(self, table: Table, removed: list[Row], added: Iterable[Row]) -> int:
+        names, key = _names(table), _key(CATALOGUE[table.name])
+        places = [names.index(column) for column in key]
+        where = " AND ".join(f'"{column}" = ?' for column in key)
+        delete = f'DELETE FROM "{table.name}" WHERE {where}'  # noqa: S608 - names of the catalogue
+        self._connection.executemany(delete, [[row[place] for place in places] for row in removed])
+        insert = f'INSERT INTO "{table.name}" VALUES ({", ".join("?" * len(names))})'  # noqa: S608 - likewise
+        return len(removed) + max(self._connection.executemany(insert, added).rowcount, 0)
+
+
+def _wanted() -> dict[str, Projection]:
+    return {name: projection for name, projection in CATALOGUE.items() if not projection.asked_for}
+
+
+def _shape(name: str) -> str:
+    """What a table here looks like: of another version or other columns, it has to be made again."""
+    projection = CATALOGUE[name]
+    columns = " ".join(f"{column.name}:{column.kind}" for column in projection.columns)
+    return f"v{projection.version} ({', '.join(_key(projection))}) {columns}"
+
+
+def _key(projection: Projection) -> tuple[str, ...]:
+    return projection.key or ("contest", ROW)
+
+
+def _names(table: Table) -> list[str]:
+    return [ROW] * (not CATALOGUE[table.name].key) + [column.name for column in table.columns]
+
+
+def _numbered(table: Table) -> Iterator[Row]:
+    """The rows as they are inside; numbered within their contest if that is their order."""
+    if CATALOGUE[table.name].key:
+        return table.plain()
+    return (
+        (number, *row) for _, rows in sorted(table.by("contest").items()) for number, row in enumerate(rows.plain(), 1)
+    )
+
+
+def _printer(table: Table) -> Callable[[Row], Row]:
+    """What makes a row as published of one as it is inside."""
+    kinds = [int] * (not CATALOGUE[table.name].key) + [KINDS[column.kind].printed for column in table.columns]
+
+    def printed(row: Row) -> Row:
+        return tuple(None if value is None else kind(value) for kind, value in zip(kinds, row, strict=True))
+
+    return printed
+
+
+def _apart(old: list[Row], new: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows that only the old have and those that only the new have, each once.
+
+    >>> _apart([(1, "a"), (2, "b"), (3, "c")], [(1, "a"), (2, "x"), (3, "c"), (4, "d")])
+    ([(2, 'b')], [(2, 'x'), (4, 'd')])
+    """
+    if not old or not new:
+        return old, new
+    before, after = set(old), set(new)
+    return [row for row in old if row not in after], [row for row in new if row not in before]
