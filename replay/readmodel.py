@@ -165,13 +165,19 @@ class ReadModel:
         return self._connection.execute(query, [label for _, label in part.ids]).fetchall()
 
     def _change(self, table: Table, removed: list[Row], added: Iterable[Row]) -> int:
+        """Take rows out and put rows in; returns how many keys that concerns."""
         names, key = _names(table), _key(CATALOGUE[table.name])
         places = [names.index(column) for column in key]
         where = " AND ".join(f'"{column}" = ?' for column in key)
         delete = f'DELETE FROM "{table.name}" WHERE {where}'  # noqa: S608 - names of the catalogue
-        self._connection.executemany(delete, [[row[place] for place in places] for row in removed])
+        keys = {tuple(row[place] for place in places) for row in removed}
+        self._connection.executemany(delete, keys)
         insert = f'INSERT INTO "{table.name}" VALUES ({", ".join("?" * len(names))})'  # noqa: S608 - likewise
-        return len(removed) + max(self._connection.executemany(insert, added).rowcount, 0)
+        if not removed:
+            return max(self._connection.executemany(insert, added).rowcount, 0)
+        new = list(added)
+        self._connection.executemany(insert, new)
+        return len(keys.union(tuple(row[place] for place in places) for row in new))
 
 
 def _wanted() -> dict[str, Projection]:

@@ -1,0 +1,343 @@
+"""The runner: its tables equal a rebuild after any history and interruption; it refuses what is not its own."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger import Conflict, Corrupt, Ledger, Refused, Unavailable, log
+from ledger.commands import AnyCommand
+from ledger.events import TAGS
+from ledger.log import Recorded
+from ledger.store import Store
+from projections.projection import CATALOGUE, Projections
+from projections.tables import facts
+from replay.cli import main
+from replay.readmodel import ReadModel
+from replay.runner import Lag, Runner
+from tests import oracle
+from tests.given import contest, entry, forecast, opened, resolution
+from tests.test_growing import NAMES, trading
+
+SAID: list[Any] = [opened(), contest(pool=100), entry(), forecast(), forecast(participant="bob", probability="0.2")]
+FOLLOW = "from replay.cli import main; main(['follow', 'log.db', 'tables.db'])"
+HERE = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)}
+Stored = dict[str, list[tuple[Any, ...]]]
+
+
+def record(path: str, recorded: Sequence[Recorded]) -> None:
+    """Append these rows to a log as they are."""
+    with closing(Store(path, "main")) as store:
+        store.append([(each.position, TAGS[type(each.event)], log.seal(each)[0]) for each in recorded])
+
+
+def stored(path: str) -> Stored:
+    """Every table of a read model, in order of its key; a board without the numbers of its rows."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = {}
+        for name in NAMES:
+            keyless = not CATALOGUE[name].key
+            columns = ", ".join(f'"{column.name}"' for column in CATALOGUE[name].columns)
+            order = ' ORDER BY contest, "row"' if keyless else ""
+            found[name] = connection.execute(f'SELECT {columns} FROM "{name}"{order}').fetchall()  # noqa: S608
+    return found
+
+
+def rebuilt(recorded: Sequence[Recorded]) -> Stored:
+    """The same tables, from the whole log, as they are printed."""
+    every = Projections(facts([recorded] if recorded else []))
+    return {name: [tuple(row.values()) for row in every.table(name).rows()] for name in NAMES}
+
+
+def assert_up_to_date(path: str, recorded: Sequence[Recorded]) -> None:
+    """A read model's rows are those of the log up to there, and so is the checkpoint that it says."""
+    expected, found = rebuilt(recorded), stored(path)
+    for name in NAMES:
+        keyed = bool(CATALOGUE[name].key)
+        assert (sorted(found[name], key=str) if keyed else found[name]) == (
+            sorted(expected[name], key=str) if keyed else expected[name]
+        ), name
+    with closing(ReadModel(path)) as model:
+        tracking = model.tracking()
+    assert tracking is not None
+    assert tracking.reached == ((recorded[-1].position, recorded[-1].digest) if recorded else log.START)
+
+
+def crashing(model: ReadModel, after: int) -> None:
+    """Have a read model fail after so many changes of a table, in the middle of its transaction."""
+    change, left = model._change, iter(range(after))
+
+    def fail(*arguments: Any) -> int:
+        if next(left, None) is None:
+            raise RuntimeError("crashed")
+        return change(*arguments)
+
+    vars(model)["_change"] = fail
+
+
+def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> None:
+    """Record a log bit by bit, follow it with a runner that crashes and starts again, and compare now and then."""
+    path, tables = f"{folder}/log.db", f"{folder}/tables.db"
+    with closing(Store(path, "main")):
+        pass
+    runner = Runner(path, tables)
+    end = 0
+    while end < len(recorded):
+        first, end = end, min(end + random.randint(1, max(2, len(recorded) // 5)), len(recorded))
+        record(path, recorded[first:end])
+        if random.random() < 0.4:
+            crashing(runner._model, random.randint(0, 30))
+            with suppress(RuntimeError):
+                runner.refresh()
+        if random.random() < 0.5:
+            runner.close()
+            runner = Runner(path, tables)
+        else:
+            vars(runner._model).pop("_change", None)  # the same runner goes on after a failure
+        if random.random() < 0.7:
+            runner.refresh()
+            assert_up_to_date(tables, recorded[:end])
+    runner.refresh()
+    runner.close()
+    assert_up_to_date(tables, recorded)
+
+
+@given(oracle.logs(), st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_tables_equal_a_rebuild_of_any_tournament_through_any_crashes(asked: list[AnyCommand], seed: int) -> None:
+    """Random questions and contests, divided and interrupted at random."""
+    recorded, _ = oracle.attempted(asked)
+    with TemporaryDirectory() as folder:
+        interrupted(folder, recorded, Random(seed))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tables_equal_a_rebuild_of_any_season_of_trading_through_any_crashes(seed: int, tmp_path: Path) -> None:
+    """Likewise, with quotes, decisions and corrections."""
+    interrupted(str(tmp_path), trading(seed), Random(seed))
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> tuple[str, str]:
+    """A log and a read model of it."""
+    path, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(SAID))
+    with Runner(path, tables) as runner:
+        runner.refresh()
+    return path, tables
+
+
+def history(path: str) -> list[Recorded]:
+    """All that a log holds."""
+    with Ledger.open(path) as ledger:
+        return [recorded for page in ledger.read() for recorded in page]
+
+
+def test_a_projection_of_another_version_is_made_again(
+    followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That table alone, even where nothing is new; one that is no more goes."""
+    path, tables = followed
+    with closing(sqlite3.connect(tables)) as other, other:
+        other.execute("UPDATE standing SET log_position = 77")
+        other.execute("UPDATE consensus SET count = count + 1")
+    monkeypatch.setitem(CATALOGUE, "standing", CATALOGUE["standing"]._replace(version=99))
+    with Runner(path, tables) as runner:
+        assert runner.refresh().rows == 2
+        assert runner.refresh().rows == 0
+    assert {row[5] for row in stored(tables)["standing"]} == {4, 5}
+    assert stored(tables)["consensus"] != rebuilt(history(path))["consensus"]
+
+
+def test_the_table_of_a_projection_that_is_no_more_goes(followed: tuple[str, str]) -> None:
+    """With the next refresh that has something to do."""
+    path, tables = followed
+    with closing(sqlite3.connect(tables)) as other, other:
+        other.execute("CREATE TABLE gone (question TEXT)")
+        other.execute("INSERT INTO _projections VALUES ('gone', 1, 'v1')")
+    with Runner(path, tables) as runner, Ledger.open(path) as ledger:
+        ledger.handle(resolution(), "late")
+        runner.refresh()
+    with closing(sqlite3.connect(tables)) as other, pytest.raises(sqlite3.OperationalError, match="no such table"):
+        other.execute("SELECT * FROM gone")
+    assert_up_to_date(tables, history(path))
+
+
+def test_a_read_model_of_another_ledger_is_refused(followed: tuple[str, str], tmp_path: Path) -> None:
+    """Of another name in the same store, or of another log under the same name; nothing in it changes."""
+    path, tables = followed
+    before = stored(tables)
+    with Ledger.open(path, "second") as ledger:
+        ledger.handle_many(oracle.named(SAID))
+    elsewhere = str(tmp_path / "elsewhere.db")
+    with Ledger.open(elsewhere) as ledger:
+        ledger.handle(opened("other"), "c1")
+    for location, name in ((path, "second"), (elsewhere, "main")):
+        with pytest.raises(Unavailable, match="the read model of another ledger, 'main'"):
+            Runner(location, tables, name)
+    assert stored(tables) == before
+
+
+def test_a_log_that_does_not_continue_what_was_followed_is_refused(followed: tuple[str, str], tmp_path: Path) -> None:
+    """Cut short, or with another row where the read model ends: the log position is told."""
+    path, tables = followed
+    recorded, before = history(path), stored(tables)
+    short, forked = str(tmp_path / "short.db"), str(tmp_path / "forked.db")
+    record(short, recorded[:-1])
+    record(forked, recorded[:-1])
+    with Ledger.open(forked) as ledger:
+        ledger.handle(forecast(participant="eve"), "fork")
+    seen_further = "log position 5: the read model has seen the log up to 5"
+    for location, message in ((short, seen_further), (forked, "position 5: the read model has seen digest")):
+        with Runner(location, tables) as runner, pytest.raises(Corrupt, match=message):
+            runner.refresh()
+    assert stored(tables) == before
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, None])
+def test_a_file_of_something_else_is_refused(followed: tuple[str, str], tmp_path: Path, content: bytes | None) -> None:
+    """No database, or a database of something else, such as the log itself, which is left as it was."""
+    path, _ = followed
+    other = tmp_path / "other"
+    if content is not None:
+        other.write_bytes(content)
+    with pytest.raises(Unavailable):
+        Runner(path, str(other) if content else path)
+    assert len(history(path)) == len(SAID)
+
+
+def test_a_log_that_is_not_there_is_not_started(tmp_path: Path) -> None:
+    """Neither is its read model; a name that is no id is refused."""
+    with pytest.raises(Unavailable, match="no such ledger"):
+        Runner(str(tmp_path / "log.db"), str(tmp_path / "tables.db"))
+    with pytest.raises(Refused, match="id_empty"):
+        Runner(str(tmp_path / "log.db"), str(tmp_path / "tables.db"), "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_runners_on_one_read_model_do_not_both_write(followed: tuple[str, str]) -> None:
+    """The second to write finds that the tables are no longer those it knows."""
+    path, tables = followed
+    with Runner(path, tables) as one, Runner(path, tables) as two, Ledger.open(path) as ledger:
+        ledger.handle(forecast(participant="eve"), "eve")
+        one.refresh()
+        with pytest.raises(Conflict, match="somebody else"):
+            two.refresh()
+    assert_up_to_date(tables, history(path))
+
+
+def test_a_locked_read_model_is_told_and_can_be_tried_again(
+    followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is lost by the failure, and nothing done twice."""
+    path, tables = followed
+    monkeypatch.setattr("replay.readmodel._LOCK_TIMEOUT", 0.05)
+    with Runner(path, tables) as runner, closing(sqlite3.connect(tables, isolation_level=None)) as other:
+        with Ledger.open(path) as ledger:
+            ledger.handle(forecast(participant="eve"), "eve")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="locked"):
+            runner.refresh()
+        assert runner.lag().positions == 1
+        other.execute("ROLLBACK")
+        assert runner.refresh().events == 1
+    assert_up_to_date(tables, history(path))
+
+
+def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(followed: tuple[str, str]) -> None:
+    """What has been written of the transaction goes; with room again it is done."""
+    path, tables = followed
+    with Ledger.open(path) as ledger:
+        ledger.handle_many([opened(f"q{n}", id=f"o{n}") for n in range(40)])
+        ledger.handle_many([forecast(f"q{n}", id=f"f{n}", participant="x" * 200) for n in range(40)])
+    before = stored(tables)
+    with Runner(path, tables) as runner:
+        [pages] = runner._model._connection.execute("PRAGMA page_count").fetchone()
+        runner._model._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(Unavailable, match="full"):
+            runner.refresh()
+        assert stored(tables) == before
+        runner._model._connection.execute("PRAGMA max_page_count = 1000000")
+        runner.refresh()
+    assert_up_to_date(tables, history(path))
+
+
+def test_a_damaged_log_is_told_and_changes_nothing(followed: tuple[str, str]) -> None:
+    """The log position is in the message."""
+    path, tables = followed
+    with Ledger.open(path) as ledger:
+        ledger.handle(forecast(participant="eve"), "eve")
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("UPDATE stored_events SET state = X'7B7D' WHERE originator_version = 6")
+    before = stored(tables)
+    with Runner(path, tables) as runner, pytest.raises(Corrupt, match="log position 6"):
+        runner.refresh()
+    assert stored(tables) == before
+
+
+def test_the_lag_is_in_positions_and_in_seconds(tmp_path: Path) -> None:
+    """Since the first event that the tables do not have yet was recorded."""
+    path, recorded_at = str(tmp_path / "log.db"), time.time_ns() // 1_000 - 60 * 10**6
+    with Ledger.open(path, clock=lambda: recorded_at) as ledger, Runner(path, str(tmp_path / "tables.db")) as runner:
+        assert runner.lag() == Lag(0, 0.0)
+        ledger.handle_many(oracle.named(SAID))
+        lag = runner.lag()
+        assert (lag.positions, 60 <= lag.seconds < 90) == (len(SAID), True)
+        runner.refresh()
+        assert runner.lag() == Lag(0, 0.0)
+
+
+def test_the_types_are_text_and_integers_and_nothing_else(followed: tuple[str, str]) -> None:
+    """Exact decimals as text, counts as integers: SQLite has floats, the tables have none."""
+    with closing(sqlite3.connect(followed[1])) as connection:
+        types = {row[2] for name in NAMES for row in connection.execute(f'PRAGMA table_info("{name}")')}
+        board = connection.execute("SELECT contest, pool, typeof(pool) FROM contests").fetchall()
+    assert types == {"TEXT", "INTEGER"}
+    assert board == [("cup", "100.00", "text")]
+
+
+def test_killed_at_random_moments_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    """By kill -9, again and again, while another process writes the log; the last runner ends up to date."""
+    recorded, random = trading(5), Random(5)
+    path, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
+    cuts = sorted(random.sample(range(1, len(recorded)), 5))
+    record(path, recorded[: cuts[0]])
+    for first, end in zip(cuts, [*cuts[1:], len(recorded)], strict=True):
+        runner = subprocess.Popen([sys.executable, "-c", FOLLOW], cwd=tmp_path, env=HERE, stderr=subprocess.DEVNULL)
+        time.sleep(random.uniform(0.5, 1.0))
+        record(path, recorded[first:end])
+        time.sleep(random.uniform(0.0, 0.3))
+        runner.kill()
+        runner.wait()
+    assert CliRunner().invoke(main, ["follow", path, tables, "--once"]).exit_code == 0
+    assert_up_to_date(tables, recorded)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_command_cleanly(followed: tuple[str, str], tmp_path: Path, number: signal.Signals) -> None:
+    """It follows what is appended meanwhile, says so, and ends with 0 when asked to."""
+    path, tables = followed
+    command = [sys.executable, "-c", FOLLOW]
+    with subprocess.Popen(command, cwd=tmp_path, env=HERE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        with Ledger.open(path) as ledger:
+            ledger.handle(forecast(participant="eve"), "eve")
+        first = running.stderr.readline()
+        running.send_signal(number)
+        assert running.wait(20) == 0
+        assert (first.split(" rows")[0], running.stderr.read().splitlines()[-1]) == ("1 events, 3", "stopped")
+    assert_up_to_date(tables, history(path))
