@@ -178,12 +178,32 @@ class Table:
         )
         return zip(*columns, strict=True)
 
+    def common(self, other: "Table", most: int, *, backwards: bool = False) -> int:
+        """How many rows, of so many at the beginning or at the end, are the same in both tables before two differ.
+
+        other: of the same projection.
+        """
+        same = np.ones(most, bool)
+        for mine, theirs in zip(self.values, other.values, strict=True):
+            same &= _cut(mine, most, backwards) == _cut(theirs, most, backwards)
+        if backwards:
+            same = same[::-1]
+        return most if same.all() else int(np.argmin(same))
+
     def _rows(self, index: Int64Array) -> "Table":
         return replace(self, values=tuple(_taken(values, index) for values in self.values))
 
 
 def _length(values: Values) -> int:
     return len(values.codes) if isinstance(values, Ids) else len(values)
+
+
+def _cut(values: Values, most: int, backwards: bool) -> "np.ndarray[Any, Any]":
+    """So many values, to be compared with others."""
+    span = slice(_length(values) - most, None) if backwards else slice(most)
+    if isinstance(values, Ids):
+        return np.array(values.labels, object)[values.codes[span]]
+    return np.array(values[span], object) if isinstance(values, list) else values[span]
 
 
 def _taken(values: Values, index: Int64Array) -> Values:

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlite_utils import Database
@@ -38,7 +39,7 @@ class ReadModel:
     def __init__(self, path: str) -> None:
         """Open a file, or start one. Raises Unavailable: it cannot be opened, or holds something else."""
         self.path = path
-        self._remembered: dict[_Place, list[Row]] = {}
+        self._remembered: dict[_Place, Table] = {}
         with self._told():
             self._connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, isolation_level=None)
             try:
@@ -47,6 +48,7 @@ class ReadModel:
                 if others and not {TRACKING, VERSIONS} <= others:
                     raise Unavailable(f"{path}: not a read model: it has tables of something else")
                 self._connection.execute("PRAGMA journal_mode=WAL")  # who reads never waits
+                self._connection.execute("PRAGMA synchronous=NORMAL")  # what power takes is whole refreshes, done again
             except BaseException:
                 self._connection.close()
                 raise
@@ -130,32 +132,28 @@ class ReadModel:
                 self._database.table(name).create_index([by])
 
     def _track(self, now: Tracking) -> None:
-        self._connection.execute(f"DROP TABLE IF EXISTS {TRACKING}")
         columns = {"ledger": str, "first": str, "position": int, "digest": str, "recorded_at": str}
-        self._database.table(TRACKING).create(columns | {"recorded_micros": int})
+        self._database.table(TRACKING).create(columns | {"recorded_micros": int}, if_not_exists=True)
+        self._connection.execute(f"DELETE FROM {TRACKING}")  # noqa: S608 - a constant
         row = (now.ledger, now.first, *now.reached, format_instant(now.recorded_at), now.recorded_at)
         self._connection.execute(f"INSERT INTO {TRACKING} VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608 - a constant
 
     def _replace(self, part: Part) -> int:
         """Bring the rows of a part to what they should be, touching none that is right; returns how many were not."""
         table, place = part.table, (part.table.name, part.ids)
-        printed, new = _printer(table), _numbered(table)
-        if place in self._remembered:
-            before, after = self._remembered.pop(place), list(new)
-            gone, come = _apart(before, after)
-            self._remember(place, after)
-            return self._change(table, list(map(printed, gone)), map(printed, come))
-        stored = self._stored(part)
-        if not stored:
-            return self._change(table, [], map(printed, new))
-        after = list(new)
-        self._remember(place, after)
-        return self._change(table, *_apart(stored, list(map(printed, after))))
-
-    def _remember(self, place: _Place, rows: list[Row]) -> None:
-        if sum(map(len, self._remembered.values())) + len(rows) > _MOST_ROWS:
+        printed = _printer(table)
+        before = self._remembered.pop(place, None)
+        if before is None:
+            stored, new = self._stored(part), map(printed, _numbered(table))
+            if not stored:
+                return self._change(table, [], new)
+            gone, come = _apart(stored, list(new))
+        else:
+            gone, come = ([printed(row) for row in rows] for rows in _apart(*_middles(before, table)))
+        if sum(map(len, self._remembered.values())) + len(table) > _MOST_ROWS:
             self._remembered.clear()
-        self._remembered[place] = rows
+        self._remembered[place] = table
+        return self._change(table, gone, come)
 
     def _stored(self, part: Part) -> list[Row]:
         name = part.table.name
@@ -216,6 +214,17 @@ def _printer(table: Table) -> Callable[[Row], Row]:
         return tuple(None if value is None else kind(value) for kind, value in zip(kinds, row, strict=True))
 
     return printed
+
+
+def _middles(before: Table, after: Table) -> tuple[list[Row], list[Row]]:
+    """The rows of two tables between those that are the same at the beginning and at the end."""
+    least = min(len(before), len(after))
+    if not CATALOGUE[after.name].key and len(before) != len(after):
+        least = 0  # the numbers of the rows differ, too
+    first = before.common(after, least)
+    last = before.common(after, least - first, backwards=True)
+    old, new = (list(islice(_numbered(each), first, len(each) - last)) for each in (before, after))
+    return old, new
 
 
 def _apart(old: list[Row], new: list[Row]) -> tuple[list[Row], list[Row]]:
