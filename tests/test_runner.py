@@ -341,3 +341,26 @@ def test_a_signal_stops_the_command_cleanly(followed: tuple[str, str], tmp_path:
         assert running.wait(20) == 0
         assert (first.split(" rows")[0], running.stderr.read().splitlines()[-1]) == ("1 events, 3", "stopped")
     assert_up_to_date(tables, history(path))
+
+
+def test_the_command_says_what_it_did_and_exits_with_what_is_wrong(followed: tuple[str, str], tmp_path: Path) -> None:
+    """0 with lag, log position and digest; 3 for a read model of another ledger, 4 for a log that was rewritten."""
+    path, tables = followed
+    recorded, forked = history(path), str(tmp_path / "forked.db")
+    done = CliRunner().invoke(main, ["follow", path, tables, "--once"])
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr.splitlines() == [
+        "0 events, 0 rows changed; lag 0 positions, 0.000 s",
+        f"as of log position 5, digest {recorded[-1].digest}",
+    ]
+    record(forked, recorded[:-1])
+    for arguments, code in (
+        ([path, str(tmp_path / "no" / "tables.db")], 3),
+        ([str(tmp_path / "no.db"), tables], 3),
+        ([path, path], 3),
+        ([path, tables, "--name", "second"], 3),
+        ([forked, tables], 4),
+        ([path, tables, "--name", ""], 2),
+    ):
+        wrong = CliRunner().invoke(main, ["follow", *arguments, "--once"])
+        assert (wrong.exit_code, wrong.stdout, len(wrong.stderr.splitlines())) == (code, "", 1), arguments
