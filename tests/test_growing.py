@@ -20,8 +20,7 @@ from projections.projection import CATALOGUE, Projections
 from projections.tables import facts
 from tests import oracle
 from tests.given import contest, entry, forecast, opened, resolution
-from tests.test_determinism import STORY
-from tests.test_determinism import season as tournament
+from tests.test_determinism import QUESTIONS, lines
 from tests.trading_seasons import Season
 
 NAMES = [name for name, projection in CATALOGUE.items() if not projection.asked_for]
@@ -109,10 +108,21 @@ def test_parts_add_up_at_every_single_position(seed: int) -> None:
 def test_parts_add_up_for_a_season_with_every_rule_set() -> None:
     """Between its contests every kernel, reference, average, sampling and total, and attested forecasts."""
     with Ledger.open(":memory:") as ledger:
-        ledger.handle_many(tournament(str(STORY)))
+        ledger.handle_many([read(msgspec.json.encode({"id": f"s{n}"} | line)) for n, line in enumerate(lines(1))])
         recorded = [each for page in ledger.read() for each in page]
-    cuts = sorted(Random(1).sample(range(len(recorded)), 9))
+    random, answers = Random(1), len(recorded) - QUESTIONS
+    cuts = sorted(random.sample(range(answers), 5) + random.sample(range(answers, len(recorded)), 3))
     assert_equal_a_rebuild(grown(recorded, cuts), recorded)
+
+
+@pytest.mark.parametrize("late", ["zoe", "[consensus]"])
+def test_who_comes_late_changes_no_board_but_may_take_the_name_of_the_consensus(late: str) -> None:
+    """It comes before the consensus in all that is remembered; of its name, the consensus gets another."""
+    scored: list[Any] = [opened(), contest(rules="brier-daily" if late == "zoe" else "relative-2022-04"), entry()]
+    scored += [forecast(), forecast(participant="bob"), resolution()]
+    later: list[Any] = [opened("snow"), contest("other"), entry("other", "snow"), forecast("snow", late)]
+    recorded = oracle.history(*scored, *later, resolution("snow"))
+    assert_equal_a_rebuild(grown(recorded, range(len(recorded))), recorded)
 
 
 def test_each_projection_is_divided_in_one_way() -> None:
