@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from ledger import log
-from ledger.errors import Corrupt, Refused
+from ledger.errors import Corrupt, Refused, Unavailable
 from ledger.log import Checkpoint, Recorded
 from ledger.store import Store
 
@@ -47,7 +47,7 @@ class Subscription:
 
     def available(self) -> Iterator[list[Recorded]]:
         """The events that there are, page by page, without waiting for more."""
-        while not self.stopped and (rows := self._store.read(self.reached.position)):
+        while not self.stopped and (rows := self._rows()):
             page = log.unseal(rows, self.reached)
             self.reached = Checkpoint(page[-1].position, page[-1].digest)
             yield page
@@ -62,6 +62,14 @@ class Subscription:
                 self._woken.get_nowait()
         except Empty:
             pass
+
+    def _rows(self) -> list[bytes]:
+        try:
+            return self._store.read(self.reached.position)
+        except Unavailable:
+            if self.stopped:  # the ledger was closed while it was read
+                return []
+            raise
 
     def __iter__(self) -> Iterator[Recorded]:
         for page in self.pages():
