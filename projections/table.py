@@ -152,6 +152,27 @@ class Table:
         for row in zip(*columns, strict=True):
             yield dict(zip(names, row, strict=True))
 
+    def to_arrow(self) -> Any:
+        """A pyarrow.Table: decimals as decimal128, instants as timestamps in µs, UTC, counts as int64.
+
+        Raises, first that applies: Unavailable (pyarrow is not installed), Refused (a value has more than 38 digits).
+        """
+        from projections.arrow import to_arrow  # noqa: PLC0415 - late: it needs an extra
+
+        return to_arrow(self)
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame backed by Arrow, so that decimals stay exact. Raises what `to_arrow` does, ImportError."""
+        from pandas import ArrowDtype  # noqa: PLC0415 - late: whoever asks for it has it
+
+        return self.to_arrow().to_pandas(types_mapper=ArrowDtype)
+
+    def to_polars(self) -> Any:
+        """A polars.DataFrame with exact decimals. Raises what `to_arrow` does, ImportError."""
+        from polars import from_arrow  # noqa: PLC0415 - late: whoever asks for it has it
+
+        return from_arrow(self.to_arrow())
+
     def only(self, column: str, label: str) -> "Table":
         """The rows that have this id in this column."""
         return self.by(column).get(label) or self._rows(np.zeros(0, np.int64))

@@ -10,6 +10,7 @@ from ledger.errors import Refused
 from ledger.log import Checkpoint, Recorded
 from ledger.store import Store
 from projections.projection import Projections
+from projections.table import Table
 from projections.tables import facts
 
 AsOf = int | str | None  # a log position, an RFC 3339 instant of the ledger's own clock, or the whole log
@@ -23,6 +24,10 @@ class Replay:
 
     checkpoint: Checkpoint
     projections: Projections
+
+    def table(self, name: str) -> Table:
+        """The table of a projection in the catalogue. Raises KeyError."""
+        return self.projections.table(name)
 
 
 def replay(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None) -> Replay:
