@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from replay import cli_audit, cli_explain, cli_follow, cli_what_if
+from replay import cli_audit, cli_explain, cli_export, cli_follow, cli_what_if
 from replay.shell import (
     DAMAGED,
     FINDINGS,
@@ -303,6 +303,5 @@ def _configure_logging(*, verbose: bool) -> None:
     logging.basicConfig(handlers=[handler], level=logging.DEBUG)
 
 
-for _command in (*cli_audit.COMMANDS, *cli_explain.COMMANDS, *cli_follow.COMMANDS, *cli_what_if.COMMANDS):
-    main.add_command(_command)
+for _command in (*cli_audit.COMMANDS, *cli_explain.COMMANDS, *cli_export.COMMANDS, *cli_follow.COMMANDS, *cli_what_if.COMMANDS):
     main.add_command(_command)

@@ -1,0 +1,128 @@
+"""A log and its tables as files: for spreadsheets, data frames and SQL, complete enough to be imported again."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import file_digest
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from ledger.errors import Unavailable
+from projections.catalogue import CATALOGUE
+from replay.formats import FORMATS
+from replay.manifest import FILE, SQLITE, VERSION, Manifest, Part, read_manifest
+from replay.replay import AsOf, Watch, opened, replay
+from replay.sheets import Sheet, dictionary, sheets
+
+METADATA = ".metadata.json"  # beside an SQLite file, as datasette reads it
+
+
+class Source(NamedTuple):
+    """What is exported: a ledger as of a cut."""
+
+    location: str
+    name: str = "main"
+    as_of: AsOf = None
+
+
+class Asked(NamedTuple):
+    """How it is exported. tables: projections by name; if None, all but those that are asked for only by name.
+
+    force: an export that is there is replaced.
+    """
+
+    form: str
+    tables: Sequence[str] | None = None
+    force: bool = False
+
+
+def default_tables() -> list[str]:
+    """The projections that an export has unless others are asked for.
+
+    >>> "scores" in default_tables(), "score_parts" in default_tables()
+    (True, False)
+    """
+    return [name for name, projection in CATALOGUE.items() if not projection.asked_for]
+
+
+def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: None) -> Manifest:
+    """Write a folder of files, or one SQLite file with its metadata beside it; the same log gives the same bytes.
+
+    What is written has its name only once it is whole. Raises, first that applies: FileExistsError (something is there
+    that is not to be replaced), Refused (as_of; a number too large for the format), Unavailable, Corrupt, OSError;
+    KeyError for a format or projection that there is not.
+    """
+    names = default_tables() if asked.tables is None else list(dict.fromkeys(asked.tables))
+    _check_free(out, asked)
+    found = replay(source.location, source.name, source.as_of, watch)
+    manifest = Manifest(VERSION, asked.form, source.name, *found.checkpoint, version("forecast-ledger"), {})
+    with _beside(out) as part, opened(source.location, source.name) as store:
+        tables = sheets(found.projections, names, store, found.checkpoint)
+        if asked.form == SQLITE:
+            from replay.database import metadata, write  # noqa: PLC0415 - late: it imports sqlite_utils
+
+            described = write(part / out.name, tables, manifest)
+            (part / FILE).write_bytes(metadata(manifest, out.stem, described))
+            (part / FILE).replace(out.with_suffix(METADATA))
+            (part / out.name).replace(out)
+        else:
+            _write(part, tables, manifest)
+            _put(part, out)
+    return manifest
+
+
+def _check_free(out: Path, asked: Asked) -> None:
+    """Raise FileExistsError unless nothing is there, or an export that is to be replaced."""
+    beside = [out.with_suffix(METADATA)] if asked.form == SQLITE else []
+    for path in (out, *beside):
+        if not asked.force and os.path.lexists(path):
+            raise FileExistsError(f"{path}: is there already; --force replaces an export")
+    if os.path.lexists(out):
+        try:
+            read_manifest(out)
+        except Unavailable:
+            raise FileExistsError(f"{out}: is there already, and no export; it is not replaced") from None
+
+
+def _write(folder: Path, tables: Iterable[Sheet], manifest: Manifest) -> None:
+    """A file a table, a data dictionary, and last of all the manifest."""
+    done = []
+    for sheet in tables:
+        manifest.tables[sheet.name] = _written(folder, sheet, manifest.format)
+        done.append(sheet._replace(chunks=()))
+    last = dictionary(done)
+    manifest.tables[last.name] = _written(folder, last, manifest.format)
+    (folder / FILE).write_bytes(manifest.encoded())
+
+
+def _written(folder: Path, sheet: Sheet, form: str) -> Part:
+    path = folder / f"{sheet.name}.{form}"
+    FORMATS[form].write(path, sheet)
+    with path.open("rb") as file:
+        return Part(sheet.rows, sheet.digest, sheet.version, path.name, file_digest(file, "sha256").hexdigest())
+
+
+@contextmanager
+def _beside(out: Path) -> Iterator[Path]:
+    """A folder beside a path, which is gone afterwards unless it was renamed."""
+    part = out.with_name(f".{out.name}.{uuid4().hex}.part")
+    part.mkdir()
+    try:
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _put(part: Path, out: Path) -> None:
+    """Give a folder its name, and remove what had it."""
+    aside = part.with_suffix(".old")
+    if os.path.lexists(out):
+        out.replace(aside)
+    part.replace(out)
+    if aside.is_dir() and not aside.is_symlink():
+        shutil.rmtree(aside, ignore_errors=True)
+    else:
+        aside.unlink(missing_ok=True)

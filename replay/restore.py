@@ -1,0 +1,141 @@
+"""An exported log back into a ledger: the same rows, byte for byte."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from hashlib import file_digest
+from itertools import islice
+from pathlib import Path
+
+from ledger import log, values
+from ledger.errors import Conflict, Corrupt, Unavailable
+from ledger.events import TAGS
+from ledger.log import Checkpoint, Recorded
+from ledger.store import PAGE, Store, TakenError
+from projections.tables import facts
+from replay.formats import FORMATS
+from replay.manifest import SQLITE, Manifest, database, read_manifest
+from replay.replay import Watch
+
+BATCH = 20 * PAGE  # rows a transaction
+
+
+def restore(export: Path, location: str, name: str = "main", watch: Watch = lambda _: None) -> int:
+    """Append the rows of an export that a ledger does not have; returns how many. Interrupted, it can be run again.
+
+    Everything is checked before anything is written. Raises, first that applies: Refused (the name is no id),
+    Unavailable (no whole export, or the store), Corrupt (its log), FileExistsError (the ledger is not the beginning of
+    the export), Conflict (somebody else is writing).
+    """
+    values.identifier(name, "name")
+    manifest = read_manifest(export)
+    facts(_checked(export, manifest))
+    _check_files(export, manifest)
+    with closing(Store(location, name)) as store:
+        there = _in_common(_pages(export, manifest), store)
+        last = there
+        for rows in _batches(export, manifest, there.position):
+            page = log.unseal(rows, last)
+            try:
+                store.append(
+                    [(each.position, TAGS[type(each.event)], row) for each, row in zip(page, rows, strict=True)]
+                )
+            except TakenError:
+                raise Conflict(f"log position {last.position + 1} was taken while the import ran") from None
+            last = Checkpoint(page[-1].position, page[-1].digest)
+            watch(last.position)
+    return last.position - there.position
+
+
+def _checked(export: Path, manifest: Manifest) -> Iterator[Sequence[Recorded]]:
+    """The events in an export, each row checked against its bytes and the row before, up to the checkpoint it says."""
+    last, recorded_at = log.START, -(2**63)
+    for rows in _pages(export, manifest):
+        page = log.unseal(rows, last)
+        for row, recorded in zip(rows, page, strict=True):
+            if log.seal(recorded)[0] != row:
+                raise Corrupt(recorded.position, "the row is not in canonical bytes")
+            if recorded.recorded_at < recorded_at:
+                raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
+            recorded_at = recorded.recorded_at
+        last = Checkpoint(page[-1].position, page[-1].digest)
+        yield page
+    if last != (manifest.log_position, manifest.log_digest):
+        said = f"log position {manifest.log_position}, digest {manifest.log_digest}"
+        raise Unavailable(f"{export}: no whole export: it is of {said}, but ends at {last.position}, {last.digest}")
+
+
+def _check_files(export: Path, manifest: Manifest) -> None:
+    """Raise Unavailable unless every table is there as it was written; in a database, with as many rows."""
+    if manifest.format == SQLITE:
+        _check_database(export, manifest)
+        return
+    for part in manifest.tables.values():
+        try:
+            with (export / part.file).open("rb") as file:
+                digest = file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise Unavailable(f"{export}: no whole export: {error}") from None
+        if digest != part.sha256:
+            raise Unavailable(f"{export}: {part.file} is not as it was written: SHA-256 {digest}, not {part.sha256}")
+
+
+def _check_database(path: Path, manifest: Manifest) -> None:
+    try:
+        with closing(database(path)) as found:
+            [said] = found.execute("PRAGMA integrity_check").fetchone()
+            counts = {
+                name: found.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608 - as the export names it
+                for name in manifest.tables
+            }
+    except sqlite3.Error as error:
+        raise Unavailable(f"{path}: no whole export: {error}") from None
+    short = [name for name, part in manifest.tables.items() if counts[name] != part.rows]
+    if said != "ok" or short:
+        raise Unavailable(f"{path}: no whole export: {', '.join(short) or said}")
+
+
+def _in_common(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
+    """Where a ledger ends that is the beginning of what is exported."""
+    position, row = 0, b""
+    for there in store.pages():
+        here = next(pages, [])
+        for one, other in zip(there, here, strict=False):
+            position += 1
+            if one != other:
+                raise FileExistsError(f"log position {position}: the ledger has another row here than the export")
+        if len(there) > len(here):
+            raise FileExistsError(f"log position {position + 1}: the ledger goes on where the export ends")
+        row = there[-1]
+    return Checkpoint(position, row[-66:-2].decode()) if row else log.START
+
+
+def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[bytes]]:
+    rows = islice((row for page in _pages(export, manifest) for row in page), after, None)
+    while batch := list(islice(rows, BATCH)):
+        yield batch
+
+
+def _pages(export: Path, manifest: Manifest) -> Iterator[list[bytes]]:
+    """The rows of the log in an export, as many a page as a store gives. Raises Unavailable: they cannot be read."""
+    if manifest.format != SQLITE and manifest.format not in FORMATS:
+        raise Unavailable(f"{export}: an export as {manifest.format!r}, which this version does not read")
+    try:
+        if manifest.format == SQLITE:
+            rows = _of_database(export)
+        else:
+            rows = FORMATS[manifest.format].rows(export / manifest.tables["events"].file)
+        while page := list(islice(rows, PAGE)):
+            yield page
+    except _faults(manifest.format) as error:
+        raise Unavailable(f"{export}: its events cannot be read: {error}") from None
+
+
+def _faults(form: str) -> tuple[type[Exception], ...]:
+    return (sqlite3.Error, AttributeError) if form == SQLITE else FORMATS[form].faults()
+
+
+def _of_database(path: Path) -> Iterator[bytes]:
+    with closing(database(path)) as found:
+        for (row,) in found.execute("SELECT row FROM events ORDER BY position"):
+            yield row.encode()
