@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
+import msgspec
+
 from ledger.errors import Unavailable
+from ledger.store import Store
 from projections.catalogue import CATALOGUE
 from replay.formats import FORMATS
 from replay.manifest import FILE, SQLITE, VERSION, Manifest, Part, read_manifest
@@ -56,10 +59,12 @@ def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: Non
     KeyError for a format or projection that there is not.
     """
     names = default_tables() if asked.tables is None else list(dict.fromkeys(asked.tables))
+    out = Path(os.path.abspath(out))  # noqa: PTH100 - no link is followed: the link itself is what has the name
     _check_free(out, asked)
     found = replay(source.location, source.name, source.as_of, watch)
-    manifest = Manifest(VERSION, asked.form, source.name, *found.checkpoint, version("forecast-ledger"), {})
     with _beside(out) as part, opened(source.location, source.name) as store:
+        whole, code = _is_whole(store, found.checkpoint.position), version("forecast-ledger")
+        manifest = Manifest(VERSION, asked.form, source.name, *found.checkpoint, whole, code, {})
         tables = sheets(found.projections, names, store, found.checkpoint)
         if asked.form == SQLITE:
             from replay.database import metadata, write  # noqa: PLC0415 - late: it imports sqlite_utils
@@ -67,7 +72,7 @@ def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: Non
             described = write(part / out.name, tables, manifest)
             (part / FILE).write_bytes(metadata(manifest, out.stem, described))
             (part / FILE).replace(out.with_suffix(METADATA))
-            (part / out.name).replace(out)
+            _put(part / out.name, out)
         else:
             _write(part, tables, manifest)
             _put(part, out)
@@ -75,16 +80,36 @@ def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: Non
 
 
 def _check_free(out: Path, asked: Asked) -> None:
-    """Raise FileExistsError unless nothing is there, or an export that is to be replaced."""
-    beside = [out.with_suffix(METADATA)] if asked.form == SQLITE else []
-    for path in (out, *beside):
-        if not asked.force and os.path.lexists(path):
+    """Raise FileExistsError unless nothing is there, or what an export left and is to be replaced."""
+    if not out.parent.is_dir():
+        raise FileNotFoundError(f"{out}: the folder {out.parent} does not exist")
+    beside = out.with_suffix(METADATA)
+    for path in (out, beside) if asked.form == SQLITE else (out,):
+        if os.path.lexists(path) and not asked.force:
             raise FileExistsError(f"{path}: is there already; --force replaces an export")
-    if os.path.lexists(out):
-        try:
-            read_manifest(out)
-        except Unavailable:
-            raise FileExistsError(f"{out}: is there already, and no export; it is not replaced") from None
+        if os.path.lexists(path) and not (_is_metadata(path) if path == beside else _is_export(path)):
+            raise FileExistsError(f"{path}: is there already, and not of an export; it is not replaced")
+
+
+def _is_export(path: Path) -> bool:
+    try:
+        read_manifest(path)
+    except Unavailable:
+        return False
+    return True
+
+
+def _is_metadata(path: Path) -> bool:
+    try:
+        return b'"databases": {' in path.read_bytes()
+    except OSError:
+        return False
+
+
+def _is_whole(store: Store, position: int) -> bool:
+    """Whether no further event of the command at a log position follows it."""
+    commands = [msgspec.json.decode(row)["command_id"] for row in store.read(max(position - 1, 0), limit=2)]
+    return position == 0 or len(set(commands)) == len(commands)
 
 
 def _write(folder: Path, tables: Iterable[Sheet], manifest: Manifest) -> None:
@@ -117,11 +142,16 @@ def _beside(out: Path) -> Iterator[Path]:
 
 
 def _put(part: Path, out: Path) -> None:
-    """Give a folder its name, and remove what had it."""
-    aside = part.with_suffix(".old")
+    """Give a file or folder its name, and remove what had it."""
+    aside = out.with_name(f".{out.name}.{uuid4().hex}.old")
     if os.path.lexists(out):
         out.replace(aside)
-    part.replace(out)
+    try:
+        part.replace(out)
+    except BaseException:
+        if os.path.lexists(aside):
+            aside.replace(out)
+        raise
     if aside.is_dir() and not aside.is_symlink():
         shutil.rmtree(aside, ignore_errors=True)
     else:

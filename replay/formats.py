@@ -15,6 +15,7 @@ from replay.render import as_csv
 from replay.sheets import Sheet
 
 _FIELD = 2**31 - 1  # characters of a field of CSV that are read
+FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 class Format(NamedTuple):
@@ -25,7 +26,7 @@ class Format(NamedTuple):
 
     write: Callable[[Path, Sheet], None]
     rows: Callable[[Path], Iterator[bytes]]
-    faults: Callable[[], tuple[type[Exception], ...]] = lambda: (ValueError, KeyError)
+    faults: Callable[[], tuple[type[Exception], ...]] = lambda: FAULTS
 
 
 def _write_csv(path: Path, sheet: Sheet) -> None:
@@ -95,8 +96,7 @@ def _encoded(batch: Any) -> Iterator[bytes]:
 
 
 def _of_pyarrow() -> tuple[type[Exception], ...]:
-    """What it raises at a file that is none of its own, or damaged; OSError among them."""
-    return (pyarrow().ArrowException, OSError, ValueError, KeyError)
+    return (pyarrow().ArrowException, *FAULTS)
 
 
 FORMATS: dict[str, Format] = {

@@ -29,13 +29,17 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The ledger, log position and digest that an export is of, and its tables by name."""
+    """The ledger, log position and digest that an export is of, and its tables by name.
+
+    whole: whether the last command is there with all its events, which a cut may have parted.
+    """
 
     export: int
     format: str
     ledger: str
     log_position: int
     log_digest: str
+    whole: bool
     code: str
     tables: dict[str, Part]
 

@@ -11,6 +11,7 @@ import msgspec
 
 Row = dict[str, Any]
 _NUMBER = re.compile(r"-?\$?[0-9][0-9.,]*(/[0-9]+|%|E[+-][0-9]+)?")
+_BREAK = "\r\n"
 _FORMULA = ("=", "+", "-", "@")
 
 
@@ -60,12 +61,12 @@ def as_csv(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     '=1+1,-0.5
     """
     line = io.StringIO()
-    writer = csv.writer(line, lineterminator="")
+    writer = csv.writer(line, lineterminator=_BREAK)  # either half of it, within a text, needs quotation marks
     for row in chain([names], ([row[name] for name in names] for row in rows)):
         line.seek(0)
         line.truncate()
         writer.writerow([_inert(cell) for cell in row])
-        yield line.getvalue()
+        yield line.getvalue().removesuffix(_BREAK)
 
 
 FORMATS: dict[str, Callable[[Sequence[str], Iterable[Row]], Iterator[str]]] = {

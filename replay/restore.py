@@ -4,8 +4,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from hashlib import file_digest
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+
+import msgspec
 
 from ledger import log, values
 from ledger.errors import Conflict, Corrupt, Unavailable
@@ -13,11 +15,17 @@ from ledger.events import TAGS
 from ledger.log import Checkpoint, Recorded
 from ledger.store import PAGE, Store, TakenError
 from projections.tables import facts
-from replay.formats import FORMATS
+from replay.formats import FAULTS, FORMATS
 from replay.manifest import SQLITE, Manifest, database, read_manifest
 from replay.replay import Watch
 
 BATCH = 20 * PAGE  # rows a transaction
+
+
+class _Command(msgspec.Struct):
+    """Of a row, whose it is."""
+
+    command_id: str
 
 
 def restore(export: Path, location: str, name: str = "main", watch: Watch = lambda _: None) -> int:
@@ -31,15 +39,17 @@ def restore(export: Path, location: str, name: str = "main", watch: Watch = lamb
     manifest = read_manifest(export)
     facts(_checked(export, manifest))
     _check_files(export, manifest)
+    if not manifest.whole:
+        raise Unavailable(
+            f"{export}: its last command has further events in the log; export it as of an earlier position"
+        )
     with closing(Store(location, name)) as store:
-        there = _in_common(_pages(export, manifest), store)
-        last = there
+        there = last = _in_common(_pages(export, manifest), store)
         for rows in _batches(export, manifest, there.position):
             page = log.unseal(rows, last)
+            stored = [(each.position, TAGS[type(each.event)], row) for each, row in zip(page, rows, strict=True)]
             try:
-                store.append(
-                    [(each.position, TAGS[type(each.event)], row) for each, row in zip(page, rows, strict=True)]
-                )
+                store.append(stored)
             except TakenError:
                 raise Conflict(f"log position {last.position + 1} was taken while the import ran") from None
             last = Checkpoint(page[-1].position, page[-1].digest)
@@ -111,8 +121,17 @@ def _in_common(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
 
 
 def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[bytes]]:
-    rows = islice((row for page in _pages(export, manifest) for row in page), after, None)
-    while batch := list(islice(rows, BATCH)):
+    """The rows after a log position; all of a command are in one batch, as they were when it was recorded."""
+    batch: list[bytes] = []
+    before = ""
+    for row in islice(chain.from_iterable(_pages(export, manifest)), after, None):
+        command = msgspec.json.decode(row, type=_Command).command_id
+        if len(batch) >= BATCH and command != before:
+            yield batch
+            batch = []
+        batch.append(row)
+        before = command
+    if batch:
         yield batch
 
 
@@ -132,7 +151,7 @@ def _pages(export: Path, manifest: Manifest) -> Iterator[list[bytes]]:
 
 
 def _faults(form: str) -> tuple[type[Exception], ...]:
-    return (sqlite3.Error, AttributeError) if form == SQLITE else FORMATS[form].faults()
+    return (sqlite3.Error, *FAULTS) if form == SQLITE else FORMATS[form].faults()
 
 
 def _of_database(path: Path) -> Iterator[bytes]:

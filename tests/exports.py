@@ -1,0 +1,90 @@
+"""A log to export: two stories, texts that files trip over, and helpers that several test modules need."""
+
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from ledger import Ledger, Refused, log
+from ledger.commands import AnyCommand, read
+from ledger.store import Store
+from projections.catalogue import CATALOGUE
+from replay.export import Asked, Source, export
+from replay.manifest import Manifest
+from replay.pay import prizes
+from replay.replay import replay
+from tests.given import MARCH, contest, entry, finalization, forecast, opened, payment, resolution, won
+
+DATA = Path(__file__).parent.parent / "data"
+FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow"]
+EVERYTHING = list(CATALOGUE)
+TITLES = {  # what a spreadsheet runs, what ends a line or a field, what is not ASCII, what ends a C string
+    "formula": "=1+1",
+    "lines": 'one\ntwo\r\nthree\rfour "five", six',
+    "wide": "雨 \u2028 \U0001f327 '\"",
+    "nul": "a\x00b",
+    "-5": "-5",
+    "@at": "@SUM(A1)",
+}
+
+
+def commands_of(story: str) -> list[AnyCommand]:
+    """Those of a worked example."""
+    lines = (DATA / story / "commands.jsonl").read_bytes().splitlines()
+    return [read(line) for line in lines]
+
+
+def written(path: Path, commands: list[AnyCommand]) -> str:
+    """The path of a log that holds what these commands lead to; recorded at one instant each time it is written."""
+    with Ledger.open(path, clock=lambda: MARCH, prizes=prizes) as ledger:
+        outcomes = ledger.handle_many(commands)
+    assert any(not isinstance(outcome, Refused) for outcome in outcomes)
+    return str(path)
+
+
+def told() -> list[AnyCommand]:
+    """Stories of forecasting and trading, a contest that is paid, odd texts, and scores below 0."""
+    odd = [opened(question, title=title) for question, title in TITLES.items()]
+    paid = [*won(), payment()]
+    peers = [contest("peers", rules="relative-2021-10"), entry("peers", "formula")]
+    peers += [forecast("formula", who, probability=chance) for who, chance in (("=x", "0.9"), ("-y", "0.1"))]
+    named = [*odd, *paid, *peers, resolution("formula"), finalization("peers")]
+    ours = [structs.replace(command, id=f"told {number}") for number, command in enumerate(named)]
+    return [*commands_of("metaculus-2022"), *commands_of("arena-week"), *ours]
+
+
+def rows(location: str, name: str = "main") -> list[bytes]:
+    """Every row of a log, byte for byte."""
+    store = Store(location, name, read_only=True)
+    try:
+        return [row for page in store.pages() for row in page]
+    finally:
+        store.close()
+
+
+def exported(location: str, out: Path, form: str, **asked: Any) -> Manifest:
+    """An export of all of a log."""
+    return export(Source(location), out, Asked(form, **asked))
+
+
+def digests(location: str, as_of: int | None = None) -> list[str]:
+    """Of every projection."""
+    found = replay(location, as_of=as_of)
+    return [found.table(name).digest() for name in CATALOGUE]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def resealed(changed: list[bytes]) -> list[bytes]:
+    """Rows after somebody changed them, every digest made right again."""
+    last, sealed = log.GENESIS, []
+    for row in changed:
+        body = row[: row.rindex(b',"digest":')]
+        before = body.index(b'"previous":"') + len('"previous":"')
+        body = body[:before] + last.encode() + body[before + 64 :]
+        last = log.sha256(body).hexdigest()
+        sealed.append(body + b',"digest":"' + last.encode() + b'"}')
+    return sealed
