@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ class Format(NamedTuple):
     """
 
     write: Callable[[Path, Sheet], None]
-    rows: Callable[[Path], Iterator[bytes]]
+    rows: Callable[[Path], Generator[bytes, None, None]]
     faults: Callable[[], tuple[type[Exception], ...]] = lambda: FAULTS
 
 
@@ -56,7 +56,7 @@ def _write_arrow(path: Path, sheet: Sheet) -> None:
             writer.write_table(table)
 
 
-def _csv_rows(path: Path) -> Iterator[bytes]:
+def _csv_rows(path: Path) -> Generator[bytes, None, None]:
     before = csv.field_size_limit(_FIELD)
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -68,14 +68,14 @@ def _csv_rows(path: Path) -> Iterator[bytes]:
         csv.field_size_limit(before)
 
 
-def _line_rows(path: Path) -> Iterator[bytes]:
+def _line_rows(path: Path) -> Generator[bytes, None, None]:
     with path.open("rb") as file:
         for line in file:
             row: str = json.loads(line)["row"]
             yield row.encode()
 
 
-def _parquet_rows(path: Path) -> Iterator[bytes]:
+def _parquet_rows(path: Path) -> Generator[bytes, None, None]:
     pyarrow()
     from pyarrow import parquet  # noqa: PLC0415
 
@@ -84,7 +84,7 @@ def _parquet_rows(path: Path) -> Iterator[bytes]:
             yield from _encoded(batch)
 
 
-def _arrow_rows(path: Path) -> Iterator[bytes]:
+def _arrow_rows(path: Path) -> Generator[bytes, None, None]:
     with pyarrow().OSFile(str(path), "rb") as source, pyarrow().ipc.open_file(source) as file:
         for number in range(file.num_record_batches):
             yield from _encoded(file.get_batch(number))

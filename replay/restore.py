@@ -1,7 +1,7 @@
 """An exported log back into a ledger: the same rows, byte for byte."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from hashlib import file_digest
 from itertools import chain, islice
@@ -37,14 +37,16 @@ def restore(export: Path, location: str, name: str = "main", watch: Watch = lamb
     """
     values.identifier(name, "name")
     manifest = read_manifest(export)
-    facts(_checked(export, manifest))
+    with closing(_checked(export, manifest)) as checked:
+        facts(checked)
     _check_files(export, manifest)
     if not manifest.whole:
         raise Unavailable(
             f"{export}: its last command has further events in the log; export it as of an earlier position"
         )
     with closing(Store(location, name)) as store:
-        there = last = _in_common(_pages(export, manifest), store)
+        with closing(_pages(export, manifest)) as pages:
+            there = last = _in_common(pages, store)
         for rows in _batches(export, manifest, there.position):
             page = log.unseal(rows, last)
             stored = [(each.position, TAGS[type(each.event)], row) for each, row in zip(page, rows, strict=True)]
@@ -57,19 +59,20 @@ def restore(export: Path, location: str, name: str = "main", watch: Watch = lamb
     return last.position - there.position
 
 
-def _checked(export: Path, manifest: Manifest) -> Iterator[Sequence[Recorded]]:
+def _checked(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], None, None]:
     """The events in an export, each row checked against its bytes and the row before, up to the checkpoint it says."""
     last, recorded_at = log.START, -(2**63)
-    for rows in _pages(export, manifest):
-        page = log.unseal(rows, last)
-        for row, recorded in zip(rows, page, strict=True):
-            if log.seal(recorded)[0] != row:
-                raise Corrupt(recorded.position, "the row is not in canonical bytes")
-            if recorded.recorded_at < recorded_at:
-                raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
-            recorded_at = recorded.recorded_at
-        last = Checkpoint(page[-1].position, page[-1].digest)
-        yield page
+    with closing(_pages(export, manifest)) as pages:
+        for rows in pages:
+            page = log.unseal(rows, last)
+            for row, recorded in zip(rows, page, strict=True):
+                if log.seal(recorded)[0] != row:
+                    raise Corrupt(recorded.position, "the row is not in canonical bytes")
+                if recorded.recorded_at < recorded_at:
+                    raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
+                recorded_at = recorded.recorded_at
+            last = Checkpoint(page[-1].position, page[-1].digest)
+            yield page
     if last != (manifest.log_position, manifest.log_digest):
         said = f"log position {manifest.log_position}, digest {manifest.log_digest}"
         raise Unavailable(f"{export}: no whole export: it is of {said}, but ends at {last.position}, {last.digest}")
@@ -124,37 +127,42 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
     """The rows after a log position; all of a command are in one batch, as they were when it was recorded."""
     batch: list[bytes] = []
     before = ""
-    for row in islice(chain.from_iterable(_pages(export, manifest)), after, None):
-        command = msgspec.json.decode(row, type=_Command).command_id
-        if len(batch) >= BATCH and command != before:
-            yield batch
-            batch = []
-        batch.append(row)
-        before = command
+    with closing(_pages(export, manifest)) as pages:
+        for row in islice(chain.from_iterable(pages), after, None):
+            command = msgspec.json.decode(row, type=_Command).command_id
+            if len(batch) >= BATCH and command != before:
+                yield batch
+                batch = []
+            batch.append(row)
+            before = command
     if batch:
         yield batch
 
 
-def _pages(export: Path, manifest: Manifest) -> Iterator[list[bytes]]:
+def _pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
     """The rows of the log in an export, as many a page as a store gives. Raises Unavailable: they cannot be read."""
     if manifest.format != SQLITE and manifest.format not in FORMATS:
         raise Unavailable(f"{export}: an export as {manifest.format!r}, which this version does not read")
+    faults = _faults(manifest.format)
     try:
-        if manifest.format == SQLITE:
-            rows = _of_database(export)
-        else:
-            rows = FORMATS[manifest.format].rows(export / manifest.tables["events"].file)
-        while page := list(islice(rows, PAGE)):
-            yield page
-    except _faults(manifest.format) as error:
+        with closing(_rows(export, manifest)) as rows:
+            while page := list(islice(rows, PAGE)):
+                yield page
+    except faults as error:
         raise Unavailable(f"{export}: its events cannot be read: {error}") from None
+
+
+def _rows(export: Path, manifest: Manifest) -> Generator[bytes, None, None]:
+    if manifest.format == SQLITE:
+        return _of_database(export)
+    return FORMATS[manifest.format].rows(export / manifest.tables["events"].file)
 
 
 def _faults(form: str) -> tuple[type[Exception], ...]:
     return (sqlite3.Error, *FAULTS) if form == SQLITE else FORMATS[form].faults()
 
 
-def _of_database(path: Path) -> Iterator[bytes]:
+def _of_database(path: Path) -> Generator[bytes, None, None]:
     with closing(database(path)) as found:
         for (row,) in found.execute("SELECT row FROM events ORDER BY position"):
             yield row.encode()

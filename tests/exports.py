@@ -1,5 +1,6 @@
 """A log to export: two stories, texts that files trip over, and helpers that several test modules need."""
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,9 @@ def told() -> list[AnyCommand]:
     """Stories of forecasting and trading, a contest that is paid, odd texts, and scores below 0."""
     odd = [opened(question, title=title) for question, title in TITLES.items()]
     paid = [*won(), payment()]
-    peers = [contest("peers", rules="relative-2021-10"), entry("peers", "formula")]
+    peers: list[AnyCommand] = [contest("peers", rules="relative-2021-10"), entry("peers", "formula")]
     peers += [forecast("formula", who, probability=chance) for who, chance in (("=x", "0.9"), ("-y", "0.1"))]
-    named = [*odd, *paid, *peers, resolution("formula"), finalization("peers")]
+    named: list[AnyCommand] = [*odd, *paid, *peers, resolution("formula"), finalization("peers")]
     ours = [structs.replace(command, id=f"told {number}") for number, command in enumerate(named)]
     return [*commands_of("metaculus-2022"), *commands_of("arena-week"), *ours]
 
@@ -85,6 +86,6 @@ def resealed(changed: list[bytes]) -> list[bytes]:
         body = row[: row.rindex(b',"digest":')]
         before = body.index(b'"previous":"') + len('"previous":"')
         body = body[:before] + last.encode() + body[before + 64 :]
-        last = log.sha256(body).hexdigest()
+        last = sha256(body).hexdigest()
         sealed.append(body + b',"digest":"' + last.encode() + b'"}')
     return sealed

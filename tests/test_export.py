@@ -18,9 +18,10 @@ from projections.table import KINDS
 from replay import export as module
 from replay.export import Asked, Source, default_tables, export
 from replay.manifest import FILE, read_manifest
+from replay.replay import opened as reading
 from replay.replay import replay
 from replay.restore import restore
-from replay.sheets import EVENTS, UNITS
+from replay.sheets import EVENTS, UNITS, sheets
 from tests import oracle
 from tests.exports import EVERYTHING, FORMS, TITLES, commands_of, contents, digests, exported, rows, told, written
 from tests.given import contest, entry, forecast, opened, resolution
@@ -203,8 +204,8 @@ def test_events_that_others_append_meanwhile_are_left_out(tmp_path: Path, monkey
     """The export is of the log as it was when it was read first."""
     location, commands = str(tmp_path / "log.db"), commands_of("metaculus-2022")
     written(tmp_path / "log.db", commands[:20])
-    before, opening = rows(location), module.opened
-    monkeypatch.setattr(module, "opened", lambda *of: (written(tmp_path / "log.db", commands), opening(*of))[1])
+    before = rows(location)
+    monkeypatch.setattr(module, "opened", lambda *of: (written(tmp_path / "log.db", commands), reading(*of))[1])
     exported(location, tmp_path / "out", "jsonl")
     restore(tmp_path / "out", str(tmp_path / "copy.db"))
     assert len(rows(location)) > len(before)
@@ -219,12 +220,11 @@ def test_what_fails_leaves_nothing(
     """No file, no folder, nothing hidden; and what was there before is as it was."""
 
     def failing(*of: Any) -> Any:
-        for number, sheet in enumerate(before(*of)):
+        for number, sheet in enumerate(sheets(*of)):
             if number == 5:
                 raise error
             yield sheet
 
-    before = module.sheets
     exported(log, tmp_path / "old", form, tables=["scores"])
     there = contents(tmp_path)
     monkeypatch.setattr(module, "sheets", failing)
@@ -274,7 +274,13 @@ def test_a_take_too_large_is_refused_where_it_does_not_fit(tmp_path: Path, form:
 
     Of two forecasts, 0.7 and 0.001, the median is 0.3505: the better one is worth e^(1000 ln(0.7 / 0.3505)).
     """
-    steep = [opened(), contest(), entry(weight=1000), forecast(), forecast(participant="bo", probability="0.001")]
+    steep: list[AnyCommand] = [
+        opened(),
+        contest(),
+        entry(weight=1000),
+        forecast(),
+        forecast(participant="bo", probability="0.001"),
+    ]
     log = written(tmp_path / "log.db", oracle.named([*steep, resolution()]))
     takes = [row["take"] for row in replay(log).table("leaderboard").rows()]
     if form not in {"parquet", "arrow"}:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from decimal import Decimal
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ledger import Corrupt, Ledger, Refused, Unavailable
-from ledger.commands import AnyCommand
+from ledger.commands import AnyCommand, read
 from ledger.log import START
 from projections.projection import CATALOGUE
 from replay.replay import AsOf, replay
@@ -198,3 +199,18 @@ def test_a_cut_may_lie_anywhere_in_a_log_of_many_pages(tmp_path: Path, as_of: in
     assert len(replay(path, as_of=as_of).projections.facts.questions) == as_of
     batch = (as_of - 1) // 41 + 1  # recorded at this µs
     assert positions(path, f"1970-01-01T00:00:00.{batch:06}Z") == batch * 41
+
+
+def test_every_table_can_be_built_at_every_position_of_a_trading_log(tmp_path: Path) -> None:
+    """Also between the events of one command, such as an enrolment and its starting cash."""
+    story = (Path(__file__).parent.parent / "data" / "arena-week" / "commands.jsonl").read_bytes()
+    with Ledger.open(tmp_path / "log.db") as ledger:
+        ledger.handle_many([read(line) for line in story.splitlines()])
+        head = ledger.head().position
+    for position in range(head + 1):
+        found = replay(str(tmp_path / "log.db"), as_of=position)
+        board = list(found.table("arena_leaderboard").rows())
+        assert len(board) == len(found.table("accounts"))
+        assert all(Decimal(row["drawdown"]) == 0 for row in board if row["total"] == "0.00")  # no cash yet, no fall
+        for name, projection in CATALOGUE.items():
+            assert projection.asked_for or found.table(name).digest()
