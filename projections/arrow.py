@@ -12,12 +12,11 @@ import numpy as np
 from ledger.errors import Refused, Unavailable
 from projections.table import KINDS, Ids, Table, Values
 
-# Decimals of the kinds that are decimal128(38, decimals); a value of a take is text, any other an integer in that unit.
+# Decimals of the kinds that are decimal128(38, decimals); inside they are integers in that unit.
 DECIMALS = {
     "probability": 11,
     "points": 9,
     "term": 12,
-    "take": 9,
     "share": 9,
     "money": 6,
     "fine_money": 15,
@@ -29,7 +28,7 @@ _DIGITS = 38  # of a decimal128
 def to_arrow(table: Table) -> Any:
     """A pyarrow.Table of the same rows; each field's metadata says its kind and meaning.
 
-    Integers of the kind "integer" have no bound and are text. Raises, first that applies: Unavailable (no pyarrow),
+    The kinds "integer" and "take" have no bound and are text. Raises, first that applies: Unavailable (no pyarrow),
     Refused (a decimal of more than 38 digits, a count of more than 64 bits).
     """
     arrow = pyarrow()
@@ -81,14 +80,13 @@ def _array(arrow: Any, values: Values, kind: str) -> Any:
 
 
 def _decimals(arrow: Any, values: Values, kind: str) -> Any:
-    """Fixed point without rounding: of int64 all at once, of Python's integers and of texts one by one."""
+    """Fixed point without rounding: of int64 all at once, of Python's integers one by one."""
     if isinstance(values, np.ndarray):
         from pyarrow import compute  # noqa: PLC0415
 
         whole = arrow.array(values).cast(arrow.decimal128(19, 0))
         return compute.multiply(whole, arrow.scalar(Decimal(f"1E-{DECIMALS[kind]}"))).cast(type_of(kind))
-    power = "" if kind == "take" else f"E-{DECIMALS[kind]}"
-    plain = [None if value is None else Decimal(f"{value}{power}") for value in values]
+    plain = [None if value is None else Decimal(f"{value}E-{DECIMALS[kind]}") for value in values]
     return arrow.array(plain, type_of(kind))
 
 

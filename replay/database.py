@@ -16,6 +16,7 @@ from projections.table import Column
 from replay.manifest import Manifest, Part
 from replay.sheets import REFERENCES, Sheet, dictionary
 
+_TWINNED = {*DECIMALS, "take"}  # kinds that are text, and a float beside it
 _PAGE_SIZE = 4_096  # bytes; stated, so that the file does not depend on the library's default
 
 
@@ -109,12 +110,12 @@ def _table(database: Database, sheet: Sheet) -> Part:
 def _types(column: Column) -> list[tuple[str, type]]:
     """The column, and its twin if it has one."""
     own = (column.name, int if column.kind == "count" else str)
-    return [own, (f"{column.name}_real", float)] if column.kind in DECIMALS else [own]
+    return [own, (f"{column.name}_real", float)] if column.kind in _TWINNED else [own]
 
 
 def _twins(sheet: Sheet) -> Iterator[tuple[str, Column]]:
     for column in sheet.columns:
-        if column.kind in DECIMALS:
+        if column.kind in _TWINNED:
             said = f"{column.name} as a float, which is not exact: {column.meaning}"
             yield sheet.name, Column(f"{column.name}_real", "real", said)
 
@@ -129,7 +130,7 @@ def _rows(sheet: Sheet, refers: set[str]) -> Iterator[list[Any]]:
 
 def _cells(column: Column, refers: set[str]) -> Callable[[Any], tuple[Any, ...]]:
     """What a printed value of the column becomes."""
-    if column.kind in DECIMALS:
+    if column.kind in _TWINNED:
         return lambda value: (value, None if value is None else _finite(value))
     if column.kind == "instant":
         return lambda value: (value and _sortable(value),)
