@@ -303,5 +303,11 @@ def _configure_logging(*, verbose: bool) -> None:
     logging.basicConfig(handlers=[handler], level=logging.DEBUG)
 
 
-for _command in (*cli_audit.COMMANDS, *cli_explain.COMMANDS, *cli_export.COMMANDS, *cli_follow.COMMANDS, *cli_what_if.COMMANDS):
+for _command in (
+    *cli_audit.COMMANDS,
+    *cli_explain.COMMANDS,
+    *cli_export.COMMANDS,
+    *cli_follow.COMMANDS,
+    *cli_what_if.COMMANDS,
+):
     main.add_command(_command)
