@@ -129,10 +129,25 @@ def snapshots(found: Facts, marks: Marks, contest: str) -> Snapshots:
 def drawdowns(of: Snapshots) -> dict[Key, int]:
     """The largest fall of each account's total from a peak before it, as a share of the peak, 1e-9, rounded once."""
     whole, first = of.cash + of.worth, np.searchsorted(of.participant, np.arange(len(of.participants) + 1)).tolist()
-    return {
-        (of.contest, participant): published(_drawdown(_exact(whole[begin:end], of.rest[begin:end])))
-        for participant, begin, end in zip(of.participants, first, first[1:], strict=False)
-    }
+    found: dict[Key, int] = {}
+    for participant, begin, end in zip(of.participants, first, first[1:], strict=False):
+        turns = begin + _turns(whole[begin:end], of.rest[begin:end])
+        found[of.contest, participant] = published(_drawdown(_exact(whole[turns], of.rest[turns])))
+    return found
+
+
+def _turns(whole: Int64Array, rest: Int64Array) -> Int64Array:
+    """The first row, the last, and those where totals turn, which alone matter to a fall: between they only rise or
+    only fall.
+
+    >>> _turns(column([1, 2, 2, 3, 1, 1, 1, 0]), column([0, 0, 0, 0, 5, 5, 4, 9])).tolist()
+    [0, 3, 7]
+    """
+    step = np.sign(np.diff(whole))
+    step = np.where(step == 0, np.sign(np.diff(rest)), step)
+    moves = np.flatnonzero(step)
+    turned = step[moves[1:]] != step[moves[:-1]]
+    return np.concatenate(([0], moves[1:][turned], [len(whole) - 1]))
 
 
 def _drawdown(totals: Iterable[int]) -> Fraction:

@@ -40,7 +40,6 @@ class Projections:
         self._boards: dict[str, list[leaderboard.Place]] = {}
         self._judged: dict[str, Judged] = {}
         self._aggregates = {} if aggregates is None else aggregates
-        self._snapshots: dict[str, portfolios.Snapshots] = {}
 
     def table(self, name: str) -> Table:
         """The table of a projection in the catalogue, in order of its key. Raises KeyError."""
@@ -79,10 +78,8 @@ class Projections:
         return self._aggregates[contest]
 
     def snapshots(self, contest: str) -> portfolios.Snapshots:
-        """Portfolios of a contest in which one trades, over time."""
-        if contest not in self._snapshots:
-            self._snapshots[contest] = portfolios.snapshots(self.facts, self.marks, contest)
-        return self._snapshots[contest]
+        """Portfolios of a contest in which one trades, over time; not kept, for all of them may not fit in memory."""
+        return portfolios.snapshots(self.facts, self.marks, contest)
 
     @cached_property
     def records(self) -> dict[str, list[arena.Record]]:

@@ -9,6 +9,7 @@ from msgspec import structs
 from ledger import Corrupt, events
 from ledger.log import Recorded
 from projections.books import postings
+from projections.projection import Projections
 from tests import oracle
 from tests.test_stories import recorded
 
@@ -91,7 +92,9 @@ def test_a_log_may_be_cut_anywhere() -> None:
     """An auditor reads as of any position, also in the middle of a decision or a settlement."""
     log = recorded(STORY)
     for end in range(len(log) + 1):
-        assert oracle.told(log[:end]).as_of == end
+        found = oracle.told(log[:end])
+        assert found.as_of == end
+        assert len(Projections(found).table("arena_leaderboard")) == len(found.books.accounts)
 
 
 def test_every_entry_sums_to_zero_and_so_do_the_books() -> None:
