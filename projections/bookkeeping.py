@@ -7,7 +7,7 @@ from typing import Any
 
 from ledger import events
 from ledger.errors import Corrupt
-from ledger.trading import FAULTS, period
+from ledger.trading import FAULTS, WHOLE, Trading, cap, period
 from ledger.values import LARGEST_CASH, PROBABILITY
 from projections.books import Account, Attempt, Attempts, Holding, Quoted, Ruling, first
 from projections.columns import Facts
@@ -138,9 +138,22 @@ def _attempted(found: Facts, position: int, event: events.DecisionRecorded | eve
     return first(wrong)
 
 
+def _beyond(trading: Trading, cash: int, event: events.DecisionRecorded) -> bool:
+    """Whether a decision asks for what makes a reply malformed, or has only some of its bets where it must not."""
+    amounts, most = [bet.amount for bet in event.bets], cap(trading, cash)
+    return (
+        not all(trading.least_bet <= amount <= most for amount in amounts)
+        or (trading.sum_capped and sum(amounts) > most)
+        or not all(trading.least_percentage <= sale.percentage <= WHOLE for sale in event.sells)
+        or (trading.legs == "all_or_nothing" and bool(amounts) and event.executed not in {0, len(amounts)})
+    )
+
+
 def _decided(found: Facts, position: int, event: events.DecisionRecorded) -> str:
-    legs = len(event.bets) + len(event.sells)
+    legs, cash = len(event.bets) + len(event.sells), found.books.accounts[event.contest, event.participant].cash
     wrong = _attempted(found, position, event)
+    if _beyond(found.trading(event.contest), cash, event):
+        return "bets or sales that the rules do not let stand"
     if bool(event.bets) != (event.action == "BET") or bool(event.sells) != (event.action == "SELL"):
         return "legs that do not belong to the action"
     of = (event.contest, event.participant, event.period, event.attempt)

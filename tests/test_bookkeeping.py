@@ -7,10 +7,12 @@ import pytest
 from msgspec import structs
 
 from ledger import Corrupt, events
+from ledger.commands import AnyCommand
 from ledger.log import Recorded
 from projections.books import postings
 from projections.projection import Projections
 from tests import oracle
+from tests.given import bet, cohort, decision, sale, trading_floor
 from tests.test_stories import recorded
 
 STORY = "arena-week"
@@ -107,3 +109,71 @@ def test_every_entry_sums_to_zero_and_so_do_the_books() -> None:
     for account in found.books.accounts.values():
         assert account.cash + account.cost() - account.deposits == account.realised
         assert account.realised == sum(holding.realised for holding in account.holdings.values())
+
+
+def under(log: list[Recorded], **rules: Any) -> list[Recorded]:
+    """The same log with other trading rules, or another start, in its contest."""
+    changed = []
+    for each in log:
+        event = each.event
+        if isinstance(event, events.ContestOpened):
+            assert event.rules.trading is not None
+            start = rules.get("starts_at", event.starts_at)
+            said = {name: value for name, value in rules.items() if name != "starts_at"}
+            trading = structs.replace(event.rules.trading, **said)
+            event = structs.replace(event, rules=structs.replace(event.rules, trading=trading), starts_at=start)
+        changed.append(structs.replace(each, event=event))
+    return changed
+
+
+TWO_BETS = decision(bet(2_500), bet(1_875))
+ONE_REFUSED = decision(bet(2_500), bet(2_500))
+
+
+@pytest.mark.parametrize(
+    ("made", "rules"),
+    [
+        pytest.param(TWO_BETS, {"sum_capped": True}, id="sum_capped"),
+        pytest.param(ONE_REFUSED, {"legs": "all_or_nothing"}, id="all_or_nothing"),
+        pytest.param(ONE_REFUSED, {"cap_divisor": 5}, id="above_cap"),
+        pytest.param(decision(bet(100)), {"least_bet": 100_000_001}, id="below_least_bet"),
+        pytest.param(decision(sale(1, position_id="7")), {"least_percentage": 1_000_001}, id="bad_percentage"),
+    ],
+)
+def test_a_decision_beyond_its_rules_is_refused(made: AnyCommand, rules: dict[str, Any]) -> None:
+    """What makes a reply malformed cannot be recorded as a decision, be its legs refused or not; bets that are all or
+    nothing are all carried out, or none.
+    """
+    log = oracle.history(*trading_floor(), made)
+    assert oracle.told(under(log)).as_of == len(log)
+    with pytest.raises(Corrupt, match="the rules do not let stand"):
+        oracle.told(under(log, **rules))
+
+
+def test_a_cohort_starts_on_its_sunday_and_decides_while_it_is_new() -> None:
+    """Weekly cohorts start on a Sunday, one a week; of a series only so many of the newest decide."""
+    later = cohort("next", at="2026-03-08T00:00:00Z")
+    log = oracle.history(*trading_floor(), later, decision())
+    assert oracle.told(log).as_of == len(log)
+    first, other = (each.event.starts_at for each in log if isinstance(each.event, events.ContestOpened))
+    assert first is not None
+    assert other is not None
+    with pytest.raises(Corrupt, match="a second cohort of its week"):
+        oracle.told(under(log, starts_at=first))
+    with pytest.raises(Corrupt, match="does not start as a Sunday does"):
+        oracle.told(under(log, starts_at=first + 86_400 * 10**6))
+    with pytest.raises(Corrupt, match="trading without a start"):
+        oracle.told(under(log, starts_at=None))
+    with pytest.raises(Corrupt, match="newer cohorts of the series decide instead"):
+        oracle.told(under(log, deciding_cohorts=1))
+    assert oracle.told(under(log, deciding_cohorts=2)).as_of == len(log)
+
+
+def test_nobody_is_enrolled_in_a_contest_that_is_complete() -> None:
+    """Everybody has decided and nothing is open: cash granted then would be of a contest that is over."""
+    log = oracle.history(*trading_floor(), decision())
+    [granted] = [each.event for each in log if isinstance(each.event, events.CashGranted)]
+    enrolled = events.ParticipantEnrolled(at=granted.at, contest="week", participant="bo", entrant="", bot=False)
+    cash = structs.replace(granted, participant="bo")
+    with pytest.raises(Corrupt, match="the contest is complete"):
+        oracle.told(oracle.followed(log, enrolled, cash))
