@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ledger.errors import Refused
-from ledger.trading import Trading
 from projections.books import EXTERNAL, Movement
 from projections.columns import Facts
 from projections.limbs import BoolArray, Int64Array, column
@@ -80,17 +79,21 @@ def paths_of(found: Facts, contest: str) -> Paths:
     )
 
 
-def axis_of(found: Facts, trading: Trading, contest: str, paths: Paths) -> Axis:
+def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) -> Axis:
     """Ticks from the contest's start to the clock of the books, or until it is complete.
 
+    changes: leave out those at which everything is worth what it was at the tick before.
     Raises Refused: more looks than can be held, because something in the log claims an instant far away.
     """
     starts_at, completed_at = found.contests[contest].opened.starts_at or 0, found.books.progress(contest).completed_at
-    last, step = found.books.clock if completed_at is None else completed_at, trading.snapshot_seconds * 10**6
-    if (last - starts_at) // step * len(paths.own) > MOST_LOOKS:
-        said = f"contest {contest!r} would have {(last - starts_at) // step:,} looks at {len(paths.own):,} portfolios"
-        raise Refused("out_of_range", "snapshot_seconds", trading.snapshot_seconds, said)
-    ticks = np.arange(starts_at, max(last, starts_at - 1) + 1, step)
+    seconds = found.trading(contest).snapshot_seconds
+    last, step = found.books.clock if completed_at is None else completed_at, seconds * 10**6
+    count = max(last - starts_at, -step) // step + 1
+    numbers = _changed(found, paths, starts_at, step, count) if changes else range(count)
+    if len(numbers) * len(paths.own) > MOST_LOOKS:
+        said = f"contest {contest!r} would have {len(numbers):,} looks at {len(paths.own):,} portfolios"
+        raise Refused("out_of_range", "snapshot_seconds", seconds, said)
+    ticks = starts_at + step * column(list(numbers)) if changes else np.arange(count) * step + starts_at
     tick = np.searchsorted(ticks, paths.at)
     begins = tick[paths.first[:-1]]
     offsets = np.concatenate(([0], np.cumsum(len(ticks) - begins)))
@@ -98,6 +101,14 @@ def axis_of(found: Facts, trading: Trading, contest: str, paths: Paths) -> Axis:
     moved = np.zeros(len(tick) + int(offsets[-1]), bool)
     moved[np.arange(len(tick)) + number[:-1]] = True
     return Axis(ticks, tick, number, moved)
+
+
+def _changed(found: Facts, paths: Paths, starts_at: int, step: int, count: int) -> list[int]:
+    """The numbers of the ticks that are the first to see a movement, or a quote of something that was ever held."""
+    held = {move.question for moves in paths.own for move in moves if move.number}
+    told = {quoted.quoted_at for question in held for quoted in found.books.quotes[question]}
+    seen = {max(-((starts_at - at) // step), 0) for at in told.union(paths.at.tolist())}
+    return sorted(number for number in seen if number < count)
 
 
 def instants(axis: Axis, paths: Paths) -> Int64Array:

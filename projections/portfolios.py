@@ -85,15 +85,15 @@ class _Piece(NamedTuple):
     shares: int
 
 
-def snapshots(found: Facts, marks: Marks, contest: str) -> Snapshots:
-    """Every look at every portfolio of a contest in which one trades.
+def snapshots(found: Facts, marks: Marks, contest: str, *, changes: bool = False) -> Snapshots:
+    """Every look at every portfolio of a contest in which one trades; or only the first that sees each change.
 
     A tick, every so many seconds from the start to the clock of the books or the contest's completion, has all that
     counts from that instant or before; a movement's row is as of its log position, and stays whatever is recorded
     later. Raises KeyError if one does not trade there, OverflowError if an account holds more than a log allows.
     """
     trading, paths = found.trading(contest), paths_of(found, contest)
-    axis = axis_of(found, trading, contest, paths)
+    axis = axis_of(found, contest, paths, changes=changes)
     latest = np.cumsum(axis.moved) - 1
     at, tick_at = np.empty(len(axis.moved), np.int64), instants(axis, paths)
     at[axis.moved], at[~axis.moved] = paths.at, tick_at

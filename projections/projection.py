@@ -86,7 +86,8 @@ class Projections:
         """What everybody has made of each contest in which one trades, by id."""
         drawdowns: dict[Key, int] = {}
         for contest in self.traded:
-            drawdowns |= portfolios.drawdowns(self.snapshots(contest))
+            seen = portfolios.snapshots(self.facts, self.marks, contest, changes=True)
+            drawdowns |= portfolios.drawdowns(seen)
         return arena.records(self.facts, self.marks, drawdowns)
 
     @cached_property

@@ -22,6 +22,7 @@ from projections.columns import Facts
 from projections.limbs import column
 from projections.marks import NONE, Marks
 from projections.portfolios import Snapshots, drawdowns, snapshots
+from projections.projection import Projections
 from projections.tables import facts
 from tests.given import (
     NOW,
@@ -156,6 +157,25 @@ def test_more_looks_than_can_be_held_are_refused() -> None:
     with pytest.raises(Refused, match="contest 'week' would have 90,9"):
         looks(played(*trading_floor(rules=rules(snapshot_seconds=60)), far))
     assert len(looks(played(*trading_floor(rules=rules(snapshot_seconds=10**9)), far)).at) > 1
+
+
+def test_a_board_does_not_wait_for_looks_that_see_nothing_new() -> None:
+    """Yes goes from 0.40 to 0.20 in the year 2199: 500 of 10,000 become 250, which is a fall of 2.5 %."""
+    far = quote(at="2199-01-01T00:00:00Z", prices={"yes": "0.2"})
+    story = trading_floor(rules=rules(snapshot_seconds=60, closed_marks="last"))
+    [row] = Projections(played(*story, decision(bet(500)), far)).table("arena_leaderboard").rows()
+    assert (row["profit"], row["drawdown"]) == ("-250.00", "0.025000000")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_falls_are_the_same_where_only_changes_are_looked_at(seed: int) -> None:
+    """Between a change and the next every tick sees the same total."""
+    found = facts([season(seed)[1]])
+    for name, each in found.contests.items():
+        if each.opened.rules.trading is not None:
+            every, few = looks(found, name), snapshots(found, Marks(found), name, changes=True)
+            assert drawdowns(few) == drawdowns(every)
+            assert len(few.at) <= len(every.at)
 
 
 def test_nobody_is_looked_at_before_the_first_movement() -> None:
