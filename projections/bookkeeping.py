@@ -233,8 +233,10 @@ def _revoked(found: Facts, position: int, event: events.ResolutionRevoked) -> st
 
 
 def _finalized(found: Facts, _: int, event: events.ContestFinalized) -> str:
-    if found.contests[event.contest].opened.rules.trading is not None:
-        found.books.sealed[event.contest] = dict(found.books.payouts)
+    books, contest = found.books, found.contests[event.contest]
+    if contest.opened.rules.trading is not None:
+        own = {code: books.payouts[code] for code in contest.entries if code in books.payouts}
+        books.sealed[event.contest] = own
     return ""
 
 
