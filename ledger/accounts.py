@@ -224,19 +224,16 @@ def decided(event: events.DecisionRecorded, state: State, _: int) -> tuple[Write
     """One more attempt; the decision is taken if it is to hold, or one of its legs is carried out."""
     taken = event.action == "HOLD" or event.executed > 0
     key = (event.contest, event.participant)
-    account = state.accounts[key]._replace(decided_at=event.at)
     attempts = state.attempts.get((*key, event.period), Attempts())
-    after = attempts._replace(made=attempts.made + 1, taken=taken)
-    return ((state.accounts, key, account), *_attempted(event, after, state))
+    return _attempted(event, attempts._replace(made=attempts.made + 1, taken=taken), state)
 
 
 def malformed(event: events.DecisionMalformed, state: State, _: int) -> tuple[Write, ...]:
     """One more attempt, for nothing."""
     key = (event.contest, event.participant)
-    account = state.accounts[key]._replace(decided_at=event.at)
     attempts = state.attempts.get((*key, event.period), Attempts())
     after = attempts._replace(made=attempts.made + 1, malformed=attempts.malformed + 1)
-    return ((state.accounts, key, account), *_attempted(event, after, state))
+    return _attempted(event, after, state)
 
 
 def defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Write, ...]:
@@ -248,11 +245,13 @@ def defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Wr
 def _attempted(
     event: events.DecisionRecorded | events.DecisionMalformed | events.DecisionDefaulted, after: Attempts, state: State
 ) -> tuple[Write, ...]:
-    contest = state.contests[event.contest]
-    now = contest._replace(decided=contest.decided + (after.taken and event.period == 1))
+    key, contest = (event.contest, event.participant), state.contests[event.contest]
+    account = state.accounts[key]
+    first = after.taken and not account.taken
     return (
-        (state.attempts, (event.contest, event.participant, event.period), after),
-        (state.contests, event.contest, now),
+        (state.accounts, key, account._replace(decided_at=event.at, taken=account.taken + after.taken)),
+        (state.attempts, (*key, event.period), after),
+        (state.contests, event.contest, contest._replace(decided=contest.decided + first)),
     )
 
 

@@ -111,7 +111,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "nothing_standing": ("the participant has no standing forecast on the question", "nothing is left to do"),
     "contest_not_complete": (
-        "somebody has not decided the first period, or a position is open",
+        "somebody has taken no decision yet, or a position is open",
         "wait for the resolutions, or cancel the markets",
     ),
     "prizes_paid": ("the contest's prizes are paid", "nothing is left to do"),

@@ -26,8 +26,8 @@ class Question(NamedTuple):
 class Contest(NamedTuple):
     """A contest as it now stands; pool, payable_unit and what has been paid in 1e-6 of its currency.
 
-    Where one trades: when it starts, the series of its cohort, how many are enrolled, how many of them have decided
-    the first period, and how many positions are open.
+    Where one trades: when it starts, the series of its cohort, how many are enrolled, how many of them have taken a
+    decision, and how many positions are open.
     """
 
     rules: RuleSet
@@ -42,7 +42,7 @@ class Contest(NamedTuple):
     open: int = 0
 
     def complete(self) -> bool:
-        """Whether everybody has decided the first period and nothing is open."""
+        """Whether everybody has taken a decision and nothing is open."""
         return 0 < self.enrolled == self.decided and not self.open
 
 
@@ -55,15 +55,15 @@ class Quoted(NamedTuple):
 
 
 class Account(NamedTuple):
-    """A participant's cash, 1e-6; how many positions it ever opened and shares it ever bought; its last decision's at.
-
-    A decision key is (contest, participant, period).
+    """A participant's cash, 1e-6; how many positions it ever opened, shares it ever bought, 1e-6, what was deposited
+    beyond the grant and how many decisions are taken; its last decision's at.
     """
 
     cash: int
     positions: int = 0
     bought: int = 0
     deposited: int = 0
+    taken: int = 0
     decided_at: int = -(2**63)
 
 

@@ -145,15 +145,6 @@ def skill(brier: Fraction | None, reference: Fraction | None) -> Fraction | None
     return None if brier is None or not reference else 1 - Fraction(brier, reference)
 
 
-def ranks(order: list[Any]) -> list[int]:
-    """Competition ranks of keys in order, equal keys alike.
-
-    >>> ranks([1, 5, 5, 9])
-    [1, 2, 2, 4]
-    """
-    return [bisect_left(order, key) + 1 for key in order]
-
-
 def bet_brier_values(of: "Projections") -> list[Values]:
     """One row a purchase of a resolved question."""
     rows = []
@@ -168,20 +159,33 @@ def bet_brier_values(of: "Projections") -> list[Values]:
 
 
 def leaderboard_values(of: "Projections") -> list[Values]:
-    """One row an account, contest by contest, the largest profit first."""
+    """One row an account that is not hidden, contest by contest, the largest profit first; ranks of who has one."""
     rows: list[list[Any]] = []
     for contest in of.traded:
-        board = sorted(of.records.get(contest, []), key=lambda record: (-record.profit, record.key))
-        places = ranks([-record.profit for record in board])
-        scored = sorted(brier for record in board if (brier := _brier(record)) is not None)
-        for rank, record in zip(places, board, strict=True):
-            rows.append([contest, rank, *_row(record, scored)])
-    kinds = "id count id id id money money points count points count points points share points share count count text"
+        levels = of.facts.contests[contest].levels
+        shown = [record for record in of.records.get(contest, []) if levels.get(record.key[1]) != "hidden"]
+        board = sorted(shown, key=lambda record: (-record.profit, record.key))
+        ranked = [record for record in board if levels.get(record.key[1]) != "no_rank"]
+        places = [-record.profit for record in ranked]
+        scored = sorted(brier for record in ranked if (brier := _brier(record)) is not None)
+        for record in board:
+            level = levels.get(record.key[1], "")
+            by_profit, by_brier = bisect_left(places, -record.profit) + 1, _place(_brier(record), scored)
+            both = (None, None) if level == "no_rank" else (by_profit, by_brier)
+            rows.append([contest, both[0], *_row(record, both[1]), level])
+    kinds = (
+        "id count id id id money money points count points count points points share points share count count text text"
+    )
     return from_rows(rows, kinds)
 
 
-def _row(record: Record, scored: list[Fraction]) -> list[Any]:
-    account, brier = record.account, _brier(record)
+def _place(brier: Fraction | None, scored: list[Fraction]) -> int | None:
+    """The rank of a Brier score among those in order; None of none."""
+    return None if brier is None else bisect_left(scored, brier) + 1
+
+
+def _row(record: Record, by_brier: int | None) -> list[Any]:
+    account = record.account
     deposits = account.deposits * FINE
     return [
         record.key[1],
@@ -191,7 +195,7 @@ def _row(record: Record, scored: list[Fraction]) -> list[Any]:
         half_even(record.profit, FINE),
         _percent(record.profit, account.deposits),
         *_scores(record.stakes)[:2],
-        None if brier is None else bisect_left(scored, brier) + 1,
+        by_brier,
         *_scores(record.stakes)[2:],
         published(record.turnover),
         record.drawdown,

@@ -182,8 +182,10 @@ def _defaulted(found: Facts, _: int, event: events.DecisionDefaulted) -> str:
 
 
 def _taken(found: Facts, event: events.DecisionRecorded | events.DecisionDefaulted) -> None:
-    found.books.accounts[event.contest, event.participant].attempts[event.period].taken = True
-    if event.period == 1:
+    attempts = found.books.accounts[event.contest, event.participant].attempts
+    first = not any(each.taken for each in attempts.values())
+    attempts[event.period].taken = True
+    if first:
         progress = found.books.progress(event.contest)
         progress.decided += 1
         progress.note(0, event.at)

@@ -147,7 +147,7 @@ class Progress:
     completed_at: int | None = None
 
     def complete(self) -> bool:
-        """Whether everybody has decided the first period and nothing is open."""
+        """Whether everybody has taken a decision and nothing is open."""
         return 0 < self.enrolled == self.decided and not self.open
 
     def note(self, opened: int, at: int) -> None:

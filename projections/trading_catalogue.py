@@ -165,7 +165,7 @@ TRADING: dict[str, Projection] = {
         (),
         (
             CONTEST,
-            Column("rank", "count", "by profit: 1, 2, 2, 4"),
+            Column("rank", "count", "by profit: 1, 2, 2, 4; empty for who is left out of the ranking"),
             _TRADER,
             Column("family", "id", "the competitor it stands for"),
             Column("release", "id", "what exactly takes part"),
@@ -183,6 +183,7 @@ TRADING: dict[str, Projection] = {
             Column("decided", "count", "decisions taken"),
             Column("defaulted", "count", "of which HOLD because no reply was a decision"),
             Column("state", "text", "active, debt or ruined"),
+            Column("excluded", "text", "why it has no rank or prize: no_prize, no_rank"),
         ),
         arena.leaderboard_values,
     ),

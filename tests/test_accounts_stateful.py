@@ -177,7 +177,7 @@ class AccountsMachine(RuleBasedStateMachine):
         assert all(shares >= 0 and cost >= 0 for shares, cost, _ in held.values())
         for name, contest in state.contests.items():
             still = [1 for (of, *_), (shares, _, ended) in held.items() if of == name and shares and not ended]
-            taken = {who for of, who, period in taken_keys(happened) if (of, period) == (name, 1)}
+            taken = {who for of, who, _ in taken_keys(happened) if of == name}
             assert (contest.open, contest.decided, contest.enrolled) == (len(still), len(taken), 2)
         for (name, *_), of in state.positions.items():
             settled = state.questions[of.question].settled and not state.contests[name].finalized

@@ -20,6 +20,7 @@ from tests.test_stories import ARENA, expected, rows
 START = "2026-03-01T00:00:00Z"
 LATER = "2026-03-01T01:00:00Z"
 END = "2026-03-20T00:00:00Z"
+LEVELS = ("hidden", "no_rank", "no_prize")
 
 
 def told(*commands: dict[str, Any], names: str = "ada") -> Projections:
@@ -165,6 +166,16 @@ def test_ranks_are_of_competitions_and_ties_are_exact() -> None:
     found = board(told(*made, bet("e", ("q1", "no", 50)), resolved("q1", "yes"), names="a b c d e"))
     assert [(row["rank"], who) for who, row in found.items()] == [(1, "d"), (2, "e"), (3, "a"), (3, "b"), (3, "c")]
     assert [row["brier_rank"] for row in found.values()] == [5, 1, 2, 2, 2]
+
+
+def test_who_is_excluded_is_hidden_or_without_a_rank() -> None:
+    """The winner is hidden, the next has no rank: the third is first, of the profits and of the Brier scores."""
+    said = {"type": "exclude_participant", "contest": "cup", "reason": "staff"}
+    made = [quote("q1", 0.5), *(bet(who, ("q1", "yes", 300 - 50 * i)) for i, who in enumerate("abcd"))]
+    levels = [said | {"participant": who, "level": level} for who, level in zip("abc", LEVELS, strict=True)]
+    found = board(told(*made, resolved("q1", "yes"), *levels, names="a b c d"))
+    rows = [(who, row["rank"], row["brier_rank"], row["excluded"]) for who, row in found.items()]
+    assert rows == [("b", None, None, "no_rank"), ("c", 1, 1, "no_prize"), ("d", 2, 2, "")]
 
 
 def test_means_over_contests_are_named_for_what_they_are() -> None:

@@ -661,7 +661,7 @@ COMPLETE: dict[str, list[AnyCommand]] = {
 
 @pytest.mark.parametrize("history", INCOMPLETE.values(), ids=INCOMPLETE.keys())
 def test_a_contest_that_is_not_complete_is_not_finalized(history: list[AnyCommand]) -> None:
-    """Everybody enrolled has decided the first period, nothing is open, and somebody took part. Source: arena.md, d."""
+    """Everybody enrolled has taken a decision, nothing is open, and somebody took part."""
     given(*history).when(finalization("week")).refuses("contest_not_complete", "contest")
 
 

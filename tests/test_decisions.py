@@ -399,3 +399,11 @@ def test_two_writers_of_one_file_take_a_decision_once(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="decision_taken"):
             other.handle(decision(), "third")
         assert one.head() == other.head()
+
+
+def test_who_misses_the_first_period_decides_in_a_later_one() -> None:
+    """The first decision of each counts, whenever it is: else a missed week would keep a contest open for ever."""
+    story: list[AnyCommand] = [*BOTH_TRADE, decision(), decision(participant="bob", period=2, at=day(9))]
+    given(*BOTH_TRADE, decision()).when(finalization("week")).refuses("contest_not_complete", "contest")
+    assert isinstance(ran(*story, finalization("week"))[-1], events.ContestFinalized)
+    given(*story).when(decision(participant="bob", period=3, at=day(16))).refuses("contest_complete", "contest")

@@ -53,7 +53,7 @@ def test_the_winner_and_why(folder: Path) -> None:
     """The best mean Brier score is first, and its rank is taken apart: to whom it is next, and by how much."""
     board = list(csv.DictReader(io.StringIO(run("leaderboard", folder / "season.db", BOARD, "--format", "csv").stdout)))
     ranked = [row for row in board if row["rank"]]
-    assert [row["rank"] for row in ranked][0] == "1"
+    assert ranked[0]["rank"] == "1"
     assert sorted(ranked, key=lambda row: float(row["score"])) == ranked
     winner = ranked[0]["participant"]
     said = run("explain", folder / "season.db", "rank", BOARD, winner).stdout
@@ -92,7 +92,7 @@ def test_what_if_a_question_had_been_annulled(folder: Path) -> None:
 def test_two_cuts_and_a_checkpoint_to_keep(folder: Path) -> None:
     """What the last hundred events changed; then a text that a later log is held against."""
     [*_, last] = json.loads(run("log", folder / "season.db", "--after", "0", "--format", "json").stdout)
-    end = last["position"]
+    end = last["log_position"]
     assert run("diff", folder / "season.db", f"@{end - 100}", f"@{end}", "--table", "leaderboard").exit_code == FINE
     kept = folder / "season.toml"
     kept.write_text(run("checkpoint", folder / "season.db").stdout, encoding="utf-8")

@@ -78,7 +78,7 @@ OPTIONAL = {  # columns that may be empty in a row
     "portfolio_snapshots": {"log_position", "brier", "stale_age"},
     "trades": {"realised", "cap", "confidence", "f_yes", "o_yes", "side_won"},
     "bet_brier": {"f_yes", "o_yes"},
-    "arena_leaderboard": {"brier", "brier_rank", "skill_against_even_odds", "skill_against_market", "win_rate"},
+    "arena_leaderboard": {"rank", "brier", "brier_rank", "skill_against_even_odds", "skill_against_market", "win_rate"},
     "arena_overall": {
         "pooled_brier",
         "mean_of_contest_means",

@@ -84,7 +84,7 @@ class Book:
     def complete(self, contest: str) -> bool:
         """Somebody plays, everybody's first decision is taken, and nothing is open."""
         enrolled = self.contests[contest].participants
-        decided = all((contest, participant, 1) in self.taken for participant in enrolled)
+        decided = {participant for name, participant, _ in self.taken if name == contest} >= set(enrolled)
         return bool(enrolled) and decided and not any(self.account(contest, each).open() for each in enrolled)
 
     def running(self) -> list[tuple[str, str]]:
