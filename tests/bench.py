@@ -45,11 +45,16 @@ from ledger.state import State
 from ledger.store import Store
 from ledger.trading import Trading
 from ledger.values import format_instant
+from projections.catalogue import CATALOGUE
 from projections.columns import Facts
 from projections.marks import Marks
 from projections.portfolios import snapshots
 from projections.projection import Projections
 from projections.tables import facts
+from replay import explain, export
+from replay.replay import replay
+from replay.runner import Runner
+from replay.verify import verify
 
 START = 1_767_225_600_000_000  # µs
 DAY = 86_400 * 10**6
@@ -200,6 +205,41 @@ def reading(folder: Path, count: int) -> dict[str, float]:
     return {
         "log to leaderboard: events/s": count / median(ours),
         "log to leaderboard: ratio to the recorder's reading (aim 0.5)": median(theirs) / median(ours),
+    }
+
+
+def using(folder: Path, made: list[AnyCommand]) -> dict[str, float]:
+    """What auditors, researchers and backends do with the log, against the recorder merely reading its rows; each once,
+    the refresh after one event five times.
+    """
+    log, seconds = str(folder / "log0.db"), dict[str, list[float]]()
+    who = next(each.participant for each in made if isinstance(each, SubmitForecast) and each.question == "q0")
+    steps: dict[str, Callable[[], Any]] = {
+        "reading": lambda: rows_of(folder / "log0.db"),
+        "verify": lambda: verify(log),
+        "replay of every table": lambda: [
+            replay(log).projections.table(name).digest() for name, of in CATALOGUE.items() if not of.asked_for
+        ],
+        "explain of one score": lambda: explain.score(explain.Source(log), "c", "q0", who),
+        "export to SQLite": lambda: export.export(export.Source(log), folder / "out.db", export.Asked("sqlite")),
+        "export to Parquet": lambda: export.export(export.Source(log), folder / "out", export.Asked("parquet")),
+    }
+    for name, step in steps.items():
+        with timed(seconds.setdefault(name, [])):
+            step()
+    with Ledger.open(log) as ledger, Runner(log, str(folder / "model.db")) as runner:
+        runner.refresh()
+        for number in range(6):
+            at = format_instant(START + 29 * DAY + number)
+            command = SubmitForecast(id=f"u{number}", at=at, question="q0", participant="late", probability="0.5")
+            ledger.handle(command)
+            with timed(seconds.setdefault("refresh of a read model after one event", [])):
+                runner.refresh()
+    [read] = seconds.pop("reading")
+    aims = {"verify": " (aim 2)", "replay of every table": " (aim 2.5)", "explain of one score": " (aim 0.05)"}
+    aims["refresh of a read model after one event"] = " (aim 0.01)"
+    return {
+        f"{name}: ratio to reading the rows{aims.get(name, '')}": median(each) / read for name, each in seconds.items()
     }
 
 
@@ -387,6 +427,7 @@ def main() -> None:
             lambda: scoring(folder / "log0.db", count),
             growing,
             lambda: peak(folder / "log0.db", count),
+            lambda: using(folder, made),
             lambda: trading(folder),
         ]
         for step in steps:
