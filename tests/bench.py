@@ -37,6 +37,7 @@ from ledger.commands import (
     Range,
     RecordDecision,
     ResolveQuestion,
+    RevokeResolution,
     SubmitForecast,
 )
 from ledger.decider import decide, evolve
@@ -228,6 +229,7 @@ def using(folder: Path, made: list[AnyCommand]) -> dict[str, float]:
         with timed(seconds.setdefault(name, [])):
             step()
     with Ledger.open(log) as ledger, Runner(log, str(folder / "model.db")) as runner:
+        ledger.handle(RevokeResolution(id="u", at=format_instant(START + 40 * DAY), question="q0", reason="bench"))
         runner.refresh()
         for number in range(6):
             at = format_instant(START + 29 * DAY + number)
