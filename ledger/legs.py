@@ -60,14 +60,12 @@ class _Desk:
         price, quote = self.priced(bet.question, outcome)
         most = cap(self.trading, self.account.cash)
         shares = bet.amount * values.PROBABILITY // max(price, 1)
-        wrong = {
-            "no_price": not price,
-            "above_cap": bet.amount > most,
-            "too_many_shares": self.account.bought + shares > values.LARGEST_HOLDING,
-        }
-        for code, is_wrong in wrong.items():
-            if is_wrong:
-                raise _RefusedLegError(code)
+        if not price:
+            raise _RefusedLegError("no_price")
+        if bet.amount > most:
+            raise _RefusedLegError("above_cap")
+        if self.account.bought + shares > values.LARGEST_HOLDING:
+            raise _RefusedLegError("too_many_shares")
         number = self.open_position(bet.question, outcome)
         held = self.position(number) or Position(bet.question, outcome)
         event = events.SharesBought(

@@ -40,6 +40,7 @@ TEXT_LENGTH = 10_000
 KEPT_LENGTH = 1_000_000  # of a prompt or a reply
 PLACES = 1_000  # decimals of a number at the edge
 _LARGEST = Decimal("1e30")
+_WHOLE = 10**30
 _SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,9})?", re.ASCII)
 _RFC_3339 = re.compile(
@@ -100,14 +101,17 @@ def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
     >>> fixed("0.12345678950", PROBABILITY, "probability", 0, PROBABILITY)
     123456790
     """
-    if (
-        type(number) is not Decimal
-        or not number.is_finite()
-        or not -60 < number.adjusted() < 30
-        or number.__sizeof__() > _SMALL
-    ):
-        number = measure(number, field)
-    numerator, denominator = number.as_integer_ratio()
+    if type(number) is int and -_WHOLE < number < _WHOLE:
+        numerator, denominator = number, 1
+    else:
+        if (
+            type(number) is not Decimal
+            or not number.is_finite()
+            or not -60 < number.adjusted() < 30
+            or number.__sizeof__() > _SMALL
+        ):
+            number = measure(number, field)
+        numerator, denominator = number.as_integer_ratio()
     value, rest = divmod(numerator * unit, denominator)
     if rest:
         value = half_even(numerator * unit, denominator)
