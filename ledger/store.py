@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Condition
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -49,6 +50,7 @@ class Store:
         settings = _settings(location, read_only=read_only)
         self._shown = shown(location)
         self._factory, self._recorder = _constructed(settings, self._shown)
+        self._using, self._used = Condition(), 0  # how many threads are reading or appending
         if read_only and isinstance(self._recorder, SQLiteApplicationRecorder):
             self._recorder.datastore.pool.is_journal_mode_wal = True  # or it would try to change the file
 
@@ -59,12 +61,12 @@ class Store:
         """
         name = self.name
         stored = [StoredEvent(name, position, topic, state) for position, topic, state in rows]
-        with _translated(self._shown):
+        with self._in_use(), _translated(self._shown):
             self._recorder.insert_events(stored)
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
         """The rows at after + 1, after + 2, … up to limit. Raises Corrupt at a gap, Unavailable."""
-        with _translated(self._shown, after):
+        with self._in_use(), _translated(self._shown, after):
             rows = self._select(after, limit)
         if rows and rows[-1][0] != after + len(rows):
             for expected, (position, _) in enumerate(rows, after + 1):
@@ -95,13 +97,27 @@ class Store:
 
     def newest(self) -> int:
         """The last log position; 0 if there is none. Raises Unavailable."""
-        with _translated(self._shown):
+        with self._in_use(), _translated(self._shown):
             last = self._recorder.select_events(self.name, desc=True, limit=1)
         return last[0].originator_version if last else 0
 
     def close(self) -> None:
-        """Give the connections back."""
-        self._factory.close()
+        """Give the connections back, once no other thread uses one: SQLite does not survive it while one does."""
+        with self._using:
+            self._using.wait_for(lambda: not self._used, timeout=int(_LOCK_TIMEOUT))
+            self._factory.close()
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """While a connection is used it is not closed."""
+        with self._using:
+            self._used += 1
+        try:
+            yield
+        finally:
+            with self._using:
+                self._used -= 1
+                self._using.notify_all()
 
 
 def _constructed(settings: dict[str, str], shown: str) -> tuple[InfrastructureFactory[Any], ApplicationRecorder]:

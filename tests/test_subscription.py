@@ -106,6 +106,28 @@ def test_stopping_ends_a_wait_and_so_do_leaving_and_closing(tmp_path: Path) -> N
     assert list(first) == list(second) == []
 
 
+CLOSING = """
+import sys
+from threading import Thread
+from ledger import Ledger
+for _ in range(60):
+    ledger = Ledger.open(sys.argv[1])
+    threads = [Thread(target=list, args=(ledger.subscribe(),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    ledger.close()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+"""
+
+
+def test_closing_waits_for_who_is_reading(tmp_path: Path) -> None:
+    """A connection closed while a thread reads from it takes the whole process down; here, a process of its own."""
+    done = subprocess.run([sys.executable, "-c", CLOSING, str(tmp_path / "log.db")], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_one_can_stop_in_the_middle_of_a_page_and_go_on_from_its_checkpoint(ledger: Ledger) -> None:
     """`reached` is the checkpoint of the last event handed out, not of the last read."""
     with ledger.subscribe() as subscription:
