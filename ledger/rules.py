@@ -22,7 +22,7 @@ Weights = Literal["equal", "recency"]
 Sampling = Literal["time", "day", "spot"]
 Period = Literal["scheduled", "actual", "covered"]
 Clock = Literal["claimed", "recorded"]
-Scale = Literal["plain", "peer", "baseline"]
+Scale = Literal["plain", "peer", "peer_whole", "baseline"]
 Total = Literal["sum", "mean", "per_coverage", "kind_means", "kind_means_third"]
 Take = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
 
@@ -48,7 +48,8 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sampling: every instant, the last forecast of each day, or one instant. day_minutes: how far east of UTC a day is.
     period: what the sum is divided by: the scheduled period, that until the answer, or that on which one stood.
     clock: whose instants count: those claimed or those recorded.
-    scale: "peer" is 100, 50 for numeric questions; "baseline" 100 / log(number of outcomes), 50 for numeric questions.
+    scale: "peer" is 100, 50 for numeric questions; "peer_whole" 100 for all; "baseline" 100 / log(number of outcomes),
+    50 for numeric questions.
     total: of a contest: the sum; the mean over questions forecast on; the sum over max(least_coverage, coverage); or
     100 x the sum of the means over the questions of each kind, a question without a forecast counting as the worst, or
     a third of that.

@@ -115,6 +115,11 @@ def _peer(_: RuleSet, question: QuestionOpened) -> Fraction:
     return Fraction(100 if question.range is None else 50)
 
 
+def _peer_whole(_: RuleSet, __: QuestionOpened) -> Fraction:
+    """Source: seed 001, "What is the Peer score?", whose formula does not halve numeric questions."""
+    return Fraction(100)
+
+
 def _baseline(rules: RuleSet, question: QuestionOpened) -> Fraction:
     """Certainty is worth 100. Source: seed 001, "What is the Baseline score?"."""
     if question.range is not None:
@@ -126,6 +131,7 @@ def _baseline(rules: RuleSet, question: QuestionOpened) -> Fraction:
 SCALES: dict[str, Callable[[RuleSet, QuestionOpened], Fraction]] = {
     "plain": _plain,
     "peer": _peer,
+    "peer_whole": _peer_whole,
     "baseline": _baseline,
 }
 

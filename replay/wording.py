@@ -41,6 +41,7 @@ _PERIODS = {
 _SCALES = {
     "plain": "",
     "peer": "times 100, 50 for numeric questions",
+    "peer_whole": "times 100",
     "baseline": "times 100 / log K of K outcomes, 50 for numeric questions",
 }
 TOTALS = {

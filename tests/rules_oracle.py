@@ -462,6 +462,8 @@ def _chances(case: Case, step: Step) -> dict[str, Fraction | None]:
 
 def scale(case: Case) -> Fraction:
     """Points for a difference of 1 between kernels."""
+    if case.rules.scale == "peer_whole":
+        return Fraction(100)
     if case.rules.scale == "plain":
         return Fraction(1)
     if not case.named:

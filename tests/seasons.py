@@ -31,7 +31,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "day_minutes": (0, 0, -300, 330, 1_440, -1_440, 1),
     "period": ("scheduled", "actual", "covered"),
     "clock": ("claimed", "claimed", "recorded"),
-    "scale": ("plain", "peer", "baseline"),
+    "scale": ("plain", "peer", "peer_whole", "baseline"),
     "total": ("sum", "mean", "per_coverage", "kind_means", "kind_means_third"),
     "least_coverage": (0, 1, 2),
     "take": ("none", "coverage_exp", "coverage_exp2", "positive_square"),

@@ -272,6 +272,8 @@ def test_the_uniform_distribution_is_scored_by_the_rule_sets_kernel(
         ({}, opened(), PICO, Fraction(PICO)),
         ({"scale": "peer", "reference": "peers"}, opened(), PICO, Fraction(PICO, 100)),
         ({"scale": "peer", "reference": "peers"}, numeric(), PICO, Fraction(PICO, 50)),
+        ({"scale": "peer_whole", "reference": "peers"}, opened(), PICO, Fraction(PICO, 100)),
+        ({"scale": "peer_whole", "reference": "peers"}, numeric(), PICO, Fraction(PICO, 100)),
         ({"scale": "baseline", "reference": "uniform"}, choices(), PICO, Fraction(1_098_612_288_668, 100)),
         ({"scale": "baseline", "reference": "uniform"}, numeric(), PICO, Fraction(PICO, 50)),
         (PINBALL, quartiles(), 10**7, Fraction(10**7)),
