@@ -9,7 +9,7 @@ from ledger.exact import QUANTUM, half_even
 from projections import consensus, leaderboard, prizes, references, scores, sums, terms
 from projections.columns import Codes, Facts
 from projections.limbs import Int64Array, column
-from projections.table import POINTS, Ids, Values, ids, known, published, transposed
+from projections.table import Ids, Values, concatenated, ids, known, published, transposed
 from projections.tables import status
 
 if TYPE_CHECKING:
@@ -85,42 +85,34 @@ def score_parts_values(of: "Projections") -> list[Values]:
 def scores_values(of: "Projections") -> list[Values]:
     """One row a question and participant of each contest."""
     facts = of.facts
-    codes: list[int] = []
-    rows: list[tuple[int, ...]] = []
+    codes: list[Int64Array] = [np.zeros(0, np.int64)]
+    columns: list[tuple[Int64Array | list[int], ...]] = [(np.zeros(0, np.int64),) * 5 + ([], [])]
     for code, contest in enumerate(of.contests):
-        found = _contest_scores(of, contest)
-        codes += [code] * len(found)
-        rows += found
-    question, participant, *numbers = transposed(rows, 7)
+        questions, rows = of.scored(contest)
+        rules = facts.contests[contest].opened.rules
+        score, share = sums.points(rules, questions, rows), sums.coverages(questions, rows)
+        most = column([published(each) for each in sums.attainable_shares(questions)])
+        factor = column([each.denominator for each in questions.per_point])[rows.question]
+        factors = np.ones(len(score.divisors), np.int64)
+        factors[score.which] = factor  # of one divisor they are one
+        denominators = [int(each * by) for each, by in zip(score.divisors, factors.tolist(), strict=True)]
+        codes.append(np.full(len(rows.question), code))
+        columns.append((
+            questions.code[rows.question],
+            rows.participant,
+            score.published(),
+            share.published(),
+            most[rows.question],
+            [earned * by for earned, by in zip(rows.numerator.integers(), factor.tolist(), strict=True)],
+            [denominators[place] for place in score.which.tolist()],
+        ))  # fmt: skip
+    question, participant, *numbers = (concatenated(pages) for pages in zip(*columns, strict=True))
     return [
-        Ids(column(codes), of.contests),
-        Ids(column(question), facts.question_codes.labels),
-        Ids(column(participant), sums.labels(facts)),
+        Ids(np.concatenate(codes), of.contests),
+        Ids(np.asarray(question), facts.question_codes.labels),
+        Ids(np.asarray(participant), sums.labels(facts)),
         *numbers,
     ]
-
-
-def _contest_scores(of: "Projections", contest: str) -> list[tuple[int, ...]]:
-    """question, participant, score, coverage, attainable, numerator, denominator."""
-    (questions, rows), rules = of.scored(contest), of.facts.contests[contest].opened.rules
-    parted, fine = sums.divided(questions), references.fine_bits(rules)
-    alike = [parted.alike[place] for place in parted.which.tolist()]
-    factor = [each.denominator for each in questions.per_point]
-    most = [published(share) for share in sums.attainable_shares(questions)]
-    scored = (rows.question, rows.participant, rows.covered)
-    found: list[tuple[int, ...]] = []
-    for question, participant, stood, earned, covered in zip(
-        *(each.tolist() for each in scored),
-        rows.numerator.integers(),
-        sums.coverages(questions, rows),
-        strict=True,
-    ):
-        by = sums.divisor(rules, questions.per_point[question], alike[question], stood, fine)
-        numerator, denominator = earned * factor[question], by.numerator * (factor[question] // by.denominator)
-        score = half_even(numerator * POINTS, denominator)
-        row = (int(questions.code[question]), participant, score, published(covered), most[question])
-        found.append((*row, numerator, denominator))
-    return found
 
 
 def leaderboard_values(of: "Projections") -> list[Values]:
@@ -163,10 +155,12 @@ def prizes_values(of: "Projections") -> list[Values]:
 
 def _outcome_ids(facts: Facts, question: Int64Array, outcome: Int64Array) -> Ids:
     """Outcomes by name; those of a numeric question by the number of their bin."""
-    codes = Codes()
-    pairs, inverse = np.unique(np.stack([question, outcome], axis=1), axis=0, return_inverse=True)
-    named = [codes.add((facts.questions[q].outcomes or _Numbers())[o]) for q, o in pairs.tolist()]
-    return Ids(column(named)[inverse.reshape(-1)], codes.labels)
+    codes, width = Codes(), int(outcome.max(initial=0)) + 1
+    pairs, inverse = np.unique(question * width + outcome, return_inverse=True)
+    named = [
+        codes.add((facts.questions[q].outcomes or _Numbers())[o]) for q, o in (divmod(p, width) for p in pairs.tolist())
+    ]
+    return Ids(column(named)[inverse], codes.labels)
 
 
 class _Numbers:

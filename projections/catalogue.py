@@ -77,7 +77,7 @@ CATALOGUE: dict[str, Projection] = {
         asked_for=True,
     ),
     "scores": Projection(
-        2,
+        3,
         "the score and coverage of each participant on each question of a contest",
         ("contest", "question", "participant"),
         (

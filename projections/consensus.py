@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.axis import chunks, shifts
-from projections.columns import Facts, Status
+from projections.columns import CHANCE, Facts, Status
 from projections.limbs import Int64Array
 from projections.standing import Intervals
 
@@ -229,6 +229,10 @@ class Medians(NamedTuple):
     stand: Int64Array
     median: Int64Array
 
+    def of(self, index: Int64Array) -> "Medians":
+        """These rows."""
+        return Medians(*(column[index] for column in self))
+
 
 def medians_over_time(found: Facts, standing: Intervals, now: Status, chunk: int) -> Iterator[Medians]:
     """The median of every outcome; of a numeric question, of the bin that its answer fell into, once there is one."""
@@ -246,7 +250,16 @@ def medians_over_time(found: Facts, standing: Intervals, now: Status, chunk: int
             some = some.of(np.flatnonzero(outcomes[some.question] > outcome))  # ever fewer questions have so many
             if not len(some.row):
                 break
-            yield _medians(found, some, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
+            medians = _medians(found, some, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
+            yield medians
+            if outcome == 0:
+                yield _mirrored(medians.of(np.flatnonzero(outcomes[medians.question] == 2)))
+                some = some.of(np.flatnonzero(outcomes[some.question] != 2))
+
+
+def _mirrored(yes: Medians) -> Medians:
+    """The medians of the other of two outcomes: each forecast of it is what the first has not."""
+    return yes._replace(outcome=np.ones_like(yes.outcome), median=2 * CHANCE * _HALVES - yes.median)
 
 
 def _medians(found: Facts, standing: Intervals, bins: Int64Array, outcome: Int64Array, shift: Int64Array) -> Medians:

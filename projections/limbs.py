@@ -5,12 +5,13 @@ with low and middle in [0, 2^36), so that any 2^26 of them can be added without 
 """
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ledger.exact import QUANTUM, ln_fixed, log2_fixed
+from ledger.exact import QUANTUM, half_even, ln_fixed, log2_fixed
 
 Int64Array = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -22,6 +23,7 @@ _HALF_MASK = (1 << _HALF_BITS) - 1
 LARGEST_TERM = 3 * 10**13  # in one product; |ln| of 1e-10 is 2.4e13 of 1e-12, times 2^18 it still fits
 LARGEST_WEIGHT = 1 << 3 * _HALF_BITS  # µs; 570 years
 LARGEST_COUNT = 1 << 26
+_CERTAIN = 2.0**48  # beyond which an estimate says nothing of the whole numbers next to it
 
 
 class Limbs(NamedTuple):
@@ -53,6 +55,16 @@ class Limbs(NamedTuple):
     def of(cls, values: Int64Array) -> Self:
         """The same numbers, wide."""
         return cls(values, np.zeros_like(values), np.zeros_like(values)).carried()
+
+    @classmethod
+    def wide(cls, numbers: Sequence[int]) -> Self:
+        """These numbers, of at most 134 bits.
+
+        >>> Limbs.wide([-1, 1 << 100]).integers() == [-1, 1 << 100]
+        True
+        """
+        parts = [(number & _MASK, number >> _BITS & _MASK, number >> 2 * _BITS) for number in numbers]
+        return cls(*np.array(parts, np.int64).reshape(-1, 3).T)
 
     def carried(self) -> Self:
         """The same numbers with low and middle brought into [0, 2^36)."""
@@ -150,6 +162,36 @@ def half_even_many(numerators: Int64Array, denominators: Int64Array | int) -> In
     up: Int64Array = (doubled > denominators) | ((doubled == denominators) & (quotients & 1 == 1))
     rounded: Int64Array = quotients + up
     return rounded
+
+
+def multiplied(numbers: Limbs, factors: Sequence[Fraction], which: Int64Array) -> Int64Array | list[int]:
+    """Numbers x factors[which], each rounded half-even once; a list if one needs more than 62 bits. Shape (n,).
+
+    An estimate decides where it is certain.
+
+    >>> multiplied(Limbs.of(np.array([1, 3, -5])), [Fraction(5, 2), Fraction(10, 3)], np.array([0, 0, 1])).tolist()
+    [2, 8, -17]
+    """
+    wide = numbers.carried()
+    scale = np.array([factor.numerator / factor.denominator for factor in factors], np.float64)[which]
+    above, rest = wide.high * 2.0 ** (2 * _BITS), wide.middle * 2.0**_BITS + wide.low
+    value = (above + rest) * scale
+    guard = (np.abs(above) + rest) * np.abs(scale) * 2.0**-49  # there are six roundings, each of 2^-53 at most
+    near = np.rint(value)
+    doubtful = np.flatnonzero((np.abs(value - near) > 0.5 - guard) | (np.abs(value) > _CERTAIN))
+    near[doubtful] = 0
+    rounded: Int64Array = near.astype(np.int64)
+    exact = [
+        half_even(number * factors[place].numerator, factors[place].denominator)
+        for number, place in zip(wide.take(doubtful).integers(), which[doubtful].tolist(), strict=True)
+    ]
+    if max(map(abs, exact), default=0) < 1 << 62:
+        rounded[doubtful] = exact
+        return rounded
+    every: list[int] = rounded.tolist()
+    for row, number in zip(doubtful.tolist(), exact, strict=True):
+        every[row] = number
+    return every
 
 
 def ln_many(k: Int64Array, unit: int) -> Int64Array:

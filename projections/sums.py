@@ -12,9 +12,10 @@ from ledger.rules import KIND_TOTALS, RuleSet
 from ledger.values import WEIGHT
 from projections.columns import Contest, Facts
 from projections.entries import Questions
-from projections.limbs import Int64Array, Limbs, column, runs
+from projections.limbs import Int64Array, Limbs, column, multiplied, runs
 from projections.references import fine_bits
 from projections.scores import Scores
+from projections.table import POINTS
 
 KINDS: tuple[str, ...] = get_args(Kind)
 WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "error": 1, "crps": 1, "absolute": 1, "absolute_clipped": 1}
@@ -78,12 +79,18 @@ class Alike(NamedTuple):
         """A denominator that every coverage has."""
         return self.period if self.hidden_weight < 0 else lcm(self.hidden, self.rest)
 
+    @property
+    def rates(self) -> tuple[int, int]:
+        """What a unit covered of the hidden period adds to a coverage, and one after it, over common x WEIGHT."""
+        if self.hidden_weight < 0:
+            return WEIGHT, WEIGHT
+        rest = (WEIGHT - self.hidden_weight) * (self.common // self.rest)
+        return self.hidden_weight * (self.common // self.hidden), rest
+
     def coverage(self, covered: int, in_hidden: int, common: int) -> int:
         """Numerator over common x WEIGHT of the coverage, or of the sum of several questions' coverages."""
-        if self.hidden_weight < 0:
-            return covered * WEIGHT * (common // self.period)
-        of_hidden = self.hidden_weight * in_hidden * (common // self.hidden)
-        return of_hidden + (WEIGHT - self.hidden_weight) * (covered - in_hidden) * (common // self.rest)
+        hidden, rest = self.rates
+        return (in_hidden * hidden + (covered - in_hidden) * rest) * (common // self.common)
 
     def share(self, covered: int, in_hidden: int) -> Fraction:
         """The coverage of one question."""
@@ -143,15 +150,51 @@ def divided(questions: Questions) -> Divided:
     return Divided([Alike(*common) for common in alike.tolist()], which.reshape(-1), amounts)
 
 
-def coverages(questions: Questions, rows: Scores) -> list[Fraction]:
-    """Each score's exact coverage: the covered share of the period, or, under a hidden weight w, w x the covered share
-    of the hidden period + (1 - w) x that of the rest.
+class Quotients(NamedTuple):
+    """Exact numbers: numerators / divisors[which]; shape (n,)."""
+
+    numerators: Limbs
+    divisors: list[Fraction]
+    which: Int64Array
+
+    def published(self) -> Int64Array | list[int]:
+        """In 1e-9, rounded half-even once."""
+        return multiplied(self.numerators, [Fraction(POINTS, divisor) for divisor in self.divisors], self.which)
+
+    def exact(self) -> list[Fraction]:
+        """As fractions."""
+        both = zip(self.numerators.integers(), self.which.tolist(), strict=True)
+        return [Fraction(numerator, self.divisors[place]) for numerator, place in both]
+
+
+def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:
+    """The scores, exact."""
+    alike, which, per_point = divided(questions)
+    over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
+    overs, place = np.unique(over, return_inverse=True)
+    found, of_row = np.unique(which[rows.question] * len(overs) + place, return_inverse=True)
+    divisors = []
+    for each, own in (divmod(key, len(overs)) for key in found.tolist()):
+        of = alike[each]
+        divisors.append(divisor(rules, per_point[of.per_point], of, int(overs[own]), fine_bits(rules)))
+    return Quotients(rows.numerator, divisors, of_row)
+
+
+def coverages(questions: Questions, rows: Scores) -> Quotients:
+    """Each score's coverage: the covered share of the period, or, under a hidden weight w, w x the covered share of the
+    hidden period + (1 - w) x that of the rest.
 
     Source: seed 001_b2c35092a74bcfce, "What are the Hidden Period and Hidden Coverage Weights?".
     """
     alike, which, _ = divided(questions)
-    columns = (which[rows.question].tolist(), rows.covered.tolist(), rows.covered_hidden.tolist())
-    return [alike[place].share(covered, hidden) for place, covered, hidden in zip(*columns, strict=True)]
+    return covered_shares(alike, which[rows.question], rows.covered, rows.covered_hidden)
+
+
+def covered_shares(alike: list[Alike], which: Int64Array, covered: Int64Array, in_hidden: Int64Array) -> Quotients:
+    """The `share` of each row; which: among the questions that are alike. Shape (n,)."""
+    hidden, rest = (Limbs.wide([each.rates[place] for each in alike]).take(which) for place in (0, 1))
+    numerators = hidden.times(in_hidden) + rest.times(covered - in_hidden)
+    return Quotients(numerators.carried(), [Fraction(each.common * WEIGHT) for each in alike], which)
 
 
 def attainable_shares(questions: Questions) -> list[Fraction]:

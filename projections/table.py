@@ -65,6 +65,17 @@ def from_rows(rows: list[Any], kinds: str) -> list[Values]:
     return [ids(c) if kind == "id" else c for kind, c in zip(names, transposed(rows, len(names)), strict=True)]
 
 
+def concatenated(pages: Sequence[Int64Array | list[int]]) -> Int64Array | list[int]:
+    """One page after another, as a list if one of them is.
+
+    >>> concatenated([column([1]), [2]]), concatenated([column([1]), column([2])])
+    ([1, 2], array([1, 2]))
+    """
+    if not any(isinstance(page, list) for page in pages):
+        return np.concatenate(pages)
+    return [number for page in pages for number in (page if isinstance(page, list) else page.tolist())]
+
+
 def known(numbers: Int64Array) -> Values:
     """The numbers, none where negative."""
     if len(numbers) and int(numbers.min()) < 0:

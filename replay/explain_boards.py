@@ -248,7 +248,7 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
             rows.participant.tolist(),
             rows.numerator.integers(),
             rows.covered.tolist(),
-            sums.coverages(questions, rows),
+            sums.coverages(questions, rows).exact(),
             strict=True,
         )
         if who == own_code

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from itertools import accumulate, pairwise
@@ -287,3 +288,28 @@ def test_taking_picks_numbers_by_place() -> None:
 def test_no_runs_have_no_sums() -> None:
     """An empty column has none."""
     assert Limbs.of(column([])).summed(column([])).integers() == []
+
+
+WIDE = st.integers(-(2**130), 2**130) | st.integers(-(2**70), 2**70) | st.integers(-9, 9)
+FACTORS = st.fractions() | st.builds(Fraction, st.integers(-9, 9), st.integers(1, 10**30)) | st.just(Fraction(1, 2))
+
+
+@given(st.lists(st.tuples(WIDE, FACTORS), min_size=1, max_size=20))
+@example([(1, Fraction(1, 2)), (3, Fraction(1, 2)), (-1, Fraction(1, 2)), (-3, Fraction(1, 2))])
+@example([(2**72 - 1, Fraction(1, 2**25)), (-(2**71), Fraction(1, 2**72)), (-(2**72) + 1, Fraction(10**9, 2**73))])
+@example([(2**62 - 1, Fraction(1)), (-(2**62) + 1, Fraction(1))])
+@example([(2**62, Fraction(1)), (1, Fraction(7)), (-(2**62), Fraction(1))])
+def test_products_are_rounded_once_and_half_to_even(pairs: list[tuple[int, Fraction]]) -> None:
+    """What Python's own rounding of exact fractions says, whatever the size; in 64 bits where 62 are enough."""
+    numbers, factors = Limbs.wide([number for number, _ in pairs]), [factor for _, factor in pairs]
+    found = limbs.multiplied(numbers, factors, np.arange(len(pairs)))
+    expected = [round(number * factor) for number, factor in pairs]
+    assert list(found) == expected
+    assert isinstance(found, list) == any(abs(number) >= 2**62 for number in expected)
+
+
+def test_factors_are_those_of_the_places_they_are_asked_for() -> None:
+    """Two of three rows are of the second factor; none at all are no rows."""
+    halves = [Fraction(1, 2), Fraction(5)]
+    assert list(limbs.multiplied(Limbs.wide([3, 3, 10]), halves, column([0, 1, 1]))) == [2, 15, 50]
+    assert list(limbs.multiplied(Limbs.wide([]), [], column([]))) == []

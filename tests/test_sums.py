@@ -76,6 +76,21 @@ def test_a_coverage_is_the_covered_share_or_that_of_the_hidden_part_and_of_the_r
     assert Fraction(numerator, common * MICRO) == divided_by.share(in_hidden + after, in_hidden)
 
 
+SPANS = st.integers(1, 10**14)
+
+
+@given(SPANS, SPANS, st.integers(-1, MICRO), st.lists(st.tuples(SPANS, SPANS), min_size=1, max_size=5))
+def test_a_column_of_coverages_is_that_of_each(
+    hidden: int, rest: int, weight: int, stood: list[tuple[int, int]]
+) -> None:
+    """The same of a whole column, also where a century of microseconds is divided in two."""
+    of = alike(period=hidden + rest, hidden=hidden, hidden_weight=weight)
+    rows = [(min(first, hidden) + min(after, rest), min(first, hidden)) for first, after in stood]
+    covered, in_hidden = (np.array(each) for each in zip(*rows, strict=True))
+    found = sums.covered_shares([of], np.zeros(len(rows), np.int64), covered, in_hidden)
+    assert found.exact() == [of.share(*row) for row in rows]
+
+
 def test_a_rest_of_one_unit_is_covered_whole_or_not_at_all() -> None:
     """Four days hidden and one not, of equal weight; where nothing is left, nothing of it is covered."""
     five = alike(period=5, hidden=4, hidden_weight=MICRO // 2)
@@ -119,7 +134,7 @@ def test_coverages_are_exact_shares_weighed_over_all_questions_that_count() -> N
     said: list[AnyCommand] = [forecast(at=OPENS), withdrawal(at=day(15)), forecast("wind", at=OPENS)]
     found = season(*said, forecast("snow", "bob", at=OPENS))
     each = own(found)
-    assert sums.coverages(*found.scored("cup")) == [Fraction(11, 16), 1, Fraction(4, 10)]
+    assert sums.coverages(*found.scored("cup")).exact() == [Fraction(11, 16), 1, Fraction(4, 10)]
     assert (each["ada"].coverage, each["bob"].coverage) == (Fraction(49, 96), Fraction(8, 60))
     assert (each["ada"].covered, each["bob"].covered) == (Fraction(49, 16), Fraction(4, 5))
     assert [each[who].weight for who in ("ada", "bob")] == [4, 2]
@@ -192,7 +207,7 @@ def test_sums_are_those_of_the_scores_exactly(asked: list[AnyCommand], rules: Ru
         pairs = [
             (names[q], people[p]) for q, p in zip(scores.question.tolist(), scores.participant.tolist(), strict=True)
         ]
-        covered = dict(zip(pairs, sums.coverages(questions, scores), strict=True))
+        covered = dict(zip(pairs, sums.coverages(questions, scores).exact(), strict=True))
         mine: dict[str, list[tuple[Fraction, Fraction, Fraction]]] = {}
         for row in rows:
             if row["contest"] == name:
