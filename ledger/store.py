@@ -34,6 +34,7 @@ _CONNECT_TIMEOUT = "10"  # s, to wait for a PostgreSQL server
 # What SQLite and PostgreSQL say where two processes create the same tables; neither waits for the other by itself.
 _BEING_STARTED = ("locked", "concurrently updated", "already exists", "deadlock")
 _NOT_STARTED = ("no such table", '_events" does not exist')  # what they say of a database without the tables
+_AMONG = "originator_version IN (SELECT value FROM json_each(?))"
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
 
 
@@ -72,22 +73,25 @@ class Store:
             for expected, (position, _) in enumerate(rows, after + 1):
                 if position != expected:
                     raise Corrupt(expected, f"the row is missing; the next one is {position}", "positions")
-        for position, state in rows:
-            if type(state) is not bytes:
-                raise Corrupt(position, f"the row is of type {type(state).__name__}, not bytes", "schemas")
-        return [state for _, state in rows]
+        return _states(rows)
+
+    def at(self, positions: Sequence[int]) -> list[bytes]:
+        """The rows at these log positions, which rise. Raises Corrupt at the first that is missing, Unavailable."""
+        if isinstance(self._recorder, SQLiteApplicationRecorder):
+            with self._in_use(), _translated(self._shown):
+                rows = _selected(self._recorder, self.name, _AMONG, (str([*positions]), len(positions)))
+        else:
+            rows = [(position, row) for position in positions for row in self.read(position - 1, 1)]
+        for missing in sorted({*positions} - {position for position, _ in rows}):
+            raise Corrupt(missing, "the row is missing", "positions")
+        return _states(rows)
 
     def _select(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """Log position and bytes. From SQLite without an object a row, which costs four times what SQLite does."""
-        if not isinstance(self._recorder, SQLiteApplicationRecorder):
-            stored = self._recorder.select_events(self.name, gt=after, limit=limit)
-            return [(event.originator_version, event.state) for event in stored]
-        table = self._recorder.events_table_name
-        query = f"SELECT originator_version, state FROM {table} WHERE originator_id=? AND originator_version>? "  # noqa: S608 - the library's own name
-        with self._recorder.datastore.transaction(commit=False) as cursor:
-            cursor.execute(query + "ORDER BY originator_version LIMIT ?", (self.name, after, limit))
-            rows: list[tuple[int, bytes]] = cursor.fetchall()
-        return rows
+        """Log position and bytes."""
+        if isinstance(self._recorder, SQLiteApplicationRecorder):
+            return _selected(self._recorder, self.name, "originator_version>?", (after, limit))
+        stored = self._recorder.select_events(self.name, gt=after, limit=limit)
+        return [(event.originator_version, event.state) for event in stored]
 
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
         """Every row after a position, page by page."""
@@ -118,6 +122,25 @@ class Store:
             with self._using:
                 self._used -= 1
                 self._using.notify_all()
+
+
+def _selected(
+    recorder: SQLiteApplicationRecorder, name: str, which: str, values: tuple[int | str, int]
+) -> list[tuple[int, bytes]]:
+    """Log position and bytes from SQLite, without an object a row, which costs four times what SQLite does."""
+    query = f"SELECT originator_version, state FROM {recorder.events_table_name} "  # noqa: S608 - the library's own name
+    with recorder.datastore.transaction(commit=False) as cursor:
+        cursor.execute(f"{query}WHERE originator_id=? AND {which} ORDER BY originator_version LIMIT ?", (name, *values))
+        rows: list[tuple[int, bytes]] = cursor.fetchall()
+    return rows
+
+
+def _states(rows: Sequence[tuple[int, bytes]]) -> list[bytes]:
+    """The bytes of rows. Raises Corrupt at a row of another type."""
+    for position, state in rows:
+        if type(state) is not bytes:
+            raise Corrupt(position, f"the row is of type {type(state).__name__}, not bytes", "schemas")
+    return [state for _, state in rows]
 
 
 def _constructed(settings: dict[str, str], shown: str) -> tuple[InfrastructureFactory[Any], ApplicationRecorder]:

@@ -46,8 +46,11 @@ def consensus_values(of: "Projections") -> list[Values]:
     ]
 
 
-def score_parts_values(of: "Projections") -> list[Values]:
-    """One row a part; contributions and terms in Python integers, which may need more than 64 bits."""
+def score_parts_values(of: "Projections", owner: int | None = None) -> list[Values]:
+    """One row a part; contributions and terms in Python integers, which may need more than 64 bits.
+
+    owner: the code of the only participant whose parts are asked for.
+    """
     facts = of.facts
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
     columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
@@ -58,7 +61,8 @@ def score_parts_values(of: "Projections") -> list[Values]:
         fine, factor = references.fine_bits(contest.opened.rules), [each.denominator for each in questions.per_point]
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
         for first, made_of in terms.terms(facts, contest, questions, of.chunk):
-            rows = scores.parts(first, made_of, contest)
+            own = made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
+            rows = scores.parts(first, own, contest)
             codes.append(np.full(len(rows.question), code))
             columns.append((questions.code[rows.question], *rows[1:8]))
             for question, units, earned in zip(

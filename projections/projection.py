@@ -1,9 +1,10 @@
 """Every table that follows from one set of facts."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
-from projections import arena, brier, leaderboard, portfolios, prizes, scores, terms
+from projections import arena, brier, builders, leaderboard, portfolios, prizes, scores, sums, terms
 from projections.books import Key
 from projections.catalogue import CATALOGUE
 from projections.columns import Facts
@@ -11,7 +12,7 @@ from projections.entries import Questions, scored_questions
 from projections.judged import Judged, judged
 from projections.marks import Marks
 from projections.standing import Intervals, intervals
-from projections.table import Table
+from projections.table import Table, Values
 from projections.tables import status
 
 __all__ = ["CATALOGUE", "Projections"]
@@ -43,9 +44,16 @@ class Projections:
 
     def table(self, name: str) -> Table:
         """The table of a projection in the catalogue, in order of its key. Raises KeyError."""
+        return self._table(name, CATALOGUE[name].build(self))
+
+    def score_parts(self, participant: str) -> Table:
+        """The rows of `score_parts` that one participant, or the consensus, has. Raises ValueError: there is none."""
+        owner = sums.labels(self.facts).index(participant)
+        return self._table("score_parts", builders.score_parts_values(self, owner))
+
+    def _table(self, name: str, values: Iterable[Values]) -> Table:
         projection = CATALOGUE[name]
-        table = Table(name, projection.version, projection.columns, tuple(projection.build(self)))
-        return table.sorted_by(*projection.key)
+        return Table(name, projection.version, projection.columns, tuple(values)).sorted_by(*projection.key)
 
     def scored(self, contest: str) -> Scored:
         """A contest's scores."""

@@ -186,13 +186,13 @@ class Table:
 
     def only(self, column: str, label: str) -> "Table":
         """The rows that have this id in this column."""
-        return self.by(column).get(label) or self._rows(np.zeros(0, np.int64))
+        ids = self._ids(column)
+        code = ids.labels.index(label) if label in ids.labels else -1
+        return self._rows(np.flatnonzero(ids.codes == code))
 
     def by(self, column: str) -> dict[str, "Table"]:
         """The rows by the id they have in this column, each in the order they are in here."""
-        ids = self.values[[each.name for each in self.columns].index(column)]
-        if not isinstance(ids, Ids):
-            raise TypeError(f"{column} is not a column of ids")
+        ids = self._ids(column)
         order = np.argsort(ids.codes, kind="stable")
         codes, first = np.unique(ids.codes[order], return_index=True)
         parts = np.split(order, first[1:]) if len(codes) else []
@@ -221,6 +221,12 @@ class Table:
         if backwards:
             same = same[::-1]
         return most if same.all() else int(np.argmin(same))
+
+    def _ids(self, column: str) -> Ids:
+        ids = self.values[[each.name for each in self.columns].index(column)]
+        if not isinstance(ids, Ids):
+            raise TypeError(f"{column} is not a column of ids")
+        return ids
 
     def _rows(self, index: Int64Array) -> "Table":
         return replace(self, values=tuple(_taken(values, index) for values in self.values))

@@ -46,6 +46,15 @@ class Terms:
             return Limbs.product(self.own - self.questions.uniform[self.standing.question], length)
         return self.compared.earned(self.scored, self.compared.steps.begins, self.compared.steps.ends)
 
+    def of(self, rows: Int64Array) -> "Terms":
+        """Those of some intervals, compared with what all of them make."""
+        kept = self.compared
+        if kept is not None:
+            begins, ends = kept.steps.begins[rows], kept.steps.ends[rows]
+            kept = kept._replace(steps=kept.steps._replace(begins=begins, ends=ends))
+        standing, member = self.standing.of(rows), self.member[rows]
+        return Terms(self.questions, standing, member, self.doubled[rows], self.own[rows], kept)
+
     @property
     def scored(self) -> Scored:
         """What the forecasts are worth."""

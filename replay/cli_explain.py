@@ -39,11 +39,19 @@ _KEYS = {
 @click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT")
 @click.option("--parts", "every_part", is_flag=True, help="Every part of a score, not one row a forecast.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--model", metavar="READMODEL", help="Of a score: read only the rows that it stands on; see `follow`.")
 @as_of_option
 @name_option
 @reported
 def explain(
-    log: str, number: str, key: tuple[str, ...], every_part: bool, as_json: bool, as_of: str | None, name: str
+    log: str,
+    number: str,
+    key: tuple[str, ...],
+    every_part: bool,
+    as_json: bool,
+    model: str | None,
+    as_of: str | None,
+    name: str,
 ) -> None:
     """Take a number apart, down to the events it stands on.
 
@@ -59,8 +67,10 @@ def explain(
 
     if len(key) != len(_KEYS[number]):
         fail(f"explain LOG {number} takes {' '.join(_KEYS[number])}", USAGE)
+    if model is not None and number != "score":
+        fail("--model serves scores; of other numbers the whole log is read", USAGE)
     with progress("read") as watch:
-        source = scores.Source(log, name, cut(as_of), watch)
+        source = scores.Source(log, name, cut(as_of), watch, model)
         if number == "score":
             found = scores.score(source, *key, every_part=every_part)
         else:

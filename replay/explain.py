@@ -18,6 +18,8 @@ from projections.projection import Projections
 from projections.scoring import kernel_of
 from projections.table import POINTS
 from projections.tables import facts, status
+from replay import places
+from replay.places import Known
 from replay.replay import AsOf, Cut, Watch, opened
 from replay.wording import occurrence, rule, score_words
 
@@ -25,12 +27,13 @@ NAMED = 10  # of those a number depends on, how many are named
 
 
 class Source(NamedTuple):
-    """A log, and up to where it is read."""
+    """A log, and up to where it is read; model: a read model of it, from which to know what rows a score stands on."""
 
     location: str
     name: str = "main"
     as_of: AsOf = None
     watch: Watch = lambda _: None
+    model: str | None = None
 
 
 class Explained(NamedTuple):
@@ -60,8 +63,9 @@ class Reading(NamedTuple):
 Wanted = Callable[[Any], bool]  # of an event
 
 
-def read(source: Source, wanted: Wanted, *, alone: bool = False) -> Reading:
-    """Read a log, keeping the events that are wanted; alone: whether its facts are to be of those alone.
+def read(source: Source, wanted: Wanted, *, alone: bool = False, known: Known | None = None) -> Reading:
+    """Read a log, keeping the events that are wanted; alone: whether its facts are to be of those alone; known: what
+    of a log to read alone.
 
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
     """
@@ -75,7 +79,11 @@ def read(source: Source, wanted: Wanted, *, alone: bool = False) -> Reading:
                 yield some if alone else page
 
     with opened(source.location, source.name) as store:
-        found = facts(passed(cut.pages(log.follow(store.pages()), source.watch)))
+        if known is None:
+            pages = cut.pages(log.follow(store.pages()), source.watch)
+        else:
+            pages = places.pages(store, known, cut, source.watch)
+        found = facts(passed(pages))
     return Reading(cut.reached(), found, kept)
 
 
@@ -90,11 +98,10 @@ def score(source: Source, contest: str, question: str, participant: str, *, ever
     narrowed, questions = _narrowed(found, contest, question)
     found.contests = {contest: narrowed}
     projections = Projections(found)
-    row = next((row for row in projections.table("scores").rows() if row["participant"] == participant), None)
+    row = next(projections.table("scores").only("participant", participant).rows(), None)
     if row is None:
         raise Refused("nothing_standing", "participant", participant, "no forecast of theirs stood while it was scored")
-    all_parts = projections.table("score_parts").rows()
-    own = [part for part in all_parts if part["participant"] == participant]
+    own = list(projections.score_parts(participant).rows())
     about = _standing(found, narrowed, questions, participant)
     rows = [part for each, parts in _shared(own, about.weights) for part in _lines(about, each, parts, every_part)]
     whole = Fraction(int(row["numerator"]), int(row["denominator"]))
@@ -135,7 +142,10 @@ def known_contest(found: Facts, contest: str) -> Contest:
 
 
 def _of_question(source: Source, contest: str, question: str) -> Reading:
-    """What the log says of one question in one contest; where one trades, of everything, for the books need it all."""
+    """What the log says of one question in one contest; where one trades, of everything, for the books need it all.
+
+    With a read model, of the rows it knows of and those after it.
+    """
     trades = False
 
     def wanted(event: Any) -> bool:
@@ -152,7 +162,8 @@ def _of_question(source: Source, contest: str, question: str) -> Reading:
             trades = event.rules.trading is not None
         return found and not trades
 
-    reading = read(source, until_it_trades, alone=True)
+    known = None if source.model is None else Known(source.model, question, contest)
+    reading = read(source, until_it_trades, alone=True, known=known)
     return read(source, wanted) if trades else reading
 
 

@@ -1,10 +1,13 @@
 """A read model: the tables of the catalogue in an SQLite file, as published, with the checkpoint that they speak of."""
 
+import os
 import sqlite3
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from sqlite_utils import Database
 
@@ -16,12 +19,13 @@ from projections.growing import Part
 from projections.schemas import Projection
 from projections.table import KINDS, Table
 
-TRACKING, VERSIONS = "_tracking", "_projections"
+TRACKING, VERSIONS, PLACES = "_tracking", "_projections", "_places"
 ROW = "row"  # place within its contest, of a table whose rows are in an order of their own
 _LOCK_TIMEOUT = 30  # s, to wait for whoever else writes to the file
 _MOST_ROWS = 200_000  # that are remembered, so that they need not be read again to be compared
 Row = tuple[Any, ...]
 _Place = tuple[str, tuple[tuple[str, str], ...]]
+Places = dict[tuple[str, str], "array[int]"]  # question and contest, "" for none -> log positions, rising
 
 
 class Tracking(NamedTuple):
@@ -33,22 +37,34 @@ class Tracking(NamedTuple):
     recorded_at: int  # µs, of the last event
 
 
+class Change(NamedTuple):
+    """What a read model is to hold from now on: parts of tables; places, where new rows of the log speak of what; and
+    which tables are to be made again, from the parts that are here.
+    """
+
+    parts: Iterable[Part]
+    places: Places
+    anew: Sequence[str] = ()
+
+
 class ReadModel:
     """The tables, which change together with the checkpoint they speak of, or not at all."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, read_only: bool = False) -> None:
         """Open a file, or start one. Raises Unavailable: it cannot be opened, or holds something else."""
         self.path = path
         self._remembered: dict[_Place, Table] = {}
+        location = f"file:{quote(os.path.abspath(path))}?mode={'ro' if read_only else 'rwc'}"  # noqa: PTH100 - as the store's
         with self._told():
-            self._connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, isolation_level=None)
+            self._connection = sqlite3.connect(location, timeout=_LOCK_TIMEOUT, isolation_level=None, uri=True)
             try:
                 self._database = Database(self._connection)
                 others = set(self._database.table_names())
                 if others and not {TRACKING, VERSIONS} <= others:
                     raise Unavailable(f"{path}: not a read model: it has tables of something else")
-                self._connection.execute("PRAGMA journal_mode=WAL")  # who reads never waits
-                self._connection.execute("PRAGMA synchronous=NORMAL")  # what power takes is whole refreshes, done again
+                if not read_only:
+                    self._connection.execute("PRAGMA journal_mode=WAL")  # who reads never waits
+                    self._connection.execute("PRAGMA synchronous=NORMAL")  # what power takes is whole refreshes
             except BaseException:
                 self._connection.close()
                 raise
@@ -66,21 +82,43 @@ class ReadModel:
     def outdated(self) -> list[str]:
         """The projections that have no table here, or one of another version. Raises Unavailable."""
         with self._told():
-            found = self._versions()
+            found = self._versions() if self.placed() else {}
         return [name for name in _wanted() if found.get(name) != _shape(name)]
 
-    def write(self, before: Tracking | None, now: Tracking, parts: Iterable[Part], anew: Sequence[str] = ()) -> int:
+    def places(self, ledger: str, question: str, contest: str) -> tuple[Checkpoint, list[int]]:
+        """How far the tables have followed a log, and where up to there it speaks of a question in a contest.
+
+        Raises Unavailable: it cannot be read, or follows another ledger, or none yet.
+        """
+        with self._told():
+            self._connection.execute("BEGIN")  # both are of one moment
+            tracking = self.tracking()
+            if tracking is None or tracking.ledger != ledger or not self.placed():
+                raise Unavailable(f"{self.path}: no read model of {ledger!r}: `forecast-ledger follow` makes one")
+            about = "question = ? AND contest IN ('', ?) OR question = '' AND contest = ?"
+            query = f"SELECT position FROM {PLACES} WHERE {about} ORDER BY position"  # noqa: S608 - a constant
+            rows = self._connection.execute(query, (question, contest, contest)).fetchall()
+            self._connection.execute("COMMIT")
+        return tracking.reached, [position for (position,) in rows]
+
+    def placed(self) -> bool:
+        """Whether it knows where the log speaks of what. Raises Unavailable."""
+        with self._told():
+            return PLACES in self._database.table_names()
+
+    def write(self, before: Tracking | None, now: Tracking, change: Change) -> int:
         """Replace parts of tables and say what they speak of now, in one transaction; returns how many rows changed.
 
-        anew: the tables to make again. Raises, first that applies: Conflict (another runner has written since
+        Raises, first that applies: Conflict (another runner has written since
         `before`), Unavailable. Then nothing has changed.
         """
         try:
             with self._told(), self._transaction():
                 if self.tracking() != before:
                     raise Conflict(f"{self.path}: somebody else keeps this read model up to date; nothing was changed")
-                self._make(anew)
-                changed = sum(self._replace(part) for part in parts)
+                self._make(change.anew)
+                changed = sum(self._replace(part) for part in change.parts)
+                self._place(change.places)
                 self._track(now)
         except BaseException:
             self._remembered.clear()
@@ -130,6 +168,14 @@ class ReadModel:
             self._database.table(name).create(columns, pk=_key(CATALOGUE[name]))
             for by in {"contest", "question"} & columns.keys() - {_key(CATALOGUE[name])[0]}:
                 self._database.table(name).create_index([by])
+
+    def _place(self, places: Places) -> None:
+        self._connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {PLACES} (question TEXT, contest TEXT, position INTEGER, "
+            "PRIMARY KEY (question, contest, position)) WITHOUT ROWID"
+        )
+        rows = ((*about, position) for about in sorted(places) for position in places[about])
+        self._connection.executemany(f"INSERT INTO {PLACES} VALUES (?, ?, ?)", rows)  # noqa: S608 - a constant
 
     def _track(self, now: Tracking) -> None:
         columns = {"ledger": str, "first": str, "position": int, "digest": str, "recorded_at": str}

@@ -11,7 +11,8 @@ from ledger.log import START, Checkpoint, Recorded
 from ledger.store import Store
 from ledger.subscription import Subscription
 from projections.growing import Growing
-from replay.readmodel import ReadModel, Tracking
+from replay import places
+from replay.readmodel import Change, Places, ReadModel, Tracking
 
 Watch = Callable[[int], None]  # told how many events have been read
 
@@ -52,10 +53,12 @@ class Runner:
             self._store.close()
             raise
         self._growing = Growing()
+        self._places: Places = {}  # of what has been read since the last refresh
         self._first, self._recorded_at = "", 0
         self._subscription = Subscription(self._store)
         try:
             self._tracking = self._checked(self._model.tracking())
+            self._placed = self._model.placed()
         except BaseException:
             self.close()
             raise
@@ -80,8 +83,9 @@ class Runner:
             parts = [*self._growing.whole(anew)]
             if before:
                 parts += [part for part in self._growing.parts() if part.table.name not in anew]
-            rows = self._model.write(before, now, parts, anew)
+            rows = self._model.write(before, now, Change(parts, self._places, anew))
         self._growing.forget()
+        self._places = {}
         self._tracking = now
         return Refreshed(reached.position - (before.reached.position if before else 0), rows, reached)
 
@@ -144,5 +148,6 @@ class Runner:
             self._growing.forget()
         if page[old:]:
             self._growing.add(page[old:])
+        places.note(self._places, page[old:] if self._placed else page)
         self._recorded_at = page[-1].recorded_at
         self._watch(page[-1].position)
