@@ -98,12 +98,16 @@ def _latest(said: list[tuple[int, int, int]], forecasts: Forecasts) -> Int64Arra
     return before
 
 
-def check_order(position: Int64Array, same: BoolArray, at: Int64Array) -> None:
-    """Raise Corrupt where a participant's forecast or withdrawal is earlier than the one before on that question.
+def check_order(position: Int64Array, same: BoolArray, at: Int64Array, made: BoolArray) -> None:
+    """Raise Corrupt where a participant's forecast or withdrawal is earlier than the one before on that question, or
+    where there is nothing to withdraw.
 
-    same: whether each row but the first has question and participant of the row before; shape (n - 1,).
+    made: whether each row is a forecast; shape (n,). same: whether each but the first has question and participant of
+    the row before; shape (n - 1,).
     """
     refute(position[1:], same & (at[1:] < at[:-1]), "earlier than the participant's last one on the question")
+    stood = np.append(False, same & made[:-1])[: len(made)]
+    refute(position, ~made & ~stood, "a withdrawal where none of the participant's forecasts stands")
 
 
 def refute(position: Int64Array, wrong: BoolArray, what: str) -> None:
@@ -216,7 +220,9 @@ def _resolution(found: Facts, event: events.QuestionResolved) -> str:
         return "no such outcome"
     if span is not None and not _countable(event.value, span):
         return "an answer that is no number, or too large"
-    return "" if question.opens_at <= event.known_at <= LAST_INSTANT else "an answer known before the opening"
+    if not question.opens_at <= event.known_at <= LAST_INSTANT:
+        return "an answer known before the opening"
+    return "an answer that was known only after it was given" * (event.known_at > event.at)
 
 
 def _countable(value: str, span: events.NumericRange) -> bool:

@@ -147,6 +147,7 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
     "a negative outcome": [binary(), resolved(outcome=-1)],
     "a bin beyond the open end": [numeric(), resolved("depth", outcome=4)],
     "an answer known before the opening": [binary(), resolved(known_at=OPENS - 1)],
+    "an answer known after it was given": [binary(), resolved(known_at=CLOSES + 1)],
     "a resolution of an unknown question": [resolved()],
     "a contest opened twice": [contest(), contest()],
     "a pool that its unit does not divide": [contest(pool=15_000)],
@@ -318,6 +319,36 @@ def test_a_forecast_earlier_than_the_one_before_is_refused() -> None:
     assert caught.value.position == 3
 
 
+def withdrawn(question: str = "rain", participant: str = "ada") -> events.ForecastWithdrawn:
+    """What stands of theirs on the question is withdrawn."""
+    return events.ForecastWithdrawn(at=OPENS, question=question, participant=participant)
+
+
+@pytest.mark.parametrize(
+    ("said", "position"),
+    [
+        ([withdrawn()], 3),
+        ([forecast(probabilities=(HALF, HALF)), withdrawn(), withdrawn()], 5),
+        ([forecast(probabilities=(HALF, HALF)), withdrawn("wind")], 4),
+        ([forecast(probabilities=(HALF, HALF)), withdrawn(participant="bob")], 4),
+        ([forecast("wind", probabilities=(HALF, HALF)), withdrawn("wind"), withdrawn(participant="zoe")], 5),
+    ],
+    ids=["nothing", "twice", "another question", "another participant", "the last of several"],
+)
+def test_a_withdrawal_of_nothing_is_refused(said: list[AnyEvent], position: int) -> None:
+    """What stands is the participant's own forecast on that question, until it is withdrawn."""
+    read(binary(), binary("wind"), *said)
+    with pytest.raises(Corrupt, match="none of the participant's forecasts stands") as caught:
+        Projections(read(binary(), binary("wind"), *said)).table("standing")
+    assert caught.value.position == position
+
+
+def test_what_was_forecast_again_can_be_withdrawn_again() -> None:
+    """Also by one while another's stands."""
+    again: list[AnyEvent] = [forecast(probabilities=(HALF, HALF)), withdrawn()] * 2
+    assert len(Projections(read(binary(), *again)).table("standing")) == 0
+
+
 def test_the_first_impossible_forecast_of_several_is_named() -> None:
     """Wherever in a page it stands."""
     fine, wrong = forecast(probabilities=(HALF, HALF)), forecast(probabilities=(HALF, 0))
@@ -357,7 +388,7 @@ AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
         events.QuestionClosed(at=CLOSES - 2, question="rain"),
     ],
     "an answer known at the opening": [binary(), resolved(known_at=OPENS)],
-    "an answer known at the end of the calendar": [binary(), resolved(known_at=LAST_INSTANT)],
+    "an answer known at the end of the calendar": [binary(), resolved(at=LAST_INSTANT, known_at=LAST_INSTANT)],
     "early closes next to the opening and the close": [
         binary(),
         binary("wind"),
