@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from projections.limbs import Int64Array
-from projections.table import KINDS, Column, Ids, Table, Values
+from projections.table import KINDS, Column, Ids, Table, Values, ids
 
 COLUMNS = (
     Column("who", "id", "who it is"),
@@ -122,6 +122,36 @@ def test_the_first_name_sorts_before_the_second() -> None:
         ("b", "0.000001"),
         ("a", "0.000002"),
     ]
+
+
+KEYED = st.lists(st.tuples(NAMES, st.integers(0, 2), NAMES, st.integers(-2, 2)), max_size=12)
+KEYS = st.permutations(["first", "second", "third", "fourth"]).flatmap(
+    lambda names: st.integers(1, 4).map(lambda count: names[:count])
+)
+
+
+@given(KEYED, KEYS)
+@example([("a", 0, "b", 1), ("a", 0, "a", 2), ("a", 0, "b", 0)], ["first", "third", "fourth"])
+@example([("b", 2, "a", 0), ("b", 1, "a", 1), ("a", 0, "a", 2)], ["first", "second", "fourth"])
+def test_any_columns_sort_as_their_tuples_do(rows: list[tuple[str, int, str, int]], names: list[str]) -> None:
+    """Ids and numbers in any order of keys; equal rows stay in the order they are in."""
+    every = ["first", "second", "third", "fourth"]
+    schema = tuple(Column(name, kind, "") for name, kind in zip(every, ("id", "count", "id", "count"), strict=True))
+    first, third = ids([row[0] for row in rows]), ids([row[2] for row in rows])
+    second, fourth = column([row[1] for row in rows]), column([row[3] for row in rows])
+    found = Table("rows", 1, schema, (first, second, third, fourth)).sorted_by(*names)
+    places = [every.index(name) for name in names]
+    assert list(found.plain()) == sorted(rows, key=lambda row: [row[place] for place in places])
+
+
+def test_ids_of_too_many_labels_for_one_number_are_sorted_too() -> None:
+    """Four columns of 65,537 labels each have more combinations than 62 bits."""
+    labels = [f"{i:05}" for i in range(2**16 + 1)]
+    columns = [Ids(column([2, 1, 1, 0]), labels) for _ in range(4)]
+    columns[3] = Ids(column([0, 9, 8, 7]), labels)
+    schema = tuple(Column(f"c{i}", "id", "") for i in range(4))
+    found = Table("wide", 1, schema, tuple(columns)).sorted_by("c0", "c1", "c2", "c3")
+    assert [row[0] + row[3] for row in found.plain()] == ["0000000007", "0000100008", "0000100009", "0000200000"]
 
 
 def test_a_table_sorted_by_nothing_keeps_its_order() -> None:
