@@ -4,6 +4,9 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from os import PathLike, fspath
+from typing import Protocol
 
 from ledger import collector, log, telling, values
 from ledger.errors import Refused
@@ -13,9 +16,16 @@ from projections.projection import Projections
 from projections.table import Table
 from projections.tables import facts
 
-AsOf = int | str | None  # a log position, an RFC 3339 instant of the ledger's own clock, or the whole log
+AsOf = int | str | datetime | None  # a log position, an instant of the ledger's own clock, or the whole log
 _logger = logging.getLogger(__name__)
 Watch = Callable[[int], None]  # told how many events have been read
+
+
+class Readable(Protocol):
+    """What hands out its events page by page, digests checked: an open Ledger."""
+
+    def read(self) -> Iterator[Sequence[Recorded]]:
+        """All of them, in the log's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +40,30 @@ class Replay:
         return self.projections.table(name)
 
 
-def replay(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None) -> Replay:
+def replay(
+    of: str | PathLike[str] | Readable, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
+) -> Replay:
     """Read a log as of a cut, check its digests, and set up its projections.
 
+    of: where a store is, and name which of its ledgers; or an open ledger, which is itself and stays open.
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
     """
     begun, cut = telling.begun(), Cut(as_of)
-    with opened(location, name) as store:
-        found = facts(cut.pages(log.follow(store.pages()), watch))
+    with _pages(of, name) as pages:
+        found = facts(cut.pages(pages, watch))
     head = cut.reached()
     telling.tell(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, Projections(found))
+
+
+@contextmanager
+def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[Sequence[Recorded]]]:
+    if isinstance(of, str | PathLike):
+        with opened(fspath(of), name) as store:
+            yield log.follow(store.pages())
+    else:
+        with collector.paused():
+            yield of.read()
 
 
 @contextmanager
@@ -64,7 +87,7 @@ class Cut:
         if isinstance(as_of, int) and as_of < 0:
             raise Refused("out_of_range", "as_of", as_of, "log positions start at 1; 0 is before the first")
         self._position = as_of if isinstance(as_of, int) else None
-        self._instant = values.instant(as_of, "as_of") if isinstance(as_of, str) else None
+        self._instant = None if as_of is None or isinstance(as_of, int) else values.instant(as_of, "as_of")
         self.last = log.START
         self.recorded_at: int | None = None  # of the last event
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from hashlib import sha256
 from itertools import count
@@ -134,6 +135,27 @@ def test_what_is_no_instant_is_refused(log: str, as_of: str, code: str) -> None:
         with pytest.raises(Refused) as refused:
             replay(path, as_of=as_of)
         assert (refused.value.code, refused.value.field) == (code, "as_of")
+
+
+def test_a_cut_may_be_a_datetime_and_nothing_else(log: str) -> None:
+    """An aware one; what is neither that nor a position nor a text is refused, not passed over."""
+    assert positions(log, datetime(1970, 1, 1, 2, 1, 5, tzinfo=timezone(timedelta(hours=2)))) == 6
+    for wrong, code in ((datetime(1970, 1, 1), "naive_instant"), (6.0, "bad_instant"), (b"6", "bad_instant")):
+        with pytest.raises(Refused) as refused:
+            replay(log, as_of=wrong)  # type: ignore[arg-type]
+        assert (refused.value.code, refused.value.field) == (code, "as_of")
+
+
+def test_an_open_ledger_can_be_replayed_and_stays_open(log: str) -> None:
+    """As its path can; also one that is kept in memory alone, which has none."""
+    with Ledger.open(log) as ledger:
+        found = replay(ledger, as_of=RESOLVED)
+        assert found.checkpoint == replay(Path(log), as_of=RESOLVED).checkpoint
+        assert found.table("scores").digest() == replay(log, as_of=RESOLVED).table("scores").digest()
+        assert replay(ledger).checkpoint == ledger.head()
+    with Ledger.open(":memory:") as ledger:
+        ledger.handle_many(oracle.named(SAID))
+        assert replay(ledger).checkpoint == ledger.head() != START
 
 
 def test_reading_never_changes_a_byte(log: str) -> None:
