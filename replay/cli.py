@@ -161,7 +161,9 @@ def columns(projection: str | None, form: str) -> None:
 @main.command(epilog="Example: forecast-ledger replay season.db --as-of 1200")
 @log_argument
 @click.option(
-    "--compare", metavar="LOG", help="Say where LOG and another, also LOG@POSITION or rows as JSON lines, part."
+    "--compare",
+    metavar="LOG",
+    help="Say where LOG and another part; it may be LOG@POSITION, an export, or rows as JSON lines.",
 )
 @as_of_option
 @name_option

@@ -1,7 +1,7 @@
 """Two logs side by side: where they part, and what that changes."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -9,20 +9,22 @@ from typing import NamedTuple
 import msgspec
 
 from ledger import log
-from ledger.errors import Corrupt
+from ledger.errors import Corrupt, Unavailable
 from ledger.log import Checkpoint, Recorded
 from ledger.store import PAGE, shown
 from projections.catalogue import CATALOGUE
 from projections.projection import Projections
 from projections.tables import facts
+from replay.manifest import Manifest, read_manifest
 from replay.replay import AsOf, Cut, Watch, opened
+from replay.restore import pages as exported
 
 COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
 _LONGEST = 2**26  # bytes of a line that is read as one
 
 
 class Source(NamedTuple):
-    """A log as of a cut: a store's ledger, or a file of its rows as JSON lines."""
+    """A log as of a cut: a store's ledger, an export, or a file of rows as JSON lines."""
 
     location: str
     name: str = "main"
@@ -136,6 +138,11 @@ def _located(of: Source, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequen
 def _rows(of: Source) -> Iterator[Iterator[Sequence[bytes]]]:
     """The rows of a log, page by page."""
     if not _is_text(of.location):
+        manifest = _manifest(Path(of.location))
+        if manifest is not None:
+            with closing(_of_export(of.location, manifest)) as pages:
+                yield pages
+            return
         with opened(of.location, of.name) as store:
             yield store.pages()
         return
@@ -143,6 +150,27 @@ def _rows(of: Source) -> Iterator[Iterator[Sequence[bytes]]]:
         lines = (line.strip() for line in iter(lambda: file.readline(_LONGEST), b""))
         rows = (_row(line) for line in lines if line)
         yield iter(lambda: list(islice(rows, PAGE)), [])
+
+
+def _manifest(path: Path) -> Manifest | None:
+    """That of an export; None where a file is none. Raises Unavailable: a folder that is none."""
+    if path.is_dir():
+        return read_manifest(path)
+    try:
+        return read_manifest(path) if path.is_file() else None
+    except Unavailable:
+        return None
+
+
+def _of_export(location: str, manifest: Manifest) -> Generator[list[bytes], None, None]:
+    """The log's rows in an export, page by page. Raises Unavailable: it does not hold as many as it says."""
+    found = 0
+    with closing(exported(Path(location), manifest)) as pages:
+        for rows in pages:
+            found += len(rows)
+            yield rows
+    if found != manifest.log_position:
+        raise Unavailable(f"{location}: no whole export: it has {found} events of {manifest.log_position}")
 
 
 def _is_text(location: str) -> bool:

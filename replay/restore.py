@@ -45,8 +45,8 @@ def restore(export: Path, location: str, name: str = "main", watch: Watch = lamb
             f"{export}: its last command has further events in the log; export it as of an earlier position"
         )
     with closing(Store(location, name)) as store:
-        with closing(_pages(export, manifest)) as pages:
-            there = last = _in_common(pages, store)
+        with closing(pages(export, manifest)) as read:
+            there = last = _in_common(read, store)
         for rows in _batches(export, manifest, there.position):
             page = log.unseal(rows, last)
             stored = [(each.position, TAGS[type(each.event)], row) for each, row in zip(page, rows, strict=True)]
@@ -62,8 +62,8 @@ def restore(export: Path, location: str, name: str = "main", watch: Watch = lamb
 def _checked(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], None, None]:
     """The events in an export, each row checked against its bytes and the row before, up to the checkpoint it says."""
     last, recorded_at = log.START, -(2**63)
-    with closing(_pages(export, manifest)) as pages:
-        for rows in pages:
+    with closing(pages(export, manifest)) as read:
+        for rows in read:
             page = log.unseal(rows, last)
             for row, recorded in zip(rows, page, strict=True):
                 if log.seal(recorded)[0] != row:
@@ -127,8 +127,8 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
     """The rows after a log position; all of a command are in one batch, as they were when it was recorded."""
     batch: list[bytes] = []
     before = ""
-    with closing(_pages(export, manifest)) as pages:
-        for row in islice(chain.from_iterable(pages), after, None):
+    with closing(pages(export, manifest)) as read:
+        for row in islice(chain.from_iterable(read), after, None):
             command = msgspec.json.decode(row, type=_Command).command_id
             if len(batch) >= BATCH and command != before:
                 yield batch
@@ -139,7 +139,7 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
         yield batch
 
 
-def _pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
+def pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
     """The rows of the log in an export, as many a page as a store gives. Raises Unavailable: they cannot be read."""
     if manifest.format != SQLITE and manifest.format not in FORMATS:
         raise Unavailable(f"{export}: an export as {manifest.format!r}, which this version does not read")

@@ -19,6 +19,7 @@ from projections.catalogue import CATALOGUE
 from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
 from replay.compare import COLUMNS, Source, _parting, compared, source
 from replay.replay import replay
+from tests.exports import FORMS, exported
 from tests.given import contest, entry, forecast, opened, resolution
 from tests.test_verify import another_number, chained, forged, happened, kept
 
@@ -142,6 +143,35 @@ def test_the_other_may_be_a_file_of_rows(tmp_path: Path, one: str, exported: boo
     path.write_bytes(b"\n".join([written[0], *written[2:]]))
     result = run("replay", one, "--compare", str(path))
     assert (result.exit_code, f"log position 2: {path}: " in result.stderr) == (DAMAGED, True)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_either_may_be_an_export(tmp_path: Path, one: str, other: str, form: str) -> None:
+    """In any format, as of a position too; its projections are rebuilt from its events alone."""
+    out = str(tmp_path / f"out.{form}")
+    exported(one, Path(out), form)
+    for pair in ((one, out), (out, one), (out, out)):
+        result = run("replay", pair[0], "--compare", pair[1], "--format", "csv")
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
+        assert (result.exit_code, [row["same"] for row in rows]) == (FINE, ["yes"] * len(BUILT)), result.stderr
+    part = run("replay", one, "--compare", f"{out}@3")
+    assert (part.exit_code, part.stderr.startswith(f"{out}@3 is the beginning of {one}, ")) == (FINDINGS, True)
+    apart = run("replay", out, "--compare", other)
+    assert apart.stderr.startswith("the logs part at log position 5, in event.probabilities\n")
+    assert run("replay", one, "--compare", f"{out}@7").exit_code == USAGE
+
+
+def test_an_export_that_has_lost_its_end_is_no_beginning_of_the_log(tmp_path: Path, one: str) -> None:
+    """Its manifest says how much there was."""
+    out = tmp_path / "out"
+    exported(one, out, "jsonl")
+    lines = (out / "events.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "events.jsonl").write_bytes(b"".join(lines[:-1]))
+    result = run("replay", one, "--compare", str(out))
+    assert result.exit_code == UNREADABLE
+    assert result.stderr == f"forecast-ledger: {out}: no whole export: it has 5 events of 6\n"
+    (out / "manifest.json").unlink()
+    assert "no whole export" in run("replay", one, "--compare", str(out)).stderr
 
 
 def run_rows(path: str) -> list[bytes]:
