@@ -83,6 +83,8 @@ def _check_free(out: Path, asked: Asked) -> None:
     """Raise FileExistsError unless nothing is there, or what an export left and is to be replaced."""
     if not out.parent.is_dir():
         raise FileNotFoundError(f"{out}: the folder {out.parent} does not exist")
+    if not out.name:
+        raise FileExistsError(f"{out}: is there already, and not of an export; it is not replaced")
     beside = out.with_suffix(METADATA)
     for path in (out, beside) if asked.form == SQLITE else (out,):
         if os.path.lexists(path) and not asked.force:
@@ -92,10 +94,15 @@ def _check_free(out: Path, asked: Asked) -> None:
 
 
 def _is_export(path: Path) -> bool:
+    """Whether it is one, and nothing else. Raises FileExistsError: a folder that holds other things too."""
     try:
-        read_manifest(path)
+        manifest = read_manifest(path)
     except Unavailable:
         return False
+    written = {FILE, *(part.file for part in manifest.tables.values())}
+    others = sorted({each.name for each in path.iterdir()} - written) if path.is_dir() else []
+    if others:
+        raise FileExistsError(f"{path / others[0]}: is not of the export that is there; it is not replaced")
     return True
 
 

@@ -264,7 +264,20 @@ def test_nothing_but_an_export_is_ever_replaced(tmp_path: Path, form: str) -> No
         with pytest.raises(FileExistsError):
             exported(log, tmp_path / name, form, force=True)
     assert (tmp_path / "folder" / "thesis.txt").read_text(encoding="utf-8") == "years of work"
+    with pytest.raises(FileExistsError):
+        exported(log, Path("/"), form, force=True)
     assert len(rows(log)) == 34
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_folder_that_holds_more_than_an_export_is_not_replaced(log: str, tmp_path: Path, form: str) -> None:
+    """A notebook beside the tables is nothing that an export left."""
+    exported(log, tmp_path / "out", "csv")
+    (tmp_path / "out" / "analysis.ipynb").write_text("years of work", encoding="utf-8")
+    with pytest.raises(FileExistsError, match=r"analysis\.ipynb: is not of the export"):
+        exported(log, tmp_path / "out", form, force=True)
+    assert (tmp_path / "out" / "analysis.ipynb").read_text(encoding="utf-8") == "years of work"
+    assert read_manifest(tmp_path / "out").format == "csv"
 
 
 @pytest.mark.parametrize("form", FORMS)
