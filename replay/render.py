@@ -12,7 +12,7 @@ import msgspec
 Row = dict[str, Any]
 _NUMBER = re.compile(r"-?\$?[0-9][0-9.,]*(/[0-9]+|%|E[+-][0-9]+)?")
 _BREAK = "\r\n"
-_FORMULA = ("=", "+", "-", "@")
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - a spreadsheet reads wide ones too
 
 
 def as_table(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
@@ -86,5 +86,5 @@ def visible(text: str) -> str:
 
 
 def _inert(cell: Any) -> Any:
-    risky = isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    risky = isinstance(cell, str) and cell.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if risky else cell

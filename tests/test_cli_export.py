@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from replay.cli import DAMAGED, FINE, UNREADABLE, USAGE, main
 from replay.export import default_tables
+from replay.render import as_csv
 from tests.exports import FORMS, commands_of, written
 
 
@@ -69,6 +70,12 @@ def test_a_line_break_in_a_text_is_within_its_cell(tmp_path: Path) -> None:
     printed = run("table", str(tmp_path / "log.db"), "contests", "--format", "csv").stdout_bytes.decode()
     [row] = csv.DictReader(io.StringIO(printed, newline=""), strict=True)
     assert row["title"] == title
+
+
+@pytest.mark.parametrize("title", ["\t=1+1", "\r=1+1", "\n@A1", " +1+1", "\xa0-1+1", "＝1+1"])  # noqa: RUF001
+def test_a_formula_behind_white_space_is_one_too(title: str) -> None:
+    """Spreadsheets pass over what stands before it, and take the wide signs for the narrow ones."""
+    assert list(as_csv(["title"], [{"title": title}]))[1].strip('"') == f"'{title}"
 
 
 def test_what_is_there_is_not_replaced(log: str, tmp_path: Path) -> None:
