@@ -213,8 +213,9 @@ def _sqlite(path: str, *, read_only: bool) -> dict[str, str]:
     if not has_folder:
         raise Unavailable(f"{path}: the folder {file.parent} does not exist")
     if read_only and not is_file:
-        kind = Unavailable if file.exists() else Absent
-        raise kind(f"{path}: no such ledger; `forecast-ledger append {path} FILE` starts one")
+        if file.exists():
+            raise Unavailable(f"{path}: not a ledger: it is {'a folder' if file.is_dir() else 'no file'}")
+        raise Absent(f"{path}: no such ledger; `forecast-ledger append {path} FILE` starts one")
     mode = "ro" if read_only else "rwc"
     if read_only and not os.access(file.parent, os.W_OK) and not Path(f"{path}-wal").exists():
         mode = "ro&immutable=1"  # nobody is writing, and SQLite cannot make its lock files here

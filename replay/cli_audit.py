@@ -48,7 +48,8 @@ def verify(
     """Check a log row by row, and what the rows add up to.
 
     Exits with 4 where the log is damaged, after saying at which log position and how to look closer; with 1 where it
-    can be read and is not what it should be: a prize that the sealed board does not say, or a checkpoint that differs.
+    can be read and is not what it should be: a prize that the sealed board does not say, a checkpoint that differs, or
+    no event at all, as in a ledger of another name.
     """
     from replay.verify import CHECKS, verified
 
@@ -60,6 +61,8 @@ def verify(
     again = [] if kept is None else [_compared(kept, log, name)]
     results = [*found.results, *(result for result, _ in again)]
     apart = [said for _, all_said in again for said in all_said]
+    if found.head.position == 0 and as_of is None and not found.damage:
+        apart.append(f"the ledger {name!r} has no events")
     if not quiet:
         columns = ["check", "found", "log_position", "says"]
         emit(columns, (dict(zip(columns, result, strict=True)) for result in results), form)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import click
@@ -46,6 +47,10 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
         from ledger.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable
 
+        for closed in ("stdout", "stderr"):
+            if getattr(sys, closed) is None:  # as a shell's `>&-` leaves it: nobody listens
+                setattr(sys, closed, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
+
         def told(error: LedgerError, text: str, code: int) -> NoReturn:
             if kwargs.get("errors") != "json":
                 fail(text, code)
@@ -86,9 +91,11 @@ def known(projection: str) -> str:
 
 def cut(as_of: str | None) -> int | str | None:
     """A log position if it is written in digits, else an instant."""
-    if as_of is None or not (as_of.isdecimal() and as_of.isascii()):
+    digits = "" if as_of is None else as_of.removeprefix("-")
+    if not (digits.isdecimal() and digits.isascii()):
         return as_of
-    return int(as_of.lstrip("0")[:_DIGITS] or 0)  # a longer one is beyond every log all the same
+    position = int(digits.lstrip("0")[:_DIGITS] or 0)  # a longer one is beyond every log all the same
+    return -position if as_of != digits else position
 
 
 def emit_table(table: "Table", form: str) -> None:

@@ -74,7 +74,7 @@ def verified(
     A check goes on where another fails, but for those that rest on it. Raises, first that applies: KeyError (no such
     check), Refused (as_of is no instant, or beyond the log), Unavailable.
     """
-    asked = sorted(only or CHECKS, key=_ORDER.index)
+    asked = sorted({*(only or CHECKS)}, key=_ORDER.index)
     cut = Cut(as_of)
     rows, differences = Rows(cut), []
     with opened(location, name) as store:

@@ -5,6 +5,8 @@ import io
 import json
 import os
 import pty
+import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from ledger import Ledger, Refused
+from ledger.commands import read
 from projections.projection import CATALOGUE
 from replay.append import LONGEST
 from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
@@ -219,6 +223,7 @@ def test_the_board_of_a_contest_in_which_one_trades_is_that_of_trading(log: str)
         (["table", "LOG", "scores", "--as-of", "yesterday"], "bad_instant"),
         (["table", "LOG", "scores", "--as-of", "2026-03-01T00:00:00"], "naive_instant"),
         (["table", "LOG", "scores", "--as-of", "35"], "the log ends at position 34"),
+        (["table", "LOG", "scores", "--as-of", "-1"], "log positions start at 1"),
         (["replay", "LOG", "--name", ""], "id_empty"),
         (["append", "LOG", "no-such-file"], "no-such-file"),
     ],
@@ -282,6 +287,20 @@ def test_a_bar_is_shown_while_a_file_is_appended(tmp_path: Path) -> None:
     assert "34 lines" in shown
     assert "━" in shown
     assert b"lines" not in done.stdout
+
+
+def test_a_ledger_without_events_is_a_finding_of_verify(log: str) -> None:
+    """A mistyped name, or a log that was emptied, is not taken for a sound one; as of 0 there are none anyway."""
+    for arguments in (["--quiet"], ["--only", "digests"], []):
+        result = run("verify", log, "--name", "mian", *arguments)
+        assert (result.exit_code, "the ledger 'mian' has no events" in result.stderr) == (FINDINGS, True)
+    assert run("verify", log, "--name", "mian", "--as-of", "0").exit_code == FINE
+
+
+def test_a_check_that_is_named_twice_is_run_once(log: str) -> None:
+    """And told once."""
+    rows = json.loads(run("verify", log, "--only", "books", "--only", "books", "--format", "json").stdout)
+    assert [row["check"] for row in rows] == ["books"]
 
 
 def test_verify_names_each_check(log: str) -> None:
@@ -381,6 +400,45 @@ def test_every_command_explains_itself_with_an_example(command: list[str]) -> No
     assert (result.exit_code, "forecast-ledger" in result.stdout) == (FINE, True)
 
 
+@pytest.fixture
+def season(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with all that the examples of the help speak of: a log of more than 1,200 events, files of commands."""
+    monkeypatch.chdir(tmp_path)
+    Path("commands.jsonl").write_bytes(COMMANDS.read_bytes())
+    Path("resolve.jsonl").write_bytes(said("w", "annul_question", question="rain", reason="nobody measured"))
+    closing = {"at": "2026-03-05T00:00:00Z"}
+    lines = [
+        opened("o", question="rain"),
+        said("c", "open_contest", contest="spring-cup", rules="relative-2022-04", pool=100),
+        said("e", "add_question", contest="spring-cup", question="rain"),
+        *(said(who, "submit_forecast", question="rain", participant=who, probability=0.7) for who in ("ada", "bo")),
+        said("r", "resolve_question", question="rain", outcome="yes", **closing),
+        said("f", "finalize_contest", contest="spring-cup", **closing),
+        *(opened(f"{number}", question=f"{number}") for number in range(1_200)),
+    ]
+    with Ledger.open("season.db", clock=lambda: 0) as ledger:
+        outcomes = ledger.handle_many([read(line) for line in [*COMMANDS.read_bytes().splitlines(), *lines]])
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Refused)]
+    assert run("export", "season.db", "exported", "--format", "csv").exit_code == FINE
+
+
+@pytest.mark.parametrize("command", list(main.commands))
+def test_the_example_of_every_help_runs(season: None, command: str) -> None:
+    """As it is typed, and says something; what goes to a file by `>` goes to stdout here."""
+    if command == "import":
+        Path("exported").rename("season-csv")
+    example = (main.commands[command].epilog or "").partition("Example: forecast-ledger ")[2]
+    result = run(*shlex.split(example.partition(" > ")[0]))
+    assert (result.exit_code, result.output != "", shlex.split(example)[0]) == (FINE, True, command), result.stderr
+
+
+def test_the_examples_of_the_whole_help_run(season: None) -> None:
+    """One after another."""
+    lines = re.findall(r"(?m)^ *forecast-ledger (.*)$", main.help or "")
+    assert len(lines) == 3
+    assert [run(*shlex.split(line)).exit_code for line in lines] == [FINE] * 3
+
+
 def test_help_is_instant() -> None:
     """Nothing heavy is imported for it."""
     heavy = "{'numpy', 'msgspec', 'eventsourcing', 'sqlite_utils', 'structlog', 'rich'}"
@@ -398,6 +456,15 @@ def test_a_closed_pipe_ends_quietly(log: str) -> None:
     with os.fdopen(write_end, "wb") as pipe:
         done = subprocess.run([sys.executable, "-c", script], stdout=pipe, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, b"Traceback" in done.stderr, b"Exception" in done.stderr) == (FINE, False, False)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_output_that_nobody_takes_changes_no_exit_code(log: str, closed: str) -> None:
+    """As under a daemon that has closed it: fine is 0, wrong usage is 2, and neither looks like a finding."""
+    for arguments, code in (["verify", log], FINE), (["verify", log, "--only", "x"], USAGE):
+        script = f"from replay.cli import main; main({arguments!r})"
+        typed = f"{shlex.join([sys.executable, '-c', script])} {closed}"
+        assert subprocess.run(typed, shell=True, check=False, capture_output=True).returncode == code  # noqa: S602
 
 
 def test_progress_is_shown_on_a_terminal_only(log: str) -> None:
