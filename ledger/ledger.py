@@ -140,6 +140,11 @@ class Ledger:
         self._subscriptions.add(subscription)
         return subscription
 
+    @property
+    def name(self) -> str:
+        """Which of the store's ledgers."""
+        return self._store.name
+
     def head(self) -> Checkpoint:
         """The newest log position and its digest."""
         with self._lock:

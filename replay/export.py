@@ -80,7 +80,11 @@ def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: Non
 
 
 def _check_free(out: Path, asked: Asked) -> None:
-    """Raise FileExistsError unless nothing is there, or what an export left and is to be replaced."""
+    """Raise FileExistsError unless nothing is there, or what an export left and is to be replaced; OSError: no path."""
+    try:
+        str(out).encode()
+    except UnicodeEncodeError as error:
+        raise OSError(f"{str(out)!r}: no export can have this path: {error}") from None
     if not out.parent.is_dir():
         raise FileNotFoundError(f"{out}: the folder {out.parent} does not exist")
     if not out.name:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from os import fsencode
 from pathlib import Path
 from urllib.parse import quote
 
@@ -64,7 +65,7 @@ def read_manifest(export: Path) -> Manifest:
 
 def database(path: Path) -> sqlite3.Connection:
     """A database to be read; it must be there."""
-    return sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
+    return sqlite3.connect(f"file:{quote(fsencode(path.absolute()))}?mode=ro", uri=True)
 
 
 def _of_database(path: Path) -> str:

@@ -24,6 +24,10 @@ Watch = Callable[[int], None]  # told how many events have been read
 class Readable(Protocol):
     """What hands out its events page by page, digests checked: an open Ledger."""
 
+    @property
+    def name(self) -> str:
+        """Which of a store's ledgers."""
+
     def read(self) -> Iterator[Sequence[Recorded]]:
         """All of them, in the log's order."""
 
@@ -49,6 +53,8 @@ def replay(
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
     """
     begun, cut = telling.begun(), Cut(as_of)
+    if not isinstance(of, str | PathLike):
+        name = of.name
     with _pages(of, name) as pages:
         found = facts(cut.pages(pages, watch))
     head = cut.reached()

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
 
@@ -47,9 +48,7 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
         from ledger.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable
 
-        for closed in ("stdout", "stderr"):
-            if getattr(sys, closed) is None:  # as a shell's `>&-` leaves it: nobody listens
-                setattr(sys, closed, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
+        _outlets()
 
         def told(error: LedgerError, text: str, code: int) -> NoReturn:
             if kwargs.get("errors") != "json":
@@ -70,6 +69,16 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
             sys.exit(FINE)
 
     return run
+
+
+def _outlets() -> None:
+    """Have stdout take every character, in UTF-8 where no terminal has an encoding of its own; and both be there."""
+    for closed in ("stdout", "stderr"):
+        if getattr(sys, closed) is None:  # as a shell's `>&-` leaves it: nobody listens
+            setattr(sys, closed, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
+    if isinstance(sys.stdout, TextIOWrapper):
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def replayed(log: str, name: str, as_of: str | None) -> "Replay":

@@ -458,6 +458,20 @@ def test_a_closed_pipe_ends_quietly(log: str) -> None:
     assert (done.returncode, b"Traceback" in done.stderr, b"Exception" in done.stderr) == (FINE, False, False)
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_what_is_printed_to_a_file_or_pipe_is_utf_8(tmp_path: Path, encoding: str) -> None:
+    """Whatever encoding the system has for it: the same bytes everywhere, and no character that it cannot have."""
+    log = str(tmp_path / "wide.db")
+    assert (
+        run("append", log, "-", given=said("c", "open_contest", contest="雨 → é", rules="baseline")).exit_code == FINE
+    )
+    for form in ("table", "json", "csv"):
+        script = f"from replay.cli import main; main(['table', {log!r}, 'contests', '--format', {form!r}])"
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=environment)
+        assert "雨 → é" in done.stdout.decode()
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_output_that_nobody_takes_changes_no_exit_code(log: str, closed: str) -> None:
     """As under a daemon that has closed it: fine is 0, wrong usage is 2, and neither looks like a finding."""

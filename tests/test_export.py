@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pyarrow import ipc, parquet
 
-from ledger import Corrupt, Ledger, Refused
+from ledger import Corrupt, Ledger, Refused, Unavailable
 from ledger.commands import AnyCommand
 from projections.catalogue import CATALOGUE
 from projections.table import KINDS, Column, Values, ids
@@ -267,6 +268,17 @@ def test_nothing_but_an_export_is_ever_replaced(tmp_path: Path, form: str) -> No
     with pytest.raises(FileExistsError):
         exported(log, Path("/"), form, force=True)
     assert len(rows(log)) == 34
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_path_that_is_no_text_is_refused(log: str, tmp_path: Path, form: str) -> None:
+    """Of bytes that are no UTF-8; nothing is left there, and nothing is read from there."""
+    out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/out\xff"))
+    with pytest.raises(OSError, match="no export can have this path"):
+        exported(log, out, form)
+    with pytest.raises(Unavailable, match="no whole export"):
+        restore(out, str(tmp_path / "copy.db"))
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -153,6 +153,7 @@ def test_an_open_ledger_can_be_replayed_and_stays_open(log: str) -> None:
         assert found.checkpoint == replay(Path(log), as_of=RESOLVED).checkpoint
         assert found.table("scores").digest() == replay(log, as_of=RESOLVED).table("scores").digest()
         assert replay(ledger).checkpoint == ledger.head()
+        assert ledger.name == "main"
     with Ledger.open(":memory:") as ledger:
         ledger.handle_many(oracle.named(SAID))
         assert replay(ledger).checkpoint == ledger.head() != START
