@@ -83,7 +83,7 @@ def read(text: bytes) -> Kept:
     if len(text) > LONGEST:
         raise ValueError(f"longer than {LONGEST} bytes")
     try:
-        return msgspec.convert(tomllib.loads(text.decode()), Kept)
+        return msgspec.convert(tomllib.loads(text.decode("utf-8-sig")), Kept)
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of fields
         raise ValueError(str(error) or type(error).__name__) from None
 

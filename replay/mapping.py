@@ -98,7 +98,7 @@ class Mapping:
 def mapping(text: bytes) -> Mapping:
     """What a map says. Refuses, first that applies: bad_map."""
     try:
-        said = msgspec.convert(tomllib.loads(text.decode(), parse_float=Decimal), Map)
+        said = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), Map)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused("bad_map", "", None, f"not TOML: {error}") from None
     except msgspec.ValidationError as error:

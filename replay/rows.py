@@ -123,7 +123,8 @@ class Rows:
                 Corrupt(position, f"expected previous digest {before}, of the row before; found {follows}", "digests")
             )
         if said.recorded_at < self._recorded_at:
-            self._note(Corrupt(position, "recorded_at is earlier than in the row before", "clock"))
+            expected = f"expected recorded_at {self._recorded_at}, of the row before, or later"
+            self._note(Corrupt(position, f"{expected}; found {said.recorded_at}", "clock"))
         self._recorded_at = said.recorded_at
 
     def _note(self, damage: Corrupt) -> None:

@@ -203,6 +203,14 @@ def test_what_is_no_checkpoint_is_wrong_usage(tmp_path: Path, log: str, text: by
     assert run("verify", log, "--checkpoint", str(tmp_path / "none.toml")).exit_code == USAGE
 
 
+def test_a_checkpoint_that_another_program_saved_again_is_the_same(tmp_path: Path, log: str) -> None:
+    """With a mark of its encoding before it, and the line ends of another system."""
+    text = run("checkpoint", log).stdout_bytes
+    path = tmp_path / "kept.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
+    assert run("verify", log, "--checkpoint", str(path)).exit_code == FINE
+
+
 def test_a_checkpoint_needs_a_log(tmp_path: Path, log: str) -> None:
     """And a cut that there is."""
     assert run("checkpoint", str(tmp_path / "none.db")).exit_code == UNREADABLE

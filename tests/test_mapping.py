@@ -329,6 +329,12 @@ def test_the_example_gives_the_scores_that_its_story_tells(tmp_path: Path) -> No
     assert {question for question, _ in scores} == {"101", "102", "103"}  # the fourth is annulled
 
 
+def test_a_map_may_begin_with_the_mark_of_its_encoding() -> None:
+    """As some editors write it, and with their line ends."""
+    map_ = b"\xef\xbb\xbf" + FORECASTS.replace(b"\n", b"\r\n")
+    assert read(map_, b"n,who,p\n1,ada,70%\n") == read(FORECASTS, b"n,who,p\n1,ada,70%\n")
+
+
 def test_a_map_or_a_csv_that_is_no_use_is_told_with_exit_code_two(tmp_path: Path) -> None:
     """And no ledger is started for it."""
     map_ = tmp_path / "map.toml"
