@@ -161,12 +161,12 @@ def _constructed(settings: dict[str, str], shown: str) -> tuple[InfrastructureFa
 
 
 def shown(location: str) -> str:
-    """A location as it may be printed: without a password.
+    """A location as it may be printed: without a password, whatever characters it has.
 
-    >>> shown("postgresql://ada:secret@db.example/forecasts")
+    >>> shown("postgresql://ada:s@c/ret@db.example/forecasts")
     'postgresql://ada:…@db.example/forecasts'
     """
-    return re.sub(r"^(\w+://[^/@:]*):[^/@]*@", r"\1:…@", location)
+    return re.sub(r"^(\w+://[^/@:]*):.*@", r"\1:…@", location, flags=re.DOTALL)
 
 
 def _settings(location: str, *, read_only: bool) -> dict[str, str]:
@@ -181,8 +181,9 @@ def _settings(location: str, *, read_only: bool) -> dict[str, str]:
     try:
         url = urlsplit(location)
         port = url.port or 5432
-    except ValueError as error:
-        raise Unavailable(f"{shown(location)}: {error}") from None
+    except ValueError:  # its text may have a part of the password
+        said = "no such URL; in a user or password, write %40 for @, %2F for /, %3A for :"
+        raise Unavailable(f"{shown(location)}: {said}") from None
     if url.query or url.fragment or url.path.count("/") != 1:
         raise Unavailable(f"{shown(location)}: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE and no more")
     return {

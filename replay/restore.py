@@ -1,5 +1,6 @@
 """An exported log back into a ledger: the same rows, byte for byte."""
 
+import os
 import sqlite3
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -32,11 +33,13 @@ def restore(export: Path, location: str, name: str = "main", watch: Watch = lamb
     """Append the rows of an export that a ledger does not have; returns how many. Interrupted, it can be run again.
 
     Everything is checked before anything is written. Raises, first that applies: Refused (the name is no id),
-    Unavailable (no whole export, or the store), Corrupt (its log), FileExistsError (the ledger is not the beginning of
-    the export), Conflict (somebody else is writing).
+    Unavailable (no whole export, or the store), Corrupt (its log), FileExistsError (the ledger is the export's own
+    file, or not the beginning of the export), Conflict (somebody else is writing).
     """
     values.identifier(name, "name")
     manifest = read_manifest(export)
+    if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - of whatever is written there
+        raise FileExistsError("that is the export itself")
     with closing(_checked(export, manifest)) as checked:
         facts(checked)
     _check_files(export, manifest)

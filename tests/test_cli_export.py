@@ -122,6 +122,16 @@ def test_a_damaged_export_is_located(log: str, tmp_path: Path) -> None:
     assert not (tmp_path / "copy.db").exists()
 
 
+def test_an_export_is_not_imported_into_itself(log: str, tmp_path: Path) -> None:
+    """A file is an export or a log, not both."""
+    out = tmp_path / "out.sqlite"
+    assert run("export", log, str(out), "--format", "sqlite").exit_code == FINE
+    before = out.read_bytes()
+    result = run("import", str(out), str(tmp_path / "." / "out.sqlite"))
+    assert (result.exit_code, "that is the export itself" in result.stderr) == (USAGE, True)
+    assert out.read_bytes() == before
+
+
 def test_an_export_is_not_added_to_another_ledger(log: str, tmp_path: Path) -> None:
     """Wrong usage; the message names ledger and log position."""
     other = written(tmp_path / "other.db", commands_of("arena-week"))

@@ -226,6 +226,14 @@ def test_an_unknown_scheme_is_refused(url: str, read_only: bool) -> None:
     assert "a log is a file path or a postgresql:// URL" in unavailable(url, read_only=read_only)
 
 
+@pytest.mark.parametrize("password", ["s@cr3t", "s/cr3t", "s:cr3t", "s@c/r3t", "cr3t\n@r3t"])
+def test_no_part_of_a_password_is_shown(password: str) -> None:
+    """Whatever characters it has, and whether or not the URL can be read with them."""
+    for read_only in (True, False):
+        said = unavailable(f"postgresql://ada:{password}@127.0.0.1:1/none?x", read_only=read_only)
+        assert "r3t" not in said
+
+
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/none", "postgres://127.0.0.1:1/none"])
 def test_a_database_server_that_is_not_there_is_unavailable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens on port 1; or the optional driver is not installed: said either way, without a traceback."""
