@@ -68,7 +68,7 @@ class Store:
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
         """The rows at after + 1, after + 2, … up to limit. Raises Corrupt at a gap, Unavailable."""
         with self._in_use(), _translated(self._shown, after):
-            rows = self._select(after, limit)
+            rows = self._select(after, limit) or self._missed(after, limit)
         if rows and rows[-1][0] != after + len(rows):
             for expected, (position, _) in enumerate(rows, after + 1):
                 if position != expected:
@@ -93,8 +93,26 @@ class Store:
         stored = self._recorder.select_events(self.name, gt=after, limit=limit)
         return [(event.originator_version, event.state) for event in stored]
 
+    def _missed(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """What is there beyond the end after all: what others have just appended.
+
+        SQLite finds rows by an index; one whose last entries are damaged would pass for that of a shorter log. So the
+        rows last written to the file are looked at, too. Raises Corrupt: the index does not have them.
+        """
+        if not isinstance(self._recorder, SQLiteApplicationRecorder):
+            return []
+        latest = f"{self._recorder.events_table_name} NOT INDEXED ORDER BY rowid DESC LIMIT {PAGE}"
+        query = f"SELECT count(*) FROM (SELECT * FROM {latest}) WHERE originator_id=? AND originator_version>?"  # noqa: S608 - likewise
+        with self._recorder.datastore.transaction(commit=False) as cursor:
+            cursor.execute(query, (self.name, after))
+            [count] = cursor.fetchone()
+        rows = self._select(after, limit) if count else []
+        if count and not rows:
+            raise Corrupt(after + 1, "the database file has the row, but its index does not", "positions")
+        return rows
+
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
-        """Every row after a position, page by page."""
+        """Every row after a position, page by page. Raises what `read` raises."""
         while rows := self.read(after, limit):
             yield rows
             after += len(rows)
@@ -235,19 +253,20 @@ def _translated(location: str, after: int = 0) -> Iterator[None]:
         raise TakenError(str(error)) from None
     except InfrastructureFactoryError:  # its module cannot be imported
         raise Unavailable(f"{location}: needs psycopg; pip install 'forecast-ledger[postgres]'") from None
-    except (PersistenceError, sqlite3.Error) as error:
-        if "malformed" in str(error):
-            said = f"the database file is damaged at or after this position: {error}"
+    except (PersistenceError, sqlite3.Error, UnicodeDecodeError) as error:
+        said = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
+        if "malformed" in said:  # what SQLite says of it may itself be malformed
+            said = f"the database file is damaged at or after this position: {said}"
             raise Corrupt(after + 1, said, "positions") from None
-        kind = Absent if any(sign in str(error) for sign in _NOT_STARTED) else Unavailable
-        raise kind(f"{location}: {_reason(error)}") from None
+        kind = Absent if any(sign in said for sign in _NOT_STARTED) else Unavailable
+        raise kind(f"{location}: {_reason(said)}") from None
 
 
-def _reason(error: Exception) -> str:
-    if "not a database" in str(error):
+def _reason(said: str) -> str:
+    if "not a database" in said:
         return "not a ledger: the file is not an SQLite database"
-    if "no such table" in str(error):
+    if "no such table" in said:
         return "not a ledger: the database has no table of stored events"
-    if "get a connection" in str(error):
-        return f"{error}: no answer, or no such user or database there"
-    return str(error)
+    if "get a connection" in said:
+        return f"{said}: no answer, or no such user or database there"
+    return said

@@ -1,6 +1,7 @@
 """The command line: the only place that reads arguments, prints, and configures logging.
 
-Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 log damaged.
+Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 log damaged; stopped by a signal, 128 and
+its number.
 """
 
 import sys
@@ -31,6 +32,7 @@ from replay.shell import (
     reported,
     say,
     say_as_of,
+    streams,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def main() -> None:
     forecast-ledger append season.db commands.jsonl
     forecast-ledger leaderboard season.db spring-cup
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
+    streams()
 
 
 @main.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")

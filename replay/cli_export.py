@@ -52,7 +52,7 @@ def export(log: str, out: Path, form: str, tables: str | None, force: bool, as_o
     except FileExistsError as error:
         fail(str(error), USAGE)
     except OSError as error:
-        fail(str(error), UNREADABLE)
+        fail(f"{out}: {error.strerror or error}", UNREADABLE)
     rows = [{"table": name, "rows": part.rows, "digest": part.digest} for name, part in manifest.tables.items()]
     emit(["table", "rows", "digest"], rows, "table")
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))

@@ -1,5 +1,6 @@
 """An export as one SQLite file, to be queried, searched and browsed."""
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import isfinite
@@ -71,7 +72,7 @@ VIEWS = {
 def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet]:
     """Fill a new database, the manifest last; returns what its tables are, without their rows.
 
-    Raises Refused: a count of more than 64 bits.
+    Raises Refused (a count of more than 64 bits), OSError (it cannot be written).
     """
     done: list[Sheet] = []
     database = Database(path)
@@ -88,6 +89,8 @@ def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet
             database.table("manifest").insert({"manifest": manifest.encoded().decode()})
     except OverflowError as error:
         raise Refused("out_of_range", "export", None, f"a count that SQLite cannot hold: {error}") from None
+    except sqlite3.OperationalError as error:
+        raise OSError(str(error)) from None
     finally:
         database.close()
     return [*done, last]

@@ -1,14 +1,11 @@
 """A log and its tables as files: for spreadsheets, data frames and SQL, complete enough to be imported again."""
 
 import os
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from hashlib import file_digest
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
-from uuid import uuid4
 
 import msgspec
 
@@ -18,6 +15,7 @@ from projections.catalogue import CATALOGUE
 from replay.formats import FORMATS
 from replay.manifest import FILE, SQLITE, VERSION, Manifest, Part, read_manifest
 from replay.replay import AsOf, Watch, opened, replay
+from replay.scratch import clear, put, scratch
 from replay.sheets import Sheet, dictionary, sheets
 
 METADATA = ".metadata.json"  # beside an SQLite file, as datasette reads it
@@ -54,28 +52,30 @@ def default_tables() -> list[str]:
 def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: None) -> Manifest:
     """Write a folder of files, or one SQLite file with its metadata beside it; the same log gives the same bytes.
 
-    What is written has its name only once it is whole. Raises, first that applies: FileExistsError (something is there
-    that is not to be replaced), Refused (as_of; a number too large for the format), Unavailable, Corrupt, OSError;
-    KeyError for a format or projection that there is not.
+    What is written has its name only once it is whole; what killed exports to the same path left is removed. Raises,
+    first that applies: FileExistsError (something is there that is not to be replaced), Refused (as_of; a number too
+    large for the format), Unavailable, Corrupt, OSError; KeyError for a format or projection that there is not.
     """
     names = default_tables() if asked.tables is None else list(dict.fromkeys(asked.tables))
     out = Path(os.path.abspath(out))  # noqa: PTH100 - no link is followed: the link itself is what has the name
+    clear(out)
     _check_free(out, asked)
     found = replay(source.location, source.name, source.as_of, watch)
-    with _beside(out) as part, opened(source.location, source.name) as store:
+    with scratch(out) as part, opened(source.location, source.name) as store:
         whole, code = _is_whole(store, found.checkpoint.position), version("forecast-ledger")
         manifest = Manifest(VERSION, asked.form, source.name, *found.checkpoint, whole, code, {})
         tables = sheets(found.projections, names, store, found.checkpoint)
         if asked.form == SQLITE:
             from replay.database import metadata, write  # noqa: PLC0415 - late: it imports sqlite_utils
 
-            described = write(part / out.name, tables, manifest)
+            described = write(part / SQLITE, tables, manifest)
             (part / FILE).write_bytes(metadata(manifest, out.stem, described))
-            (part / FILE).replace(out.with_suffix(METADATA))
-            _put(part / out.name, out)
+            put(part / SQLITE, out)
+            put(part / FILE, out.with_suffix(METADATA))
         else:
-            _write(part, tables, manifest)
-            _put(part, out)
+            (part / asked.form).mkdir()
+            _write(part / asked.form, tables, manifest)
+            put(part / asked.form, out)
     return manifest
 
 
@@ -139,31 +139,3 @@ def _written(folder: Path, sheet: Sheet, form: str) -> Part:
     FORMATS[form].write(path, sheet)
     with path.open("rb") as file:
         return Part(sheet.rows, sheet.digest, sheet.version, path.name, file_digest(file, "sha256").hexdigest())
-
-
-@contextmanager
-def _beside(out: Path) -> Iterator[Path]:
-    """A folder beside a path, which is gone afterwards unless it was renamed."""
-    part = out.with_name(f".{out.name}.{uuid4().hex}.part")
-    part.mkdir()
-    try:
-        yield part
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def _put(part: Path, out: Path) -> None:
-    """Give a file or folder its name, and remove what had it."""
-    aside = out.with_name(f".{out.name}.{uuid4().hex}.old")
-    if os.path.lexists(out):
-        out.replace(aside)
-    try:
-        part.replace(out)
-    except BaseException:
-        if os.path.lexists(aside):
-            aside.replace(out)
-        raise
-    if aside.is_dir() and not aside.is_symlink():
-        shutil.rmtree(aside, ignore_errors=True)
-    else:
-        aside.unlink(missing_ok=True)

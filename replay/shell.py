@@ -1,13 +1,15 @@
 """What every command of the command line has in common: options, exit codes, printing, errors as one line."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec
+from threading import current_thread, main_thread
+from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import click
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from replay.replay import Replay
 
 FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED = range(5)
+SIGNALLED = 128  # and the signal's number, as shells have it
 _DIGITS = 1_000  # of a log position that are read
 
 _P = ParamSpec("_P")
@@ -42,7 +45,7 @@ errors_option = click.option(
 
 
 def reported(command: Callable[_P, None]) -> Callable[_P, None]:
-    """Turn what the project raises into one line on stderr and an exit code."""
+    """Turn what the project raises, what the system refuses, and signals into one line on stderr and an exit code."""
 
     @wraps(command)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
@@ -57,7 +60,9 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
             sys.exit(code)
 
         try:
-            command(*args, **kwargs)
+            with _terminable():
+                command(*args, **kwargs)
+                sys.stdout.flush()
         except Refused as error:
             told(error, str(error), USAGE)
         except (Unavailable, Conflict) as error:
@@ -65,8 +70,15 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
         except Corrupt as error:
             told(error, f"the log is damaged: {error}", DAMAGED)
         except BrokenPipeError:  # whoever reads the output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(FINE)
+        except OSError as error:
+            what = error.filename or "reading the input or writing the output failed"
+            fail(f"{what}: {error.strerror or error}", UNREADABLE)
+        except KeyboardInterrupt as stopped:
+            number = signal.Signals(*stopped.args or [signal.SIGINT])
+            fail(f"stopped by {number.name}", SIGNALLED + number)
+        finally:
+            _last_written(sys.stdout)
 
     return run
 
@@ -79,6 +91,37 @@ def _outlets() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         encoding = None if sys.stdout.isatty() else "utf-8"
         sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def streams() -> None:
+    """Have each of the standard streams that is closed read nothing and write nowhere."""
+    sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - open to the end
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends what is going on as SIGINT does, so that nothing half done is left; unless it is told otherwise."""
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def end(number: int, _: object) -> None:
+        raise KeyboardInterrupt(number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _last_written(stream: IO[str]) -> None:
+    """Write what a stream still holds; where that fails, nothing more, for Python would try again as it ends."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def replayed(log: str, name: str, as_of: str | None) -> "Replay":
@@ -136,10 +179,13 @@ def refusals(errors: str) -> "Callable[[Place, Refused], None]":
 
 
 def say(text: str) -> None:
-    """Say something on stderr, so that nothing in it moves the cursor."""
+    """Say something on stderr, so that nothing in it moves the cursor; if nobody listens, the work goes on."""
     from replay.render import visible
 
-    print(visible(text), file=sys.stderr)
+    try:
+        print(visible(text), file=sys.stderr)
+    except OSError:
+        _last_written(sys.stderr)
 
 
 def fail(text: str, code: int) -> NoReturn:
