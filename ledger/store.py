@@ -108,7 +108,8 @@ class Store:
             [count] = cursor.fetchone()
         rows = self._select(after, limit) if count else []
         if count and not rows:
-            raise Corrupt(after + 1, "the database file has the row, but its index does not", "positions")
+            said = "the database file has the row, but not its index; SQLite's REINDEX makes that anew"
+            raise Corrupt(after + 1, said, "positions")
         return rows
 
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
@@ -267,6 +268,8 @@ def _reason(said: str) -> str:
         return "not a ledger: the file is not an SQLite database"
     if "no such table" in said:
         return "not a ledger: the database has no table of stored events"
+    if "locked" in said:
+        return f"{said}: another process keeps it, and at most {_LOCK_TIMEOUT} s are waited"
     if "get a connection" in said:
         return f"{said}: no answer, or no such user or database there"
     return said

@@ -70,11 +70,13 @@ def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: Non
 
             described = write(part / SQLITE, tables, manifest)
             (part / FILE).write_bytes(metadata(manifest, out.stem, described))
+            _check_free(out, asked)
             put(part / SQLITE, out)
             put(part / FILE, out.with_suffix(METADATA))
         else:
             (part / asked.form).mkdir()
             _write(part / asked.form, tables, manifest)
+            _check_free(out, asked)
             put(part / asked.form, out)
     return manifest
 
