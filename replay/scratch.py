@@ -15,21 +15,14 @@ _OLD = "old"  # within it, what had the name until the new one had it
 @contextmanager
 def scratch(out: Path) -> Iterator[Path]:
     """A folder beside a path, gone afterwards. It is locked, which tells it from one whose process was killed."""
-    while True:
-        part = out.with_name(f".{out.name}.{uuid4().hex}.part")
-        part.mkdir()
-        with suppress(FileNotFoundError):  # another process has cleared it away before it was locked
-            held = os.open(part, os.O_RDONLY)
-            with suppress(OSError):  # a file system without locks: then nobody clears anything away
-                fcntl.flock(held, fcntl.LOCK_EX)
-            if _leads_to(part, held):
-                break
-            os.close(held)
+    part, held = out.with_name(f".{out.name}.{uuid4().hex}.part"), -1
     try:
+        held = _made(part)
         yield part
     finally:
         _discard(part, out)
-        os.close(held)
+        if held >= 0:
+            os.close(held)
 
 
 def put(new: Path, out: Path) -> None:
@@ -51,6 +44,19 @@ def clear(out: Path) -> None:
                     _discard(part, out)
             finally:
                 os.close(held)
+
+
+def _made(part: Path) -> int:
+    """A new folder, opened and locked; again, if another process has cleared it away before it was locked."""
+    while True:
+        part.mkdir()
+        with suppress(FileNotFoundError):
+            held = os.open(part, os.O_RDONLY)
+            with suppress(OSError):  # a file system without locks: then nobody clears anything away
+                fcntl.flock(held, fcntl.LOCK_EX)
+            if _leads_to(part, held):
+                return held
+            os.close(held)
 
 
 def _discard(part: Path, out: Path) -> None:

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -224,23 +223,6 @@ def test_a_list_is_printed_as_it_is_read(tmp_path: Path) -> None:
             False,
             False,
         )
-
-
-def test_a_pipe_closed_before_the_first_line_ends_quietly(log: str) -> None:
-    """Of `log`, of `show` and of `checkpoint`."""
-    for arguments in (
-        ["log", log],
-        ["show", log, "1"],
-        ["show", log, "1", "--raw"],
-        ["checkpoint", log],
-        ["verify", log],
-    ):
-        script = f"from replay.cli import main; main({arguments!r})"
-        read_end, write_end = os.pipe()
-        os.close(read_end)
-        with os.fdopen(write_end, "wb") as pipe:
-            done = subprocess.run([sys.executable, "-c", script], stdout=pipe, stderr=subprocess.PIPE, check=False)
-        assert (done.returncode, b"Traceback" in done.stderr, b"Exception" in done.stderr) == (FINE, False, False)
 
 
 # --- one row

@@ -482,20 +482,23 @@ def test_what_cannot_be_printed_is_said(logs: tuple[str, str], command: list[str
 
 CLOSED = """
 import json, os, sys
-import replay.blame, replay.explain_boards, replay.what_if
+import replay.blame, replay.database, replay.explain_boards, replay.runner, replay.what_if
 from replay.cli import main
 nowhere = os.pipe()
 os.close(nowhere[0])
 for arguments in json.loads(sys.argv[1]):
-    child = os.fork()
-    if not child:
+    if not os.fork():
         if sys.argv[2] == "pipe":
             os.dup2(nowhere[1], 1)
         else:
             os.close(1)
             sys.stdin = sys.stdout = None
-        main(arguments)
-    print(arguments[0], os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        try:
+            main(arguments)
+        except SystemExit as end:
+            sys.stdout.flush()  # as Python does when it ends, which takes longer than all the rest
+            os._exit(end.code or 0)
+    print(arguments[0], os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
 
 
@@ -533,7 +536,6 @@ def printing(log: str, folder: Path) -> list[list[str]]:
 def test_output_that_nobody_reads_is_no_fault(tmp_path: Path, how: str) -> None:
     """As in `forecast-ledger … | head -1`, or `>&-`, of every command: done all the same, and silently."""
     given = printing(written(tmp_path / "log.db", commands_of("metaculus-2022")), tmp_path)
-    given = given if how == "pipe" else given[::5]
     done = run(json.dumps(given), how, command=[sys.executable, "-c", CLOSED])
     assert [line.split() for line in done.stdout.splitlines()] == [[name, "0"] for name, *_ in given], done.stderr
     assert "Exception" not in done.stderr

@@ -1,10 +1,6 @@
 """The runner: its tables equal a rebuild after any history and interruption; it refuses what is not its own."""
 
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -33,8 +29,6 @@ from tests.given import contest, entry, forecast, opened, resolution
 from tests.test_growing import NAMES, trading
 
 SAID: list[Any] = [opened(), contest(pool=100), entry(), forecast(), forecast(participant="bob", probability="0.2")]
-FOLLOW = "from replay.cli import main; main(['follow', 'log.db', 'tables.db'])"
-HERE = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)}
 Stored = dict[str, list[tuple[Any, ...]]]
 
 
@@ -308,39 +302,6 @@ def test_the_types_are_text_and_integers_and_nothing_else(followed: tuple[str, s
         board = connection.execute("SELECT contest, pool, typeof(pool) FROM contests").fetchall()
     assert types == {"TEXT", "INTEGER"}
     assert board == [("cup", "100.00", "text")]
-
-
-def test_killed_at_random_moments_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
-    """By kill -9, again and again, while another process writes the log; the last runner ends up to date."""
-    recorded, random = trading(5), Random(5)
-    path, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
-    cuts = sorted(random.sample(range(1, len(recorded)), 5))
-    record(path, recorded[: cuts[0]])
-    for first, end in zip(cuts, [*cuts[1:], len(recorded)], strict=True):
-        runner = subprocess.Popen([sys.executable, "-c", FOLLOW], cwd=tmp_path, env=HERE, stderr=subprocess.DEVNULL)
-        time.sleep(random.uniform(0.5, 1.0))
-        record(path, recorded[first:end])
-        time.sleep(random.uniform(0.0, 0.3))
-        runner.kill()
-        runner.wait()
-    assert CliRunner().invoke(main, ["follow", path, tables, "--once"]).exit_code == 0
-    assert_up_to_date(tables, recorded)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_the_command_cleanly(followed: tuple[str, str], tmp_path: Path, number: signal.Signals) -> None:
-    """It follows what is appended meanwhile, says so, and ends with 0 when asked to."""
-    path, tables = followed
-    command = [sys.executable, "-c", FOLLOW]
-    with subprocess.Popen(command, cwd=tmp_path, env=HERE, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stderr is not None
-        with Ledger.open(path) as ledger:
-            ledger.handle(forecast(participant="eve"), "eve")
-        first = running.stderr.readline()
-        running.send_signal(number)
-        assert running.wait(20) == 0
-        assert (first.split(" rows")[0], running.stderr.read().splitlines()[-1]) == ("1 events, 3", "stopped")
-    assert_up_to_date(tables, history(path))
 
 
 def test_the_command_says_what_it_did_and_exits_with_what_is_wrong(followed: tuple[str, str], tmp_path: Path) -> None:
