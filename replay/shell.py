@@ -73,7 +73,8 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
             sys.exit(FINE)
         except OSError as error:
             what = error.filename or "reading the input or writing the output failed"
-            fail(f"{what}: {error.strerror or error}", UNREADABLE)
+            failed = Unavailable(f"{what}: {error.strerror or error}")
+            told(failed, str(failed), UNREADABLE)
         except KeyboardInterrupt as stopped:
             number = signal.Signals(*stopped.args or [signal.SIGINT])
             fail(f"stopped by {number.name}", SIGNALLED + number)
@@ -97,6 +98,7 @@ def streams() -> None:
     """Have each of the standard streams that is closed read nothing and write nowhere."""
     sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - open to the end
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
 @contextmanager

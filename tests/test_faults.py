@@ -44,10 +44,26 @@ FORECASTS = 12_000  # more than a transaction holds
 NEW = b'{"id": "new", "type": "close_question", "at": "2022-01-01T00:00:00Z", "question": "nowhere"}\n'
 
 
+STARTED: list[Process] = []
+
+
 def start(*arguments: str | Path, command: Sequence[str] = COMMAND) -> Process:
     """The command line in a process of its own."""
     given = [*command, *map(str, arguments)]
-    return subprocess.Popen(given, env=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(given, env=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    STARTED.append(process)
+    return process
+
+
+@pytest.fixture(autouse=True)
+def none_outlives_its_test() -> Iterator[None]:
+    """Whatever came of the test."""
+    yield
+    for process in STARTED:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    STARTED.clear()
 
 
 def ended(process: Process) -> Done:
@@ -209,7 +225,7 @@ def test_an_append_killed_at_any_moment_loses_nothing_and_doubles_nothing(
     work, random, log = request.getfixturevalue(form), Random(form), tmp_path / "log.db"
     assert invoke("append", log, founding).exit_code == FINE
     codes = []
-    for _ in range(4 if form == "lined" else 2):
+    for _ in range(3 if form == "lined" else 2):
         process = start("append", "-v", log, *work.arguments)
         time.sleep(work.duration * random.uniform(0.3, 1.0))
         process.kill()
@@ -297,8 +313,9 @@ def test_an_export_that_is_running_keeps_what_it_writes(logs: tuple[str, str], t
     """Another to the same path, which ends first, leaves it alone; so the first one finds the place taken."""
     out = tmp_path / "out"
     process = exporting(logs[1], out, "csv")
-    process.send_signal(signal.SIGSTOP)
     [part] = hidden(tmp_path)
+    until(lambda: list(part.iterdir()), process)
+    process.send_signal(signal.SIGSTOP)
     exported(logs[0], out, "csv")
     assert hidden(tmp_path) == [part]
     before = contents(out)
@@ -441,7 +458,7 @@ def test_a_follower_on_a_full_disk_can_be_started_again(disk: Disk, folder: Path
     """The tables are as they were: none; with room again they are those of the log."""
     log, tables = folder / "many.db", disk.folder / "tables.db"
     written(
-        log, [opened(id="o"), *(forecast(participant=f"{number:0200}", id=f"f{number}") for number in range(4_000))]
+        log, [opened(id="o"), *(forecast(participant=f"{number:0200}", id=f"f{number}") for number in range(2_500))]
     )
     follow = ("follow", log, tables, "--once")
     told(run(*follow, command=disk.command), UNREADABLE, f"tables.db: .*({disk.says})")
@@ -491,8 +508,8 @@ for arguments in json.loads(sys.argv[1]):
         if sys.argv[2] == "pipe":
             os.dup2(nowhere[1], 1)
         else:
-            os.close(1)
-            sys.stdin = sys.stdout = None
+            os.closerange(0, 3)
+            sys.stdin = sys.stdout = sys.stderr = None
         try:
             main(arguments)
         except SystemExit as end:
@@ -534,7 +551,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
 
 @pytest.mark.parametrize("how", ["pipe", "closed"])
 def test_output_that_nobody_reads_is_no_fault(tmp_path: Path, how: str) -> None:
-    """As in `forecast-ledger … | head -1`, or `>&-`, of every command: done all the same, and silently."""
+    """As in `forecast-ledger … | head -1`, or `>&- 2>&-`, of every command: done all the same, and silently."""
     given = printing(written(tmp_path / "log.db", commands_of("metaculus-2022")), tmp_path)
     done = run(json.dumps(given), how, command=[sys.executable, "-c", CLOSED])
     assert [line.split() for line in done.stdout.splitlines()] == [[name, "0"] for name, *_ in given], done.stderr
