@@ -51,8 +51,6 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
         from ledger.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable
 
-        _outlets()
-
         def told(error: LedgerError, text: str, code: int) -> NoReturn:
             if kwargs.get("errors") != "json":
                 fail(text, code)
@@ -76,6 +74,7 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
             failed = Unavailable(f"{what}: {error.strerror or error}")
             told(failed, str(failed), UNREADABLE)
         except KeyboardInterrupt as stopped:
+            sys.unraisablehook = lambda _: None  # what a library had half made has nothing more to say
             number = signal.Signals(*stopped.args or [signal.SIGINT])
             fail(f"stopped by {number.name}", SIGNALLED + number)
         finally:
@@ -84,21 +83,16 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
     return run
 
 
-def _outlets() -> None:
-    """Have stdout take every character, in UTF-8 where no terminal has an encoding of its own; and both be there."""
-    for closed in ("stdout", "stderr"):
-        if getattr(sys, closed) is None:  # as a shell's `>&-` leaves it: nobody listens
-            setattr(sys, closed, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
-    if isinstance(sys.stdout, TextIOWrapper):
-        encoding = None if sys.stdout.isatty() else "utf-8"
-        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
-
-
 def streams() -> None:
-    """Have each of the standard streams that is closed read nothing and write nowhere."""
+    """Have each of the standard streams that is closed read nothing and write nowhere, and stdout take every character,
+    in UTF-8 where no terminal has an encoding of its own.
+    """
     sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - open to the end
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper):
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 @contextmanager
