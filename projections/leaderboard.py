@@ -9,10 +9,8 @@ from ledger.exact import ZERO, Magnitude, half_even, power
 from ledger.rules import RuleSet
 from ledger.values import format_fixed
 from projections.columns import Contest, Facts
-from projections.entries import Questions
-from projections.scores import Scores
 from projections.scoring import lower_is_better
-from projections.sums import Sums, attainable, sums
+from projections.sums import Sums, Tally, of_tally
 
 _DIGITS = 30  # of a take that are significant
 _LARGE = _DIGITS - 9  # power of ten from which a take's ninth decimal is no longer significant
@@ -126,16 +124,15 @@ def published(take: Magnitude) -> str:
     return f"{digits}E+{take.exponent}" if digits != "10" else f"1E+{take.exponent + 1}"
 
 
-def board(found: Facts, contest: Contest, questions: Questions, rows: Scores) -> list[Place]:
-    """A contest's board, best first: everyone who forecast on a question that counts, except who is hidden.
+def board(found: Facts, contest: Contest, whole: Tally) -> list[Place]:
+    """A contest's board, best first, from the tally of its scores: everyone who has one, except who is hidden.
 
     rank: 1, 2, 2, 4 by take or total, exact ties together and in order of id; who is excluded as no_rank, the
     consensus, and an entrant's lesser submissions are shown without one and use none up.
     """
     rules = contest.opened.rules
     take = TAKES.get(rules.take)
-    most = attainable(questions)
-    everyone = list(sums(found, contest, questions, rows))
+    everyone, most = list(of_tally(found, contest, whole)), whole.attainable
     entrants = _entrants(contest, (own.participant for own in everyone if not own.is_consensus))
     counts = Counter(entrants.values())
     places = []
@@ -153,7 +150,7 @@ def board(found: Facts, contest: Contest, questions: Questions, rows: Scores) ->
                 take=take(total, own.coverage) if take else None,
                 excluded=CONSENSUS if own.is_consensus else contest.levels.get(own.participant, ""),
                 forecast_on=own.questions,
-                questions=len(questions.code),
+                questions=whole.every.questions,
                 submissions=1 if own.is_consensus else counts[entrants[own.participant]],
             )
         )

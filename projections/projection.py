@@ -29,11 +29,15 @@ class Projections:
     """Every table that follows from one set of facts; each is worked out when first asked for."""
 
     def __init__(
-        self, facts: Facts, chunk: int = terms.CHUNK, aggregates: dict[str, list[brier.Aggregate]] | None = None
+        self,
+        facts: Facts,
+        chunk: int = terms.CHUNK,
+        aggregates: dict[str, list[brier.Aggregate]] | None = None,
+        tallies: dict[str, sums.Tally] | None = None,
     ) -> None:
         """chunk: how many forecasts are scored at a time; it changes memory and speed, never a number.
 
-        aggregates: of contests whose Brier aggregates are known already.
+        aggregates, tallies: of contests whose Brier aggregates, or sums of scores, are known already.
         """
         self.facts = facts
         self.chunk = chunk
@@ -41,6 +45,7 @@ class Projections:
         self._boards: dict[str, list[leaderboard.Place]] = {}
         self._judged: dict[str, Judged] = {}
         self._aggregates = {} if aggregates is None else aggregates
+        self._tallies = {} if tallies is None else tallies
 
     def table(self, name: str) -> Table:
         """The table of a projection in the catalogue, in order of its key. Raises KeyError."""
@@ -63,10 +68,16 @@ class Projections:
             self._scored[contest] = Scored(questions, rows)
         return self._scored[contest]
 
+    def tally(self, contest: str) -> sums.Tally:
+        """What a contest's scores add up to."""
+        if contest not in self._tallies:
+            [self._tallies[contest]] = sums.tallies(self.facts.contests[contest].opened.rules, *self.scored(contest))
+        return self._tallies[contest]
+
     def board(self, contest: str) -> list[leaderboard.Place]:
         """A contest's board, best first."""
         if contest not in self._boards:
-            self._boards[contest] = leaderboard.board(self.facts, self.facts.contests[contest], *self.scored(contest))
+            self._boards[contest] = leaderboard.board(self.facts, self.facts.contests[contest], self.tally(contest))
         return self._boards[contest]
 
     def prizes(self, contest: str) -> list[prizes.Prize]:

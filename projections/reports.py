@@ -33,7 +33,7 @@ def kind_means_values(of: "Projections") -> list[Values]:
         contest = of.facts.contests[name]
         if contest.opened.rules.total not in KIND_TOTALS:
             continue
-        for own in sums.sums(of.facts, contest, *of.scored(name)):
+        for own in sums.of_tally(of.facts, contest, of.tally(name)):
             if own.is_consensus or contest.levels.get(own.participant) != "hidden":
                 codes += [code] * len(own.kinds)
                 rows += [

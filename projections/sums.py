@@ -56,6 +56,69 @@ class Sums(NamedTuple):
     kinds: tuple[OfKind, ...]
 
 
+class Earned(NamedTuple):
+    """Of scores on some questions of one kind: Σ weight x score, Σ weight in 1e-6, and how many they are."""
+
+    score: Fraction
+    weight: int
+    questions: int
+
+
+class Own(NamedTuple):
+    """Of scores on some questions: what each kind, as in KINDS, comes to, and Σ weight x coverage."""
+
+    kinds: tuple[Earned, ...]
+    covered: Fraction
+
+    @property
+    def weight(self) -> int:
+        """Σ weight, 1e-6."""
+        return sum(each.weight for each in self.kinds)
+
+    @property
+    def questions(self) -> int:
+        """How many they are."""
+        return sum(each.questions for each in self.kinds)
+
+    def plus(self, other: "Own", sign: int = 1) -> "Own":
+        """Of these and other questions; or, with -1, of these without some of them."""
+        kinds = (
+            Earned(
+                mine.score + sign * more.score, mine.weight + sign * more.weight, mine.questions + sign * more.questions
+            )
+            for mine, more in zip(self.kinds, other.kinds, strict=True)
+        )
+        return Own(tuple(kinds), self.covered + sign * other.covered)
+
+
+_NOTHING = Own((Earned(Fraction(0), 0, 0),) * len(KINDS), Fraction(0))
+
+
+class Tally(NamedTuple):
+    """What scores on some questions of a contest come to, exact; those on other questions can be added.
+
+    own: by code, of each participant with a score. every: of the questions there are, as if a forecast that scores 0
+    had stood on each until scored time ended.
+    """
+
+    own: dict[int, Own]
+    every: Own
+
+    @property
+    def attainable(self) -> Fraction:
+        """The weighted mean coverage of somebody whose forecasts stood all the time that was scored."""
+        return self.coverage(self.every)
+
+    def coverage(self, own: Own) -> Fraction:
+        """The weighted mean coverage over all the questions there are."""
+        return own.covered * Fraction(WEIGHT, max(self.every.weight, 1))
+
+    def plus(self, other: "Tally", sign: int = 1) -> "Tally":
+        """Of these and other questions; or, with -1, of these without some of them."""
+        own = self.own | {code: self.own.get(code, _NOTHING).plus(more, sign) for code, more in other.own.items()}
+        return Tally({code: each for code, each in own.items() if each.questions}, self.every.plus(other.every, sign))
+
+
 class Alike(NamedTuple):
     """What questions that are alike have in common: units of time of the period, of its hidden part and of scored time;
     weights in 1e-6; which of the distinct amounts of a kernel's unit one point is; and their kind's place in KINDS.
@@ -204,16 +267,6 @@ def attainable_shares(questions: Questions) -> list[Fraction]:
     return [shares[place] for place in which.tolist()]
 
 
-def attainable(questions: Questions) -> Fraction:
-    """The weighted mean coverage of somebody whose forecasts stood all the time that was scored."""
-    alike, which, _ = divided(questions)
-    counts = np.bincount(which, minlength=len(alike)).tolist()
-    weights = [count * each.weight for count, each in zip(counts, alike, strict=True)]
-    shares = [(weight * each.attainable).as_integer_ratio() for weight, each in zip(weights, alike, strict=True)]
-    total = added(shares)
-    return Fraction(total, max(sum(weights), 1))
-
-
 def divisor(rules: RuleSet, per_point: Fraction, of: Alike, covered: int, fine: int) -> Fraction:
     """What a score's numerator is divided by: kernel's quanta a point, times units of time, times 2^fine."""
     over = {"scheduled": of.period, "actual": of.reached, "covered": covered}[rules.period]
@@ -221,40 +274,54 @@ def divisor(rules: RuleSet, per_point: Fraction, of: Alike, covered: int, fine: 
 
 
 def sums(found: Facts, contest: Contest, questions: Questions, rows: Scores) -> Iterator[Sums]:
-    """One for each participant with a score, in order of code.
+    """One for each participant with a score, in order of code."""
+    [whole] = tallies(contest.opened.rules, questions, rows)
+    return of_tally(found, contest, whole)
+
+
+def of_tally(found: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
+    """What a tally of all questions of a contest says of each participant with a score, in order of code."""
+    names, rules, every = labels(found), contest.opened.rules, whole.every
+    for code, own in sorted(whole.own.items()):
+        yield Sums(
+            participant=names[code],
+            is_consensus=code == len(names) - 1,
+            score=sum((each.score for each in own.kinds), Fraction(0)),
+            weight=Fraction(own.weight, WEIGHT),
+            coverage=whole.coverage(own),
+            covered=own.covered,
+            questions=own.questions,
+            kinds=tuple(_with_missing(rules, own, every)),
+        )
+
+
+def tallies(rules: RuleSet, questions: Questions, rows: Scores, *, apart: bool = False) -> list[Tally]:
+    """What a contest's scores add up to: one tally of all questions, or apart, one of each, in their order.
 
     Questions that are alike are summed together as integers, and a participant's sums without common denominators.
     """
-    rules, parted = contest.opened.rules, divided(questions)
-    codes, participant = np.unique(rows.participant, return_inverse=True)
-    names = labels(found)
-    scored: list[list[list[tuple[int, int]]]] = [[[] for _ in KINDS] for _ in codes]
-    covered: list[list[tuple[int, int]]] = [[] for _ in codes]
+    parted, number = divided(questions), np.arange(len(questions.code))
+    part, parts = (number, len(number)) if apart else (np.zeros_like(number), 1)
+    people = int(rows.participant.max(initial=0)) + 1
+    keys, owner = np.unique(part[rows.question] * people + rows.participant, return_inverse=True)
+    terms: list[list[list[tuple[int, int]]]] = [[[] for _ in KINDS] for _ in keys]
+    covered: list[list[tuple[int, int]]] = [[] for _ in keys]
     divisors: dict[tuple[Alike, int], Fraction] = {}
-    for group in _groups(rules, parted, rows, participant):
+    for group in _groups(rules, parted, rows, owner):
         of, common = group.of, group.of.common
         by = divisors.get((of, group.over))
         if by is None:
             by = divisor(rules, parted.per_point[of.per_point], of, group.over, fine_bits(rules))
             divisors[of, group.over] = by
-        scored[group.participant][of.kind].append((group.numerator * of.weight * by.denominator, by.numerator * WEIGHT))
+        terms[group.owner][of.kind].append((group.numerator * of.weight * by.denominator, by.numerator * WEIGHT))
         share = of.coverage(group.covered, group.covered_hidden, common)
-        covered[group.participant].append((of.weight * share, common * WEIGHT * WEIGHT))
-    weights, counts = _by_kind(questions, parted, rows.question, participant, len(codes))
-    everything = np.arange(len(questions.code))
-    [every], [count] = _by_kind(questions, parted, everything, np.zeros_like(everything), 1)
-    for i, code in enumerate(codes.tolist()):
-        coverage = added(covered[i])
-        yield Sums(
-            participant=names[code],
-            is_consensus=code == len(names) - 1,
-            score=added([term for terms in scored[i] for term in terms]),
-            weight=Fraction(sum(weights[i]), WEIGHT),
-            coverage=Fraction(coverage.numerator * WEIGHT, coverage.denominator * max(sum(every), 1)),
-            covered=coverage,
-            questions=sum(counts[i]),
-            kinds=tuple(_with_missing(rules, scored[i], (weights[i], every), (counts[i], count))),
-        )
+        covered[group.owner].append((of.weight * share, common * WEIGHT * WEIGHT))
+    found = [Tally({}, each) for each in _every(questions, parted, part, parts)]
+    weights, counts = _by_kind(questions, parted, rows.question, owner, len(keys))
+    for i, (place, participant) in enumerate(zip(*(each.tolist() for each in np.divmod(keys, people)), strict=True)):
+        kinds = zip(map(added, terms[i]), weights[i], counts[i], strict=True)
+        found[place].own[participant] = Own(tuple(Earned(*kind) for kind in kinds), added(covered[i]))
+    return found
 
 
 def added(terms: list[tuple[int, int]]) -> Fraction:
@@ -270,9 +337,9 @@ def added(terms: list[tuple[int, int]]) -> Fraction:
 
 
 class _Group(NamedTuple):
-    """What one participant's scores on questions that are alike add up to. over: what one stood on each of them."""
+    """What one owner's scores on questions that are alike add up to. over: what one stood on each of them."""
 
-    participant: int
+    owner: int
     of: Alike
     over: int
     numerator: int
@@ -280,11 +347,11 @@ class _Group(NamedTuple):
     covered_hidden: int
 
 
-def _groups(rules: RuleSet, parted: Divided, rows: Scores, participant: Int64Array) -> Iterator[_Group]:
+def _groups(rules: RuleSet, parted: Divided, rows: Scores, owner: Int64Array) -> Iterator[_Group]:
     """Scores with one divisor, added up."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = np.unique(over, return_inverse=True)
-    key = (participant * len(parted.alike) + parted.which[rows.question]) * len(overs) + place
+    key = (owner * len(parted.alike) + parted.which[rows.question]) * len(overs) + place
     order = np.argsort(key, kind="stable")
     key = key[order]
     starts = runs(key)
@@ -294,36 +361,43 @@ def _groups(rules: RuleSet, parted: Divided, rows: Scores, participant: Int64Arr
         Limbs.of(rows.covered[order]).summed(starts).integers(),
         Limbs.of(rows.covered_hidden[order]).summed(starts).integers(),
     )
-    for owner, numerator, covered, hidden in zip(*columns, strict=True):
-        rest, number = divmod(owner, len(overs))
+    for group, numerator, covered, hidden in zip(*columns, strict=True):
+        rest, number = divmod(group, len(overs))
         i, which = divmod(rest, len(parted.alike))
         yield _Group(i, parted.alike[which], int(overs[number]), numerator, covered, hidden)
 
 
 def _by_kind(
-    questions: Questions, parted: Divided, question: Int64Array, participant: Int64Array, people: int
+    questions: Questions, parted: Divided, question: Int64Array, owner: Int64Array, owners: int
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Of each participant, the weight of these questions, 1e-6, and how many they are, by kind."""
+    """Of each owner, the weight of these questions, 1e-6, and how many they are, by kind."""
     kind = column([each.kind for each in parted.alike])[parted.which[question]]
-    weights, counts = np.zeros((2, people, len(KINDS)), np.int64)
-    np.add.at(weights, (participant, kind), questions.weight[question])
-    np.add.at(counts, (participant, kind), 1)
+    weights, counts = np.zeros((2, owners, len(KINDS)), np.int64)
+    np.add.at(weights, (owner, kind), questions.weight[question])
+    np.add.at(counts, (owner, kind), 1)
     return weights.tolist(), counts.tolist()
 
 
-def _with_missing(
-    rules: RuleSet,
-    scored: list[list[tuple[int, int]]],
-    weights: tuple[list[int], list[int]],
-    counts: tuple[list[int], list[int]],
-) -> Iterator[OfKind]:
-    """The sums of each kind. scored: what each adds up from; weights, counts: of what one forecast on, and of all."""
+def _every(questions: Questions, parted: Divided, part: Int64Array, parts: int) -> Iterator[Own]:
+    """Of each part, the questions there are; covered: as by a forecast that stood until scored time ended."""
+    keys, count = np.unique(part * max(len(parted.alike), 1) + parted.which, return_counts=True)
+    terms: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
+    for key, times in zip(keys.tolist(), count.tolist(), strict=True):
+        place, which = divmod(key, len(parted.alike))
+        share = parted.alike[which].attainable
+        terms[place].append((times * parted.alike[which].weight * share.numerator, share.denominator * WEIGHT))
+    weights, counts = _by_kind(questions, parted, np.arange(len(part)), part, parts)
+    for place in range(parts):
+        kinds = zip(weights[place], counts[place], strict=True)
+        yield Own(tuple(Earned(Fraction(0), *kind) for kind in kinds), added(terms[place]))
+
+
+def _with_missing(rules: RuleSet, own: Own, every: Own) -> Iterator[OfKind]:
+    """The sums of each kind, the worst score standing in for every question without a forecast."""
     if rules.total not in KIND_TOTALS:
         return
     names = (rules.kernel, rules.kernel, rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel)
-    for kind, name, terms, own, every, forecast_on, questions in zip(
-        KINDS, names, scored, *weights, *counts, strict=True
-    ):
-        if questions:
-            missing = Fraction(WORST[name] * (every - own), WEIGHT)
-            yield OfKind(kind, added(terms) + missing, Fraction(every, WEIGHT), forecast_on, questions)
+    for kind, name, mine, of_all in zip(KINDS, names, own.kinds, every.kinds, strict=True):
+        if of_all.questions:
+            missing = Fraction(WORST[name] * (of_all.weight - mine.weight), WEIGHT)
+            yield OfKind(kind, mine.score + missing, Fraction(of_all.weight, WEIGHT), mine.questions, of_all.questions)

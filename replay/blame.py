@@ -1,4 +1,7 @@
-"""Which event last changed each column of a row: the row worked out again before and after each that can have."""
+"""Which event last changed each column of a row: the row worked out again before and after each that can have.
+
+Of a board, what the scores come to is kept from look to look: before an answer it is the same but for one question.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -13,8 +16,9 @@ from ledger.values import format_instant
 from projections.catalogue import CATALOGUE
 from projections.columns import Facts
 from projections.projection import Projections
+from projections.sums import Tally, tallies
 from projections.tables import facts
-from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, Scope, Settled, can_change
+from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, OF_TALLIES, Scope, Settled, can_change
 from replay.difference import key_of
 from replay.explain import Source
 from replay.replay import Cut, opened
@@ -60,25 +64,22 @@ def blame(source: Source, table: str, key: Sequence[str], columns: Collection[st
             "out_of_range", "column", unknown[0], f"{table} has {', '.join(every)}; {' '.join(names)} name a row"
         )
     history = _History(source, table, dict(zip(names, key, strict=True)))
-    row = history.row(history.checkpoint.position)
-    if row is None:
+    if history.row is None:
         raise Refused("nothing_standing", "key", " ".join(key), f"no such row in {table}")
     found: dict[str, Blame] = {}
-    unseen = [*history.candidates]
-    while left and unseen:
-        recorded = unseen.pop()
-        source.watch(len(history.candidates) - len(unseen))
-        before = history.row(recorded.position - 1)
+    looked_at = 0
+    for recorded, before, row in history.back():
+        looked_at += 1
+        source.watch(looked_at)
         for column in [*left]:
             old, new = _value(before, column), _value(row, column)
             if old != new or (before is None) != (row is None):
                 found[column] = _blame(column, recorded, old, new)
                 left.remove(column)
-        row = before
-    candidates = len(history.candidates)
-    return Blamed(
-        [found[name] for name in every if name in found], candidates - len(unseen), candidates, history.checkpoint
-    )
+        if not left:
+            break
+    columns_found = [found[name] for name in every if name in found]
+    return Blamed(columns_found, looked_at, len(history.candidates), history.checkpoint)
 
 
 class _History:
@@ -100,10 +101,51 @@ class _History:
         every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
         self.candidates = [each for each in every if can_change(scope, each.event, settled=settled.before(each))]
 
-    def row(self, position: int) -> Row:
-        """The row as of a log position."""
-        found = self._as_of(position)
-        rows = Projections(found).table(self._table).rows()
+        self._now = self._as_of(self.checkpoint.position)
+        self.row = self._row(Projections(self._now))
+
+    def back(self) -> Iterator[tuple[Recorded, Row, Row]]:
+        """Each candidate, the newest first, with the row before it and after it."""
+        after, rows = self.row, self._rows()
+        for recorded in reversed(self.candidates):
+            before = next(rows)
+            yield recorded, before, after
+            after = before
+
+    def _rows(self) -> Iterator[Row]:
+        """The row before each candidate, the newest first."""
+        now, whole = self._now, None  # whole: the tally then
+        name = self._key.get("contest", "")
+        for stretch in self._stretches():
+            then = self._as_of(stretch[-1].position - 1)
+            codes = [self._facts.question_codes.codes.get(getattr(each.event, "question", ""), -1) for each in stretch]
+            if self._table in OF_TALLIES and -1 not in codes and name in then.contests:
+                whole = whole or Projections(now).tally(name)
+                less, more = _apart(now, name, codes), _apart(then, name, codes)
+                for code in codes:
+                    whole = whole.plus(less[code], -1) if code in less else whole
+                    whole = whole.plus(more[code]) if code in more else whole
+                    yield self._row(Projections(now, tallies={name: whole}))
+            else:
+                whole = None
+                yield self._row(Projections(then))
+            now = then
+
+    def _stretches(self) -> Iterator[list[Recorded]]:
+        """The candidates, the newest first: as many at a time as are of a question each, ever more; else one."""
+        left, most = [*self.candidates], 4 if self._table in OF_TALLIES else 1
+        while left:
+            stretch, seen = [left.pop()], set[str]()
+            while len(stretch) < most and (question := getattr(stretch[-1].event, "question", "")) and left:
+                seen.add(question)
+                if getattr(left[-1].event, "question", question) in seen:
+                    break
+                stretch.append(left.pop())
+            yield stretch
+            most *= 4 if most > 1 else 1
+
+    def _row(self, of: Projections) -> Row:
+        rows = of.table(self._table).rows()
         return next((row for row in rows if all(str(row[name]) == part for name, part in self._key.items())), None)
 
     def _kept(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
@@ -154,6 +196,15 @@ class _History:
                 name: replace(each, entries={code: each.entries[code]} if code in each.entries else {})
                 for name, each in found.contests.items()
             }
+
+
+def _apart(found: Facts, name: str, codes: Collection[int]) -> dict[int, Tally]:
+    """What the scores on each of these questions of a contest come to, where it counts."""
+    contest = found.contests[name]
+    some = replace(contest, entries={code: contest.entries[code] for code in codes if code in contest.entries})
+    scored = Projections(replace(found, contests={name: some})).scored(name)
+    each = tallies(contest.opened.rules, *scored, apart=True)
+    return dict(zip(scored.questions.code.tolist(), each, strict=True))
 
 
 def _value(row: Row, column: str) -> Any:

@@ -16,6 +16,7 @@ OF_FORECASTS = frozenset({"standing", "consensus", "admissions"})
 OF_SCORES = frozenset(
     {"score_parts", "scores", "leaderboard", "kind_means", "prizes", "brier", "brier_overall", "calibration"}
 )
+OF_TALLIES = frozenset({"leaderboard", "kind_means", "prizes"})  # of those, what follows from a contest's tally alone
 OF_VALUES = frozenset({"accounts", "positions", "portfolio_snapshots", "arena_leaderboard", "arena_overall", "marks"})
 OF_ACCOUNTS = frozenset({"cash", "trades", "decisions", "refused_legs", "bet_brier"})
 _OF_NO_CONTEST = frozenset({"consensus", "standing"})  # what no contest has a part in

@@ -143,16 +143,16 @@ def test_coverages_are_exact_shares_weighed_over_all_questions_that_count() -> N
 
 def test_what_could_be_attained_is_what_somebody_who_always_stood_would_cover() -> None:
     """All of two questions, and four of ten days of the third: (3 + 1 + 2 · 0.4) / 6."""
-    questions = season(forecast(at=OPENS)).scored("cup").questions
-    assert sums.attainable_shares(questions) == [1, 1, Fraction(2, 5)]
-    assert sums.attainable(questions) == Fraction(48, 60)
+    found = season(forecast(at=OPENS))
+    assert sums.attainable_shares(found.scored("cup").questions) == [1, 1, Fraction(2, 5)]
+    assert found.tally("cup").attainable == Fraction(48, 60)
 
 
 def test_a_contest_may_weigh_as_little_as_a_weight_can() -> None:
     """A millionth: all of it can be attained, and is."""
     start: list[AnyCommand] = [opened(), contest(), entry(weight="0.000001"), forecast(at=OPENS), resolution()]
     found = oracle.projected(*start)
-    assert sums.attainable(found.scored("cup").questions) == own(found)["ada"].coverage == 1
+    assert found.tally("cup").attainable == own(found)["ada"].coverage == 1
     assert own(found)["ada"].weight == Fraction(1, MICRO)
 
 
@@ -162,7 +162,7 @@ def test_what_could_be_attained_of_a_hidden_period_is_weighed_like_what_was(know
     start: list[AnyCommand] = [opened(reveals_at=REVEALS), contest(), entry(hidden_coverage_weight="0.5")]
     found = oracle.projected(*start, forecast(at=OPENS), resolution(known_at=day(known)))
     share = Fraction(1, 4) if known == 11 else Fraction(11, 16)
-    assert sums.attainable(found.scored("cup").questions) == own(found)["ada"].coverage == share
+    assert found.tally("cup").attainable == own(found)["ada"].coverage == share
 
 
 def test_questions_alike_are_told_from_others_by_everything_that_divides_them() -> None:
