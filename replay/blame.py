@@ -1,8 +1,10 @@
 """Which event last changed each column of a row: the row worked out again before and after each that can have.
 
-Of a board, what the scores come to is kept from look to look: before an answer it is the same but for one question.
+From the newest back, ever more at a time. The facts grow from one of a stretch to the next; of boards, only questions
+that were touched are scored again, and the others' tally is kept.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,10 +16,10 @@ from ledger.errors import Refused
 from ledger.log import Checkpoint, Recorded
 from ledger.values import format_instant
 from projections.catalogue import CATALOGUE
-from projections.columns import Facts
+from projections.columns import Contest, Facts, Forecasts
 from projections.projection import Projections
 from projections.sums import Tally, tallies
-from projections.tables import facts
+from projections.tables import facts, note
 from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, OF_TALLIES, Scope, Settled, can_change
 from replay.difference import key_of
 from replay.explain import Source
@@ -86,23 +88,21 @@ class _History:
     """A row of a table as of any log position, from one reading of the log."""
 
     def __init__(self, source: Source, table: str, key: dict[str, str]) -> None:
-        self._table, self._key = table, key
+        self._table, self._key, self._name = table, key, key.get("contest", "")
         self._base: list[Recorded] = []  # all but forecasts, which are many and stay columns
         self._forecasts: list[Recorded] = []  # those that can change the row, or may
         cut = Cut(source.as_of)
         with opened(source.location, source.name) as store:
             self._facts = facts(self._kept(cut.pages(log.follow(store.pages()), source.watch)))
         self.checkpoint = cut.reached()
-        found = self._facts
-        labels = found.question_codes.labels
-        questions = {name: {labels[code] for code in each.entries} for name, each in found.contests.items()}
+        self._whole = self._of_question(self._facts.forecasts)
+        labels, codes = self._facts.question_codes.labels, self._facts.contests
+        questions = {name: {labels[code] for code in each.entries} for name, each in codes.items()}
         scope, settled = Scope(table, key, questions), Settled()
         self._base = [each for each in self._base if self._depends(scope, each.event)]
         every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
         self.candidates = [each for each in every if can_change(scope, each.event, settled=settled.before(each))]
-
-        self._now = self._as_of(self.checkpoint.position)
-        self.row = self._row(Projections(self._now))
+        self.row = self._row(Projections(self._as_of(self.checkpoint.position)))
 
     def back(self) -> Iterator[tuple[Recorded, Row, Row]]:
         """Each candidate, the newest first, with the row before it and after it."""
@@ -114,39 +114,66 @@ class _History:
 
     def _rows(self) -> Iterator[Row]:
         """The row before each candidate, the newest first."""
-        now, whole = self._now, None  # whole: the tally then
-        name = self._key.get("contest", "")
+        now, whole = Facts(), None  # whole: the contest's tally now
         for stretch in self._stretches():
-            then = self._as_of(stretch[-1].position - 1)
-            codes = [self._facts.question_codes.codes.get(getattr(each.event, "question", ""), -1) for each in stretch]
-            if self._table in OF_TALLIES and -1 not in codes and name in then.contests:
-                whole = whole or Projections(now).tally(name)
-                less, more = _apart(now, name, codes), _apart(then, name, codes)
-                for code in codes:
-                    whole = whole.plus(less[code], -1) if code in less else whole
-                    whole = whole.plus(more[code]) if code in more else whole
-                    yield self._row(Projections(now, tallies={name: whole}))
-            else:
+            if not self._is_tallied(stretch[0]):
                 whole = None
-                yield self._row(Projections(then))
+                yield from reversed([*self._growing(stretch[::-1])])
+                continue
+            if whole is None:
+                now = self._as_of(stretch[0].position)
+                whole = Projections(now).tally(self._name)
+            then, codes = self._as_of(stretch[-1].position - 1), self._facts.question_codes.codes
+            touched = [codes[_question(each)] for each in stretch]
+            less, more = self._tallies(now, touched), self._tallies(then, touched)
+            for code in touched:
+                whole = whole.plus(less[code], -1) if code in less else whole
+                whole = whole.plus(more[code]) if code in more else whole
+                yield self._row(Projections(now, tallies={self._name: whole}))
             now = then
 
     def _stretches(self) -> Iterator[list[Recorded]]:
-        """The candidates, the newest first: as many at a time as are of a question each, ever more; else one."""
-        left, most = [*self.candidates], 4 if self._table in OF_TALLIES else 1
+        """The candidates, the newest first, in ever longer stretches: if tallied, such as touch a question each."""
+        left, longest = [*self.candidates], 1
         while left:
-            stretch, seen = [left.pop()], set[str]()
-            while len(stretch) < most and (question := getattr(stretch[-1].event, "question", "")) and left:
-                seen.add(question)
-                if getattr(left[-1].event, "question", question) in seen:
+            stretch, seen = list[Recorded](), set[str]()
+            tallied = self._is_tallied(left[-1])
+            while left and len(stretch) < longest:
+                question = _question(left[-1])
+                if self._is_tallied(left[-1]) != tallied or (tallied and question in seen):
                     break
+                seen.add(question)
                 stretch.append(left.pop())
             yield stretch
-            most *= 4 if most > 1 else 1
+            longest *= 2
+
+    def _is_tallied(self, recorded: Recorded) -> bool:
+        """Whether the row before an event follows from the one after it and one question scored again."""
+        if self._table not in OF_TALLIES or not _question(recorded):
+            return False
+        return recorded.position > self._facts.contests[self._name].position
+
+    def _growing(self, candidates: Sequence[Recorded]) -> Iterator[Row]:
+        """The row before each of some candidates, the oldest first, from facts that grow from one to the next."""
+        found, read = Facts(), 0
+        for recorded in candidates:
+            upto = bisect_left(self._base, recorded.position, key=lambda each: each.position)
+            if read < upto:
+                note(found, self._base[read:upto])
+            yield self._row(Projections(self._seen(found, recorded.position - 1)))
+            read = upto
 
     def _row(self, of: Projections) -> Row:
         rows = of.table(self._table).rows()
         return next((row for row in rows if all(str(row[name]) == part for name, part in self._key.items())), None)
+
+    def _tallies(self, found: Facts, codes: Sequence[int]) -> dict[int, Tally]:
+        """What the scores on each of these questions of a contest come to, where it counts."""
+        contest = found.contests[self._name]
+        some = replace(contest, entries={code: contest.entries[code] for code in codes if code in contest.entries})
+        scored = Projections(replace(found, contests={self._name: some})).scored(self._name)
+        each = tallies(contest.opened.rules, *scored, apart=True)
+        return dict(zip(scored.questions.code.tolist(), each, strict=True))
 
     def _kept(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         table, settled, question = self._table, Settled(), self._key.get("question")
@@ -161,19 +188,31 @@ class _History:
                     self._forecasts.append(recorded)
             yield page
 
+    def _of_question(self, forecasts: Forecasts) -> Forecasts:
+        """Those on the row's question; all, if it is of none."""
+        if (question := self._key.get("question")) is None or self._table not in OF_FORECASTS | OF_SCORES:
+            return forecasts
+        return forecasts.rows(np.flatnonzero(forecasts.question == self._facts.question_codes.codes.get(question, -1)))
+
     def _as_of(self, position: int) -> Facts:
         """What the log says up to a position, as far as the row depends on it."""
-        found, whole = facts([[each for each in self._base if each.position <= position]]), self._facts
-        forecasts = whole.forecasts
-        kept = forecasts.position <= position
-        if (question := self._key.get("question")) is not None and self._table in OF_FORECASTS | OF_SCORES:
-            kept &= forecasts.question == whole.question_codes.codes.get(question, -1)
-        found.forecasts = forecasts.rows(np.flatnonzero(kept))
-        found.participant_codes, found.attestations = whole.participant_codes, whole.attestations
-        found.as_of = position
-        if self._table in OF_FORECASTS | OF_SCORES:
-            self._narrow(found)
-        return found
+        upto = bisect_right(self._base, position, key=lambda each: each.position)
+        return self._seen(facts([self._base[:upto]] if upto else []), position)
+
+    def _seen(self, found: Facts, position: int) -> Facts:
+        """The same with forecasts, and without contests and questions of no concern."""
+        forecasts = self._whole
+        if self._table in OF_FORECASTS:  # scores pick those of their time themselves
+            forecasts = forecasts.rows(np.flatnonzero(forecasts.position <= position))
+        return replace(
+            found,
+            as_of=position,
+            forecasts=forecasts,
+            participant_codes=self._facts.participant_codes,
+            attestations=self._facts.attestations,
+            statuses={},
+            contests=self._narrowed(found.contests) if self._table in OF_FORECASTS | OF_SCORES else found.contests,
+        )
 
     def _depends(self, scope: Scope, event: Any) -> bool:
         """Whether a row may depend on an event that is no forecast; questions are kept all, for they are numbered."""
@@ -185,26 +224,23 @@ class _History:
             return scope.has(event.question) if of_question else getattr(event, "contest", None) == self._key["contest"]
         return True
 
-    def _narrow(self, found: Facts) -> None:
-        """Leave out the contests, and of scores the questions, that the row does not depend on."""
+    def _narrowed(self, contests: dict[str, Contest]) -> dict[str, Contest]:
+        """The contests, and of scores the questions, that the row depends on."""
         contest, question = self._key.get("contest"), self._key.get("question")
         if contest is not None:
-            found.contests = {name: each for name, each in found.contests.items() if name == contest}
+            contests = {name: each for name, each in contests.items() if name == contest}
         if question is not None:
-            code = found.question_codes.codes.get(question, -1)
-            found.contests = {
+            code = self._facts.question_codes.codes.get(question, -1)
+            contests = {
                 name: replace(each, entries={code: each.entries[code]} if code in each.entries else {})
-                for name, each in found.contests.items()
+                for name, each in contests.items()
             }
+        return contests
 
 
-def _apart(found: Facts, name: str, codes: Collection[int]) -> dict[int, Tally]:
-    """What the scores on each of these questions of a contest come to, where it counts."""
-    contest = found.contests[name]
-    some = replace(contest, entries={code: contest.entries[code] for code in codes if code in contest.entries})
-    scored = Projections(replace(found, contests={name: some})).scored(name)
-    each = tallies(contest.opened.rules, *scored, apart=True)
-    return dict(zip(scored.questions.code.tolist(), each, strict=True))
+def _question(recorded: Recorded) -> str:
+    """Which question alone an event can have touched; none if it is said of the whole contest."""
+    return "" if isinstance(recorded.event, FORECASTS) else getattr(recorded.event, "question", "")
 
 
 def _value(row: Row, column: str) -> Any:
