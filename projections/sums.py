@@ -91,7 +91,7 @@ class Own(NamedTuple):
         return Own(tuple(kinds), self.covered + sign * other.covered)
 
 
-_NOTHING = Own((Earned(Fraction(0), 0, 0),) * len(KINDS), Fraction(0))
+NOTHING = Own((Earned(Fraction(0), 0, 0),) * len(KINDS), Fraction(0))
 
 
 class Tally(NamedTuple):
@@ -115,7 +115,7 @@ class Tally(NamedTuple):
 
     def plus(self, other: "Tally", sign: int = 1) -> "Tally":
         """Of these and other questions; or, with -1, of these without some of them."""
-        own = self.own | {code: self.own.get(code, _NOTHING).plus(more, sign) for code, more in other.own.items()}
+        own = self.own | {code: self.own.get(code, NOTHING).plus(more, sign) for code, more in other.own.items()}
         return Tally({code: each for code, each in own.items() if each.questions}, self.every.plus(other.every, sign))
 
 

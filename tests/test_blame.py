@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,17 +11,31 @@ from hypothesis import HealthCheck, given, settings
 
 from ledger import Ledger, Refused
 from ledger.commands import AnyCommand
+from projections import scores
 from projections.catalogue import CATALOGUE
+from projections.projection import Projections
 from replay.blame import Blamed, blame
 from replay.cli import FINE, USAGE
 from replay.difference import key_of
 from replay.explain import Source
-from replay.replay import replay
 from tests import oracle
+from tests.given import (
+    annulment,
+    contest,
+    enrolment,
+    entry,
+    exclusion,
+    finalization,
+    forecast,
+    opened,
+    resolution,
+    revocation,
+)
+from tests.seasons import Season, drawn_rules
 from tests.test_cli import run, said
 from tests.test_stories import ARENA, AUTOCAST, DATA, METACULUS
 
-Rows = dict[tuple[str, ...], dict[str, Any]]
+PLACES, YES_NO = ("0.1", "0.35", "0.6", "0.95"), ("yes", "no")
 LATER = {"at": "2021-07-25T00:00:00Z"}
 MENDED = (
     said("r1", "revoke_resolution", question="olympics-2021", reason="misread", **LATER),
@@ -58,13 +73,17 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {story: str(folder / story) for story in (METACULUS, ARENA, AUTOCAST)}
 
 
-def slowly(path: str, table: str) -> Iterator[tuple[tuple[str, ...], dict[str, tuple[int, Any, Any]]]]:
+def cuts(path: str) -> list[Projections]:
+    """The log as of every log position, from 0 on, each read from nothing."""
+    with Ledger.open(path) as ledger:
+        recorded = [each for page in ledger.read() for each in page]
+    return [Projections(oracle.told(recorded[:position])) for position in range(len(recorded) + 1)]
+
+
+def slowly(of: list[Projections], table: str) -> Iterator[tuple[tuple[str, ...], dict[str, tuple[int, Any, Any]]]]:
     """By definition: of each row and column the last log position at which it was other than at the one before."""
-    names, last = key_of(table), replay(path).checkpoint.position
-    history: list[Rows] = []
-    for position in range(last + 1):
-        rows = replay(path, as_of=position).projections.table(table).rows()
-        history.append({tuple(str(row[name]) for name in names): row for row in rows})
+    names, last = key_of(table), len(of) - 1
+    history = [{tuple(str(row[name]) for name in names): row for row in each.table(table).rows()} for each in of]
     columns = [column.name for column in CATALOGUE[table].columns if column.name not in names]
     for key in history[-1]:
         found = {}
@@ -90,7 +109,7 @@ def plain(blamed: Blamed) -> dict[str, tuple[int, Any, Any]]:
 )
 def test_a_blame_is_what_tables_at_every_log_position_say(story: str, table: str, logs: dict[str, str]) -> None:
     """Also after a resolution was revoked, a contest sealed and prizes paid."""
-    rows = list(slowly(logs[story], table))
+    rows = list(slowly(cuts(logs[story]), table))
     assert rows
     for key, expected in rows[:: len(rows) // 12 + 1]:
         assert plain(blame(Source(logs[story]), table, key)) == expected, key
@@ -103,9 +122,75 @@ def test_a_blame_is_so_on_logs_of_any_sort(said: list[AnyCommand], tmp_path_fact
     path = str(tmp_path_factory.mktemp("random") / "log.db")
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.named(said))
+    every = cuts(path)
     for table in ("scores", "leaderboard"):
-        for key, expected in list(slowly(path, table))[:4]:
+        for key, expected in list(slowly(every, table))[:4]:
             assert plain(blame(Source(path), table, key)) == expected, key
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_blame_is_so_under_rules_of_any_sort(seed: int, tmp_path: Path) -> None:
+    """Two contests with rules drawn field by field; of boards, means of kinds, prizes and Brier aggregates."""
+    random, path = Random(seed), str(tmp_path / "log.db")
+    season = Season(random, *(drawn_rules(random) for _ in range(2)))
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(season.asked))
+    every = cuts(path)
+    for table in ("leaderboard", "kind_means", "prizes", "brier", "brier_overall", "contests"):
+        for key, expected in list(slowly(every, table))[:3]:
+            assert plain(blame(Source(path), table, key)) == expected, (table, key)
+
+
+def busy(random: Random, rules: str, questions: int = 16) -> list[AnyCommand]:
+    """Many questions, everybody on most of them; then answers, mended and not, and what is said of contests between."""
+    people, names = ("ada", "bob", "cy", "dee"), [f"q{number}" for number in range(questions)]
+    asked: list[AnyCommand] = [*(opened(name) for name in names), contest(rules=rules, pool=100), contest("other")]
+    asked += [forecast(name, who, probability=random.choice(PLACES)) for name in names for who in people]
+    entries = [entry(question=name, weight=random.randint(1, 2)) for name in names]
+    asked += entries[::2]
+    later: list[AnyCommand] = [*entries[1::2], *(resolution(name, outcome=random.choice(YES_NO)) for name in names)]
+    for name in random.sample(names, questions // 3):
+        later += [revocation(name), resolution(name, outcome=random.choice(YES_NO)), annulment(name)]
+    said: list[AnyCommand] = [
+        exclusion(participant=who, level=level) for who, level in (("ada", "hidden"), ("bob", "no_rank"))
+    ]
+    said += [enrolment(participant="cy", bot=True), enrolment(participant="dee", entrant="cy"), entry("other", "q0")]
+    later += [*said, finalization()] if random.random() < 0.5 else said
+    return [*asked, *random.sample(later, len(later))]
+
+
+@pytest.mark.parametrize(
+    ("seed", "rules"), [(1, "relative-2022-04"), (2, "peer-2024-03"), (3, "baseline"), (4, "spot-peer")]
+)
+def test_a_blame_is_so_where_a_board_moves_with_many_answers(seed: int, rules: str, tmp_path: Path) -> None:
+    """Answers to a question each, answers to one again, what is said of the contest; every row and column of it."""
+    random, path = Random(seed), str(tmp_path / "log.db")
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(busy(random, rules)))
+    every = cuts(path)
+    for table in ("leaderboard", "prizes", "contests"):
+        for key, expected in slowly(every, table):
+            assert plain(blame(Source(path), table, key)) == expected, (table, key)
+
+
+def test_a_board_is_not_scored_anew_before_each_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking at every answer, each question is scored a few times: as the board, in its stretch before and after."""
+    path, scored, real = str(tmp_path / "log.db"), list[int](), scores.scores
+
+    def counting(*arguments: Any) -> Any:
+        scored.append(len(arguments[2].code))
+        return real(*arguments)
+
+    asked: list[AnyCommand] = [contest(rules="baseline")]
+    for name in (f"q{number}" for number in range(128)):
+        asked += [opened(name), entry(question=name), forecast(name, probability="0.6"), forecast(name, "bob")]
+    asked += [resolution(f"q{number}") for number in range(128)]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(asked))
+    monkeypatch.setattr(scores, "scores", counting)
+    found = blame(Source(path), "leaderboard", ("cup", "ada"))
+    assert found.looked_at == 128
+    assert sum(scored) <= 4 * 128
 
 
 def test_a_score_is_blamed_on_the_answer_without_looking_at_forecasts(logs: dict[str, str]) -> None:

@@ -316,3 +316,24 @@ def test_a_kind_that_a_contest_has_not_is_not_missing() -> None:
     start: list[AnyCommand] = [opened(closes_at=CLOSES), contest(rules=AUTOCAST), entry()]
     found = own(oracle.projected(*start, forecast(probability="0.8"), resolution()))
     assert [(each.kind, each.score) for each in found["ada"].kinds] == [("binary", Fraction("0.04"))]
+
+
+@settings(max_examples=30, deadline=None)
+@given(oracle.logs(), st.data())
+def test_tallies_of_questions_add_up_and_can_be_taken_off_again(said: list[AnyCommand], data: st.DataObject) -> None:
+    """A question at a time in any order: to the tally of all; without some, what is left is that of the others."""
+    found = Projections(oracle.told(oracle.attempted(said)[0]))
+    for name, held in found.facts.contests.items():
+        each = sums.tallies(held.opened.rules, *found.scored(name), apart=True)
+        mixed = data.draw(st.permutations(each))
+        whole = sums.Tally({}, sums.NOTHING)
+        for one in mixed:
+            whole = whole.plus(one)
+        assert whole == found.tally(name)
+        upto = data.draw(st.integers(0, len(mixed)))
+        some = sums.Tally({}, sums.NOTHING)
+        for one in mixed[:upto]:
+            some = some.plus(one)
+        for one in mixed[upto:]:
+            whole = whole.plus(one, -1)
+        assert whole == some
