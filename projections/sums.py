@@ -187,6 +187,15 @@ def consensus_label(found: Facts) -> str:
     return label
 
 
+def takes_its_name(participant: str) -> bool:
+    """Whether the consensus has, or may get, another name because of a participant's.
+
+    >>> takes_its_name("[[consensus]]"), takes_its_name("consensus")
+    (True, False)
+    """
+    return participant.strip("[]") == "consensus" and participant.startswith("[")
+
+
 def labels(found: Facts) -> list[str]:
     """What everyone who can have a score is called, by code: the participants, and last the consensus.
 

@@ -16,9 +16,9 @@ from ledger.errors import Refused
 from ledger.log import Checkpoint, Recorded
 from ledger.values import format_instant
 from projections.catalogue import CATALOGUE
-from projections.columns import Contest, Facts, Forecasts
+from projections.columns import Codes, Contest, Facts, Forecasts
 from projections.projection import Projections
-from projections.sums import Tally, tallies
+from projections.sums import Tally, takes_its_name, tallies
 from projections.tables import facts, note
 from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, OF_TALLIES, Scope, Settled, can_change
 from replay.difference import key_of
@@ -149,9 +149,7 @@ class _History:
 
     def _is_tallied(self, recorded: Recorded) -> bool:
         """Whether the row before an event follows from the one after it and one question scored again."""
-        if self._table not in OF_TALLIES or not _question(recorded):
-            return False
-        return recorded.position > self._facts.contests[self._name].position
+        return self._table in OF_TALLIES and bool(_question(recorded))
 
     def _growing(self, candidates: Sequence[Recorded]) -> Iterator[Row]:
         """The row before each of some candidates, the oldest first, from facts that grow from one to the next."""
@@ -183,7 +181,7 @@ class _History:
                 if not isinstance(recorded.event, FORECASTS):
                     self._base.append(recorded)
                 elif (table in OF_FORECASTS and recorded.event.question == question) or (
-                    table in OF_SCORES and answered
+                    table in OF_SCORES and (answered or takes_its_name(recorded.event.participant))
                 ):
                     self._forecasts.append(recorded)
             yield page
@@ -208,7 +206,7 @@ class _History:
             found,
             as_of=position,
             forecasts=forecasts,
-            participant_codes=self._facts.participant_codes,
+            participant_codes=self._codes(position),
             attestations=self._facts.attestations,
             statuses={},
             contests=self._narrowed(found.contests) if self._table in OF_FORECASTS | OF_SCORES else found.contests,
@@ -223,6 +221,16 @@ class _History:
             of_question = not hasattr(event, "contest") and hasattr(event, "question")
             return scope.has(event.question) if of_question else getattr(event, "contest", None) == self._key["contest"]
         return True
+
+    def _codes(self, position: int) -> Codes:
+        """Everybody, numbered as at the end; nobody has the consensus's name before their first forecast."""
+        whole, made = self._facts.participant_codes, self._facts.forecasts
+        if not any(map(takes_its_name, whole.codes)):
+            return whole
+        there, codes = set(made.participant[made.position <= position].tolist()), Codes()
+        for name, code in whole.codes.items():
+            codes.add(name if code in there or not takes_its_name(name) else f"\0{name}")
+        return codes
 
     def _narrowed(self, contests: dict[str, Contest]) -> dict[str, Contest]:
         """The contests, and of scores the questions, that the row depends on."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ledger import events
 from ledger.log import Recorded
+from projections.sums import takes_its_name
 
 FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
@@ -54,9 +55,9 @@ def can_change(scope: Scope, event: Any, *, settled: bool) -> bool:
 
 
 def _of_forecast(scope: Scope, event: Any, *, settled: bool) -> bool:
-    """Scores are of what has an answer; no other table of scores or accounts sees a forecast."""
+    """Scores are of what has an answer, and of the consensus by name; no other table of scores or accounts sees one."""
     if scope.table in OF_SCORES:
-        return settled and scope.has(event.question)
+        return (settled and scope.has(event.question)) or takes_its_name(event.participant)
     own = scope.table == "consensus" or scope.key.get("participant") in {None, event.participant}
     return scope.table in OF_FORECASTS and own and scope.has(event.question)
 

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from msgspec import structs
 
 from ledger import Ledger, Refused
 from ledger.commands import AnyCommand
+from ledger.rules import PRESETS
 from projections import scores
 from projections.catalogue import CATALOGUE
 from projections.projection import Projections
 from replay.blame import Blamed, blame
 from replay.cli import FINE, USAGE
+from replay.diff import diff
 from replay.difference import key_of
 from replay.explain import Source
 from tests import oracle
@@ -143,9 +146,10 @@ def test_a_blame_is_so_under_rules_of_any_sort(seed: int, tmp_path: Path) -> Non
 
 def busy(random: Random, rules: str, questions: int = 16) -> list[AnyCommand]:
     """Many questions, everybody on most of them; then answers, mended and not, and what is said of contests between."""
-    people, names = ("ada", "bob", "cy", "dee"), [f"q{number}" for number in range(questions)]
+    people, names = ("ada", "bob", "cy", "dee", "eve", "fay"), [f"q{number}" for number in range(questions)]
     asked: list[AnyCommand] = [*(opened(name) for name in names), contest(rules=rules, pool=100), contest("other")]
-    asked += [forecast(name, who, probability=random.choice(PLACES)) for name in names for who in people]
+    both = [(name, who) for name in names for who in people if random.random() < 0.5]
+    asked += [forecast(name, who, probability=random.choice(PLACES)) for name, who in both]
     entries = [entry(question=name, weight=random.randint(1, 2)) for name in names]
     asked += entries[::2]
     later: list[AnyCommand] = [*entries[1::2], *(resolution(name, outcome=random.choice(YES_NO)) for name in names)]
@@ -160,7 +164,7 @@ def busy(random: Random, rules: str, questions: int = 16) -> list[AnyCommand]:
 
 
 @pytest.mark.parametrize(
-    ("seed", "rules"), [(1, "relative-2022-04"), (2, "peer-2024-03"), (3, "baseline"), (4, "spot-peer")]
+    ("seed", "rules"), [(1, "relative-2022-04"), (6, "peer-2024-03"), (2, "baseline"), (6, "spot-peer")]
 )
 def test_a_blame_is_so_where_a_board_moves_with_many_answers(seed: int, rules: str, tmp_path: Path) -> None:
     """Answers to a question each, answers to one again, what is said of the contest; every row and column of it."""
@@ -171,6 +175,23 @@ def test_a_blame_is_so_where_a_board_moves_with_many_answers(seed: int, rules: s
     for table in ("leaderboard", "prizes", "contests"):
         for key, expected in slowly(every, table):
             assert plain(blame(Source(path), table, key)) == expected, (table, key)
+
+
+def test_whoever_takes_the_name_of_the_consensus_is_why_it_has_another(tmp_path: Path) -> None:
+    """From then on its row is another row: it came with a forecast on a question that nobody has answered yet."""
+    path = str(tmp_path / "log.db")
+    rules = structs.replace(PRESETS["relative-2022-04"], name="ours", score_consensus=True)
+    asked: list[AnyCommand] = [opened(), opened("snow"), contest(rules=rules), entry(), entry(question="snow")]
+    asked += [forecast(), forecast(participant="bob"), resolution(), forecast("snow", "[consensus]"), forecast("snow")]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named([*asked, resolution("snow")]))
+    for table in ("leaderboard", "scores", "brier"):
+        rows = dict(slowly(cuts(path), table))
+        assert any("[[consensus]]" in key for key in rows)
+        for key, expected in rows.items():
+            assert plain(blame(Source(path), table, key)) == expected, (table, key)
+    changes = diff(Source(path, as_of=8), 9, "leaderboard").changes
+    assert [(change.kind, change.causes[0].log_position) for change in changes] == [("new", 9), ("gone", 9)]
 
 
 def test_a_board_is_not_scored_anew_before_each_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
