@@ -1,13 +1,12 @@
 """What became other in a table between two cuts of one log, and the events between that can have caused it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ledger import log
 from ledger.errors import Refused
 from ledger.log import Checkpoint, Recorded
 from projections.columns import Facts
-from projections.projection import Projections
-from projections.tables import facts
+from projections.growing import Growing
 from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, SETTLING, Scope, Settled, can_change
 from replay.difference import Difference, differences, key_of
 from replay.explain import Source
@@ -48,18 +47,25 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
     Raises, first that applies: Refused (a cut is no instant, beyond the log, or not the later one), Unavailable,
     Corrupt.
     """
-    old, new = Cut(source.as_of), Cut(other)
+    old, new, grows, settled = Cut(source.as_of), Cut(other), Growing(), Settled()
+    between: list[tuple[Recorded, bool]] = []  # and whether each one's question had an answer
     with opened(source.location, source.name) as store:
-        before = facts(old.pages(log.follow(store.pages()), source.watch))
-    first, between, settled = old.reached().position, list[tuple[Recorded, bool]](), Settled()
-    with opened(source.location, source.name) as store:
-        pages = new.pages(log.follow(store.pages()), source.watch)
-        after = facts(_noting(pages, first, between, settled))
-    last = new.reached()
-    if last.position < first:
-        raise Refused("wrong_order_of_instants", "to", last.position, f"the later cut is before the other, {first}")
-    tables = [Projections(each).table(table) for each in (before, after)]
-    questions, names = _questions(after), key_of(table)
+        for page in old.pages(log.follow(store.pages()), source.watch):
+            grows.add(page)
+            for recorded in page:
+                settled.before(recorded)
+        first = new.last = old.reached()
+        if old.recorded_at is not None and not new.includes(first.position, old.recorded_at):
+            raise Refused(
+                "wrong_order_of_instants", "to", other, f"the later cut is before the other, {first.position}"
+            )
+        tables = [part.table for part in grows.whole([table])]
+        for page in new.pages(log.follow(store.pages(first.position), first), source.watch):
+            grows.add(page)
+            between += [(recorded, settled.before(recorded)) for recorded in page]
+        last = new.reached()
+        tables += [part.table for part in grows.whole([table])]
+    questions, names = _questions(grows.facts), key_of(table)
     there = [{tuple(row[name] for name in names) for row in each.rows()} for each in tables]
     changes = []
     for each in differences(*tables):
@@ -70,17 +76,7 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
             Change(each, kind, [Cause(one.position, kind_of(one.event)) for one in causes[:SHOWN]], len(causes))
         )
     equal = len(there[1]) - sum(each.kind != "gone" for each in changes)
-    return Diff(changes, equal, old.reached(), last)
-
-
-def _noting(pages: Any, first: int, between: list[tuple[Recorded, bool]], settled: Settled) -> Any:
-    """The pages, noting the events after a position, and whether each one's question had an answer."""
-    for page in pages:
-        for recorded in page:
-            answered = settled.before(recorded)
-            if recorded.position > first:
-                between.append((recorded, answered))
-        yield page
+    return Diff(changes, equal, first, last)
 
 
 def _questions(found: Facts) -> dict[str, set[str]]:
