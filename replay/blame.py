@@ -101,7 +101,7 @@ class _History:
         scope, settled = Scope(table, key, questions), Settled()
         self._base = [each for each in self._base if self._depends(scope, each.event)]
         every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
-        self.candidates = [each for each in every if can_change(scope, each.event, settled=settled.before(each))]
+        self.candidates = [each for each in every if can_change(scope, each, settled=settled.before(each))]
         self.row = self._row(Projections(self._as_of(self.checkpoint.position)))
 
     def back(self) -> Iterator[tuple[Recorded, Row, Row]]:

@@ -20,6 +20,7 @@ OF_SCORES = frozenset(
 OF_TALLIES = frozenset({"leaderboard", "kind_means", "prizes"})  # of those, what follows from a contest's tally alone
 OF_VALUES = frozenset({"accounts", "positions", "portfolio_snapshots", "arena_leaderboard", "arena_overall", "marks"})
 OF_ACCOUNTS = frozenset({"cash", "trades", "decisions", "refused_legs", "bet_brier"})
+_OF_ONE_EVENT = frozenset({"journal", "cash", "refused_legs"})  # whose rows are as they came
 _OF_NO_CONTEST = frozenset({"consensus", "standing"})  # what no contest has a part in
 
 
@@ -38,11 +39,24 @@ class Scope(NamedTuple):
         return contest is None or question in self.questions.get(contest, ())
 
 
-def can_change(scope: Scope, event: Any, *, settled: bool) -> bool:
+def alone(event: Any) -> str:
+    """The one question whose rows an event can touch, nobody's name considered; none if it is of more, or of none."""
+    if isinstance(event, FORECASTS) and takes_its_name(event.participant):
+        return ""
+    return str(getattr(event, "question", ""))
+
+
+def can_change(scope: Scope, recorded: Recorded, *, settled: bool) -> bool:
     """Whether an event can change the row; settled: whether the event's question has an answer as it happens."""
-    table, key = scope.table, scope.key
-    if table in OF_SCORES and isinstance(event, _WITHOUT_ANSWER) and not settled:
+    if scope.table in _OF_ONE_EVENT:
+        return str(recorded.position) == str(scope.key["log_position"])
+    if scope.table in OF_SCORES and isinstance(recorded.event, _WITHOUT_ANSWER) and not settled:
         return False
+    return _reaches(scope, recorded.event, settled=settled)
+
+
+def _reaches(scope: Scope, event: Any, *, settled: bool) -> bool:
+    table, key = scope.table, scope.key
     if isinstance(event, FORECASTS):
         return _of_forecast(scope, event, settled=settled)
     if isinstance(event, _OF_QUESTION):

@@ -1,6 +1,6 @@
 """The command line's numbers taken apart: explain, diff, blame."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +22,7 @@ from replay.shell import (
 )
 
 if TYPE_CHECKING:
+    from replay.diff import Diff
     from replay.explain import Explained
 
 _KEYS = {
@@ -89,33 +90,23 @@ def explain(
 @format_option
 @reported
 def diff(log: str, old: str, new: str, projection: str, name: str, form: str) -> None:
-    """Compare a table as of two log positions or instants.
+    """Compare a table as of two log positions or instants, the earlier first.
 
-    Prints the rows that came, went or changed, old → new, and the events between that can have caused it: what settled
-    a question, what was said of the contest, forecasts and movements; five a row are named, all are counted.
+    Prints a line for each value that is other, of rows that came, went or changed, and the events between that can have
+    caused it, the foremost first: what settled a question, what was said of the contest, forecasts and movements. Five
+    a row are named, all are counted. JSON has an object a row.
     """
     from replay.diff import diff as compared
+    from replay.difference import key_of
     from replay.explain import Source
 
     known(projection)
     with progress("read") as watch:
         found = compared(Source(log, name, _at(old), watch), _at(new), projection)
-    rows = []
-    for change in found.changes:
-        columns = change.difference.columns
-        causes = [f"#{cause.log_position} {cause.type}" for cause in change.causes]
-        row: dict[str, Any] = {**change.difference.key, "change": change.kind}
-        if form == "json":
-            row["columns"] = {column: {"old": old, "new": new} for column, (old, new) in columns.items()}
-            row["because"] = [cause._asdict() for cause in change.causes]
-        else:
-            row["columns"] = "; ".join(f"{column}: {_arrow(*pair)}" for column, pair in columns.items() if any(pair))
-            row["because"] = ", ".join(causes)
-        rows.append(row | {"events": change.events})
-    from replay.difference import key_of
-
-    emit([*key_of(projection), "change", "columns", "because", "events"], rows, form)
-    say(f"{len(rows)} {'row differs' if len(rows) == 1 else 'rows differ'}, {found.equal} equal")
+    rows = _changes(found) if form == "json" else _changed_values(found, every=form == "csv")
+    emit([*key_of(projection), "change", "column", "old", "new", "events", "because"], rows, form)
+    count = len(found.changes)
+    say(f"{count} {'row differs' if count == 1 else 'rows differ'}, {found.equal} equal")
     say_as_of(found.old)
     say_as_of(found.new)
 
@@ -157,8 +148,25 @@ def _at(text: str) -> int | str | None:
     return cut(text.removeprefix("@"))
 
 
-def _arrow(old: Any, new: Any) -> str:
-    return f"{'' if old is None else old} → {'' if new is None else new}".strip()
+def _changes(found: "Diff") -> Iterator[dict[str, Any]]:
+    """An object a row."""
+    for change in found.changes:
+        of = change.difference
+        columns = {column: {"old": old, "new": new} for column, (old, new) in of.columns.items()}
+        because = [cause._asdict() for cause in change.causes]
+        yield {**of.key, "change": of.row, "columns": columns, "because": because, "events": change.events}
+
+
+def _changed_values(found: "Diff", *, every: bool) -> Iterator[dict[str, Any]]:
+    """A line a value, those left out that are empty before and after; every: whether the events are on each line."""
+    for change in found.changes:
+        of = change.difference
+        because = ", ".join(f"#{cause.log_position} {cause.type}" for cause in change.causes)
+        more = {"events": change.events, "because": because}
+        pairs = {column: pair for column, pair in of.columns.items() if any(each not in {None, ""} for each in pair)}
+        for column, (old, new) in (pairs or {"": (None, None)}).items():
+            yield {**of.key, "change": of.row, "column": column, "old": old, "new": new, **more}
+            more = more if every else dict.fromkeys(more)
 
 
 def _as_json(found: "Explained") -> Iterable[str]:

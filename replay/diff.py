@@ -1,14 +1,15 @@
 """What became other in a table between two cuts of one log, and the events between that can have caused it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger import log
+from ledger import events, log
 from ledger.errors import Refused
 from ledger.log import Checkpoint, Recorded
 from projections.columns import Facts
 from projections.growing import Growing
-from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, SETTLING, Scope, Settled, can_change
-from replay.difference import Difference, differences, key_of
+from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, SETTLING, Scope, Settled, alone, can_change
+from replay.difference import Difference, differences
 from replay.explain import Source
 from replay.replay import AsOf, Cut, opened
 from replay.wording import kind_of
@@ -27,7 +28,6 @@ class Change(NamedTuple):
     """A row that came, went or changed; the foremost of the events that can have caused it, and how many there are."""
 
     difference: Difference
-    kind: str
     causes: list[Cause]
     events: int
 
@@ -47,36 +47,71 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
     Raises, first that applies: Refused (a cut is no instant, beyond the log, or not the later one), Unavailable,
     Corrupt.
     """
-    old, new, grows, settled = Cut(source.as_of), Cut(other), Growing(), Settled()
-    between: list[tuple[Recorded, bool]] = []  # and whether each one's question had an answer
+    old, new, grows, between = Cut(source.as_of), Cut(other), Growing(), _Between()
     with opened(source.location, source.name) as store:
         for page in old.pages(log.follow(store.pages()), source.watch):
             grows.add(page)
-            for recorded in page:
-                settled.before(recorded)
+            between.pass_by(page)
         first = new.last = old.reached()
         if old.recorded_at is not None and not new.includes(first.position, old.recorded_at):
             raise Refused(
-                "wrong_order_of_instants", "to", other, f"the later cut is before the other, {first.position}"
+                "out_of_range", "to", other, f"it is before the other cut, {first.position}: the earlier first"
             )
         tables = [part.table for part in grows.whole([table])]
         for page in new.pages(log.follow(store.pages(first.position), first), source.watch):
             grows.add(page)
-            between += [(recorded, settled.before(recorded)) for recorded in page]
+            between.take_in(page)
         last = new.reached()
         tables += [part.table for part in grows.whole([table])]
-    questions, names = _questions(grows.facts), key_of(table)
-    there = [{tuple(row[name] for name in names) for row in each.rows()} for each in tables]
+    questions = _questions(grows.facts)
     changes = []
     for each in differences(*tables):
-        key = tuple(each.key.values())
-        kind = "changed" if key in there[0] & there[1] else "new" if key in there[1] else "gone"
-        causes = _causes(Scope(table, each.key, questions), between)
-        changes.append(
-            Change(each, kind, [Cause(one.position, kind_of(one.event)) for one in causes[:SHOWN]], len(causes))
-        )
-    equal = len(there[1]) - sum(each.kind != "gone" for each in changes)
+        causes = between.causes(Scope(table, each.key, questions))
+        changes.append(Change(each, [Cause(one.position, kind_of(one.event)) for one in causes[:SHOWN]], len(causes)))
+    equal = len(tables[1]) - sum(each.difference.row != "gone" for each in changes)
     return Diff(changes, equal, first, last)
+
+
+class _Between:
+    """The events between the cuts, each with whether its question had an answer, by the one question they can touch."""
+
+    def __init__(self) -> None:
+        self._settled = Settled()
+        self._every: list[tuple[Recorded, bool]] = []
+        self._of: dict[str, list[tuple[Recorded, bool]]] = {}
+
+    def pass_by(self, page: Sequence[Recorded]) -> None:
+        """A page before the first cut."""
+        for recorded in page:
+            self._settled.before(recorded)
+
+    def take_in(self, page: Sequence[Recorded]) -> None:
+        """A page after it."""
+        for recorded in page:
+            each = recorded, self._settled.before(recorded)
+            self._every.append(each)
+            self._of.setdefault(alone(recorded.event), []).append(each)
+
+    def causes(self, scope: Scope) -> list[Recorded]:
+        """The events that can have changed a row, the foremost first.
+
+        Of scores also one's own forecasts on what has since been answered.
+        """
+        near, question = self._every, scope.key.get("question")
+        if question is not None and scope.table in OF_FORECASTS | OF_SCORES:
+            near = [*self._of.get(question, ()), *self._of.get("", ())]
+        causes = [each for each, answered in near if can_change(scope, each, settled=answered)]
+        if scope.table in OF_SCORES and (participant := scope.key.get("participant")) is not None:
+            answered_now = {each.event.question for each in causes if isinstance(each.event, SETTLING)}
+            causes += [
+                each
+                for each, answered in near
+                if not answered
+                and isinstance(each.event, FORECASTS)
+                and each.event.participant == participant
+                and each.event.question in answered_now
+            ]
+        return sorted(causes, key=lambda each: (_order(scope, each), each.position))
 
 
 def _questions(found: Facts) -> dict[str, set[str]]:
@@ -84,27 +119,16 @@ def _questions(found: Facts) -> dict[str, set[str]]:
     return {name: {labels[code] for code in contest.entries} for name, contest in found.contests.items()}
 
 
-def _causes(scope: Scope, between: list[tuple[Recorded, bool]]) -> list[Recorded]:
-    """The events that can have changed a row, the foremost first.
-
-    Of scores also one's own forecasts on what has since been answered.
-    """
-    causes = [each for each, answered in between if can_change(scope, each.event, settled=answered)]
-    if scope.table in OF_SCORES and (participant := scope.key.get("participant")) is not None:
-        answered_now = {each.event.question for each in causes if isinstance(each.event, SETTLING)}
-        forecasts = [each for each, answered in between if isinstance(each.event, FORECASTS) and not answered]
-        causes += [
-            each
-            for each in forecasts
-            if isinstance(each.event, FORECASTS)
-            and each.event.participant == participant
-            and each.event.question in answered_now
-        ]
-    return sorted(causes, key=lambda each: (_order(scope.table, each), each.position))
-
-
-def _order(table: str, recorded: Recorded) -> int:
-    """What settles a question comes first, then what is said of the contest, then forecasts and quotes."""
-    if isinstance(recorded.event, SETTLING):
+def _order(scope: Scope, recorded: Recorded) -> int:
+    """First what the row tells of; then what settles its questions, or is said of its contest or account; the rest."""
+    event, key = recorded.event, scope.key
+    if recorded.position == key.get("log_position"):
         return 0
-    return 2 if isinstance(recorded.event, FORECASTS) and table not in OF_FORECASTS else 1
+    if scope.table == "contests":
+        return 1 if isinstance(event, events.ContestOpened | events.ContestFinalized | events.PrizePaid) else 2
+    if isinstance(event, SETTLING):
+        return 1 if scope.has(event.question) else 4
+    if isinstance(event, FORECASTS):
+        return 2 if scope.table in OF_FORECASTS else 3
+    own = all(getattr(event, name, key[name]) == key[name] for name in ("contest", "participant") if name in key)
+    return 2 if own and hasattr(event, "contest") else 4

@@ -191,7 +191,7 @@ def test_whoever_takes_the_name_of_the_consensus_is_why_it_has_another(tmp_path:
         for key, expected in rows.items():
             assert plain(blame(Source(path), table, key)) == expected, (table, key)
     changes = diff(Source(path, as_of=8), 9, "leaderboard").changes
-    assert [(change.kind, change.causes[0].log_position) for change in changes] == [("new", 9), ("gone", 9)]
+    assert [(change.difference.row, change.causes[0].log_position) for change in changes] == [("new", 9), ("gone", 9)]
 
 
 def test_a_board_is_not_scored_anew_before_each_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
