@@ -67,7 +67,8 @@ def blame(source: Source, table: str, key: Sequence[str], columns: Collection[st
         )
     history = _History(source, table, dict(zip(names, key, strict=True)))
     if history.row is None:
-        raise Refused("nothing_standing", "key", " ".join(key), f"no such row in {table}")
+        said = f"no such row in {table} as of log position {history.checkpoint.position}"
+        raise Refused("nothing_standing", "key", " ".join(key), said)
     found: dict[str, Blame] = {}
     looked_at = 0
     for recorded, before, row in history.back():

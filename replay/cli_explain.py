@@ -126,7 +126,8 @@ def blame(
     """Say which event last changed each column of a row.
 
     KEY is the row's, part by part in the order of the table's key, as `table` prints it. The row is worked out again
-    before and after each event that can have changed it, the newest first: what changed lately is found soon.
+    before and after each event that can have changed it, the newest first: what changed lately is found soon. A row
+    that comes changes every column, also to nothing.
     """
     from replay.blame import Blame
     from replay.blame import blame as blamed

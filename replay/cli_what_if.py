@@ -1,10 +1,13 @@
 """The command that asks what would change."""
 
+import sys
 from typing import IO, TYPE_CHECKING
 
 import click
 
 from replay.shell import (
+    FINDINGS,
+    FINE,
     USAGE,
     as_of_option,
     emit,
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="[COMMANDS]", type=click.File("rb"), required=False)
 @click.option("--show", required=True, metavar="TABLE", help="Which projection to compare.")
 @click.option("--rules", metavar="PRESET|JSON", help="Score the contest by these rules instead of its own.")
-@click.option("--contest", metavar="CONTEST", help="Show rows of this contest only.")
+@click.option("--contest", metavar="CONTEST", help="Show this contest's rows only; with --rules, it is scored by them.")
 @as_of_option
 @name_option
 @format_option
@@ -52,7 +55,8 @@ def what_if(
     """Show what would change in a TABLE if COMMANDS were appended to the log, or if a contest had other rules.
 
     Nothing is written: the commands, one JSON object a line, are decided as `append` would, but on a branch of the log
-    that is kept in memory. Refusals are told as by `append`.
+    that is kept in memory. Refusals are told as by `append`, the exit code is 1 then, too. Printed is a line for each
+    value that would be other.
     """
     from ledger.errors import Refused
 
@@ -61,8 +65,12 @@ def what_if(
         fail("what if what? Give a file of commands, or --rules", USAGE)
     if rules is not None and contest is None:
         fail("--rules needs a --contest", USAGE)
+    if contest is not None and rules is None and not _is_of_contests(show):
+        fail(f"{show} is not of contests: leave out --contest", USAGE)
     before = replayed(log, name, as_of)
-    after = before.projections if file is None else _appended(log, file, name, before, errors)
+    after, refused = before.projections, 0
+    if file is not None:
+        after, refused = _appended(log, file, name, before, errors)
     if contest is not None and contest not in after.facts.contests:
         there = ", ".join(after.contests) or "none"
         raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
@@ -70,13 +78,15 @@ def what_if(
         from replay.what_if import rule_set, under
 
         after = under(after, contest, rule_set(rules))
-    _show(_table(before.projections, show, contest), _table(after, show, contest), form)
+    only = contest if rules is None or _is_of_contests(show) else None  # what sums up contests is shown whole
+    _show(_table(before.projections, show, only), _table(after, show, only), form)
     say("nothing was written")
     say_as_of(before.checkpoint)
+    sys.exit(FINDINGS if refused else FINE)
 
 
-def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: str) -> "Projections":
-    """The projections as if the commands in a file had been appended."""
+def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: str) -> tuple["Projections", int]:
+    """The projections as if the commands in a file had been appended, and how many were refused."""
     from projections.projection import Projections
     from projections.tables import facts
     from replay.append import appended
@@ -87,16 +97,18 @@ def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: st
         counts = appended(ledger, file, refusals(errors), lambda _: None)
         found = facts(ledger.read())
     say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
-    return Projections(found)
+    return Projections(found), counts["refused"]
+
+
+def _is_of_contests(show: str) -> bool:
+    from projections.catalogue import CATALOGUE
+
+    return "contest" in [column.name for column in CATALOGUE[show].columns]
 
 
 def _table(projections: "Projections", show: str, contest: str | None) -> "Table":
     table = projections.table(show)
-    if contest is None:
-        return table
-    if "contest" not in [column.name for column in table.columns]:
-        fail(f"{show} is not of contests: leave out --contest", USAGE)
-    return table.only("contest", contest)
+    return table if contest is None else table.only("contest", contest)
 
 
 def _show(old: "Table", new: "Table", form: str) -> None:

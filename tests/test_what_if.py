@@ -21,6 +21,7 @@ from tests import oracle
 from tests.given import contest, day, entry, forecast, numeric, opened, resolution, trading_floor, won
 from tests.test_cli import COMMANDS, SEALED, run, said
 
+LATER = {"at": "2021-07-26T00:00:00Z"}
 ANNUL = said("w1", "annul_question", at="2021-07-26T00:00:00Z", question="gdp-next-year", reason="no source")
 
 
@@ -80,7 +81,7 @@ def test_it_says_how_many_rows_change_and_stay(log: str) -> None:
     """And what came of the commands, and which log the answer speaks about."""
     result = run("what-if", log, "-", "--show", "leaderboard", "--contest", "plain", given=ANNUL + b"{}\n")
     told = result.stderr.splitlines()
-    assert (result.exit_code, told[0].split(":")[:2]) == (FINE, ["line 2", " malformed"])
+    assert (result.exit_code, told[0].split(":")[:2]) == (FINDINGS, ["line 2", " malformed"])
     assert told[1] == "1 accepted, 0 duplicate, 1 refused"
     assert told[2].startswith("rows of leaderboard: ")
     assert sum(int(word) for word in told[2].replace(",", " ").split() if word.isdigit()) == 4
@@ -91,6 +92,43 @@ def test_it_says_how_many_rows_change_and_stay(log: str) -> None:
 def test_commands_that_change_nothing_show_nothing(log: str) -> None:
     """What is recorded already is a duplicate, here too."""
     assert asked(log, str(COMMANDS), "--show", "leaderboard") == []
+
+
+BAD_FILES = {
+    "nothing": (b"", 0),
+    "blank lines": (b"\n  \n\r\n", 0),
+    "no text": (b"\xff\xfe\x00\x01\n\x00\n", 2),
+    "no objects": (b'[]\n"x"\nnull\n1e999\n', 4),
+    "brackets without end": (b"[" * 100_000 + b"\n", 1),
+    "a line of 5 MiB": (b"x" * (5 << 20) + b"\n", 1),
+    "an unknown command": (b'{"id": "w1", "type": "rewrite_history"}\n', 1),
+    "an id that is taken": (said("q1-open", "annul_question", question="gdp-next-year", reason="x", **LATER), 1),
+    "the same line thrice": (ANNUL * 3, 0),
+    "one id, two contents": (ANNUL + ANNUL.replace(b"no source", b"another"), 1),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_of_a_file_that_is_no_good_each_line_is_told(log: str, name: str) -> None:
+    """One line on stderr a refusal, the exit code of findings if there is one; nothing is written."""
+    given, refused = BAD_FILES[name]
+    before = sha256(Path(log).read_bytes()).digest()
+    result = run("what-if", log, "-", "--show", "leaderboard", "--format", "json", given=given)
+    told = result.stderr.splitlines()
+    assert result.exit_code == (FINDINGS if refused else FINE)
+    assert [line.startswith("line ") for line in told[:refused]] == [True] * refused
+    assert told[refused].endswith(f", {refused} refused")
+    assert bool(json.loads(result.stdout)) == (ANNUL in given)
+    assert sha256(Path(log).read_bytes()).digest() == before
+
+
+def test_what_sums_up_contests_is_shown_whole_under_other_rules(log: str) -> None:
+    """There --contest says which contest has them, not which rows are shown: these are of no contest."""
+    assert asked(log, "--rules", "baseline", "--contest", "plain", "--show", "brier_overall") == []
+    spot = '{"name": "spot", "kernel": "ln", "cdf_kernel": "ln", "sampling": "spot"}'
+    rows = asked(log, "--rules", spot, "--contest", "plain", "--show", "brier_overall")
+    assert {row["participant"] for row in rows} <= {"A", "B", "C", "bot", "[consensus]"}
+    assert rows
 
 
 def test_a_branch_can_part_from_the_past(log: str) -> None:
