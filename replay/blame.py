@@ -20,7 +20,7 @@ from projections.columns import Codes, Contest, Facts, Forecasts
 from projections.projection import Projections
 from projections.sums import Tally, takes_its_name, tallies
 from projections.tables import facts, note
-from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, OF_TALLIES, Scope, Settled, can_change
+from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, OF_TALLIES, Scope, Settled, alone, can_change
 from replay.difference import key_of
 from replay.explain import Source
 from replay.replay import Cut, opened
@@ -125,7 +125,7 @@ class _History:
                 now = self._as_of(stretch[0].position)
                 whole = Projections(now).tally(self._name)
             then, codes = self._as_of(stretch[-1].position - 1), self._facts.question_codes.codes
-            touched = [codes[_question(each)] for each in stretch]
+            touched = [codes[alone(each.event)] for each in stretch]
             less, more = self._tallies(now, touched), self._tallies(then, touched)
             for code in touched:
                 whole = whole.plus(less[code], -1) if code in less else whole
@@ -140,7 +140,7 @@ class _History:
             stretch, seen = list[Recorded](), set[str]()
             tallied = self._is_tallied(left[-1])
             while left and len(stretch) < longest:
-                question = _question(left[-1])
+                question = alone(left[-1].event)
                 if self._is_tallied(left[-1]) != tallied or (tallied and question in seen):
                     break
                 seen.add(question)
@@ -150,7 +150,7 @@ class _History:
 
     def _is_tallied(self, recorded: Recorded) -> bool:
         """Whether the row before an event follows from the one after it and one question scored again."""
-        return self._table in OF_TALLIES and bool(_question(recorded))
+        return self._table in OF_TALLIES and bool(alone(recorded.event))
 
     def _growing(self, candidates: Sequence[Recorded]) -> Iterator[Row]:
         """The row before each of some candidates, the oldest first, from facts that grow from one to the next."""
@@ -245,11 +245,6 @@ class _History:
                 for name, each in contests.items()
             }
         return contests
-
-
-def _question(recorded: Recorded) -> str:
-    """Which question alone an event can have touched; none if it is said of the whole contest."""
-    return "" if isinstance(recorded.event, FORECASTS) else getattr(recorded.event, "question", "")
 
 
 def _value(row: Row, column: str) -> Any:
