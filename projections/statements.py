@@ -123,7 +123,7 @@ def _participants(seen: list[Snapshots]) -> Ids:
 def _together(parts: list[Any], name: str) -> Values:
     """One column of several contests; empty where there is no score or mark."""
     if any(isinstance(part, list) for part in parts):
-        return [each for part in parts for each in part]
+        return [each for part in parts for each in (part if isinstance(part, list) else part.tolist())]
     numbers = np.concatenate(parts or [column([])])
     return known(numbers) if name in {"brier", "stale_age"} else numbers
 

@@ -26,6 +26,7 @@ from projections.projection import Projections
 from projections.tables import facts
 from tests.given import (
     NOW,
+    SUNDAY,
     bet,
     cancellation,
     cash_out,
@@ -432,6 +433,16 @@ def test_as_many_shares_as_an_account_may_buy_are_worth_what_they_are() -> None:
     assert (line["positions_value"], line["total"]) == (10**12 * MONEY, total)
     assert line["profit_percent"] == (total - money("10000")) * 100 * UNIT // money("10000") > 2**63
     assert tick(of, micros(3) - TICK)["total"] == money("10000")
+
+
+def test_beside_a_contest_of_large_numbers_another_is_printed_as_ever() -> None:
+    """Of one 1e19 with nine decimals is printed, of the other a loss of 1,000 of 10,000."""
+    penny, at = quote(prices={"yes": "0.000000001"}), {"at": SUNDAY}
+    league = [cohort("league", series="league"), entry("league", "rain", **at), enrolment("league", "bob", **at)]
+    bets = [decision(bet(1_000)), decision(bet(1_000, side="NO"), participant="bob", contest="league")]
+    found = played(*trading_floor(), *league, penny, *bets, quote(at=day(3), prices={"yes": 1}))
+    rows = Projections(found).table("portfolio_snapshots").rows()
+    assert {row["profit_percent"] for row in rows if row["contest"] == "league"} == {"0.000000000", "-10.000000000"}
 
 
 def test_the_sum_of_many_positions_does_not_wrap() -> None:
