@@ -6,12 +6,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from msgspec import structs
 
 from ledger import Ledger, Refused
-from ledger.commands import AnyCommand
+from ledger.commands import AnyCommand, read
 from ledger.rules import PRESETS
 from projections import scores
 from projections.catalogue import CATALOGUE
@@ -37,6 +38,7 @@ from tests.given import (
 from tests.seasons import Season, drawn_rules
 from tests.test_cli import run, said
 from tests.test_stories import ARENA, AUTOCAST, DATA, METACULUS
+from tests.trading_seasons import Season as TradingSeason
 
 PLACES, YES_NO = ("0.1", "0.35", "0.6", "0.95"), ("yes", "no")
 LATER = {"at": "2021-07-25T00:00:00Z"}
@@ -141,6 +143,18 @@ def test_a_blame_is_so_under_rules_of_any_sort(seed: int, tmp_path: Path) -> Non
     every = cuts(path)
     for table in ("leaderboard", "kind_means", "prizes", "brier", "brier_overall", "contests"):
         for key, expected in list(slowly(every, table))[:3]:
+            assert plain(blame(Source(path), table, key)) == expected, (table, key)
+
+
+@pytest.mark.parametrize("seed", [4])
+def test_a_blame_is_so_in_seasons_of_trading(seed: int, tmp_path: Path) -> None:
+    """Bets, sales, settlements and corrections: the books grow from one look to the next."""
+    path = str(tmp_path / "log.db")
+    with Ledger.open(path) as ledger:
+        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed, 25).said])
+    every = cuts(path)
+    for table in ("contests", "accounts", "positions", "trades", "journal", "portfolio_snapshots", "arena_leaderboard"):
+        for key, expected in list(slowly(every, table))[-3:]:
             assert plain(blame(Source(path), table, key)) == expected, (table, key)
 
 
