@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ledger.exact import QUANTUM, half_even
-from projections import consensus, leaderboard, prizes, references, scores, sums, terms
+from projections import consensus, leaderboard, prizes, references, scores, shares, sums, terms
 from projections.columns import Codes, Facts
 from projections.limbs import Int64Array, column
 from projections.table import Ids, Values, concatenated, ids, known, published, transposed
@@ -94,8 +94,8 @@ def scores_values(of: "Projections") -> list[Values]:
     for code, contest in enumerate(of.contests):
         questions, rows = of.scored(contest)
         rules = facts.contests[contest].opened.rules
-        score, share = sums.points(rules, questions, rows), sums.coverages(questions, rows)
-        most = column([published(each) for each in sums.attainable_shares(questions)])
+        score, share = shares.points(rules, questions, rows), shares.coverages(questions, rows)
+        most = column([published(each) for each in shares.attainable_shares(questions)])
         factor = column([each.denominator for each in questions.per_point])[rows.question]
         factors = np.ones(len(score.divisors), np.int64)
         factors[score.which] = factor  # of one divisor they are one

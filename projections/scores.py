@@ -26,6 +26,12 @@ class Scores(NamedTuple):
     covered: Int64Array
     covered_hidden: Int64Array
 
+    def of(self, participant: int) -> "Scores":
+        """The rows of one participant."""
+        rows = np.flatnonzero(self.participant == participant)
+        plain = (self.covered[rows], self.covered_hidden[rows])
+        return Scores(self.question[rows], self.participant[rows], self.numerator.take(rows), *plain)
+
 
 class Parts(NamedTuple):
     """One row for each interval on which both a forecast and its reference stay the same; shape (n,).

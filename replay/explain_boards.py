@@ -10,7 +10,7 @@ from ledger.errors import Refused
 from ledger.exact import Magnitude, integers
 from ledger.log import Recorded
 from ledger.values import MONEY, WEIGHT, format_fixed
-from projections import leaderboard, references, sums
+from projections import leaderboard, shares, sums
 from projections.columns import Contest
 from projections.leaderboard import Place
 from projections.prizes import PASSES
@@ -240,35 +240,18 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     """Each question that counts: its score, and exactly what it adds to the total and the coverage."""
     found, opened = projections.facts, projections.facts.contests[contest]
     (questions, rows), rules = projections.scored(contest), opened.opened.rules
-    own_code, parted = sums.labels(found).index(participant), sums.divided(questions)
-    own = {
-        question: (numerator, covered, share)
-        for question, who, numerator, covered, share in zip(
-            rows.question.tolist(),
-            rows.participant.tolist(),
-            rows.numerator.integers(),
-            rows.covered.tolist(),
-            sums.coverages(questions, rows).exact(),
-            strict=True,
-        )
-        if who == own_code
-    }
-    scores: list[Fraction | None] = []
-    for i in range(len(questions.code)):
-        if i not in own:
-            scores.append(None)
-            continue
-        alike = parted.alike[int(parted.which[i])]
-        by = sums.divisor(rules, questions.per_point[i], alike, own[i][1], references.fine_bits(rules))
-        scores.append(Fraction(own[i][0]) / by)
+    rows = rows.of(sums.labels(found).index(participant))
+    places = rows.question.tolist()
+    scores = dict(zip(places, shares.points(rules, questions, rows).exact(), strict=True))
+    coverages = dict(zip(places, shares.coverages(questions, rows).exact(), strict=True))
     weights = [Fraction(weight, WEIGHT) for weight in questions.weight.tolist()]
     factors = _factors(projections, contest, participant, weights)
     every = sum(weights) or Fraction(1)
     settled = {each.question: each.position for each in found.settlements if each.position <= opened.as_of(found)}
     for i, code in enumerate(questions.code.tolist()):
-        score, asked = scores[i], questions.answers[i].question
+        score, asked = scores.get(i), questions.answers[i].question
         missing = Fraction(WORST[kernel_of(rules, asked)]) if rules.total.startswith("kind") else Fraction(0)
-        covering = own[i][2] if i in own else Fraction(0)
+        covering = coverages.get(i, Fraction(0))
         yield {
             "question": asked.question,
             "kind": asked.kind,

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import lcm
 
 import numpy as np
 import pytest
@@ -13,11 +12,12 @@ from msgspec import structs
 from ledger.commands import AnyCommand, OpenQuestion
 from ledger.events import NumericRange
 from ledger.rules import RuleSet
-from projections import sums
+from projections import shares, sums
 from projections.columns import Facts
 from projections.kernels import KERNELS, Numbers
 from projections.projection import Projections
-from projections.sums import KINDS, WORST, Alike, Sums
+from projections.shares import KINDS
+from projections.sums import WORST, Sums
 from tests import oracle
 from tests.given import (
     CLOSES,
@@ -52,59 +52,6 @@ def test_fractions_are_added_exactly(pairs: list[tuple[int, int]]) -> None:
     assert sums.added(pairs) == sum((Fraction(*pair) for pair in pairs), Fraction(0))
 
 
-def alike(**fields: int) -> Alike:
-    """A kind of question: ten units, four of them hidden."""
-    given: dict[str, int] = {"period": 10, "hidden": 4, "reached": 10, "weight": MICRO, "hidden_weight": -1}
-    return Alike(**({"per_point": 0, "kind": 0} | given | fields))
-
-
-@given(st.integers(1, 50), st.data())
-def test_a_coverage_is_the_covered_share_or_that_of_the_hidden_part_and_of_the_rest(
-    period: int, data: st.DataObject
-) -> None:
-    """Seed 001, "What are the Hidden Period and Hidden Coverage Weights?"; over whatever common denominator."""
-    hidden = data.draw(st.integers(1, period))
-    in_hidden, after = data.draw(st.integers(0, hidden)), data.draw(st.integers(0, period - hidden))
-    weight = data.draw(st.integers(0, MICRO)) if hidden < period else MICRO
-    plain, divided_by = alike(period=period, hidden=hidden), alike(period=period, hidden=hidden, hidden_weight=weight)
-    assert plain.share(in_hidden + after, in_hidden) == Fraction(in_hidden + after, period)
-    share = Fraction(weight, MICRO)
-    rest = (1 - share) * Fraction(after, period - hidden) if period > hidden else 0
-    assert divided_by.share(in_hidden + after, in_hidden) == share * Fraction(in_hidden, hidden) + rest
-    common = lcm(divided_by.common, 7)
-    numerator = divided_by.coverage(in_hidden + after, in_hidden, common)
-    assert Fraction(numerator, common * MICRO) == divided_by.share(in_hidden + after, in_hidden)
-
-
-SPANS = st.integers(1, 10**14)
-
-
-@given(SPANS, SPANS, st.integers(-1, MICRO), st.lists(st.tuples(SPANS, SPANS), min_size=1, max_size=5))
-def test_a_column_of_coverages_is_that_of_each(
-    hidden: int, rest: int, weight: int, stood: list[tuple[int, int]]
-) -> None:
-    """The same of a whole column, also where a century of microseconds is divided in two."""
-    of = alike(period=hidden + rest, hidden=hidden, hidden_weight=weight)
-    rows = [(min(first, hidden) + min(after, rest), min(first, hidden)) for first, after in stood]
-    covered, in_hidden = (np.array(each) for each in zip(*rows, strict=True))
-    found = sums.covered_shares([of], np.zeros(len(rows), np.int64), covered, in_hidden)
-    assert found.exact() == [of.share(*row) for row in rows]
-
-
-def test_a_rest_of_one_unit_is_covered_whole_or_not_at_all() -> None:
-    """Four days hidden and one not, of equal weight; where nothing is left, nothing of it is covered."""
-    five = alike(period=5, hidden=4, hidden_weight=MICRO // 2)
-    assert [five.share(*covered) for covered in ((5, 4), (4, 4), (1, 0))] == [1, Fraction(1, 2), Fraction(1, 2)]
-    assert alike(period=4, hidden=4, hidden_weight=MICRO).share(3, 3) == Fraction(3, 4)
-
-
-@pytest.mark.parametrize(("period", "over"), [("scheduled", 10), ("actual", 7), ("covered", 3)])
-def test_a_score_is_divided_by_the_period_its_rules_name(period: str, over: int) -> None:
-    """Times what a point is, and the fineness of its numerator."""
-    rules = RuleSet(name="own", kernel="ln", period=period)  # type: ignore[arg-type]
-    assert sums.divisor(rules, Fraction(5, 2), alike(reached=7), 3, 4) == Fraction(5, 2) * over * 16
-
-
 def test_the_consensus_is_labelled_as_nobody_is() -> None:
     """Brackets are put around it until nobody is called that."""
     found = Facts()
@@ -134,7 +81,7 @@ def test_coverages_are_exact_shares_weighed_over_all_questions_that_count() -> N
     said: list[AnyCommand] = [forecast(at=OPENS), withdrawal(at=day(15)), forecast("wind", at=OPENS)]
     found = season(*said, forecast("snow", "bob", at=OPENS))
     each = own(found)
-    assert sums.coverages(*found.scored("cup")).exact() == [Fraction(11, 16), 1, Fraction(4, 10)]
+    assert shares.coverages(*found.scored("cup")).exact() == [Fraction(11, 16), 1, Fraction(4, 10)]
     assert (each["ada"].coverage, each["bob"].coverage) == (Fraction(49, 96), Fraction(8, 60))
     assert (each["ada"].covered, each["bob"].covered) == (Fraction(49, 16), Fraction(4, 5))
     assert [each[who].weight for who in ("ada", "bob")] == [4, 2]
@@ -144,7 +91,7 @@ def test_coverages_are_exact_shares_weighed_over_all_questions_that_count() -> N
 def test_what_could_be_attained_is_what_somebody_who_always_stood_would_cover() -> None:
     """All of two questions, and four of ten days of the third: (3 + 1 + 2 · 0.4) / 6."""
     found = season(forecast(at=OPENS))
-    assert sums.attainable_shares(found.scored("cup").questions) == [1, 1, Fraction(2, 5)]
+    assert shares.attainable_shares(found.scored("cup").questions) == [1, 1, Fraction(2, 5)]
     assert found.tally("cup").attainable == Fraction(48, 60)
 
 
@@ -173,7 +120,7 @@ def test_questions_alike_are_told_from_others_by_everything_that_divides_them() 
     asked += [entry(question=name, weight=2 if name == "hail" else 1) for name in names]
     asked += [closing("snow", at=day(15)), *(resolution(name) for name in names), resolution("colour", outcome="red")]
     questions = oracle.projected(*asked).scored("cup").questions
-    kinds = sums.divided(questions)
+    kinds = shares.divided(questions)
     labels = [answer.question.question for answer in questions.answers]
     group = dict(zip(labels, kinds.which.tolist(), strict=True))
     assert group["rain"] == group["wind"]
@@ -207,7 +154,7 @@ def test_sums_are_those_of_the_scores_exactly(asked: list[AnyCommand], rules: Ru
         pairs = [
             (names[q], people[p]) for q, p in zip(scores.question.tolist(), scores.participant.tolist(), strict=True)
         ]
-        covered = dict(zip(pairs, sums.coverages(questions, scores).exact(), strict=True))
+        covered = dict(zip(pairs, shares.coverages(questions, scores).exact(), strict=True))
         mine: dict[str, list[tuple[Fraction, Fraction, Fraction]]] = {}
         for row in rows:
             if row["contest"] == name:
