@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ledger import events
@@ -38,7 +39,7 @@ class Stake(NamedTuple):
     market: Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Record:
     """One account's; profit in 1e-15, deposits, bought and sold in 1e-6; drawdown 1e-9."""
 
@@ -50,6 +51,16 @@ class Record:
     drawdown: int
     defaulted: int
     state: str
+
+    @cached_property
+    def scores(self) -> list[Any]:
+        """How many stakes, their mean Brier score, skill against even odds and the market, and the share of wins."""
+        return _scores(self.stakes)
+
+    @cached_property
+    def brier(self) -> Fraction | None:
+        """The mean Brier score of the stakes, exact."""
+        return mean([stake.brier for stake in self.stakes])
 
     @property
     def decided(self) -> int:
@@ -167,10 +178,10 @@ def leaderboard_values(of: "Projections") -> list[Values]:
         board = sorted(shown, key=lambda record: (-record.profit, record.key))
         ranked = [record for record in board if levels.get(record.key[1]) != "no_rank"]
         places = [-record.profit for record in ranked]
-        scored = sorted(brier for record in ranked if (brier := _brier(record)) is not None)
+        scored = sorted(brier for record in ranked if (brier := record.brier) is not None)
         for record in board:
             level = levels.get(record.key[1], "")
-            by_profit, by_brier = bisect_left(places, -record.profit) + 1, _place(_brier(record), scored)
+            by_profit, by_brier = bisect_left(places, -record.profit) + 1, _place(record.brier, scored)
             both = (None, None) if level == "no_rank" else (by_profit, by_brier)
             rows.append([contest, both[0], *_row(record, both[1]), level])
     kinds = (
@@ -194,19 +205,15 @@ def _row(record: Record, by_brier: int | None) -> list[Any]:
         half_even(record.profit + deposits, FINE),
         half_even(record.profit, FINE),
         _percent(record.profit, account.deposits),
-        *_scores(record.stakes)[:2],
+        *record.scores[:2],
         by_brier,
-        *_scores(record.stakes)[2:],
+        *record.scores[2:],
         published(record.turnover),
         record.drawdown,
         record.decided,
         record.defaulted,
         record.state,
     ]
-
-
-def _brier(record: Record) -> Fraction | None:
-    return mean([stake.brier for stake in record.stakes])
 
 
 def _scores(made: list[Stake]) -> list[Any]:

@@ -1,7 +1,7 @@
 """Brier scores of many binary questions: aggregates with their parts, skill, calibration, words; all exact."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import NamedTuple
@@ -119,10 +119,32 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
     """
     _check(sample, owners)
     found = [Aggregate(0)] * owners
-    key = (sample.owner << _VALUE_BITS) | sample.probability
-    order = np.argsort(key)  # sums are exact, so the order of equal keys is free
-    sample, groups = sample.take(order), runs(key[order])
-    starts = runs(sample.owner)
+    for owner, counts in counted(sample).items():
+        found[owner] = aggregate(counts)
+    return found
+
+
+class Counts(NamedTuple):
+    """Sums over an owner's n rows, exact; those over other rows can be added or taken away, but for `mixed`.
+
+    happened: how many came true. squares, consensus: Σ (p - o)², 1e-18, where there is no consensus as if it said 0.
+    lacking: how often there is none. mixed: Σ k (m - k) / m, the part of Σ (p - o)² and of n · uncertainty that lies
+    within m forecasts of equal value; what is left of the two is reliability and resolution.
+    """
+
+    n: int = 0
+    happened: int = 0
+    squares: int = 0
+    consensus: int = 0
+    lacking: int = 0
+    mixed: Fraction = Fraction(0)
+
+
+def counted(sample: Sample) -> dict[int, Counts]:
+    """The counts of each owner who has a row."""
+    order = np.argsort(grouped(sample))  # sums are exact, so the order of equal keys is free
+    sample = sample.take(order)
+    groups, starts = runs(grouped(sample)), runs(sample.owner)
     rows = zip(
         sample.owner[starts].tolist(),
         np.diff(starts, append=len(sample.owner)).tolist(),
@@ -132,10 +154,24 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
         _totals((sample.consensus < 0).astype(np.int64), starts),
         strict=True,
     )
-    mixed = _mixed(sample, groups)
-    for owner, n, happened, squares, consensus, lacking in rows:
-        found[owner] = _aggregate(n, happened, squares, None if lacking else consensus, mixed[owner])
-    return found
+    within = _mixed(sample, groups)
+    return {owner: Counts._make([*sums, within[owner]]) for owner, *sums in rows}
+
+
+def grouped(sample: Sample) -> Int64Array:
+    """A number for each owner and probability, in order of both."""
+    key: Int64Array = (sample.owner << _VALUE_BITS) | sample.probability
+    return key
+
+
+def owners(groups: Int64Array) -> Int64Array:
+    """The owners of such numbers."""
+    return groups >> _VALUE_BITS
+
+
+def mixed(m: int, k: int) -> Fraction:
+    """What m forecasts of equal value, of which k came true, add to an owner's `mixed`."""
+    return Fraction(k * (m - k), m) if m else Fraction(0)
 
 
 def means(contests: Iterable[Aggregate]) -> Means:
@@ -167,18 +203,30 @@ def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> l
     _check(sample, owners)
     if list(bins) != sorted({0, *bins, PROBABILITY}) or bins[0] or bins[-1] != PROBABILITY:
         raise ValueError("bins: rise from 0 to 1e9")
+    return filled(binned(sample, bins), bins)
+
+
+def binned(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int], tuple[int, ...]]:
+    """By owner and bin: how many forecasts, how many came true, and their sum, 1e-9, which can all be added up."""
     last = len(bins) - 1
     key = sample.owner * last + np.searchsorted(np.array(bins[1:last], np.int64), sample.probability, "right")
     order = np.argsort(key)
     sample, key = sample.take(order), key[order]
     starts = runs(key)
-    counts = np.diff(starts, append=len(key)).tolist()
-    happened = _totals(sample.happened.astype(np.int64), starts)
-    forecasts = _totals(sample.probability, starts)
-    limits = {pair: wilson(*pair) for pair in dict.fromkeys(zip(happened, counts, strict=True))}
+    sums = zip(
+        np.diff(starts, append=len(key)).tolist(),
+        _totals(sample.happened.astype(np.int64), starts),
+        _totals(sample.probability, starts),
+        strict=True,
+    )
+    return {divmod(place, last): each for place, each in zip(key[starts].tolist(), sums, strict=True)}
+
+
+def filled(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequence[int] = DECILES) -> list[Bin]:
+    """The bins that such sums make, in order of owner and bin."""
+    limits = {pair: wilson(*pair) for pair in dict.fromkeys((k, n) for n, k, _ in sums.values())}
     found = []
-    for place, n, k, total in zip(key[starts].tolist(), counts, happened, forecasts, strict=True):
-        owner, begin = divmod(place, last)
+    for (owner, begin), (n, k, total) in sorted(sums.items()):
         means_of = Fraction(total, n * PROBABILITY), Fraction(k, n)
         found.append(Bin(owner, bins[begin], bins[begin + 1], n, k, *means_of, *limits[k, n]))
     return found
@@ -234,18 +282,16 @@ def _check(sample: Sample, owners: int) -> None:
             raise ValueError(f"{name}: outside [{least}, {most}]")
 
 
-def _aggregate(n: int, happened: int, squares: int, consensus: int | None, mixed: Fraction) -> Aggregate:
-    """From sums over an owner's rows.
-
-    squares, consensus: Σ (p - o)², 1e-18. mixed: Σ k (m - k) / m, the part of Σ (p - o)² and of n · uncertainty that
-    lies within forecasts of equal value; what is left of the two is reliability and resolution.
-    """
-    scale = n * PROBABILITY * PROBABILITY
-    brier, base_rate, within = Fraction(squares, scale), Fraction(happened, n), Fraction(mixed, n)
+def aggregate(of: Counts) -> Aggregate:
+    """What counts come to."""
+    if not of.n:
+        return Aggregate(0)
+    scale = of.n * PROBABILITY * PROBABILITY
+    brier, base_rate, within = Fraction(of.squares, scale), Fraction(of.happened, of.n), Fraction(of.mixed, of.n)
     uncertainty = base_rate * (1 - base_rate)
-    consensus_brier = None if consensus is None else Fraction(consensus, scale)
+    consensus_brier = None if of.lacking else Fraction(of.consensus, scale)
     return Aggregate(
-        n=n,
+        n=of.n,
         brier=brier,
         base_rate=base_rate,
         reliability=brier - within,

@@ -129,13 +129,17 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
 
 def members(found: Facts, contest: Contest) -> BoolArray:
     """Who counts among the peers and in the consensus, by participant code."""
-    rules = contest.opened.rules
-    bots = {who for who, enrolled in contest.enrolments.items() if enrolled.bot and rules.bots == "scored_only"}
-    levels = {who for who, level in contest.levels.items() if level in rules.scored_only_levels}
     codes = found.participant_codes.codes
     member = np.ones(len(codes), bool)
-    member[[codes[who] for who in bots | levels if who in codes]] = False
+    member[[codes[who] for who in outsiders(contest) if who in codes]] = False
     return member
+
+
+def outsiders(contest: Contest) -> set[str]:
+    """Who does not count among the peers and in the consensus."""
+    rules = contest.opened.rules
+    bots = {who for who, enrolled in contest.enrolments.items() if enrolled.bot and rules.bots == "scored_only"}
+    return bots | {who for who, level in contest.levels.items() if level in rules.scored_only_levels}
 
 
 def measure(contest: Contest, questions: Questions) -> Ruler:

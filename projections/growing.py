@@ -1,46 +1,52 @@
 """Facts that grow with their log, and of every table only what the new events touch, worked out again.
 
-A table's rows are divided by question or by contest, and such a part follows from the facts about that question or
-contest alone: the projection of the catalogue is run over those facts, so that there is one definition of each table.
+A table's rows are divided by question, by contest or by account, and such a part follows from the facts about that
+alone: the projection of the catalogue is run over those facts, so that there is one definition of each table.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import cache, partial
 
 import numpy as np
 
 from ledger import events
 from ledger.log import Recorded
-from projections.arena import Record
+from projections.boards import OF_SCORING, Boards, Due
 from projections.bookkeeping import check_done
 from projections.books import Books
-from projections.brier import Aggregate
 from projections.catalogue import CATALOGUE
-from projections.columns import Facts, Forecasts, joined
+from projections.columns import Contest, Facts, Forecasts, joined
 from projections.limbs import Int64Array, column
-from projections.marks import Marks
+from projections.parts import Part, divided
 from projections.projection import Projections
 from projections.sums import consensus_label
 from projections.table import Table
 from projections.tables import Columns, gathered, note, width
+from projections.traders import OF_DEALINGS, OF_MARKED, OF_TRADING, Dealt, Traders
 
 OF_QUESTIONS = ("standing", "consensus")
-OF_SCORING = ("scores", "leaderboard", "kind_means", "prizes", "brier", "calibration", "admissions")
-OF_TRADING = (
-    "accounts",
-    "positions",
-    "cash",
-    "trades",
-    "bet_brier",
-    "arena_leaderboard",
-    "decisions",
-    "refused_legs",
-)
-OF_CONTESTS = ("contests", "journal")  # of both
-OF_ALL = ("brier_overall", "arena_overall", "marks")  # each a row over many contests, or with an age
-_DIVIDED = {*OF_QUESTIONS, *OF_SCORING, *OF_TRADING, *OF_CONTESTS, *OF_ALL}
+OF_BOTH = ("admissions",)  # of a question in a contest
+OF_CONTESTS = ("contests",)
+OVERALL = ("brier_overall", "arena_overall")  # each row over many contests
+OF_NEW = ("journal",)  # whose rows never change
+OF_ALL = ("marks",)  # as of the clock, each with its age
+_DIVIDED = {
+    *OF_QUESTIONS,
+    *OF_BOTH,
+    *OF_SCORING,
+    *OF_MARKED,
+    *OF_DEALINGS,
+    *OF_TRADING,
+    *OVERALL,
+    *OF_CONTESTS,
+    *OF_NEW,
+    *OF_ALL,
+}
 OTHERS = tuple(name for name, each in CATALOGUE.items() if name not in _DIVIDED and not each.asked_for)  # all anew
+_FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
+_QUESTION = 3  # the column of forecasts that has their questions
 _SETTLE = (events.QuestionClosed, events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 _ARRANGE = (
     events.ContestOpened,
@@ -52,13 +58,6 @@ _ARRANGE = (
 )
 
 
-class Part(NamedTuple):
-    """The rows of a projection's table that have these ids in these columns, or all of them."""
-
-    table: Table
-    ids: tuple[tuple[str, str], ...] = ()
-
-
 @dataclass(slots=True)
 class Touched:
     """What tables can have changed: those of questions, by code; of contests, their scoring or their trading part; the
@@ -66,10 +65,9 @@ class Touched:
     """
 
     questions: set[int] = field(default_factory=set)
-    scoring: set[str] = field(default_factory=set)
-    trading: set[str] = field(default_factory=set)
+    scoring: Due = field(default_factory=Due)
+    dealt: Dealt = field(default_factory=Dealt)
     admissions: set[tuple[str, int]] = field(default_factory=set)
-    marks: bool = False
 
 
 class Growing:
@@ -84,28 +82,35 @@ class Growing:
         self._new: list[Columns] = []
         self._runs: list[Forecasts] = []  # in log order, each at least four times as long as the next
         self._holding: dict[int, set[str]] = {}  # question -> contests that have it
-        self._aggregates: dict[str, tuple[int, list[Aggregate]]] = {}  # contest -> of how many owners
-        self._records: dict[str, list[Record]] = {}
-        self._marks = Marks(self.facts)
+        self._boards = Boards(self._only)
+        self._right_at = 0  # the log position of the last `forget`
+        self._traders = Traders(self.facts)
+        self._clock = self.facts.books.clock  # that of the last `forget`
+        self._keeps = False
+        self._told = True  # whether all that is touched has been asked for
         self.touched = Touched()
 
     def add(self, page: Sequence[Recorded]) -> None:
         """The next page of the log. Raises Corrupt at an event that does not fit those before it."""
-        found, clock, label = self.facts, self.facts.books.clock, consensus_label(self.facts)
+        found, label = self.facts, consensus_label(self.facts)
         forecasts = note(found, page)
+        self._told = False
         found.statuses.clear()
         if forecasts is not None:
             self._new.append(forecasts)
+            self._forecast(np.unique(forecasts[_QUESTION]).tolist())
         for recorded in page:
-            self._touch(recorded.event)
-        if found.books.clock != clock:  # what is held, marked or drawn as of the clock
-            self.touched.marks = True
-            self.touched.trading |= {name for name in self._traded() if found.books.progress(name).completed_at is None}
+            if type(recorded.event) not in _FORECASTS:
+                self._touch(recorded.event)
         if consensus_label(found) != label:
-            self.touched.scoring |= set(found.contests)
+            self.touched.scoring.boards |= set(found.contests)
 
     def forget(self) -> None:
         """Nothing has changed since."""
+        self._boards.forget()
+        if not self._told and self._keeps:  # and what is kept is of before
+            self._boards, self._traders, self._keeps = Boards(self._only), Traders(self.facts), False
+        self._right_at, self._clock = self.facts.as_of, self.facts.books.clock
         self.touched = Touched()
 
     def whole(self, names: Sequence[str]) -> Iterator[Part]:
@@ -118,46 +123,48 @@ class Growing:
     def parts(self) -> Iterator[Part]:
         """The parts of tables that can have changed, as they now are."""
         self._gather()
+        self._told = self._keeps = True
         yield from self._of_questions()
         yield from self._of_admissions()
-        yield from self._of_scoring()
+        yield from self._boards.parts(self.facts, self.touched.scoring, self._right_at)
         yield from self._of_trading()
-        yield from self._of_all()
+        yield from self._of_new()
+        yield from self._of_marks()
         yield from self.whole(OTHERS)
+
+    def _forecast(self, questions: list[int]) -> None:
+        self.touched.questions.update(questions)
+        self.touched.admissions |= {(contest, code) for code in questions for contest in self._holding.get(code, ())}
 
     def _touch(self, event: events.AnyEvent) -> None:
         codes, touched = self.facts.question_codes.codes, self.touched
         match event:
-            case events.ForecastMade() | events.ForecastWithdrawn():
-                code = codes[event.question]
-                touched.questions.add(code)
-                for contest in self._holding.get(code, ()):
-                    if code in self.facts.settled:
-                        touched.scoring.add(contest)
-                    elif self.facts.contests[contest].opened.rules.attested:
-                        touched.admissions.add((contest, code))
             case events.PricesQuoted():
-                for quote in event.quotes:
-                    self._marks.forget(codes[quote.question])
-                    touched.trading |= self._holding.get(codes[quote.question], set())
-                touched.marks = True
+                touched.dealt.quoted.update(codes[quote.question] for quote in event.quotes)
             case _ if isinstance(event, _SETTLE):
                 code = codes[event.question]
                 touched.questions.add(code)
-                touched.scoring |= self._holding.get(code, set())
-                touched.trading |= self._holding.get(code, set())
-                touched.marks = True
-                if isinstance(event, events.QuestionClosed):
-                    self._marks = Marks(self.facts)
+                self._score(code, self._holding.get(code, set()))
+                touched.dealt.ruled.add(code)
             case _ if isinstance(event, _ARRANGE):
                 if isinstance(event, events.QuestionAdded):
-                    self._holding.setdefault(codes[event.question], set()).add(event.contest)
-                touched.scoring.add(event.contest)
-                touched.trading.add(event.contest)
-            case events.QuestionOpened() | events.TextKept():
+                    code = codes[event.question]
+                    self._holding.setdefault(code, set()).add(event.contest)
+                    self._score(code, {event.contest})
+                    touched.admissions.add((event.contest, code))
+                else:
+                    touched.scoring.boards.add(event.contest)
+                if isinstance(event, events.ParticipantEnrolled):
+                    touched.dealt.accounts |= self.facts.books.accounts.keys() & {(event.contest, event.participant)}
+                touched.dealt.contests.add(event.contest)
+            case events.QuestionOpened() | events.TextKept() | events.ForecastMade() | events.ForecastWithdrawn():
                 pass
             case _:
-                touched.trading.add(event.contest)
+                touched.dealt.accounts.add((event.contest, event.participant))
+
+    def _score(self, question: int, contests: set[str]) -> None:
+        for name in contests:
+            self.touched.scoring.questions.setdefault(name, set()).add(question)
 
     # --- forecasts, in a few runs, so that a new one moves few others
 
@@ -190,84 +197,61 @@ class Growing:
 
     # --- parts
 
-    def _only(self, contests: Iterable[str], questions: Iterable[int] = (), books: Books | None = None) -> Facts:
+    def _ticked(self) -> bool:
+        return self.facts.books.clock != self._clock
+
+    def _only(self, contests: dict[str, Contest], questions: Iterable[int] = (), books: Books | None = None) -> Facts:
         """The facts about some contests, with the forecasts on some questions."""
-        own = {name: self.facts.contests[name] for name in contests}
-        forecasts = self._on(questions)
-        return replace(self.facts, contests=own, forecasts=forecasts, books=books or self.facts.books)
+        return replace(self.facts, contests=contests, forecasts=self._on(questions), books=books or self.facts.books)
+
+    def _own(self, names: Iterable[str]) -> dict[str, Contest]:
+        return {name: self.facts.contests[name] for name in names}
 
     def _of_questions(self) -> Iterator[Part]:
         if codes := sorted(self.touched.questions):
             labels = [self.facts.questions[code].question for code in codes]
-            yield from _divided(Projections(self._only((), codes)), OF_QUESTIONS, "question", labels)
+            now = self._only({}, codes)
+            recorded = now.forecasts.position <= self._right_at
+            then = Projections(
+                replace(now, as_of=self._right_at, forecasts=now.forecasts.rows(np.flatnonzero(recorded)))
+            )
+            before = cache(lambda name: then.table(name).by("question"))
+            for part in divided(Projections(now), OF_QUESTIONS, "question", labels):
+                yield part._replace(before=partial(_before, before, part))
 
     def _of_admissions(self) -> Iterator[Part]:
         for name, code in sorted(self.touched.admissions):
-            if name not in self.touched.scoring:
-                contest, question = self.facts.contests[name], self.facts.questions[code].question
+            contest, question = self.facts.contests[name], self.facts.questions[code].question
+            if contest.opened.rules.attested:
                 own = replace(contest, entries={code: contest.entries[code]})
-                table = Projections(replace(self._only((), [code]), contests={name: own})).table("admissions")
+                table = Projections(self._only({name: own}, [code])).table("admissions")
                 yield Part(table, (("contest", name), ("question", question)))
 
-    def _of_scoring(self) -> Iterator[Part]:
-        """Also remembers what the means over all contests are made of."""
-        contests = sorted(self.touched.scoring)
-        if contests:
-            found = self._scored(contests)
-            yield from _divided(found, OF_SCORING, "contest", contests)
-            self._remember(found)
-
-    def _scored(self, contests: list[str]) -> Projections:
-        entries = {code for name in contests for code in self.facts.contests[name].entries}
-        return Projections(self._only(contests, entries))
-
-    def _remember(self, found: Projections) -> None:
-        owners = len(self.facts.participant_codes.codes) + 1
-        self._aggregates |= {name: (owners, found.aggregates(name)) for name in found.contests}
-
     def _of_trading(self) -> Iterator[Part]:
-        both = sorted(self.touched.scoring | self.touched.trading)
-        if both:
-            found = self._traded_in(both)
-            yield from _divided(found, OF_TRADING, "contest", found.traded)
-            yield from _divided(found, OF_CONTESTS, "contest", both)
-            self._records |= {name: found.records.get(name, []) for name in found.traded}
+        dealt = self.touched.dealt
+        yield from self._traders.parts(dealt, ticked=self._ticked())
+        if contests := sorted(dealt.contests):
+            yield from divided(Projections(self._only(self._own(contests))), OF_CONTESTS, "contest", contests)
+            yield self._traders.overall()
 
-    def _traded(self) -> list[str]:
-        return [name for name, contest in self.facts.contests.items() if contest.opened.rules.trading is not None]
+    def _of_new(self) -> Iterator[Part]:
+        """The rows of what has been recorded since, which are added."""
+        books = self.facts.books
+        since = bisect_right(books.movements, self._right_at, key=lambda movement: movement.position)
+        new = replace(books, movements=books.movements[since:])
+        every = Projections(self._only(self._own(self.touched.dealt.contests), books=new))
+        for name in OF_NEW:
+            table = every.table(name)
+            table = table.rows_at(np.flatnonzero(column(table.numbers("log_position")) > self._right_at))
+            if len(table):
+                yield Part(table, before=partial(table.rows_at, column([])))
 
-    def _traded_in(self, contests: Iterable[str]) -> Projections:
-        books, own = self.facts.books, set(contests)
-        part = replace(
-            books,
-            accounts={key: account for key, account in books.accounts.items() if key[0] in own},
-            movements=[movement for movement in books.movements if movement.key[0] in own],
-            trades=[trade for trade in books.trades if trade.event.contest in own],
-            attempts=[attempt for attempt in books.attempts if attempt.event.contest in own],
-            refusals=[refusal for refusal in books.refusals if refusal[1].contest in own],
-        )
-        found = Projections(self._only(own, books=part))
-        found.marks = self._marks
-        return found
-
-    def _of_all(self) -> Iterator[Part]:
-        """The tables over all contests, from what is remembered of those that have not changed."""
-        if self.touched.scoring:
-            if unknown := sorted(self.facts.contests.keys() - self._aggregates.keys()):
-                self._remember(self._scored(unknown))
-            owners = len(self.facts.participant_codes.codes) + 1
-            known = {name: _widened(found, of, owners) for name, (of, found) in self._aggregates.items()}
-            yield Part(Projections(self._only(self.facts.contests), aggregates=known).table("brier_overall"))
-        if self.touched.scoring or self.touched.trading:
-            if unknown := sorted(set(self._traded()) - self._records.keys()):
-                self._records |= {name: [] for name in unknown} | self._traded_in(unknown).records
-            every = Projections(self._only(self.facts.contests))
-            every.records = self._records
-            yield Part(every.table("arena_overall"))
-        if self.touched.marks:
-            every = Projections(self._only(()))
-            every.marks = self._marks
-            yield Part(every.table("marks"))
+    def _of_marks(self) -> Iterator[Part]:
+        """All of them, for each has its age."""
+        if self._ticked() or self.touched.dealt.quoted or self.touched.dealt.ruled:
+            every = Projections(self._only({}))
+            every.marks = self._traders.marks
+            yield from (Part(every.table(name)) for name in OF_ALL)
 
 
 def _rows_of(rows: Forecasts) -> Columns:
@@ -287,15 +271,7 @@ def _sorted(pages: list[Columns]) -> Forecasts:
     return forecasts.rows(np.argsort(forecasts.question, kind="stable"))
 
 
-def _divided(of: Projections, names: Iterable[str], by: str, ids: list[str]) -> Iterator[Part]:
-    """A part of each table for each id, also where it has no rows."""
-    for name in names:
-        table = of.table(name)
-        parts = table.by(by)
-        for each in ids:
-            yield Part(parts[each] if each in parts else table.only(by, each), ((by, each),))
-
-
-def _widened(found: list[Aggregate], of: int, owners: int) -> list[Aggregate]:
-    """The aggregates of so many owners, the consensus last, when there are new participants before it."""
-    return [*found[: of - 1], *[Aggregate(0)] * (owners - of), *found[of - 1 :]]
+def _before(tables: Callable[[str], dict[str, Table]], part: Part) -> Table:
+    """What a part was, given the tables of before by the id that it has."""
+    [(by, label)] = part.ids
+    return tables(part.table.name).get(label) or part.table.only(by, "")

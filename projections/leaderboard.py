@@ -10,7 +10,7 @@ from ledger.rules import RuleSet
 from ledger.values import format_fixed
 from projections.columns import Contest, Facts
 from projections.scoring import lower_is_better
-from projections.sums import Sums, Tally, of_tally
+from projections.sums import Sums, Tally, sums
 
 _DIGITS = 30  # of a take that are significant
 _LARGE = _DIGITS - 9  # power of ten from which a take's ninth decimal is no longer significant
@@ -132,7 +132,7 @@ def board(found: Facts, contest: Contest, whole: Tally) -> list[Place]:
     """
     rules = contest.opened.rules
     take = TAKES.get(rules.take)
-    everyone, most = list(of_tally(found, contest, whole)), whole.attainable
+    everyone, most = list(sums(found, contest, whole)), whole.attainable
     entrants = _entrants(contest, (own.participant for own in everyone if not own.is_consensus))
     counts = Counter(entrants.values())
     places = []

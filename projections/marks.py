@@ -1,5 +1,6 @@
 """What a share is taken to be worth at an instant: the last valid quote of its outcome."""
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -24,35 +25,28 @@ class Series(NamedTuple):
 
 
 class Marks:
-    """The quotes of a log by outcome, those of a question read when first asked for."""
+    """The quotes of a log by outcome, those of a question read when asked for, as often as there are new ones."""
 
     def __init__(self, found: Facts) -> None:
         self._found = found
         self._series: dict[tuple[int, int], Series] = {}
-        self._read: set[int] = set()  # questions
+        self._read: dict[int, int] = {}  # question -> how many quotes
         self._closings: dict[int, list[tuple[int, int]]] = {}  # question -> log position, instant
-        for position, question, at in found.closings:
-            self._closings.setdefault(question, []).append((position, at))
+        self._closed = 0  # how many closings
+        self._last: dict[tuple[int, int, str], tuple[tuple[int, int, int], tuple[int, int]]] = {}
 
     def series(self, question: int, outcome: int) -> Series:
         """The quotes of an outcome."""
-        if question not in self._read:
-            self._read.add(question)
-            self._read_quotes(question)
-        return self._series.get((question, outcome), Series(*[column([])] * 4))
-
-    def forget(self, question: int) -> None:
-        """Read the quotes of a question again when they are next asked for."""
-        self._read.discard(question)
-
-    def _read_quotes(self, question: int) -> None:
-        if quotes := self._found.books.quotes.get(question):
+        quotes = self._found.books.quotes.get(question, [])
+        if self._read.get(question, 0) < len(quotes):
+            self._read[question] = len(quotes)
             positions, instants, _, quoted = zip(*quotes, strict=True)
             position, quoted_at = column(positions), column(instants)
-            for outcome, prices in enumerate(zip(*quoted, strict=True)):
+            for number, prices in enumerate(zip(*quoted, strict=True)):
                 price = column([NONE if each is None else each for each in prices])
                 place = np.flatnonzero(price != NONE)
-                self._series[question, outcome] = Series(price[place], quoted_at[place], place, position[place])
+                self._series[question, number] = Series(price[place], quoted_at[place], place, position[place])
+        return self._series.get((question, outcome), Series(*[column([])] * 4))
 
     def closed_at(self, question: int) -> int:
         """When a question closes, or has closed early, µs."""
@@ -79,8 +73,13 @@ class Marks:
 
     def last(self, trading: Trading, question: int, outcome: int, instant: int) -> tuple[int, int]:
         """The mark of a share at one instant, 1e-9, and when it was quoted, µs; NONE where there is none."""
-        price, quoted_at = self.at(trading, question, outcome, column([instant]))
-        return int(price[0]), int(quoted_at[0])
+        place, count = (question, outcome, trading.closed_marks), len(self._found.books.quotes.get(question, ()))
+        asked = (instant, count, self.closed_at(question))  # what it depends on: everybody who holds it asks the same
+        known = self._last.get(place)
+        if known is None or known[0] != asked:
+            price, quoted_at = self.at(trading, question, outcome, column([instant]))
+            known = self._last[place] = (asked, (int(price[0]), int(quoted_at[0])))
+        return known[1]
 
     def stale(
         self,
@@ -96,6 +95,9 @@ class Marks:
 
     def _closes(self, question: int, upto: Int64Array | None) -> Int64Array:
         """When a question closes, by what was recorded up to each of these log positions."""
+        for position, code, at in islice(self._found.closings, self._closed, None):
+            self._closings.setdefault(code, []).append((position, at))
+        self._closed = len(self._found.closings)
         closings = self._closings.get(question, [])
         if upto is None or not closings:
             return column([self.closed_at(question)])

@@ -1,6 +1,7 @@
 """Every table that follows from one set of facts."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,27 +26,30 @@ class Scored(NamedTuple):
     rows: scores.Scores
 
 
+@dataclass(slots=True)
+class Known:
+    """What is known of contests, by id, however it was worked out."""
+
+    tallies: dict[str, sums.Tally] = field(default_factory=dict)
+    aggregates: dict[str, list[brier.Aggregate]] = field(default_factory=dict)
+    calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
+
+
 class Projections:
     """Every table that follows from one set of facts; each is worked out when first asked for."""
 
-    def __init__(
-        self,
-        facts: Facts,
-        chunk: int = terms.CHUNK,
-        aggregates: dict[str, list[brier.Aggregate]] | None = None,
-        tallies: dict[str, sums.Tally] | None = None,
-    ) -> None:
+    def __init__(self, facts: Facts, chunk: int = terms.CHUNK, known: Known | None = None) -> None:
         """chunk: how many forecasts are scored at a time; it changes memory and speed, never a number.
 
-        aggregates, tallies: of contests whose Brier aggregates, or sums of scores, are known already.
+        known: what need not be worked out.
         """
         self.facts = facts
         self.chunk = chunk
+        self.known = Known() if known is None else known
         self._scored: dict[str, Scored] = {}
         self._boards: dict[str, list[leaderboard.Place]] = {}
+        self._prizes: dict[str, list[prizes.Prize]] = {}
         self._judged: dict[str, Judged] = {}
-        self._aggregates = {} if aggregates is None else aggregates
-        self._tallies = {} if tallies is None else tallies
 
     def table(self, name: str) -> Table:
         """The table of a projection in the catalogue, in order of its key. Raises KeyError."""
@@ -70,9 +74,10 @@ class Projections:
 
     def tally(self, contest: str) -> sums.Tally:
         """What a contest's scores add up to."""
-        if contest not in self._tallies:
-            [self._tallies[contest]] = sums.tallies(self.facts.contests[contest].opened.rules, *self.scored(contest))
-        return self._tallies[contest]
+        if contest not in self.known.tallies:
+            rules, consensus = self.facts.contests[contest].opened.rules, len(self.facts.participant_codes.codes)
+            [self.known.tallies[contest]] = sums.tallies(rules, *self.scored(contest), consensus)
+        return self.known.tallies[contest]
 
     def board(self, contest: str) -> list[leaderboard.Place]:
         """A contest's board, best first."""
@@ -82,7 +87,9 @@ class Projections:
 
     def prizes(self, contest: str) -> list[prizes.Prize]:
         """A contest's prizes, by id."""
-        return prizes.prizes(self.facts.contests[contest], self.board(contest))
+        if contest not in self._prizes:
+            self._prizes[contest] = prizes.prizes(self.facts.contests[contest], self.board(contest))
+        return self._prizes[contest]
 
     def judged(self, contest: str) -> Judged:
         """What a contest's Brier aggregates are computed from."""
@@ -92,9 +99,15 @@ class Projections:
 
     def aggregates(self, contest: str) -> list[brier.Aggregate]:
         """A contest's Brier aggregates, by participant code, the consensus last."""
-        if contest not in self._aggregates:
-            self._aggregates[contest] = brier.aggregates(*self.judged(contest))
-        return self._aggregates[contest]
+        if contest not in self.known.aggregates:
+            self.known.aggregates[contest] = brier.aggregates(*self.judged(contest))
+        return self.known.aggregates[contest]
+
+    def calibration(self, contest: str) -> list[brier.Bin]:
+        """How often what was forecast in a contest came true, by owner, as in its Brier aggregates, and probability."""
+        if contest not in self.known.calibration:
+            self.known.calibration[contest] = brier.calibration(*self.judged(contest))
+        return self.known.calibration[contest]
 
     def snapshots(self, contest: str) -> portfolios.Snapshots:
         """Portfolios of a contest in which one trades, over time; not kept, for all of them may not fit in memory."""

@@ -33,7 +33,7 @@ def kind_means_values(of: "Projections") -> list[Values]:
         contest = of.facts.contests[name]
         if contest.opened.rules.total not in KIND_TOTALS:
             continue
-        for own in sums.of_tally(of.facts, contest, of.tally(name)):
+        for own in sums.sums(of.facts, contest, of.tally(name)):
             if own.is_consensus or contest.levels.get(own.participant) != "hidden":
                 codes += [code] * len(own.kinds)
                 rows += [
@@ -74,7 +74,7 @@ def calibration_values(of: "Projections") -> list[Values]:
     """One row a bin that a participant of a contest forecast in."""
     codes, owners, rows = [], [], []
     for code, name in enumerate(of.contests):
-        for found in brier.calibration(*of.judged(name)):
+        for found in of.calibration(name):
             codes.append(code)
             owners.append(found.owner)
             shares = [published(found.mean_forecast), published(found.observed_frequency)]

@@ -15,6 +15,7 @@ from projections.references import fine_bits
 from projections.scores import Scores
 from projections.shares import KINDS, Alike, Divided, divided, divisor
 
+CONSENSUS = -1  # in place of a participant's code: it counts before anybody who comes later
 WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "error": 1, "crps": 1, "absolute": 1, "absolute_clipped": 1}
 
 
@@ -94,8 +95,8 @@ NOTHING = Own((Earned(Fraction(0), 0, 0),) * len(KINDS), Fraction(0))
 class Tally(NamedTuple):
     """What scores on some questions of a contest come to, exact; those on other questions can be added.
 
-    own: by code, of each participant with a score. every: of the questions there are, as if a forecast that scores 0
-    had stood on each until scored time ended.
+    own: by code, of each participant with a score, and of CONSENSUS if it has one. every: of the questions there are,
+    as if a forecast that scores 0 had stood on each until scored time ended.
     """
 
     own: dict[int, Own]
@@ -146,19 +147,15 @@ def labels(found: Facts) -> list[str]:
     return [*found.participant_codes.labels, consensus_label(found)]
 
 
-def sums(found: Facts, contest: Contest, questions: Questions, rows: Scores) -> Iterator[Sums]:
-    """One for each participant with a score, in order of code."""
-    [whole] = tallies(contest.opened.rules, questions, rows)
-    return of_tally(found, contest, whole)
-
-
-def of_tally(found: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
-    """What a tally of all questions of a contest says of each participant with a score, in order of code."""
+def sums(found: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
+    """What a tally of all questions of a contest says of each participant with a score, in order of code; the consensus
+    last.
+    """
     names, rules, every = labels(found), contest.opened.rules, whole.every
-    for code, own in sorted(whole.own.items()):
+    for code, own in sorted(whole.own.items(), key=lambda item: (item[0] == CONSENSUS, item[0])):
         yield Sums(
             participant=names[code],
-            is_consensus=code == len(names) - 1,
+            is_consensus=code == CONSENSUS,
             score=sum((each.score for each in own.kinds), Fraction(0)),
             weight=Fraction(own.weight, WEIGHT),
             coverage=whole.coverage(own),
@@ -168,10 +165,11 @@ def of_tally(found: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
         )
 
 
-def tallies(rules: RuleSet, questions: Questions, rows: Scores, *, apart: bool = False) -> list[Tally]:
+def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, *, apart: bool = False) -> list[Tally]:
     """What a contest's scores add up to: one tally of all questions, or apart, one of each, in their order.
 
     Questions that are alike are summed together as integers, and a participant's sums without common denominators.
+    consensus: the code that it has in the rows.
     """
     parted, number = divided(questions), np.arange(len(questions.code))
     part, parts = (number, len(number)) if apart else (np.zeros_like(number), 1)
@@ -192,8 +190,9 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, *, apart: bool =
     found = [Tally({}, each) for each in _every(questions, parted, part, parts)]
     weights, counts = _by_kind(questions, parted, rows.question, owner, len(keys))
     for i, (place, participant) in enumerate(zip(*(each.tolist() for each in np.divmod(keys, people)), strict=True)):
-        kinds = zip(map(added, terms[i]), weights[i], counts[i], strict=True)
-        found[place].own[participant] = Own(tuple(Earned(*kind) for kind in kinds), added(covered[i]))
+        kinds = (Earned(*kind) for kind in zip(map(added, terms[i]), weights[i], counts[i], strict=True))
+        code = CONSENSUS if participant == consensus else participant
+        found[place].own[code] = Own(tuple(kinds), added(covered[i]))
     return found
 
 

@@ -15,6 +15,7 @@ from projections.columns import Codes
 from projections.limbs import Int64Array, column
 
 POINTS = 10**9  # published units in 1
+_AT_ONCE = 4_096  # rows that are printed
 FINE = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
 _encode = msgspec.json.Encoder().encode
 
@@ -139,7 +140,7 @@ class Table:
         if not names:
             return self
         by_name = dict(zip((column.name for column in self.columns), self.values, strict=True))
-        return self._rows(_order([by_name[name] for name in names]))
+        return self.rows_at(_order([by_name[name] for name in names]))
 
     def __len__(self) -> int:
         return _length(self.values[0])
@@ -154,12 +155,18 @@ class Table:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Each row as printed: decimals, instants and ids as text, counts as integers, None for what is missing."""
-        columns = [
-            _printed(values, KINDS[column.kind]) for column, values in zip(self.columns, self.values, strict=True)
-        ]
         names = [column.name for column in self.columns]
-        for row in zip(*columns, strict=True):
+        for row in self.printed():
             yield dict(zip(names, row, strict=True))
+
+    def printed(self) -> Iterator[tuple[Any, ...]]:
+        """The same, without the columns' names."""
+        for begin in range(0, len(self), _AT_ONCE):
+            some = (_sliced(values, slice(begin, begin + _AT_ONCE)) for values in self.values)
+            yield from zip(
+                *(printed(_plain(values), column.kind) for column, values in zip(self.columns, some, strict=True)),
+                strict=True,
+            )
 
     def to_arrow(self) -> Any:
         """A pyarrow.Table: decimals as decimal128, instants as timestamps in µs, UTC, counts as int64.
@@ -186,7 +193,7 @@ class Table:
         """The rows that have this id in this column."""
         ids = self._ids(column)
         code = ids.labels.index(label) if label in ids.labels else -1
-        return self._rows(np.flatnonzero(ids.codes == code))
+        return self.rows_at(np.flatnonzero(ids.codes == code))
 
     def by(self, column: str) -> dict[str, "Table"]:
         """The rows by the id they have in this column, each in the order they are in here."""
@@ -194,19 +201,11 @@ class Table:
         order = np.argsort(ids.codes, kind="stable")
         codes, first = np.unique(ids.codes[order], return_index=True)
         parts = np.split(order, first[1:]) if len(codes) else []
-        return {ids.labels[code]: self._rows(rows) for code, rows in zip(codes.tolist(), parts, strict=True)}
+        return {ids.labels[code]: self.rows_at(rows) for code, rows in zip(codes.tolist(), parts, strict=True)}
 
     def plain(self) -> Iterator[tuple[Any, ...]]:
         """Each row as it is inside: integers, ids as text, None for what is missing."""
-        columns = (
-            [values.labels[code] for code in values.codes.tolist()]
-            if isinstance(values, Ids)
-            else values
-            if isinstance(values, list)
-            else values.tolist()
-            for values in self.values
-        )
-        return zip(*columns, strict=True)
+        return zip(*map(_plain, self.values), strict=True)
 
     def common(self, other: "Table", most: int, *, backwards: bool = False) -> int:
         """How many rows, of so many at the beginning or at the end, are the same in both tables before two differ.
@@ -220,13 +219,18 @@ class Table:
             same = same[::-1]
         return most if same.all() else int(np.argmin(same))
 
+    def numbers(self, column: str) -> Any:
+        """The values of a column that is none of ids."""
+        return self.values[[each.name for each in self.columns].index(column)]
+
     def _ids(self, column: str) -> Ids:
         ids = self.values[[each.name for each in self.columns].index(column)]
         if not isinstance(ids, Ids):
             raise TypeError(f"{column} is not a column of ids")
         return ids
 
-    def _rows(self, index: Int64Array) -> "Table":
+    def rows_at(self, index: Int64Array) -> "Table":
+        """These rows."""
         return replace(self, values=tuple(_taken(values, index) for values in self.values))
 
 
@@ -256,10 +260,20 @@ def _length(values: Values) -> int:
 
 def _cut(values: Values, most: int, backwards: bool) -> "np.ndarray[Any, Any]":
     """So many values, to be compared with others."""
-    span = slice(_length(values) - most, None) if backwards else slice(most)
+    some = _sliced(values, slice(_length(values) - most, None) if backwards else slice(most))
+    return np.array(_plain(some), object) if isinstance(some, Ids | list) else some
+
+
+def _sliced(values: Values, span: slice) -> Values:
+    return Ids(values.codes[span], values.labels) if isinstance(values, Ids) else values[span]
+
+
+def _plain(values: Values) -> list[Any]:
+    """As they are inside."""
     if isinstance(values, Ids):
-        return np.array(values.labels, object)[values.codes[span]]
-    return np.array(values[span], object) if isinstance(values, list) else values[span]
+        labels = values.labels
+        return [labels[code] for code in values.codes.tolist()]
+    return values if isinstance(values, list) else values.tolist()
 
 
 def _taken(values: Values, index: Int64Array) -> Values:
@@ -268,11 +282,16 @@ def _taken(values: Values, index: Int64Array) -> Values:
     return [values[i] for i in index.tolist()] if isinstance(values, list) else values[index]
 
 
-def _printed(values: Values, kind: Kind) -> Iterator[Any]:
-    if isinstance(values, Ids):
-        return (values.labels[code] for code in values.codes.tolist())
-    plain = values if isinstance(values, list) else values.tolist()
-    return (None if value is None else kind.printed(value) for value in plain)
+def printed(plain: Sequence[Any], kind: str) -> Sequence[Any]:
+    """The values of a column of this kind as printed, each different one worked out once.
+
+    >>> printed([5 * 10**10, None, 5 * 10**10], "probability")
+    ['0.5', None, '0.5']
+    """
+    if kind in {"id", "text"}:
+        return plain
+    texts = {value: None if value is None else KINDS[kind].printed(value) for value in set(plain)}
+    return [texts[value] for value in plain]
 
 
 def _canonical(values: Values) -> bytes:

@@ -17,7 +17,7 @@ from ledger.log import Checkpoint, Recorded
 from ledger.values import format_instant
 from projections.catalogue import CATALOGUE
 from projections.columns import Codes, Contest, Facts, Forecasts
-from projections.projection import Projections
+from projections.projection import Known, Projections
 from projections.sums import Tally, takes_its_name, tallies
 from projections.tables import facts, note
 from replay.causes import FORECASTS, OF_FORECASTS, OF_SCORES, OF_TALLIES, Scope, Settled, alone, can_change
@@ -130,7 +130,7 @@ class _History:
             for code in touched:
                 whole = whole.plus(less[code], -1) if code in less else whole
                 whole = whole.plus(more[code]) if code in more else whole
-                yield self._row(Projections(now, tallies={self._name: whole}))
+                yield self._row(Projections(now, known=Known({self._name: whole})))
             now = then
 
     def _stretches(self) -> Iterator[list[Recorded]]:
@@ -171,7 +171,7 @@ class _History:
         contest = found.contests[self._name]
         some = replace(contest, entries={code: contest.entries[code] for code in codes if code in contest.entries})
         scored = Projections(replace(found, contests={self._name: some})).scored(self._name)
-        each = tallies(contest.opened.rules, *scored, apart=True)
+        each = tallies(contest.opened.rules, *scored, len(found.participant_codes.codes), apart=True)
         return dict(zip(scored.questions.code.tolist(), each, strict=True))
 
     def _kept(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:

@@ -267,8 +267,8 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
 def _factors(projections: Projections, contest: str, participant: str, weights: list[Fraction]) -> list[Fraction]:
     """What each question's score is multiplied by in the total."""
     found, opened = projections.facts, projections.facts.contests[contest]
-    (questions, rows), rules = projections.scored(contest), opened.opened.rules
-    own = next(each for each in sums.sums(found, opened, questions, rows) if each.participant == participant)
+    questions, rules = projections.scored(contest).questions, opened.opened.rules
+    own = next(each for each in sums.sums(found, opened, projections.tally(contest)) if each.participant == participant)
     if rules.total.startswith("kind"):
         by_kind = {kind.kind: 100 / kind.weight for kind in own.kinds}
         third = 3 if rules.total == "kind_means_third" else 1

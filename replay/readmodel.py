@@ -15,9 +15,9 @@ from ledger.errors import Conflict, Unavailable
 from ledger.log import Checkpoint
 from ledger.values import format_instant
 from projections.catalogue import CATALOGUE
-from projections.growing import Part
+from projections.parts import Part
 from projections.schemas import Projection
-from projections.table import KINDS, Table
+from projections.table import Table, printed
 
 TRACKING, VERSIONS, PLACES = "_tracking", "_projections", "_places"
 ROW = "row"  # place within its contest, of a table whose rows are in an order of their own
@@ -118,6 +118,7 @@ class ReadModel:
                     raise Conflict(f"{self.path}: somebody else keeps this read model up to date; nothing was changed")
                 self._make(change.anew)
                 changed = sum(self._replace(part) for part in change.parts)
+                self._index(change.anew)
                 self._place(change.places)
                 self._track(now)
         except BaseException:
@@ -166,7 +167,12 @@ class ReadModel:
             columns: dict[str, type] = {ROW: int} if not CATALOGUE[name].key else {}
             columns |= {each.name: int if each.kind == "count" else str for each in CATALOGUE[name].columns}
             self._database.table(name).create(columns, pk=_key(CATALOGUE[name]))
-            for by in {"contest", "question"} & columns.keys() - {_key(CATALOGUE[name])[0]}:
+
+    def _index(self, anew: Sequence[str]) -> None:
+        """Once the rows are there, which is faster."""
+        for name in anew:
+            there = {column.name for column in CATALOGUE[name].columns}
+            for by in sorted({"contest", "question"} & there - {_key(CATALOGUE[name])[0]}):
                 self._database.table(name).create_index([by])
 
     def _place(self, places: Places) -> None:
@@ -187,19 +193,23 @@ class ReadModel:
     def _replace(self, part: Part) -> int:
         """Bring the rows of a part to what they should be, touching none that is right; returns how many were not."""
         table, place = part.table, (part.table.name, part.ids)
-        printed = _printer(table)
-        before = self._remembered.pop(place, None)
-        if before is None:
-            stored, new = self._stored(part), map(printed, _numbered(table))
-            if not stored:
-                return self._change(table, [], new)
-            gone, come = _apart(stored, list(new))
+        before = None if part.is_change else self._remembered.pop(place, None)
+        if before is None and part.before is not None:
+            before = part.before()
+        if before is not None:
+            gone, come = _apart(*_middles(before, table))
+            added = _printed(_kinds(table), come)
+            removed = set(_printed([_kinds(table)[place] for place in _places(table)], _keys(table, gone)))
+        elif stored := self._stored(part):
+            gone, added = _apart(stored, list(_numbered(table, Table.printed)))
+            removed = set(_keys(table, gone))
         else:
-            gone, come = ([printed(row) for row in rows] for rows in _apart(*_middles(before, table)))
-        if sum(map(len, self._remembered.values())) + len(table) > _MOST_ROWS:
-            self._remembered.clear()
-        self._remembered[place] = table
-        return self._change(table, gone, come)
+            return self._change(table, set(), _numbered(table, Table.printed))
+        if not part.is_change:
+            if sum(map(len, self._remembered.values())) + len(table) > _MOST_ROWS:
+                self._remembered.clear()
+            self._remembered[place] = table
+        return self._change(table, removed, added)
 
     def _stored(self, part: Part) -> list[Row]:
         name = part.table.name
@@ -208,20 +218,18 @@ class ReadModel:
         query = f'SELECT * FROM "{name}" WHERE {where} ORDER BY {order}'  # noqa: S608 - names of the catalogue
         return self._connection.execute(query, [label for _, label in part.ids]).fetchall()
 
-    def _change(self, table: Table, removed: list[Row], added: Iterable[Row]) -> int:
-        """Take rows out and put rows in; returns how many keys that concerns."""
-        names, key = _names(table), _key(CATALOGUE[table.name])
-        places = [names.index(column) for column in key]
-        where = " AND ".join(f'"{column}" = ?' for column in key)
-        delete = f'DELETE FROM "{table.name}" WHERE {where}'  # noqa: S608 - names of the catalogue
-        keys = {tuple(row[place] for place in places) for row in removed}
-        self._connection.executemany(delete, keys)
-        insert = f'INSERT INTO "{table.name}" VALUES ({", ".join("?" * len(names))})'  # noqa: S608 - likewise
+    def _change(self, table: Table, removed: set[Row], added: Iterable[Row]) -> int:
+        """Take out the rows of these keys and put rows in; returns how many keys that concerns."""
+        values = f"""INTO "{table.name}" VALUES ({", ".join("?" * len(_names(table)))})"""
         if not removed:
-            return max(self._connection.executemany(insert, added).rowcount, 0)
+            return max(self._connection.executemany(f"INSERT {values}", added).rowcount, 0)
         new = list(added)
-        self._connection.executemany(insert, new)
-        return len(keys.union(tuple(row[place] for place in places) for row in new))
+        keys = set(_keys(table, new))
+        where = " AND ".join(f'"{column}" = ?' for column in _key(CATALOGUE[table.name]))
+        delete = f'DELETE FROM "{table.name}" WHERE {where}'  # noqa: S608 - names of the catalogue
+        self._connection.executemany(delete, removed - keys)
+        self._connection.executemany(f"REPLACE {values}", new)
+        return len(removed | keys)
 
 
 def _wanted() -> dict[str, Projection]:
@@ -243,23 +251,34 @@ def _names(table: Table) -> list[str]:
     return [ROW] * (not CATALOGUE[table.name].key) + [column.name for column in table.columns]
 
 
-def _numbered(table: Table) -> Iterator[Row]:
-    """The rows as they are inside; numbered within their contest if that is their order."""
+def _kinds(table: Table) -> list[str]:
+    return ["count"] * (not CATALOGUE[table.name].key) + [column.kind for column in table.columns]
+
+
+def _places(table: Table) -> list[int]:
+    """Where in a row its key is."""
+    names = _names(table)
+    return [names.index(column) for column in _key(CATALOGUE[table.name])]
+
+
+def _keys(table: Table, rows: list[Row]) -> list[Row]:
+    places = _places(table)
+    return [tuple(row[place] for place in places) for row in rows]
+
+
+def _numbered(table: Table, rows_of: Callable[[Table], Iterator[Row]]) -> Iterator[Row]:
+    """The rows, numbered within their contest if that is their order. rows_of: as they are inside, or as published."""
     if CATALOGUE[table.name].key:
-        return table.plain()
+        return rows_of(table)
     return (
-        (number, *row) for _, rows in sorted(table.by("contest").items()) for number, row in enumerate(rows.plain(), 1)
+        (number, *row) for _, rows in sorted(table.by("contest").items()) for number, row in enumerate(rows_of(rows), 1)
     )
 
 
-def _printer(table: Table) -> Callable[[Row], Row]:
-    """What makes a row as published of one as it is inside."""
-    kinds = [int] * (not CATALOGUE[table.name].key) + [KINDS[column.kind].printed for column in table.columns]
-
-    def printed(row: Row) -> Row:
-        return tuple(None if value is None else kind(value) for kind, value in zip(kinds, row, strict=True))
-
-    return printed
+def _printed(kinds: list[str], rows: list[Row]) -> list[Row]:
+    """Rows as published, of rows as they are inside, with columns of these kinds."""
+    columns = zip(kinds, zip(*rows, strict=True), strict=True) if rows else []
+    return list(zip(*(printed(values, kind) for kind, values in columns), strict=True))
 
 
 def _middles(before: Table, after: Table) -> tuple[list[Row], list[Row]]:
@@ -269,7 +288,7 @@ def _middles(before: Table, after: Table) -> tuple[list[Row], list[Row]]:
         least = 0  # the numbers of the rows differ, too
     first = before.common(after, least)
     last = before.common(after, least - first, backwards=True)
-    old, new = (list(islice(_numbered(each), first, len(each) - last)) for each in (before, after))
+    old, new = (list(islice(_numbered(each, Table.plain), first, len(each) - last)) for each in (before, after))
     return old, new
 
 

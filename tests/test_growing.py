@@ -10,16 +10,42 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from ledger import Ledger
 from ledger.commands import AnyCommand, read
 from ledger.log import Recorded
-from projections import growing
-from projections.growing import Growing, Part
+from ledger.rules import PRESETS
+from ledger.trading import Trading
+from projections import boards, growing, traders
+from projections.boards import OF_SCORING
+from projections.growing import Growing
+from projections.parts import Part
 from projections.projection import CATALOGUE, Projections
 from projections.tables import facts
+from projections.traders import OF_DEALINGS, OF_MARKED, OF_TRADING
 from tests import oracle
-from tests.given import contest, entry, forecast, opened, resolution
+from tests.given import (
+    annulment,
+    bet,
+    closing,
+    contest,
+    day,
+    decision,
+    enrolment,
+    entry,
+    exclusion,
+    finalization,
+    forecast,
+    market,
+    opened,
+    payment,
+    quote,
+    resolution,
+    revocation,
+    trading_floor,
+    withdrawal,
+)
 from tests.test_determinism import QUESTIONS, lines
 from tests.trading_seasons import Season
 
@@ -35,10 +61,18 @@ class Kept:
 
     def apply(self, part: Part) -> None:
         """Replace the rows of a part."""
+        if part.before is not None and part.is_change:
+            rows = Counter(self.rows[part.table.name])
+            rows.subtract(part.before().plain())
+            assert min(rows.values(), default=0) >= 0, "a part takes away only what is there"
+            self.rows[part.table.name] = [*rows.elements(), *part.table.plain()]
+            return
         names = [column.name for column in part.table.columns]
         held = self.rows[part.table.name]
         places = [(names.index(column), label) for column, label in part.ids]
         rest = [row for row in held if any(row[place] != label for place, label in places)]
+        if part.before is not None:
+            assert Counter(part.before().plain()) == Counter(held) - Counter(rest)
         if not places:
             rest = []
         self.rows[part.table.name] = rest + list(part.table.plain())
@@ -52,16 +86,45 @@ def trading(seed: int) -> list[Recorded]:
         return [recorded for page in ledger.read() for recorded in page]
 
 
-def grown(recorded: Sequence[Recorded], cuts: Sequence[int]) -> Kept:
-    """The tables kept up over a log that is read up to these positions, one after another."""
+def grown(recorded: Sequence[Recorded], cuts: Sequence[int], lost: frozenset[int] = frozenset()) -> Kept:
+    """The tables kept up over a log that is read up to these positions, one after another; what is told at those that
+    are lost comes to nothing, as where a disk is full.
+    """
     kept, grows = Kept(), Growing()
-    for first, end in zip([0, *cuts], [*cuts, len(recorded)], strict=True):
+    for number, (first, end) in enumerate(zip([0, *cuts], [*cuts, len(recorded)], strict=True)):
         if recorded[first:end]:
             grows.add(recorded[first:end])
+        parts = list(grows.parts())
+        if end not in lost or number == len(cuts):
+            for part in parts:
+                kept.apply(part)
+            grows.forget()
+    return kept
+
+
+def assert_right_after_each(recorded: Sequence[Recorded], begin: int = 0) -> None:
+    """The tables equal a rebuild after every event; begin: up to where what is told comes from elsewhere, but once."""
+    kept, grows = Kept(), Growing()
+    if begin:
+        every = Projections(facts([recorded[:begin]]))
+        kept.rows = {name: list(every.table(name).plain()) for name in NAMES}
+        for first, end in ((0, begin - 2), (begin - 2, begin)):
+            grows.add(recorded[first:end])
+            assert first or list(grows.parts())
+            grows.forget()
+    for number in range(begin, len(recorded)):
+        grows.add(recorded[number : number + 1])
         for part in grows.parts():
             kept.apply(part)
         grows.forget()
-    return kept
+        assert_equal_a_rebuild(kept, recorded[: number + 1])
+
+
+@pytest.fixture(params=[0, 2], ids=["one by one", "together"])
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether even most of a contest's questions or accounts are worked out by themselves."""
+    for module in (boards, traders):
+        monkeypatch.setattr(module, "_MOST", request.param)
 
 
 def assert_equal_a_rebuild(kept: Kept, recorded: Sequence[Recorded]) -> None:
@@ -78,20 +141,25 @@ def assert_equal_a_rebuild(kept: Kept, recorded: Sequence[Recorded]) -> None:
 @given(oracle.logs(), st.data())
 @settings(max_examples=60, deadline=None)
 def test_parts_add_up_to_a_rebuild_of_any_tournament(asked: list[AnyCommand], data: st.DataObject) -> None:
-    """Random questions of every kind and contests, divided at random positions."""
+    """Random questions of every kind and contests, divided at random positions, of which some come to nothing."""
     recorded, _ = oracle.attempted(asked)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(recorded)), max_size=8)))
-    assert_equal_a_rebuild(grown(recorded, cuts), recorded)
+    lost = data.draw(st.sets(st.sampled_from(cuts))) if cuts else set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boards, "_MOST", data.draw(st.sampled_from([0, 2])))
+        assert_equal_a_rebuild(grown(recorded, cuts, frozenset(lost)), recorded)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("seed", range(8))
 def test_parts_add_up_to_a_rebuild_of_any_season_of_trading(seed: int) -> None:
-    """Quotes, decisions, resolutions, corrections and seals, divided at random positions."""
-    recorded = trading(seed)
-    cuts = sorted(Random(seed).sample(range(len(recorded)), 12))
-    assert_equal_a_rebuild(grown(recorded, cuts), recorded)
+    """Quotes, decisions, resolutions, corrections and seals, divided at random positions, some of them lost."""
+    recorded, random = trading(seed), Random(seed)
+    cuts = sorted(random.sample(range(len(recorded)), 12))
+    assert_equal_a_rebuild(grown(recorded, cuts, frozenset(random.sample(cuts, 3))), recorded)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("seed", range(2))
 def test_parts_add_up_at_every_single_position(seed: int) -> None:
     """An event at a time, compared after each of the last."""
@@ -117,6 +185,98 @@ def test_parts_add_up_for_a_season_with_every_rule_set() -> None:
     assert_equal_a_rebuild(grown(recorded, cuts), recorded)
 
 
+RELATIVE = structs.replace(PRESETS["relative-2022-04"], bots="scored_only", scored_only_levels=("no_prize",))
+
+
+def tournament() -> list[Recorded]:
+    """Two contests that share questions, and everything that can happen to their scores."""
+    names, people = [f"q{number}" for number in range(5)], ("ada", "bob", "dan")
+    asked: list[Any] = [opened(name) for name in names]
+    asked += [contest(rules=RELATIVE, pool=100), contest("league", rules="brier-daily")]
+    asked += [entry("cup", name, weight=weight) for name, weight in zip(names[:4], (1, 2, 1, 3), strict=True)]
+    asked += [entry("league", name) for name in names[1:]]
+    asked += [
+        forecast(name, who, probability=f"0.{place}{number}")
+        for number, name in enumerate(names)
+        for place, who in enumerate(people, 3)
+    ]
+    asked += [resolution("q0"), resolution("q1"), enrolment(participant="dan", bot=True)]
+    asked += [
+        forecast("q2", "zoe"),
+        forecast("q4", "eve"),
+        resolution("q2", outcome="no"),
+        exclusion(participant="bob"),
+    ]
+    asked += [exclusion(participant="ada", level="hidden"), exclusion("league", "zoe"), resolution("q4")]
+    asked += [entry("cup", "q4"), revocation("q4"), revocation("q0"), forecast("q0", "eve"), withdrawal("q0", "bob")]
+    asked += [resolution("q0", outcome="no"), resolution("q3"), revocation("q3"), annulment("q3"), resolution("q4")]
+    asked += [opened("late"), forecast("late", "[consensus]"), revocation("q1"), resolution("q1", outcome="no")]
+    asked += [contest("proof", rules=structs.replace(PRESETS["brier-daily"], attested=True)), entry("proof", "q2")]
+    asked += [finalization("cup"), revocation("q1"), payment("cup"), entry("proof", "q0")]
+    return oracle.history(*asked, annulment("q1"), revocation("q2"), forecast("q2", "kim"), resolution("q2"))
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("begin", [0, 43])
+def test_scores_are_right_after_each_event_of_a_tournament(begin: int) -> None:
+    """Bots and exclusions that change who is a member, late entries and forecasters, revocations, annulments, seals."""
+    assert_right_after_each(tournament(), begin)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("step", [2, 3, 7, 20])
+def test_questions_that_change_together_are_right_however_they_are_divided(step: int) -> None:
+    """Where a page has a question's whole life, or a seal and what comes before and after it."""
+    recorded = tournament()
+    for first in range(1, min(step, 3) + 1):
+        cuts = range(first, len(recorded), step)
+        assert_equal_a_rebuild(grown(recorded, cuts), recorded)
+        assert_equal_a_rebuild(grown(recorded, cuts, frozenset(cuts[::2])), recorded)
+
+
+def played(*commands: AnyCommand) -> list[Recorded]:
+    """What is recorded after two markets have been opened in which Ada and Bob trade; Ada holds rain, at 0.40."""
+    asked = [*trading_floor("ada", "bob"), decision(bet()), decision(participant="bob"), *commands]
+    return oracle.history(*asked)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("begin", [0, 14, 15])
+def test_a_fall_is_told_when_the_tick_has_come_that_sees_it(begin: int) -> None:
+    """Nothing of Ada's is quoted then: the price of rain fell before, and only the clock moves on over the tick."""
+    fall = quote(at="2026-03-02T00:05:00Z", prices={"yes": "0.1"})
+    instants = ("2026-03-02T00:07:00Z", "2026-03-02T00:12:00Z", day(2, 3))
+    later = [quote("colour", at=at, prices={"red": "0.5"}) for at in instants]
+    assert_right_after_each(played(fall, *later), begin)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("begin", [0, 14])
+def test_what_is_pending_waits_longer_with_every_instant_told_of(begin: int) -> None:
+    """Of a question closed early, and then of one that has come to its close; until it is resolved."""
+    later = [quote("colour", at=at, prices={"red": "0.5"}) for at in (day(4), "2026-03-04T00:01:00Z", day(28, 23))]
+    after = [quote("snow", at=at) for at in (day(29, 1), "2026-03-29T01:01:00Z")]
+    asked: list[AnyCommand] = [
+        closing(at=day(3)),
+        *later,
+        market("snow", closes_at=day(30)),
+        *after,
+        resolution(at=day(29, 3)),
+    ]
+    assert_right_after_each(played(*asked, quote("snow", at=day(29, 4))), begin)
+
+
+@pytest.mark.usefixtures("few")
+def test_an_early_close_told_of_late_leaves_what_was_known_before_it() -> None:
+    """At the movement of the 5th, recorded before the close of the 3rd, rain was at 0.90; at the ticks it never was."""
+    bought = decision(bet(50, "red", "colour"), at=day(5), period=1)
+    dear, red = quote(at=day(4), prices={"yes": "0.9"}), quote("colour", at=day(5), prices={"red": "0.5"})
+    rules = structs.replace(PRESETS["arena-v1"], trading=Trading(period_days=0))
+    asked = [*trading_floor("ada", rules=rules), decision(bet()), dear, red, structs.replace(bought, period=2)]
+    asked += [closing(at=day(3)), quote("colour", at=day(6), prices={"red": "0.4"}), closing(at=day(2, 12))]
+    assert_right_after_each(oracle.history(*asked))
+
+
 @pytest.mark.parametrize("late", ["zoe", "[consensus]"])
 def test_who_comes_late_changes_no_board_but_may_take_the_name_of_the_consensus(late: str) -> None:
     """It comes before the consensus in all that is remembered; of its name, the consensus gets another."""
@@ -129,7 +289,8 @@ def test_who_comes_late_changes_no_board_but_may_take_the_name_of_the_consensus(
 
 def test_each_projection_is_divided_in_one_way() -> None:
     """None is named twice, none is named that does not exist; what nobody divides is worked out anew."""
-    named = [*growing.OF_QUESTIONS, *growing.OF_SCORING, *growing.OF_TRADING, *growing.OF_CONTESTS, *growing.OF_ALL]
+    named = [*growing.OF_QUESTIONS, *growing.OF_BOTH, *OF_SCORING, *OF_MARKED, *OF_DEALINGS, *OF_TRADING]
+    named += [*growing.OF_CONTESTS, *growing.OVERALL, *growing.OF_NEW, *growing.OF_ALL]
     assert len(set(named)) == len(named)
     assert sorted([*named, *growing.OTHERS]) == sorted(NAMES)
 

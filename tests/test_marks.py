@@ -9,9 +9,10 @@ from msgspec import structs
 from ledger import Ledger
 from ledger.commands import AnyCommand, QuotePrices
 from ledger.trading import Trading
+from projections.columns import Facts
 from projections.limbs import column
 from projections.marks import NONE, Marks, Series
-from projections.tables import facts
+from projections.tables import facts, note
 from tests.given import NOW, closing, day, market, micros, palette, quote
 
 SECOND, HOUR = 10**6, 3_600 * 10**6  # µs
@@ -142,3 +143,21 @@ def test_a_price_of_nothing_is_a_price() -> None:
     price, quoted_at = found.at(PRIOR, 2, 0, np.array([-2, -1, 0]))
     assert price.tolist() == [NONE, 0, 0]
     assert quoted_at[1:].tolist() == [-1, -1]
+
+
+def test_marks_follow_a_log_that_grows() -> None:
+    """What has been asked for is asked again after a quote, an early close, and a correction of that."""
+    told_of: list[AnyCommand] = [market(), palette(), yes("0.4", day(2)), yes("0.9", day(4))]
+    told_of += [closing(at=day(3)), closing(at=day(2, 12)), yes("0.1", day(9))]
+    at, upto, last = column([micros(2, 18)] * 7), column(range(1, 8)), []
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        found = Facts()
+        growing = Marks(found)
+        for number, command in enumerate(told_of):
+            ledger.handle(command, f"c{number}")
+            note(found, next(iter(ledger.read(found.as_of))))
+            stale, afresh = (each.stale(PRIOR, 0, at, at, upto).tolist() for each in (growing, Marks(found)))
+            assert stale == afresh
+            last.append(growing.last(PRIOR, 0, 0, micros(10))[0])
+    assert afresh == [False] * 5 + [True] * 2  # open until the correction, position 6, says that it closed before
+    assert last == [NONE, NONE, 400_000_000, 900_000_000, 400_000_000, 400_000_000, 400_000_000]

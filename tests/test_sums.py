@@ -43,7 +43,7 @@ PAIRS = st.lists(st.tuples(st.integers(-(10**30), 10**30), st.integers(1, 10**12
 def own(projections: Projections, name: str = "cup") -> dict[str, Sums]:
     """A contest's sums, by participant."""
     found = projections.facts
-    return {each.participant: each for each in sums.sums(found, found.contests[name], *projections.scored(name))}
+    return {each.participant: each for each in sums.sums(found, found.contests[name], projections.tally(name))}
 
 
 @given(PAIRS)
@@ -270,8 +270,9 @@ def test_a_kind_that_a_contest_has_not_is_not_missing() -> None:
 def test_tallies_of_questions_add_up_and_can_be_taken_off_again(said: list[AnyCommand], data: st.DataObject) -> None:
     """A question at a time in any order: to the tally of all; without some, what is left is that of the others."""
     found = Projections(oracle.told(oracle.attempted(said)[0]))
+    people = found.facts.participant_codes.codes
     for name, held in found.facts.contests.items():
-        each = sums.tallies(held.opened.rules, *found.scored(name), apart=True)
+        each = sums.tallies(held.opened.rules, *found.scored(name), len(people), apart=True)
         mixed = data.draw(st.permutations(each))
         whole = sums.Tally({}, sums.NOTHING)
         for one in mixed:
