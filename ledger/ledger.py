@@ -87,7 +87,8 @@ class Ledger:
         name: which of the store's ledgers. clock: µs since the epoch; the system's unless given.
         prizes: a pure function that says what a sealed board is worth, such as `replay.pay.prizes`; without it,
         `pay_prizes` is refused.
-        Raises Refused (the name is no id), Unavailable (the store does not open).
+        Raises Refused (the name is no id), Unavailable (the store does not open, or is an SQLite file of something
+        else: it has tables, but not a ledger's).
         """
         from ledger.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
 

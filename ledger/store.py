@@ -8,7 +8,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Condition
 from typing import Any
@@ -34,6 +34,7 @@ _CONNECT_TIMEOUT = "10"  # s, to wait for a PostgreSQL server
 # What SQLite and PostgreSQL say where two processes create the same tables; neither waits for the other by itself.
 _BEING_STARTED = ("locked", "concurrently updated", "already exists", "deadlock")
 _NOT_STARTED = ("no such table", '_events" does not exist')  # what they say of a database without the tables
+_TABLE = "stored_events"  # the store's, as the library calls it
 _AMONG = "originator_version IN (SELECT value FROM json_each(?))"
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
 
@@ -46,7 +47,11 @@ class Store:
     """One ledger's rows, by log position: append and read, nothing else."""
 
     def __init__(self, location: str, name: str, *, read_only: bool = False) -> None:
-        """Open a store; a file is created unless read_only. Raises Unavailable."""
+        """Open a store; a file is created unless read_only.
+
+        An SQLite file is a ledger's alone: one that has tables, but not the store's, is left as it is. A PostgreSQL
+        database may have other tables of its owner beside them. Raises Unavailable.
+        """
         self.name = name
         settings = _settings(location, read_only=read_only)
         self._shown = shown(location)
@@ -170,13 +175,30 @@ def _constructed(settings: dict[str, str], shown: str) -> tuple[InfrastructureFa
             factory = InfrastructureFactory.construct(Environment("LEDGER", settings))
         try:
             with _translated(shown):
-                return factory, factory.application_recorder()
+                foreign = _others(settings.get("SQLITE_DBNAME", ""))
+                if not foreign:
+                    return factory, factory.application_recorder()
         except (Corrupt, TakenError, Unavailable) as error:
             factory.close()
             others = isinstance(error, TakenError) or any(sign in str(error) for sign in _BEING_STARTED)
             if not others or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
+        else:
+            factory.close()
+            said = f"not a ledger: the database has no table of stored events, but others: {foreign}"
+            raise Unavailable(f"{shown}: {said}")
+
+
+def _others(uri: str) -> str:
+    """Some tables of an SQLite file that has not the store's, none if there is no file. Nothing is written."""
+    if not uri.startswith("file:") or not Path(unquote(urlsplit(uri).path)).exists():
+        return ""
+    with closing(sqlite3.connect(uri.replace("?mode=rwc", "?mode=ro"), int(_LOCK_TIMEOUT), uri=True)) as found:
+        tables = [
+            name for (name,) in found.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        ]
+    return "" if _TABLE in tables else ", ".join(tables[:3]) + ", …" * (len(tables) > 3)
 
 
 def shown(location: str) -> str:
@@ -228,7 +250,7 @@ def _sqlite(path: str, *, read_only: bool) -> dict[str, str]:
         is_file, has_folder = file.is_file(), file.parent.is_dir()
     except (OSError, ValueError) as error:
         raise Unavailable(f"{path!r}: no file can have this path: {error}") from None
-    if "\0" in path:
+    if not path or "\0" in path:
         raise Unavailable(f"{path!r}: no file can have this path")
     if not has_folder:
         raise Unavailable(f"{path}: the folder {file.parent} does not exist")

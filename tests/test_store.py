@@ -311,6 +311,31 @@ def test_another_programs_database_is_no_ledger(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_another_programs_database_is_not_written_into(tmp_path: Path, journal: str) -> None:
+    """A file with tables, none of them a ledger's, stays as it is, byte for byte; one whose tables are gone is free."""
+    path = changed(tmp_path / "other.db", "CREATE TABLE people (name TEXT)", f"PRAGMA journal_mode = {journal}")
+    before = path.read_bytes()
+    with pytest.raises(Unavailable, match="no table of stored events, but others: people"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+    changed(path, "DROP TABLE people")
+    assert positions(filled(path)) == [1, 2, 3, 4, 5]
+
+
+def test_a_ledgers_file_may_have_other_tables_beside(tmp_path: Path) -> None:
+    """Whoever put them there: what is a ledger's stays one, and so do others of the same store."""
+    path = changed(filled(tmp_path / "a.db"), "CREATE TABLE people (name TEXT)")
+    with Ledger.open(path) as ledger, Ledger.open(path, "second") as other:
+        assert (ledger.head().position, other.head().position) == (5, 0)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_the_empty_text_is_no_path(read_only: bool) -> None:
+    """Nor does it stand for the folder that one is in."""
+    assert "no file can have this path" in unavailable("", read_only=read_only)
+
+
 def test_a_copy_made_by_the_database_itself_is_the_same_ledger(tmp_path: Path) -> None:
     """A backup must be readable where it lies, whichever way SQLite wrote it."""
     path = filled(tmp_path / "a.db")
@@ -364,10 +389,10 @@ def test_a_locked_file_cannot_be_written_and_still_be_read(tmp_path: Path, monke
 @pytest.mark.parametrize("kind", ["DEFERRED", "IMMEDIATE", "EXCLUSIVE"])
 def test_a_file_that_another_is_just_starting_is_waited_for(tmp_path: Path, kind: str) -> None:
     """Whoever opens a new file while another process is at it waits for the lock, as every writer does."""
-    path = changed(tmp_path / "a.db", "CREATE TABLE notes (text TEXT)")
+    path = changed(tmp_path / "a.db", "CREATE TABLE notes (text TEXT)", "DROP TABLE notes")
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as holder:
         holder.execute(f"BEGIN {kind}")
-        holder.execute("SELECT * FROM notes").fetchall()
+        holder.execute("SELECT * FROM sqlite_master").fetchall()
         release = threading.Timer(0.2, holder.execute, ["ROLLBACK"])
         release.start()
         try:
