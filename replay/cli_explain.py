@@ -12,6 +12,7 @@ from replay.shell import (
     emit,
     fail,
     format_option,
+    kept,
     known,
     log_argument,
     name_option,
@@ -40,7 +41,12 @@ _KEYS = {
 @click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT")
 @click.option("--parts", "every_part", is_flag=True, help="Every part of a score, not one row a forecast.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--model", metavar="READMODEL", help="Of a score: read only the rows that it stands on; see `follow`.")
+@click.option(
+    "--model",
+    metavar="READMODEL",
+    callback=kept,
+    help="Of a score: read only the rows that it stands on; see `follow`.",
+)
 @as_of_option
 @name_option
 @reported

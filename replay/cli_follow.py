@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from replay.shell import log_argument, name_option, progress, reported, say
+from replay.shell import kept, log_argument, name_option, progress, reported, say
 
 if TYPE_CHECKING:
     from replay.runner import Refreshed
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: forecast-ledger follow season.db tables.db --once")
 @log_argument
-@click.argument("readmodel", metavar="READMODEL")
+@click.argument("readmodel", metavar="READMODEL", callback=kept)
 @click.option("--once", is_flag=True, help="Bring it up to date and end.")
 @name_option
 @reported

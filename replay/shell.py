@@ -25,7 +25,16 @@ SIGNALLED = 128  # and the signal's number, as shells have it
 _DIGITS = 1_000  # of a log position that are read
 
 _P = ParamSpec("_P")
-log_argument = click.argument("log", metavar="LOG")
+
+
+def kept(_: click.Context, __: click.Parameter, where: str | None) -> str | None:
+    """Where a log or read model is; what nobody would find again, in memory or without a path, is wrong usage."""
+    if where is not None and where.removeprefix("sqlite:///") in {"", ":memory:", "sqlite://"}:
+        raise click.BadParameter(f"{where!r} keeps nothing; give the path of a file")
+    return where
+
+
+log_argument = click.argument("log", metavar="LOG", callback=kept)
 name_option = click.option(
     "--name", default="main", show_default=True, metavar="NAME", help="Which ledger of the store."
 )
