@@ -151,13 +151,17 @@ class LedgerError(Exception):
 
 
 class Refused(LedgerError):
-    """A command broke a rule; nothing of it is in the log. `code` is a key of REFUSALS."""
+    """A command or a question broke a rule; nothing of it is in the log. `code` is a key of REFUSALS.
+
+    remedy: what to do, where it is not what the table says: whoever only asks can open or enrol nothing.
+    """
 
     kind = "refused"
 
-    def __init__(self, code: str, field: str = "", value: Any = None, detail: str = "") -> None:
+    def __init__(self, code: str, field: str = "", value: Any = None, detail: str = "", *, remedy: str = "") -> None:
         self.code, self.field, self.value, self.detail = code, field, value, detail
-        self.meaning, self.remedy = REFUSALS[code]
+        self.meaning, usual = REFUSALS[code]
+        self.remedy = remedy or usual
         super().__init__(code, field, value, detail)
 
     def __str__(self) -> str:

@@ -42,8 +42,8 @@ def to_arrow(table: Table) -> Any:
             arrays.append(_array(arrow, values, column.kind))
         except (arrow.ArrowInvalid, OverflowError) as error:
             name = f"{table.name}.{column.name}"
-            fault = f"does not fit {type_of(column.kind)}: {error}; as CSV, JSON or SQLite it does"
-            raise Refused("out_of_range", name, None, fault) from None
+            fault, remedy = f"does not fit {type_of(column.kind)}: {error}", "as CSV, JSON or SQLite it does"
+            raise Refused("out_of_range", name, None, fault, remedy=remedy) from None
     metadata = {"table": table.name, "version": str(table.version)}
     return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields, metadata=metadata))
 

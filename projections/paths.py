@@ -92,7 +92,8 @@ def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) 
     numbers = _changed(found, paths, starts_at, step, count) if changes else range(count)
     if len(numbers) * len(paths.own) > MOST_LOOKS:
         said = f"contest {contest!r} would have {len(numbers):,} looks at {len(paths.own):,} portfolios"
-        raise Refused("out_of_range", "snapshot_seconds", seconds, said)
+        remedy = "read the log as of an instant before it claims one that is far away"
+        raise Refused("out_of_range", "snapshot_seconds", seconds, said, remedy=remedy)
     ticks = starts_at + step * column(list(numbers)) if changes else np.arange(count) * step + starts_at
     tick = np.searchsorted(ticks, paths.at)
     begins = tick[paths.first[:-1]]

@@ -125,7 +125,7 @@ def lines(file: IO[bytes]) -> Iterator[Read]:
         if len(line) > LONGEST:
             while line and not line.endswith(b"\n"):
                 line = file.readline(LONGEST)
-            yield Place(number), Refused("malformed", "line", None, f"longer than {LONGEST} bytes")
+            yield Place(number), Refused("malformed", "line", None, f"longer than {LONGEST} bytes", remedy="shorten it")
             continue
         line = line.removeprefix(MARK) if number == 1 else line
         if line.strip():

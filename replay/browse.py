@@ -96,7 +96,7 @@ def row(store: Store, position: int) -> bytes:
     """The bytes of a row. Raises Refused (the log ends before it), Corrupt (it is missing)."""
     found = store.read(position - 1, 1)
     if not found:
-        raise Refused("out_of_range", "position", position, "the log ends before that")
+        raise Refused("out_of_range", "position", position, f"the log ends at position {store.newest()}")
     return found[0]
 
 

@@ -167,7 +167,8 @@ def _number(sample: str, field: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         found = shape.fullmatch(text)
         if found is None:
-            raise Refused("bad_number", field, text, f"not written as the map says, 1234.5 as {sample}")
+            said = f"not written as the map says, 1234.5 as {sample}"
+            raise Refused("bad_number", field, text, said, remedy="mend the cell, or the field's `number` in the map")
         digits = found["whole"].replace(parts[1], "") if parts[1] else found["whole"]
         return digits + (f".{found['part']}" if found["part"] else "") + ("e-2" if percent else "")
 
@@ -181,7 +182,10 @@ def _items(text: str, field: str, cell: Cell, number: Callable[[str], str]) -> l
     if cell.names is None:
         return items
     if len(items) != len(cell.names):
-        raise Refused("bad_csv", field, text, f"{len(items)} items, the map names {len(cell.names)}")
+        said = f"{len(items)} items, the map names {len(cell.names)}"
+        raise Refused(
+            "bad_csv", field, text, said, remedy="mend the cell, or the field's `split` or `names` in the map"
+        )
     return dict(zip(cell.names, items, strict=True))
 
 
@@ -192,5 +196,6 @@ def _instant(text: str, field: str, form: str, offset: str) -> str:
     try:
         found = datetime.strptime(text, form)
     except ValueError:
-        raise Refused("bad_instant", field, text, f"not of the form {form}") from None
+        remedy = "mend the cell, or `instant` in the map"
+        raise Refused("bad_instant", field, text, f"not of the form {form}", remedy=remedy) from None
     return found.isoformat() if found.tzinfo or not offset else found.isoformat() + offset

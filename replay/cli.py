@@ -247,7 +247,8 @@ def _holding(contest: str, found: "Replay") -> "Replay":
 
     if contest not in found.projections.facts.contests:
         there = ", ".join(found.projections.contests) or "none"
-        raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
+        said = f"no such contest here; there are: {there}"
+        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
     return found
 
 

@@ -73,7 +73,8 @@ def what_if(
         after, refused = _appended(log, file, name, before, errors)
     if contest is not None and contest not in after.facts.contests:
         there = ", ".join(after.contests) or "none"
-        raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
+        said = f"no such contest here; there are: {there}"
+        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
     if rules is not None and contest is not None:
         from replay.what_if import rule_set, under
 

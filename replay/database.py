@@ -88,7 +88,8 @@ def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet
             _add_search_and_views(database)
             database.table("manifest").insert({"manifest": manifest.encoded().decode()})
     except OverflowError as error:
-        raise Refused("out_of_range", "export", None, f"a count that SQLite cannot hold: {error}") from None
+        said = f"a count that SQLite cannot hold: {error}"
+        raise Refused("out_of_range", "export", None, said, remedy="export it as csv or jsonl") from None
     except sqlite3.OperationalError as error:
         raise OSError(str(error)) from None
     finally:

@@ -100,7 +100,11 @@ def score(source: Source, contest: str, question: str, participant: str, *, ever
     projections = Projections(found)
     row = next(projections.table("scores").only("participant", participant).rows(), None)
     if row is None:
-        raise Refused("nothing_standing", "participant", participant, "no forecast of theirs stood while it was scored")
+        forecast = participant in found.participant_codes.codes
+        said = "no forecast of theirs stood while it was scored" if forecast else "nobody of that id forecast on it"
+        raise Refused(
+            "nothing_standing", "participant", participant, said, remedy="`table LOG scores` lists who has one"
+        )
     own = list(projections.score_parts(participant).rows())
     about = _standing(found, narrowed, questions, participant)
     rows = [part for each, parts in _shared(own, about.weights) for part in _lines(about, each, parts, every_part)]
@@ -137,7 +141,8 @@ def known_contest(found: Facts, contest: str) -> Contest:
     """A contest. Raises Refused: there is none of that id."""
     if contest not in found.contests:
         there = ", ".join(sorted(found.contests)) or "none"
-        raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
+        said = f"no such contest here; there are: {there}"
+        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
     return found.contests[contest]
 
 
@@ -164,18 +169,23 @@ def _of_question(source: Source, contest: str, question: str) -> Reading:
 
     known = None if source.model is None else Known(source.model, question, contest)
     reading = read(source, until_it_trades, alone=True, known=known)
-    return read(source, wanted) if trades else reading
+    there = contest in reading.facts.contests
+    return reading if there and not trades else read(source, wanted)  # else to say which there are
 
 
 def _narrowed(found: Facts, contest: str, question: str) -> tuple[Contest, Questions]:
     """The contest with this question alone, and that as it counts."""
     whole, code = known_contest(found, contest), found.question_codes.codes.get(question)
     if code is None or code not in whole.entries:
-        raise Refused("unknown_question", "question", question, f"no such question in the contest {contest!r}")
+        said = f"no such question in the contest {contest!r}"
+        raise Refused(
+            "unknown_question", "question", question, said, remedy="`table LOG scores` lists those with a score"
+        )
     narrowed = replace(whole, entries={code: whole.entries[code]})
     questions = scored_questions(found, narrowed)
     if not len(questions.code):
-        raise Refused("not_resolved", "question", question, "without an answer that counts in the contest, no score")
+        said = "without an answer that counts in the contest, no score"
+        raise Refused("not_resolved", "question", question, said, remedy="ask again once it is resolved")
     return narrowed, questions
 
 

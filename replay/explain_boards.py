@@ -150,10 +150,10 @@ def balance(source: Source, contest: str, participant: str) -> Explained:
     reading = _of_contest(source, contest, participant)
     found, opened = reading.facts, known_contest(reading.facts, contest)
     if opened.opened.rules.trading is None:
-        raise Refused("not_trading", "contest", contest)
+        raise Refused("not_trading", "contest", contest, remedy="`table LOG accounts` lists where one has a balance")
     account = found.books.accounts.get((contest, participant))
     if account is None:
-        raise Refused("not_enrolled", "participant", participant)
+        raise Refused("not_enrolled", "participant", participant, remedy="`table LOG accounts` lists who is")
     rows = Projections(found).table("cash").only("contest", contest).only("participant", participant).rows()
     by_position = {each.position: each for each in reading.kept}
     parts = []
@@ -207,7 +207,8 @@ def _placed(reading: Reading, contest: str, participant: str) -> tuple[Projectio
     place = next((each for each in projections.board(contest) if each.participant == participant), None)
     if place is None:
         detail = "not on the board: hidden, or no forecast on a question that counts"
-        raise Refused("nothing_standing", "participant", participant, detail)
+        remedy = "`table LOG leaderboard` lists who is on it"
+        raise Refused("nothing_standing", "participant", participant, detail, remedy=remedy)
     return projections, place
 
 

@@ -176,7 +176,7 @@ def test_types_are_named_with_or_without_their_version() -> None:
         (["--type", "forecast"], "there are: question_opened.v1, forecast_made.v1"),
         (["--from", "yesterday"], "bad_instant"),
         (["--until", "2026-03-31T00:00:00"], "naive_instant"),
-        (["--after", "9"], "the log ends before that"),
+        (["--after", "9"], "the log ends at position 8"),
         (["--after", "-1"], "--after"),
         (["--limit", "0"], "--limit"),
         (["--after", "9" * 30], "--after"),

@@ -285,6 +285,13 @@ def test_a_refusal_says_its_code_the_field_and_the_remedy(code: str) -> None:
     assert str(Refused(code, "pool", 0, "too small")) == f"{code}: pool = 0: too small; {remedy}"
 
 
+def test_a_case_can_have_a_remedy_of_its_own() -> None:
+    """Who only asks what is there can neither enrol nor open anything; in both forms it stands where the other did."""
+    refused = Refused("not_enrolled", "participant", "ada", remedy="name another")
+    assert str(refused).endswith("is not enrolled in the contest; name another")
+    assert refused.to_dict()["remedy"] == "name another"
+
+
 @pytest.mark.parametrize("value", ["x" * 10**6, ["a"] * 10**5, 10**1_000], ids=lambda value: type(value).__name__)
 def test_a_very_long_value_is_shortened(value: Any) -> None:
     """The beginning is enough to find it by; the refusal keeps the whole."""
@@ -313,6 +320,7 @@ def test_every_meaning_and_remedy_is_one_plain_phrase() -> None:
     "error",
     [
         Refused("out_of_range", "pool", "-1", "must lie between 0 and 1"),
+        Refused("not_enrolled", "participant", "ada", "not in spring", remedy="name another"),
         Conflict("lost"),
         Unavailable("gone"),
         Corrupt(7, "digest"),
