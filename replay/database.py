@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, zip_longest
 from math import isfinite
 from pathlib import Path
 from textwrap import dedent
@@ -15,7 +15,7 @@ from ledger.errors import Refused
 from projections.arrow import DECIMALS
 from projections.table import Column
 from replay.manifest import Manifest, Part
-from replay.sheets import REFERENCES, Sheet, dictionary
+from replay.sheets import REFERENCES, Sheet, as_dictionary, dictionary
 
 _TWINNED = {*DECIMALS, "take"}  # kinds that are text, and a float beside it
 _PAGE_SIZE = 4_096  # bytes; stated, so that the file does not depend on the library's default
@@ -97,9 +97,27 @@ def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet
     return [*done, last]
 
 
+def differing(found: sqlite3.Connection, sheets: Iterable[Sheet], manifest: Manifest) -> Iterator[str]:
+    """The tables of an export that are not as its log has them; one of another version is not compared.
+
+    sheets: those of the manifest but the data dictionary, whose rows must have the digest that the manifest says.
+    """
+    for sheet in sheets:
+        part, refers = manifest.tables[sheet.name], {name for name, _ in _referring(sheet)}
+        if part.version == sheet.version:
+            names = [name for column in sheet.columns for name, _ in _types(column)]
+            there = found.execute(f'SELECT * FROM "{sheet.name}" ORDER BY rowid')  # noqa: S608 - as the export names it
+            same = all(one == tuple(other) for one, other in zip_longest(there, _rows(sheet, refers), fillvalue=()))
+            if not same or names != [name for name, *_ in there.description] or part.digest != sheet.digest:
+                yield sheet.name
+    rows = found.execute("SELECT * FROM data_dictionary ORDER BY rowid").fetchall()
+    if as_dictionary(rows).digest() != manifest.tables["data_dictionary"].digest:
+        yield "data_dictionary"
+
+
 def _table(database: Database, sheet: Sheet) -> Part:
     """Create and fill a table: its key, references to what it is about, and an index for each of those."""
-    refers = {name: to for name, *_ in sheet.columns if (to := REFERENCES.get(name)) and to[0] != sheet.name}
+    refers = dict(_referring(sheet))
     types = {name: kind for column in sheet.columns for name, kind in _types(column)}
     table = database.table(sheet.name)
     key = sheet.key if len(sheet.key) > 1 else sheet.key[0]
@@ -109,6 +127,14 @@ def _table(database: Database, sheet: Sheet) -> Part:
         if name != sheet.key[0]:
             table.create_index([name])
     return Part(sheet.rows, sheet.digest, sheet.version)
+
+
+def _referring(sheet: Sheet) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The columns that refer to another table, each with the table and column that it refers to."""
+    for name, *_ in sheet.columns:
+        to = REFERENCES.get(name)
+        if to and to[0] != sheet.name:
+            yield name, to
 
 
 def _types(column: Column) -> list[tuple[str, type]]:

@@ -7,6 +7,7 @@ from contextlib import closing
 from hashlib import file_digest
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,10 +16,14 @@ from ledger.errors import Conflict, Corrupt, Unavailable
 from ledger.events import TAGS
 from ledger.log import Checkpoint, Recorded
 from ledger.store import PAGE, Store, TakenError
+from projections.catalogue import CATALOGUE
+from projections.columns import Facts
+from projections.projection import Projections
 from projections.tables import facts
 from replay.formats import FAULTS, FORMATS
 from replay.manifest import SQLITE, Manifest, database, read_manifest
 from replay.replay import Watch
+from replay.sheets import sheets
 
 BATCH = 20 * PAGE  # rows a transaction
 
@@ -41,8 +46,8 @@ def restore(export: Path, location: str, name: str = "main", watch: Watch = lamb
     if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - of whatever is written there
         raise FileExistsError("that is the export itself")
     with closing(_checked(export, manifest)) as checked:
-        facts(checked)
-    _check_files(export, manifest)
+        found = facts(checked)
+    _check_files(export, manifest, found)
     if not manifest.whole:
         raise Unavailable(
             f"{export}: its last command has further events in the log; export it as of an earlier position"
@@ -81,10 +86,10 @@ def _checked(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], 
         raise Unavailable(f"{export}: no whole export: it is of {said}, but ends at {last.position}, {last.digest}")
 
 
-def _check_files(export: Path, manifest: Manifest) -> None:
-    """Raise Unavailable unless every table is there as it was written; in a database, with as many rows."""
+def _check_files(export: Path, manifest: Manifest, found: Facts) -> None:
+    """Raise Unavailable unless every table is there as it was written; in a database, as the log's facts have it."""
     if manifest.format == SQLITE:
-        _check_database(export, manifest)
+        _check_database(export, manifest, found)
         return
     for part in manifest.tables.values():
         try:
@@ -96,7 +101,10 @@ def _check_files(export: Path, manifest: Manifest) -> None:
             raise Unavailable(f"{export}: {part.file} is not as it was written: SHA-256 {digest}, not {part.sha256}")
 
 
-def _check_database(path: Path, manifest: Manifest) -> None:
+def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
+    """Raise Unavailable unless it is sound and has as many rows as it says, each as the log's facts have it."""
+    from replay.database import differing  # noqa: PLC0415 - late: it imports sqlite_utils
+
     try:
         with closing(database(path)) as found:
             [said] = found.execute("PRAGMA integrity_check").fetchone()
@@ -104,11 +112,27 @@ def _check_database(path: Path, manifest: Manifest) -> None:
                 name: found.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608 - as the export names it
                 for name in manifest.tables
             }
-    except sqlite3.Error as error:
+            wrong = [name for name, part in manifest.tables.items() if counts[name] != part.rows]
+            if said == "ok" and not wrong:
+                named = [name for name in manifest.tables if name in CATALOGUE]
+                until = Checkpoint(manifest.log_position, manifest.log_digest)
+                rebuilt = sheets(Projections(facts), named, _Exported(path, manifest), until)
+                wrong += differing(found, rebuilt, manifest)
+    except (sqlite3.Error, KeyError, ValueError, TypeError) as error:
         raise Unavailable(f"{path}: no whole export: {error}") from None
-    short = [name for name, part in manifest.tables.items() if counts[name] != part.rows]
-    if said != "ok" or short:
-        raise Unavailable(f"{path}: no whole export: {', '.join(short) or said}")
+    if said != "ok" or wrong:
+        raise Unavailable(f"{path}: no whole export, or changed since: {', '.join(wrong) or said}")
+
+
+class _Exported(NamedTuple):
+    """An export, to be read as a store is."""
+
+    path: Path
+    manifest: Manifest
+
+    def pages(self) -> Iterator[list[bytes]]:
+        """The rows of its log."""
+        return pages(self.path, self.manifest)
 
 
 def _in_common(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:

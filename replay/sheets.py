@@ -2,19 +2,18 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ledger import events, log
 from ledger.errors import Corrupt
 from ledger.events import TAGS
 from ledger.log import Recorded
-from ledger.store import Store
 from projections.catalogue import CATALOGUE
 from projections.columns import Facts
 from projections.limbs import column
 from projections.projection import Projections
 from projections.sums import consensus_label
-from projections.table import Column, Table, ids
+from projections.table import Column, Table, from_rows, ids
 from projections.tables import status
 from replay.difference import key_of
 
@@ -80,6 +79,13 @@ _DICTIONARY = (
 )
 
 
+class Pages(Protocol):
+    """What hands out the rows of a log, page by page: a store, or what stands for one."""
+
+    def pages(self) -> Iterator[list[bytes]]:
+        """All of them, in order."""
+
+
 class Sheet(NamedTuple):
     """A table to be exported, in chunks that have the same columns; rows and digest are of all of them."""
 
@@ -93,7 +99,7 @@ class Sheet(NamedTuple):
     chunks: Iterable[Table]
 
 
-def sheets(projections: Projections, names: Sequence[str], store: Store, until: log.Checkpoint) -> Iterator[Sheet]:
+def sheets(projections: Projections, names: Sequence[str], store: Pages, until: log.Checkpoint) -> Iterator[Sheet]:
     """The events up to a checkpoint, what the tables are about (contests, questions, participants), these projections.
 
     The log is read and checked once more as it is exported. Raises Corrupt: the row at the checkpoint is another.
@@ -112,9 +118,12 @@ def dictionary(of: Iterable[Sheet], twins: Iterable[tuple[str, Column]] = ()) ->
     """What every column means; twins: further columns, by table."""
     rows = [(sheet.name, *_described(column)) for sheet in of for column in sheet.columns]
     rows += [(table, column.name, column.kind, "float, for plotting", column.meaning) for table, column in twins]
-    names, columns, *rest = zip(*rows, strict=True)
-    table = Table("data_dictionary", 1, _DICTIONARY, (ids(list(names)), ids(list(columns)), *map(list, rest)))
-    return _whole(table, "what the columns mean", ("table", "column"))
+    return _whole(as_dictionary(rows), "what the columns mean", ("table", "column"))
+
+
+def as_dictionary(rows: Sequence[tuple[str, ...]]) -> Table:
+    """The data dictionary that has these rows: table, column, kind, unit, meaning."""
+    return Table("data_dictionary", 1, _DICTIONARY, tuple(from_rows([*rows], "id id text text text")))
 
 
 def _described(column: Column) -> tuple[str, str, str, str]:
@@ -165,7 +174,7 @@ def _participants(found: Facts) -> Table:
     return Table("participants", 1, _PARTICIPANTS, (ids(everybody), kinds))
 
 
-def _events(store: Store, until: log.Checkpoint) -> Iterator[Table]:
+def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
     """Chunks of rows that are bounded in number and, but for their last page, in bytes; one at least."""
     waiting: list[tuple[bytes, Recorded]] = []
     size, last = 0, log.START
@@ -183,7 +192,7 @@ def _events(store: Store, until: log.Checkpoint) -> Iterator[Table]:
         yield _chunk(waiting)
 
 
-def _upto(store: Store, position: int) -> Iterator[list[bytes]]:
+def _upto(store: Pages, position: int) -> Iterator[list[bytes]]:
     """The pages of a store up to a log position: others may have appended since."""
     for rows in store.pages():
         if position <= 0:

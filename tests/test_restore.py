@@ -110,6 +110,42 @@ def test_a_cut_database_is_found(damaged: Path, tmp_path: Path) -> None:
     assert "scores" in str(refused(path, tmp_path))
 
 
+CHANGES = {
+    "scores": "UPDATE scores SET score = '9.000000000' WHERE rowid = 3",
+    "brier": "UPDATE brier SET brier_real = brier_real + 0.25 WHERE rowid = 1",
+    "leaderboard": "UPDATE leaderboard SET rowid = rowid + 1000 WHERE rowid = 1",
+    "contests": "UPDATE contests SET title = 'Winter' WHERE contest = 'plain'",
+    "questions": "UPDATE questions SET opens_at = NULL WHERE rowid = 1",
+    "participants": "UPDATE participants SET kind = 'consensus'",
+    "events": "UPDATE events SET command_id = 'x' WHERE position = 1",
+    "cash": "ALTER TABLE cash RENAME COLUMN amount TO sum",
+    "data_dictionary": "UPDATE data_dictionary SET unit = 'percent' WHERE rowid = 1",
+    "positions": "UPDATE manifest SET manifest = replace(manifest, (SELECT json_extract(manifest, "
+    "'$.tables.positions.digest') FROM manifest), 'other')",
+}
+
+
+@pytest.mark.parametrize("table", CHANGES)
+def test_whatever_is_changed_in_a_database_is_found(damaged: Path, tmp_path: Path, table: str) -> None:
+    """A value, its float, an order, a name, what the manifest says: each table is what the log in it makes of it."""
+    path = damaged / "sqlite"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(CHANGES[table])
+    assert str(refused(path, tmp_path)) == f"{path}: no whole export, or changed since: {table}"
+
+
+def test_a_table_of_another_version_is_not_worked_out_again(damaged: Path, tmp_path: Path) -> None:
+    """What an older version made of the log is not what this one does; the log is the same all the same."""
+    path = damaged / "sqlite"
+    with closing(sqlite3.connect(path)) as db, db:
+        [text] = db.execute("SELECT manifest FROM manifest").fetchone()
+        manifest = json.loads(text)
+        manifest["tables"]["scores"]["version"] += 1
+        db.execute("UPDATE manifest SET manifest = ?", [json.dumps(manifest)])
+        db.execute(CHANGES["scores"])
+    assert restore(path, str(tmp_path / "copy.db")) == manifest["log_position"]
+
+
 @pytest.mark.parametrize(
     ("change", "position"),
     [
