@@ -11,6 +11,7 @@ from ledger.commands import AnyCommand, read
 BATCH = 10_000  # commands a transaction
 LONGEST = 4 * 2**20  # bytes of a line
 MARK = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the marks that such a text begins with; UTF-32's begins so or with a NUL
 _NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
@@ -118,10 +119,16 @@ def _outcomes(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool
 
 
 def lines(file: IO[bytes]) -> Iterator[Read]:
-    """Each line's number and its command or refusal; blank lines are passed over."""
+    """Each line's number and its command or refusal; blank lines are passed over.
+
+    Raises Refused, malformed, before anything else is read: the file begins as no text in UTF-8 does.
+    """
     number = 0
     while line := file.readline(LONGEST + 1):
         number += 1
+        if number == 1 and (line.startswith(_UTF_16) or b"\0" in line[:4]):
+            said = "not JSON lines in UTF-8; the file looks like UTF-16 or UTF-32"
+            raise Refused("malformed", "file", None, said, remedy="save it as UTF-8")
         if len(line) > LONGEST:
             while line and not line.endswith(b"\n"):
                 line = file.readline(LONGEST)

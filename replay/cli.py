@@ -86,7 +86,6 @@ def append(
     One JSON object a line, or with --map a CSV; - is stdin. Commands recorded before are counted as duplicates and
     change nothing. Each refusal is told on stderr with its line, code, field and remedy; then the exit code is 1.
     """
-    from ledger import Ledger
     from replay.append import counted, lines, outcomes
 
     _configure_logging(verbose=verbose)
@@ -100,7 +99,9 @@ def append(
         say("nothing was written")
         say_as_of(head)
     else:
-        with Ledger.open(log, name, prizes=_prizes) as ledger, progress("lines", total) as watch:
+        from replay.unstarted import opened
+
+        with opened(log, name, _prizes) as ledger, progress("lines", total) as watch:
             counts = counted(outcomes(ledger, source, watch, atomic=atomic), refusals(errors))
             head = ledger.head()
         row = {**counts, "log_position": head.position, "digest": head.digest}

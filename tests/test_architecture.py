@@ -11,7 +11,7 @@ SHELL = {"ledger.collector", "ledger.ledger", "ledger.store", "ledger.subscripti
 PURE = {"values", "exact", "events", "rules", "log", "errors", "spans", "trading"}  # what projections may see
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
 INTEGER_MATH = {"floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out
-WRITERS = {"replay.append", "replay.demo", "replay.pay", "replay.cli"}
+WRITERS = {"replay.append", "replay.demo", "replay.pay", "replay.cli", "replay.unstarted"}
 ON_A_BRANCH = {"replay.branch"}  # decides as a writer would, on rows that stay in memory
 MODULES = sorted(path for room in ("ledger", "projections", "replay") for path in (ROOT / room).glob("*.py"))
 

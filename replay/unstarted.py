@@ -1,0 +1,52 @@
+"""A ledger that is not there until it accepts a command: what is refused leaves no file behind."""
+
+from collections.abc import Sequence
+
+from ledger import Ledger, values
+from ledger.errors import Absent, Corrupt, Unavailable
+from ledger.ledger import Prizes, system_clock
+from ledger.store import PAGE, Store
+
+
+class Unstarted(Store):
+    """No rows, until some are appended, which starts the store, or somebody else has started it."""
+
+    def __init__(self, location: str, name: str) -> None:
+        super().__init__(":memory:", values.identifier(name, "name"))
+        self._location = location
+
+    def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
+        """As of a store; nothing is deleted if it fails, for others may have the file open by then."""
+        self._start()
+        super().append(rows)
+
+    def read(self, after: int, limit: int = PAGE) -> list[bytes]:
+        """As of a store."""
+        if self._location and is_there(self._location, self.name):
+            self._start()
+        return super().read(after, limit)
+
+    def _start(self) -> None:
+        if self._location:
+            in_memory, location = self._factory, self._location
+            super().__init__(location, self.name)
+            in_memory.close()
+            self._location = ""
+
+
+def is_there(location: str, name: str) -> bool:
+    """Whether opening a store would start none: a file or a database is there, or cannot be."""
+    try:
+        Store(location, name, read_only=True).close()
+    except Absent:
+        return False
+    except (Corrupt, Unavailable):
+        return True
+    return True
+
+
+def opened(location: str, name: str, prizes: Prizes) -> Ledger:
+    """A ledger to append to, started by the first command that it accepts. Raises what `Ledger.open` raises."""
+    if is_there(location, values.identifier(name, "name")):
+        return Ledger.open(location, name, prizes=prizes)
+    return Ledger(Unstarted(location, name), system_clock, prizes)
