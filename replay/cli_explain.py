@@ -40,7 +40,8 @@ _KEYS = {
 @click.argument("number", type=click.Choice(list(_KEYS)))
 @click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT")
 @click.option("--parts", "every_part", is_flag=True, help="Every part of a score, not one row a forecast.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json: one JSON object.")
 @click.option(
     "--model",
     metavar="READMODEL",
@@ -55,6 +56,7 @@ def explain(
     number: str,
     key: tuple[str, ...],
     every_part: bool,
+    form: str,
     as_json: bool,
     model: str | None,
     as_of: str | None,
@@ -82,7 +84,7 @@ def explain(
             found = scores.score(source, *key, every_part=every_part)
         else:
             found = getattr(boards, number)(source, *key)
-    for line in _as_json(found) if as_json else _as_text(found):
+    for line in _as_json(found) if as_json or form == "json" else _as_text(found):
         click.echo(line)
     say_as_of(found.checkpoint)
 

@@ -284,6 +284,8 @@ def test_the_command_prints_a_table_or_one_json_object(log: Log) -> None:
         "denominator", "outcome", "resolved", "rule", "parts", "others", "events", "as_of",
     ]  # fmt: skip
     assert "score        -0.330438960" in text.stdout.splitlines()
+    assert run(*arguments, "--format", "json").stdout == plain.stdout
+    assert run(*arguments, "--format", "table").stdout == text.stdout
     assert text.stderr == plain.stderr
     assert text.stderr.startswith("as of log position 34, digest ")
     parts = json.loads(run(*arguments, "--parts", "--json").stdout)["parts"]
