@@ -20,6 +20,7 @@ from replay.shell import (
     say_as_of,
 )
 
+_ANYWAY = ("events", "contests", "questions", "participants", "data_dictionary")
 _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow"]
 
 
@@ -28,7 +29,10 @@ _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow"]
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(_FORMS), required=True)
 @click.option(
-    "--tables", metavar="A,B", help="Only these projections; `all` stands for those that an export has anyway."
+    "--tables",
+    metavar="A,B",
+    help="Only these projections; `all` stands for those that an export has anyway. The events and what the tables are "
+    "about (contests, questions, participants) are always there.",
 )
 @click.option("--force", is_flag=True, help="Replace the export that is at OUT.")
 @as_of_option
@@ -86,11 +90,12 @@ def restore(exported: Path, log: str, name: str, form: str) -> None:
 
 
 def _named(tables: str) -> list[str]:
-    """The projections in a list with commas; another is wrong usage."""
+    """The projections in a list with commas; what is there anyway may be named; another is wrong usage."""
     from replay.export import default_tables
 
+    stands: dict[str, list[str]] = {"all": default_tables(), **{name: [] for name in _ANYWAY}}
     names = [name.strip() for name in tables.split(",")]
-    return [each for name in names for each in (default_tables() if name == "all" else [known(name)])]
+    return [each for name in names for each in (stands[name] if name in stands else [known(name)])]
 
 
 COMMANDS = (export, restore)

@@ -52,6 +52,16 @@ def test_tables_are_chosen_by_name(log: str, tmp_path: Path) -> None:
         assert {path.stem for path in (tmp_path / named).glob("*.csv")} == always | expected
 
 
+def test_what_every_export_has_may_be_named(log: str, tmp_path: Path) -> None:
+    """The log and what its tables are about; alone, nothing but they is there, and the log can be put back."""
+    out, anyway = tmp_path / "out", ["contests", "data_dictionary", "events", "participants", "questions"]
+    assert run("export", log, str(out), "--format", "csv", "--tables", "events").exit_code == FINE
+    assert sorted(path.stem for path in out.iterdir() if path.suffix == ".csv") == anyway
+    assert run("export", log, str(out), "--format", "csv", "--tables", ",".join(anyway), "--force").exit_code == FINE
+    assert sorted(path.stem for path in out.iterdir() if path.suffix == ".csv") == anyway
+    assert run("import", str(out), str(tmp_path / "copy.db")).exit_code == FINE
+
+
 def test_csv_is_what_table_prints(log: str, tmp_path: Path) -> None:
     """The same bytes."""
     run("export", log, str(tmp_path / "out"), "--format", "csv")
