@@ -193,7 +193,8 @@ def log_(
             sys.stdout.flush()
         else:
             emit(COLUMNS, rows, form)
-    say(f"{listing.shown} events")
+    more = "; --limit is reached, there may be more" * (listing.shown == limit)
+    say(f"{listing.shown} {'event' if listing.shown == 1 else 'events'}{more}")
     say_as_of(listing.last)
 
 
@@ -207,8 +208,8 @@ def log_(
 def show(log: str, position: int, raw: bool, name: str, form: str) -> None:
     """Show the row at a log POSITION.
 
-    Field by field, and whether it matches its digest and follows the row before. --raw shows a row that is damaged
-    too.
+    Field by field, and whether it matches its digest and follows the row before: `command` is the fingerprint of the
+    command that led to it, `previous` the digest of the row before. --raw shows a row that is damaged too.
     """
     from ledger.log import Checkpoint, unseal
     from replay.browse import checkpoint, fields, row, unsealed

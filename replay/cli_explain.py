@@ -33,6 +33,12 @@ _KEYS = {
     "rank": ("CONTEST", "PARTICIPANT"),
     "balance": ("CONTEST", "PARTICIPANT"),
 }
+_COMPARED = {
+    "none": "nothing",
+    "uniform": "the uniform distribution",
+    "peers": "the peers",
+    "consensus": "the consensus",
+}
 
 
 @click.command(epilog="Example: forecast-ledger explain season.db score plain olympics-2021 A")
@@ -69,7 +75,8 @@ def explain(
     explain LOG take|prize|rank|balance CONTEST PARTICIPANT
 
     The parts add up to the number exactly, and as printed: `contribution` to the numerator, `points` to the published
-    decimals. A #number is a log position. A balance is the cash of who trades.
+    decimals; numerator / denominator is the score before it is rounded. A #number is a log position; `show` prints all
+    of what an event said, where … ends it here; its outcomes are numbered from 0. A balance is the cash of who trades.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
     from replay import explain as scores
     from replay import explain_boards as boards
@@ -196,15 +203,16 @@ def _as_text(found: "Explained") -> Iterable[str]:
     """The number, its rule, its parts, whom else it depends on, and the events."""
     from replay.render import as_table, visible
 
-    yield from _pairs(found.number)
+    yield from _pairs({name: _numbered(name, value) for name, value in found.number.items()})
     yield ""
-    yield from as_table(list(found.parts[0]), found.parts) if found.parts else ["no parts"]
+    parts = [{name: _numbered(name, value) for name, value in part.items()} for part in found.parts]
+    yield from as_table(list(parts[0]), parts) if parts else ["no parts"]
     yield ""
     rule = found.rule
     fields = " ".join(f"{name}={value}" for name, value in rule["fields"].items())
     yield from _pairs({"rule": f"{rule['name']}, #{rule['log_position']}: {rule['words']}"})
     yield from _pairs({"fields": fields, "source": rule["source"]})
-    yield from _pairs({"depends on": ", ".join(f"{name} {_listed(value)}" for name, value in found.others.items())})
+    yield from _pairs({"depends on": _dependence(found.others)})
     yield ""
     yield from (visible(line) for line in as_table(["log_position", "recorded_at", "at", "type", "said"], found.events))
 
@@ -216,7 +224,22 @@ def _pairs(of: dict[str, Any]) -> Iterable[str]:
     return [visible(f"{name:{width}}  {'' if value is None else value}".rstrip()) for name, value in of.items()]
 
 
-def _listed(value: Any) -> str:
-    if isinstance(value, list):
-        return f"({', '.join(value)})"
-    return "-" if value is None else str(value)
+def _numbered(name: str, value: Any) -> Any:
+    """The value; where that is a log position, with its sign before it."""
+    return f"#{value}" if name in {"resolved", "forecast", "because"} and isinstance(value, int) else value
+
+
+def _dependence(others: dict[str, Any]) -> str:
+    """Whom else a number depends on, in words."""
+    said = f"compared with {_COMPARED[others['compared_with']]}"
+    if "count" not in others:
+        return f"{said}, " + ", ".join(f"{others[name]} {name}" for name in ("questions", "enrolled", "excluded"))
+    if not others["count"]:
+        return f"{said}, nobody else"
+    count, forecasts = _counted(others["count"], "other"), _counted(others["forecasts"], "forecast")
+    named = ", ".join(others["named"]) + ", …" * (others["count"] > len(others["named"]))
+    return f"{said}: {count} ({named}), {forecasts} from #{others['first']} to #{others['last']}"
+
+
+def _counted(count: int, of: str) -> str:
+    return f"{count:,} {of}{'s' * (count != 1)}"

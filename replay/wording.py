@@ -12,7 +12,9 @@ from ledger.trading import Trading
 from ledger.values import MONEY, PROBABILITY, format_fixed, format_instant
 
 _LONGEST = 160  # characters of what an event said
-_FAQ = "seed 001_b2c35092a74bcfce"
+_FAQ = "Metaculus, Scores FAQ"
+_TOURNAMENTS = "Metaculus on its tournament scores, April 6th, 2022"
+_ARENA = "Forecaster Arena, its methodology and scoring methodology"
 _KERNELS = {
     "ln": "the natural logarithm of the outcome's probability",
     "log2": "the base-2 logarithm of the outcome's probability",
@@ -58,8 +60,8 @@ TAKES = {
     "positive_square": "max(total, 0)²",
 }
 SOURCES = {
-    "relative-2021-11": 'seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"',
-    "relative-2022-04": 'seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"',
+    "relative-2021-11": f'{_TOURNAMENTS}, "A Simple Scenario" to "Tournament Scoring"',
+    "relative-2022-04": f'{_TOURNAMENTS}, "A Simple Scenario" to "Tournament Scoring"',
     "relative-faq": f'{_FAQ}, "What is the Relative score?"',
     "baseline": f'{_FAQ}, "What is the Baseline score?"',
     "peer-2024-03": f'{_FAQ}, "What is the Peer score?"',
@@ -67,10 +69,10 @@ SOURCES = {
     "spot-peer": f'{_FAQ}, "What is the Peer score?"',
     "spot-baseline": f'{_FAQ}, "What is the Baseline score?"',
     "peer-average": "the average that ranks forecasters across contests since January 2024",
-    "autocast-2022": 'seed 003_ec2881b80447d7f2, "Evaluation" and "Warm-up Round"',
+    "autocast-2022": 'the Autocast competition of 2022, "Evaluation" and "Warm-up Round"',
     "brier-daily": "doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2, by day",
-    "arena-v1": "seed 004_81e96db933cbd5d1 and seed 002_2cb2458c25e356ad",
-    "arena-v2": "seed 004_81e96db933cbd5d1 and seed 002_2cb2458c25e356ad",
+    "arena-v1": _ARENA,
+    "arena-v2": _ARENA,
 }
 
 

@@ -90,7 +90,7 @@ def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Log) -> No
     ]
     assert found.rule["name"] == "relative-2022-04"
     assert found.rule["fields"]["reference"] == "consensus"
-    assert "seed 000" in found.rule["source"]
+    assert "Metaculus on its tournament scores, April 6th, 2022" in found.rule["source"]
 
 
 def test_a_withdrawal_and_an_early_close_end_a_forecast(log: Log) -> None:
@@ -284,12 +284,24 @@ def test_the_command_prints_a_table_or_one_json_object(log: Log) -> None:
         "denominator", "outcome", "resolved", "rule", "parts", "others", "events", "as_of",
     ]  # fmt: skip
     assert "score        -0.330438960" in text.stdout.splitlines()
+    assert "resolved     #32" in text.stdout.splitlines()
     assert run(*arguments, "--format", "json").stdout == plain.stdout
     assert run(*arguments, "--format", "table").stdout == text.stdout
     assert text.stderr == plain.stderr
     assert text.stderr.startswith("as of log position 34, digest ")
     parts = json.loads(run(*arguments, "--parts", "--json").stdout)["parts"]
     assert [part["reference"] for part in parts] == ["0.15", "0.25", "0.55"]
+
+
+def test_what_is_printed_can_be_read_without_knowing_this_code(log: Log) -> None:
+    """Log positions have their sign, what a number depends on is a sentence, a source is one that is published."""
+    score = run("explain", log(METACULUS), "score", "plain", "olympics-2021", "A").stdout.splitlines()
+    balance = run("explain", log(ARENA), "balance", "week-1", "ada").stdout.splitlines()
+    assert "depends on  compared with the consensus: 3 others (B, C, bot), 6 forecasts from #13 to #29" in score
+    assert [line.split()[0] for line in score if "replaced by #22" in line] == ["#12"]
+    assert "depends on  compared with nothing, 5 questions, 3 enrolled, 0 excluded" in balance
+    assert sum(" bought " in line and " #18 " in line for line in balance) == 3
+    assert not any("seed " in line for line in (*score, *balance))
 
 
 def test_the_command_says_which_key_a_number_has(log: Log) -> None:
