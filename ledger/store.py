@@ -71,13 +71,15 @@ class Store:
             self._recorder.insert_events(stored)
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
-        """The rows at after + 1, after + 2, … up to limit. Raises Corrupt at a gap, Unavailable."""
+        """The rows at after + 1, after + 2, … up to limit. Raises Corrupt at a gap, and at a row with a position below
+        the first or between two, Unavailable.
+        """
         with self._in_use(), _translated(self._shown, after):
             rows = self._select(after, limit) or self._missed(after, limit)
-        if rows and rows[-1][0] != after + len(rows):
+        if [position for position, _ in rows] != [*range(after + 1, after + 1 + len(rows))]:
             for expected, (position, _) in enumerate(rows, after + 1):
                 if position != expected:
-                    raise Corrupt(expected, f"the row is missing; the next one is {position}", "positions")
+                    raise Corrupt(expected, _misplaced(expected, position), "positions")
         return _states(rows)
 
     def at(self, positions: Sequence[int]) -> list[bytes]:
@@ -92,10 +94,10 @@ class Store:
         return _states(rows)
 
     def _select(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """Log position and bytes."""
+        """Log position and bytes; from the start on also what lies before the first position."""
         if isinstance(self._recorder, SQLiteApplicationRecorder):
-            return _selected(self._recorder, self.name, "originator_version>?", (after, limit))
-        stored = self._recorder.select_events(self.name, gt=after, limit=limit)
+            return _selected(self._recorder, self.name, "originator_version>?" if after else "?=0", (after, limit))
+        stored = self._recorder.select_events(self.name, gt=after or None, limit=limit)
         return [(event.originator_version, event.state) for event in stored]
 
     def _missed(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
@@ -157,6 +159,13 @@ def _selected(
         cursor.execute(f"{query}WHERE originator_id=? AND {which} ORDER BY originator_version LIMIT ?", (name, *values))
         rows: list[tuple[int, bytes]] = cursor.fetchall()
     return rows
+
+
+def _misplaced(expected: int, found: object) -> str:
+    """What is wrong about the next row; SQLite keeps a position of any type, where no other writer would put one."""
+    if type(found) is int and found > expected:
+        return f"the row is missing; the next one is {found}"
+    return f"expected log position {expected}; found a row at {repr(found)[:40]}"
 
 
 def _states(rows: Sequence[tuple[int, bytes]]) -> list[bytes]:

@@ -1,6 +1,7 @@
 """Where rows are kept: what opens, what does not, and damage done from outside."""
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -172,6 +173,37 @@ def test_a_row_added_with_sql_is_found(tmp_path: Path) -> None:
     assert stops_at(changed(filled(tmp_path / "a.db"), copy.format("6"))) == [6, 6]
     assert stops_at(changed(filled(tmp_path / "b.db"), copy.format("'six'"))) == [6, 6]
     assert stops_at(changed(filled(tmp_path / "c.db"), copy.format("5.5"))) == [6, 6]
+
+
+@pytest.mark.parametrize(
+    ("becomes", "position", "says"),
+    [
+        ("3.5 WHERE originator_version = 3", 3, "expected log position 3; found a row at 3.5"),
+        ("4.5 WHERE originator_version = 5", 5, "expected log position 5; found a row at 4.5"),
+        ("0.5 WHERE originator_version = 1", 1, "expected log position 1; found a row at 0.5"),
+        ("0 WHERE originator_version = 5", 1, "expected log position 1; found a row at 0"),
+        ("-7 WHERE originator_version = 1", 1, "expected log position 1; found a row at -7"),
+        ("-1e300 WHERE originator_version = 5", 1, "expected log position 1; found a row at -1e+300"),
+        ("'last' WHERE originator_version = 5", 5, "expected log position 5; found a row at 'last'"),
+        ("x'05' WHERE originator_version = 5", 5, "expected log position 5; found a row at b'\\x05'"),
+    ],
+)
+def test_a_row_where_no_log_position_is_is_found(tmp_path: Path, becomes: str, position: int, says: str) -> None:
+    """Positions are whole numbers from 1 on, though SQLite keeps a fraction or a text in their column, too."""
+    path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET originator_version = {becomes}")  # noqa: S608
+    assert stops_at(path) == [position, position]
+    with pytest.raises(Corrupt, match=f"^log position {position}: {re.escape(says)}$"):
+        positions(path)
+
+
+def test_a_position_that_is_a_fraction_is_found_on_every_page() -> None:
+    """Also where as many rows are read as there should be."""
+    for place in range(1, 8):
+        with closing(Store(":memory:", "main")) as memory:
+            memory.append([(n if n != place else n - 0.5, topic, row) for n, topic, row in rows(1, 7)])  # type: ignore[misc]
+            with pytest.raises(Corrupt) as caught:
+                list(memory.pages(limit=3))
+            assert caught.value.position == place
 
 
 @pytest.mark.parametrize(
