@@ -237,8 +237,3 @@ def postings(movement: Movement) -> Iterator[Posting]:
     ):
         if amount:
             yield Posting(movement.position, account, contest, owner, amount)
-
-
-def first(wrong: dict[str, bool]) -> str:
-    """The first of several things that are wrong; "" if none is."""
-    return next((what for what, is_wrong in wrong.items() if is_wrong), "")

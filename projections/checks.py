@@ -5,16 +5,14 @@ A log that this project wrote always passes; one whose digests are right may sti
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from ledger import events, spans
-from ledger.errors import Corrupt, Refused
-from ledger.rules import inconsistency, unscorable
+from ledger import events
+from ledger.errors import Corrupt
+from ledger.rules import RuleSet, inconsistency, unscorable
 from ledger.trading import sunday
 from ledger.values import (
     FIRST_INSTANT,
@@ -29,200 +27,174 @@ from ledger.values import (
     PROBABILITY,
     WEIGHT,
 )
-from projections.columns import Facts, Forecasts
-from projections.limbs import BoolArray, Int64Array, column
+from projections.columns import Facts
+from projections.findings import chance, fixed, instant, money, named, several, unlike
 
 _PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{PLACES}}})?", re.ASCII)
+CALENDAR = "an instant of the years 1 to 9999"
+_COMPLETING = (events.ContestFinalized, events.ParticipantEnrolled)
 
 
 def check(found: Facts, position: int, event: Any) -> None:
     """Raise Corrupt unless an event, not of a forecast, fits what came before it. KeyError: it names what never was."""
     for name, wrong in (("boards", _board), ("contents", _content), ("rules", _ruled)):
-        if what := wrong(found, event):
+        for what in wrong(found, event):
             raise Corrupt(position, f"{events.TAGS[type(event)]}: {what}", name)
 
 
-def check_attestation(position: int, attestation: events.Attestation) -> None:
-    """Raise Corrupt unless every stamp says when."""
-    for name in ("newest_source", "model_released", "training_cutoff"):
-        if (text := getattr(attestation, name)) is not None:
-            try:
-                spans.span(text, name)
-            except Refused as refused:
-                raise Corrupt(position, f"an attestation's {refused.field} is no stamp") from None
+def unanswered(found: Facts, question: int, before: int | None = None) -> str:
+    """What is wrong where a question, by code, is settled; before: of a log position."""
+    last = max(
+        each.position
+        for each in found.settlements
+        if each.question == question and (before is None or each.position < before)
+    )
+    what = f"question {named(found.questions[question].question)} to be neither resolved nor annulled"
+    return unlike(what, f"that it has been since log position {last}")
 
 
-def check_forecasts(forecasts: Forecasts, lengths: Int64Array, widths: Int64Array, greatest: Int64Array) -> None:
-    """Raise Corrupt at a forecast that is no distribution over its question's outcomes, or outside the calendar.
-
-    forecasts: in log order. lengths, widths: how many numbers each row has and should have. greatest: PROBABILITY for
-    named outcomes, CUMULATIVE for a cdf, LARGEST_MEASURE for quantiles. Shape (n,).
-    """
-    position, at, chances = forecasts.position, forecasts.at, forecasts.chances
-    refute(position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), "an instant outside the calendar")
-    refute(position, lengths != widths, "not as many numbers as the question has outcomes or edges")
-    some = lengths > 0
-    position, starts, greatest = position[some], forecasts.start[some], greatest[some]
-    if not len(starts):
-        return
-    lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
-    least = np.where(greatest == LARGEST_MEASURE, -greatest, 0)
-    refute(position, (lowest < least) | (highest > greatest), "a probability beyond 0 or 1, or a quantile too large")
-    named = greatest == PROBABILITY
-    refute(position, named & (np.add.reduceat(chances, starts) != PROBABILITY), "probabilities that miss one")
-    steps = np.diff(chances, prepend=0)
-    steps[starts] = 0
-    refute(position, ~named & (np.minimum.reduceat(steps, starts) < 0), "a cdf, or quantiles, that decrease")
-
-
-def check_open(found: Facts, forecasts: Forecasts) -> None:
-    """Raise Corrupt where a forecast or withdrawal comes to a question that is settled by then, or closed at its at."""
-    if not len(forecasts.position):
-        return
-    ends = [(question, 0, each.closes_at) for question, each in enumerate(found.questions)]
-    ends += [(question, position, at) for position, question, at in found.closings]
-    closed_at = _latest(ends, forecasts)
-    refute(forecasts.position, forecasts.at >= closed_at, "a forecast or withdrawal after the close")
-    settled = [(question, 0, 0) for question in range(len(found.questions))]
-    settled += [(each.question, each.position, int(each.settles)) for each in found.settlements]
-    is_settled = _latest(settled, forecasts) > 0
-    refute(forecasts.position, is_settled, "a forecast or withdrawal on a question that is resolved or annulled")
-
-
-def _latest(said: list[tuple[int, int, int]], forecasts: Forecasts) -> Int64Array:
-    """Of (question code, log position, number), each forecast's question's last number before it; each has one at 0."""
-    question, position, number = (column(list(values)) for values in zip(*sorted(said), strict=True))
-    wide = max(int(forecasts.position.max(initial=0)), int(position.max(initial=0))) + 1
-    place = np.searchsorted(question * wide + position, forecasts.question * wide + forecasts.position, "right") - 1
-    before: Int64Array = number[place]
-    return before
-
-
-def check_order(position: Int64Array, same: BoolArray, at: Int64Array, made: BoolArray) -> None:
-    """Raise Corrupt where a participant's forecast or withdrawal is earlier than the one before on that question, or
-    where there is nothing to withdraw.
-
-    made: whether each row is a forecast; shape (n,). same: whether each but the first has question and participant of
-    the row before; shape (n - 1,).
-    """
-    refute(position[1:], same & (at[1:] < at[:-1]), "earlier than the participant's last one on the question")
-    stood = np.append(False, same & made[:-1])[: len(made)]
-    refute(position, ~made & ~stood, "a withdrawal where none of the participant's forecasts stands")
-
-
-def refute(position: Int64Array, wrong: BoolArray, what: str) -> None:
-    """Raise Corrupt at the first position where something is wrong."""
-    if wrong.any():
-        raise Corrupt(int(position[wrong].min()), what)
-
-
-def _board(found: Facts, event: Any) -> str:
+def _board(found: Facts, event: Any) -> Iterator[str]:
     """What is wrong about the time in its contest's life at which an event comes."""
     contest = found.contests.get(getattr(event, "contest", ""))
     if contest is None or type(event) is events.ContestOpened:
-        return ""
+        return
+    name = f"contest {named(event.contest)}"
     if type(event) is events.PrizePaid:
-        return "the contest is not finalized" * (contest.sealed is None)
-    if contest.sealed is not None:
-        return "the contest is finalized"
-    if contest.opened.rules.trading is None:
-        return ""
-    complete = found.books.progress(event.contest).complete()
-    if type(event) is events.ContestFinalized:
-        return "the contest is not complete" * (not complete)
-    return "the contest is complete" * (complete and type(event) is events.ParticipantEnrolled)
+        if contest.sealed is None:
+            yield unlike(f"{name} to be finalized", "that it is not")
+    elif contest.sealed is not None:
+        yield unlike(f"{name} not to be finalized", f"that it has been since log position {contest.sealed.position}")
+    elif contest.opened.rules.trading is not None and type(event) in _COMPLETING:
+        progress = found.books.progress(event.contest)
+        if progress.complete() != (type(event) is events.ContestFinalized):
+            wants = "complete" if type(event) is events.ContestFinalized else "incomplete"
+            is_so = f"{progress.decided} of {progress.enrolled} who have decided, {progress.open} open positions"
+            yield unlike(f"{name} to be {wants}", is_so)
 
 
-def _content(found: Facts, event: Any) -> str:
+def _content(found: Facts, event: Any) -> Iterable[str]:
     """What does not fit what came before."""
     if not FIRST_INSTANT <= event.at <= LAST_INSTANT:
-        return "an instant outside the calendar"
-    return _WRONG[type(event)](found, event) if type(event) in _WRONG else ""
+        return (unlike(CALENDAR, instant(event.at)),)
+    return _WRONG[type(event)](found, event) if type(event) in _WRONG else ()
 
 
-def _ruled(found: Facts, event: Any) -> str:
+def _ruled(found: Facts, event: Any) -> Iterable[str]:
     """What a contest's rule set does not allow."""
-    return _RULED[type(event)](found, event) if type(event) in _RULED else ""
+    return _RULED[type(event)](found, event) if type(event) in _RULED else ()
 
 
-def _rules(found: Facts, event: events.ContestOpened) -> str:
+def _rules(found: Facts, event: events.ContestOpened) -> Iterator[str]:
     """A rule set that fits together, and a start that fits it."""
-    trading, starts_at = event.rules.trading, event.starts_at
-    if inconsistency(event.rules):
-        return "rules that contradict one another"
+    rules, trading, starts_at = event.rules, event.rules.trading, event.starts_at
+    if needs := inconsistency(rules):
+        yield unlike(f"rules that fit together: {needs}", _spoken_of(rules, needs))
+    if (trading is None) != (starts_at is None) or (trading is None and event.series):
+        start = "no start" if starts_at is None else f"a start at {instant(starts_at)}"
+        series = f"series {named(event.series)}" if event.series else "no series"
+        both = f"{'no ' * (trading is None)}trading, {start}, {series}"
+        yield unlike("a start with trading, and neither start nor series without", both)
     if trading is None or starts_at is None:
-        apart = (trading is None) != (starts_at is None) or (trading is None and event.series)
-        return "a start or a series without trading, or trading without a start" * bool(apart)
+        return
     if not FIRST_INSTANT <= starts_at <= LAST_INSTANT:
-        return "a start outside the calendar"
+        yield unlike(f"{CALENDAR} as the start", instant(starts_at))
     if trading.cohorts == "none":
-        return ""
+        return
     if starts_at != sunday(starts_at):
-        return "a weekly cohort that does not start as a Sunday does"
+        yield unlike(f"a weekly cohort to start as a Sunday does, at {instant(sunday(starts_at))}", instant(starts_at))
     starts = found.books.cohorts.get(event.series, [])
-    return "a second cohort of its week" * (bisect_left(starts, starts_at) < bisect_right(starts, starts_at))
+    if bisect_left(starts, starts_at) < bisect_right(starts, starts_at):
+        yield unlike(f"one cohort of series {named(event.series)} from {instant(starts_at)} on", "a second")
 
 
-def _scorable(found: Facts, event: events.QuestionAdded) -> str:
+def _spoken_of(rules: RuleSet, needs: str) -> str:
+    """The kernels of a rule set, and what else is named in a text."""
+    said = {name: getattr(rules, name) for name in rules.__struct_fields__ if name != "trading"}
+    kernels = [name for name, value in said.items() if name.endswith("kernel") and value != "none"]
+    spoken = [name for name in said if name in kernels or re.search(rf"\b{name}s?\b", needs)]
+    return ", ".join(f"{name} {said[name]}" for name in spoken)
+
+
+def _scorable(found: Facts, event: events.QuestionAdded) -> Iterator[str]:
     question = found.questions[found.question_codes.codes[event.question]]
-    wrong = unscorable(question.range, found.contests[event.contest].opened.rules)
-    return "a question that its rules cannot score" * bool(wrong)
+    if why := unscorable(question.range, found.contests[event.contest].opened.rules):
+        yield unlike("a question that its contest can score", f"{named(event.question)}: {why}")
 
 
-def _deciding(found: Facts, event: events.DecisionRecorded | events.DecisionMalformed) -> str:
+def _deciding(found: Facts, event: events.DecisionRecorded | events.DecisionMalformed) -> Iterator[str]:
     trading, opened = found.trading(event.contest), found.contests[event.contest].opened
     if not trading.deciding_cohorts or trading.cohorts == "none":
-        return ""
+        return
     starts = found.books.cohorts.get(opened.series, [])
     newer = len(starts) - bisect_right(starts, opened.starts_at or 0)
-    return "newer cohorts of the series decide instead" * (newer >= trading.deciding_cohorts)
+    if newer >= trading.deciding_cohorts:
+        yield unlike(f"a contest among the newest {trading.deciding_cohorts} of its series", f"{newer} newer")
 
 
-def _question(found: Facts, event: events.QuestionOpened) -> str:
-    span = event.range
-    reveals_at = event.closes_at if event.reveals_at is None else event.reveals_at
-    wrong = {
-        "the question is there already": event.question in found.question_codes.codes,
-        "outcomes or a range that do not belong to its kind": (event.kind == "numeric") != (event.range is not None)
-        or (event.range is None) != bool(event.outcomes),
-        "an outcome twice, or alone": len(set(event.outcomes)) != len(event.outcomes) or len(event.outcomes) == 1,
-        "too few or too many bins, or levels out of order": span is not None and not _asked(span),
-        "a period outside the calendar": not FIRST_INSTANT <= event.opens_at <= event.closes_at <= LAST_INSTANT,
-        "no period, or one of more than a century": not 0 < event.closes_at - event.opens_at <= LONGEST_PERIOD,
-        "a hidden period outside the period": not event.opens_at < reveals_at <= event.closes_at,
-    }
-    return next((what for what, is_wrong in wrong.items() if is_wrong), "")
+def _question(found: Facts, event: events.QuestionOpened) -> Iterator[str]:
+    span, outcomes, opens_at, closes_at = event.range, event.outcomes, event.opens_at, event.closes_at
+    if (code := found.question_codes.codes.get(event.question)) is not None:
+        yield unlike(
+            "a question id not used before", f"{named(event.question)}, opened at log position {found.opened[code]}"
+        )
+    if (event.kind == "numeric") != (span is not None) or (span is None) != bool(outcomes):
+        takes = "a range and no outcomes" if event.kind == "numeric" else "outcomes and no range"
+        yield unlike(
+            f"{takes} of a {event.kind} question", f"{'no' if span is None else 'a'} range, {len(outcomes)} outcomes"
+        )
+    if len(set(outcomes)) != len(outcomes) or len(outcomes) == 1:
+        yield unlike("two outcomes or more, each once", f"{len(outcomes)}, of which {len(set(outcomes))} differ")
+    if span is not None:
+        yield from _range(span)
+    if not FIRST_INSTANT <= opens_at <= closes_at <= LAST_INSTANT:
+        yield unlike(
+            f"{CALENDAR} for the opening, and one after it for the close", f"{instant(opens_at)}, {instant(closes_at)}"
+        )
+    if not 0 < closes_at - opens_at <= LONGEST_PERIOD:
+        latest = instant(opens_at + LONGEST_PERIOD)
+        yield unlike(f"a close after {instant(opens_at)}, the opening, and at most at {latest}", instant(closes_at))
+    if event.reveals_at is not None and not opens_at < event.reveals_at <= closes_at:
+        yield unlike(f"a reveal after {instant(opens_at)} and until {instant(closes_at)}", instant(event.reveals_at))
 
 
-def _asked(span: events.NumericRange) -> bool:
-    """Whether a range asks for a cdf or for quantiles, and its bounds are numbers in order."""
-    lower, upper = _exact(span.lower), _exact(span.upper)
+def _range(span: events.NumericRange) -> Iterator[str]:
+    """A range that asks for a cdf or for quantiles, and whose bounds are numbers in order."""
+    lower, upper, bounds = _exact(span.lower), _exact(span.upper), several((span.lower, span.upper))
     if lower is None or upper is None or not lower < upper:
-        return False
+        yield unlike("bounds that are plain numbers, the lower first", bounds)
+        return
     zero = lower - 1 if span.zero_point is None else _exact(span.zero_point)
     if zero is None or lower <= zero <= upper:
-        return False
-    if not span.levels:
-        return 1 <= span.bins <= MOST_BINS and span.decimals == 0
-    counted = max(-lower, upper) * 10 ** min(max(span.decimals, 0), MOST_DECIMALS) <= LARGEST_MEASURE
-    rising = all(before < after for before, after in pairwise((0, *span.levels, PROBABILITY)))
-    return counted and rising and span.bins == 0 and 0 <= span.decimals <= MOST_DECIMALS
+        yield unlike(f"a number outside the bounds {bounds} as zero point", named(span.zero_point))
+    if bool(span.levels) == bool(span.bins) or not 0 <= span.bins <= MOST_BINS:
+        yield unlike(f"1 to {MOST_BINS} bins, or levels instead", f"{named(span.bins)} bins, {len(span.levels)} levels")
+    most = MOST_DECIMALS if span.levels else 0
+    if not 0 <= span.decimals <= most:
+        yield unlike(f"0 to {most} decimals" if most else "no decimals beside bins", named(span.decimals))
+        return
+    for before, after in pairwise((0, *span.levels, PROBABILITY)):
+        if before >= after:
+            yield unlike("levels above 0 that rise to below 1", f"{chance(before)} and then {chance(after)}")
+    if span.levels and max(-lower, upper) * 10**span.decimals > LARGEST_MEASURE:
+        yield unlike(f"bounds within {fixed(LARGEST_MEASURE, 10**span.decimals)} of 0", bounds)
 
 
-def _resolution(found: Facts, event: events.QuestionResolved) -> str:
+def _resolution(found: Facts, event: events.QuestionResolved) -> Iterator[str]:
     code = found.question_codes.codes[event.question]
     question = found.questions[code]
     if code in found.settled:
-        return "the question is resolved or annulled already"
+        yield unanswered(found, code)
     span = question.range
-    outcomes = len(question.outcomes) if span is None else max(span.bins, 1) + 2
-    if not 0 <= event.outcome < outcomes and not event.payouts:
-        return "no such outcome"
+    last = (len(question.outcomes) if span is None else max(span.bins, 1) + 2) - 1
+    if not 0 <= event.outcome <= last and not event.payouts:
+        yield unlike(f"an outcome from 0 to {last}", named(event.outcome))
     if span is not None and not _countable(event.value, span):
-        return "an answer that is no number, or too large"
+        most = f" within {fixed(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.levels else ""
+        yield unlike(f"a plain number{most} as the answer", named(event.value))
     if not question.opens_at <= event.known_at <= LAST_INSTANT:
-        return "an answer known before the opening"
-    return "an answer that was known only after it was given" * (event.known_at > event.at)
+        yield unlike(f"an answer known from {instant(question.opens_at)}, the opening, on", instant(event.known_at))
+    if event.known_at > event.at:
+        yield unlike(f"an answer known by {instant(event.at)}, when it was given", instant(event.known_at))
 
 
 def _countable(value: str, span: events.NumericRange) -> bool:
@@ -236,56 +208,76 @@ def _exact(text: str) -> Fraction | None:
     return Fraction(text) if _PLAIN.fullmatch(text) else None
 
 
-def _annulment(found: Facts, event: events.QuestionAnnulled) -> str:
-    settled = found.settled.get(found.question_codes.codes[event.question])
-    return "the question is annulled already" * (settled is events.QuestionAnnulled)
+def _annulment(found: Facts, event: events.QuestionAnnulled) -> Iterator[str]:
+    code = found.question_codes.codes[event.question]
+    if found.settled.get(code) is events.QuestionAnnulled:
+        last = max(each.position for each in found.settlements if each.question == code)
+        yield unlike(
+            f"question {named(event.question)} not to be annulled", f"that it has been since log position {last}"
+        )
 
 
-def _revocation(found: Facts, event: events.ResolutionRevoked) -> str:
-    return "nothing to revoke" * (found.question_codes.codes[event.question] not in found.settled)
+def _revocation(found: Facts, event: events.ResolutionRevoked) -> Iterator[str]:
+    if found.question_codes.codes[event.question] not in found.settled:
+        yield unlike(f"question {named(event.question)} to be resolved or annulled", "nothing to revoke")
 
 
-def _closing(found: Facts, event: events.QuestionClosed) -> str:
+def _closing(found: Facts, event: events.QuestionClosed) -> Iterator[str]:
     code = found.question_codes.codes[event.question]
     question = found.questions[code]
     if code in found.settled:
-        return "the question is resolved or annulled"
+        yield unanswered(found, code)
     closes_at = found.books.closed.get(code, question.closes_at)
-    return "" if question.opens_at < event.at < closes_at else "an early close outside the period"
+    if not question.opens_at < event.at < closes_at:
+        yield unlike(
+            f"an early close after {instant(question.opens_at)} and before {instant(closes_at)}", instant(event.at)
+        )
 
 
-def _payment(found: Facts, event: events.PrizePaid) -> str:
+def _payment(found: Facts, event: events.PrizePaid) -> Iterator[str]:
     contest = found.contests[event.contest]
+    unit, left = contest.opened.payable_unit, contest.opened.pool - contest.paid_in_all
     if event.participant in contest.paid:
-        return "the prize is paid already"
-    payable = event.amount > 0 and event.amount % contest.opened.payable_unit == 0
-    within = contest.paid_in_all + event.amount <= contest.opened.pool
-    return "" if payable and within else "a prize that the pool cannot pay"
+        paid = contest.paid[event.participant]
+        yield unlike(f"one prize of {named(event.participant)}", f"one paid at log position {paid.position} already")
+    if event.amount <= 0 or event.amount % unit:
+        yield unlike(f"a prize above 0, in whole units of {money(unit)}", money(event.amount))
+    if event.amount > left:
+        yield unlike(f"a prize of at most {money(left)}, what is left of the pool", money(event.amount))
 
 
-def _contest(found: Facts, event: events.ContestOpened) -> str:
-    if event.contest in found.contests:
-        return "the contest is there already"
-    payable = event.payable_unit > 0 and 0 <= event.pool <= LARGEST_POOL and event.pool % event.payable_unit == 0
-    return "" if payable else "a pool that cannot be paid"
+def _contest(found: Facts, event: events.ContestOpened) -> Iterator[str]:
+    unit, pool = event.payable_unit, event.pool
+    if (there := found.contests.get(event.contest)) is not None:
+        yield unlike("a contest id not used before", f"{named(event.contest)}, opened at log position {there.position}")
+    if unit <= 0:
+        yield unlike("a payable unit above 0", money(unit))
+    elif not 0 <= pool <= LARGEST_POOL or pool % unit:
+        yield unlike(f"a pool of 0 to {money(LARGEST_POOL)}, in whole units of {money(unit)}", money(pool))
 
 
-def _entry(found: Facts, event: events.QuestionAdded) -> str:
+def _entry(found: Facts, event: events.QuestionAdded) -> Iterator[str]:
     code = found.question_codes.codes[event.question]
     question, contest = found.questions[code], found.contests[event.contest]
     spot_at, hidden, reveals_at = event.spot_at, event.hidden_coverage_weight, question.reveals_at
-    if code in contest.entries:
-        return "the question is in the contest already"
+    if (there := contest.entries.get(code)) is not None:
+        yield unlike(
+            f"question {named(event.question)} not to be in the contest",
+            f"that it has been since log position {there.position}",
+        )
     if not 0 < event.weight <= LARGEST_WEIGHT:
-        return "a weight out of range"
+        yield unlike(f"a weight above 0 and up to {fixed(LARGEST_WEIGHT, WEIGHT)}", fixed(event.weight, WEIGHT))
     if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
-        return "a spot outside the period"
+        yield unlike(f"a spot from {instant(question.opens_at)} to {instant(question.closes_at)}", instant(spot_at))
+    if hidden is not None and reveals_at is None:
+        yield unlike("no hidden coverage weight, for there is no hidden period", fixed(hidden, WEIGHT))
     least = WEIGHT if reveals_at == question.closes_at else 0
-    fits = hidden is None or (reveals_at is not None and least <= hidden <= WEIGHT)
-    return "" if fits else "a hidden coverage weight out of range, or without a hidden period"
+    if hidden is not None and not least <= hidden <= WEIGHT:
+        allowed = "0 to 1" if least == 0 else "1, for all of the period is hidden"
+        yield unlike(f"a hidden coverage weight of {allowed}", fixed(hidden, WEIGHT))
 
 
-_WRONG: dict[type, Callable[[Facts, Any], str]] = {
+_WRONG: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.QuestionOpened: _question,
     events.QuestionResolved: _resolution,
     events.QuestionAnnulled: _annulment,
@@ -295,7 +287,7 @@ _WRONG: dict[type, Callable[[Facts, Any], str]] = {
     events.PrizePaid: _payment,
     events.QuestionAdded: _entry,
 }
-_RULED: dict[type, Callable[[Facts, Any], str]] = {
+_RULED: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.ContestOpened: _rules,
     events.QuestionAdded: _scorable,
     events.DecisionRecorded: _deciding,

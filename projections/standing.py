@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from projections.checks import check_order
 from projections.columns import Forecasts
 from projections.limbs import Int64Array
+from projections.vetting import check_order
 
 
 class Intervals(NamedTuple):

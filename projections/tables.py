@@ -11,9 +11,11 @@ from ledger.errors import Corrupt
 from ledger.log import Checkpoint, Recorded
 from ledger.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from projections.bookkeeping import check_done, keep
-from projections.checks import check, check_attestation, check_forecasts, check_open, refute
+from projections.checks import check
 from projections.columns import Contest, Entry, Facts, Forecasts, Payment, Settlement, Status, joined
+from projections.findings import named, short, unlike
 from projections.limbs import Int64Array, column
+from projections.vetting import Asked, check_attestation, check_forecasts, check_open, refute
 
 Columns = tuple[Int64Array, ...]  # of forecasts: what `joined` takes a page of
 
@@ -43,7 +45,8 @@ def note(found: Facts, page: Sequence[Recorded]) -> Columns | None:
     try:
         return _forecast_columns(found, forecasts) if forecasts else None
     except OverflowError:
-        raise Corrupt(forecasts[0].position, "here or soon after, a number of more than 64 bits") from None
+        what = unlike("numbers of at most 64 bits, here and soon after", "a larger one")
+        raise Corrupt(forecasts[0].position, what) from None
 
 
 def status(found: Facts, as_of: int | None = None) -> Status:
@@ -78,7 +81,9 @@ def _note(found: Facts, recorded: Recorded) -> None:
         keep(found, recorded.position, recorded.event)
         _file(found, recorded)
     except KeyError as missing:
-        raise Corrupt(recorded.position, f"the event speaks of {missing}, which was never opened") from None
+        tag, name = events.TAGS[type(recorded.event)], short(str(missing))  # of a KeyError: the key, escaped
+        what = unlike("something opened, enrolled or bought before", f"{name}, which never was")
+        raise Corrupt(recorded.position, f"{tag}: {what}") from None
 
 
 def _file(found: Facts, recorded: Recorded) -> None:
@@ -125,7 +130,8 @@ def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> Columns:
     question = [questions.get(event.question, -1) for event in rows]
     if -1 in question:
         lost = question.index(-1)
-        raise Corrupt(forecasts[lost].position, f"the question {rows[lost].question!r} was never opened")
+        what = unlike("a question opened before", f"{named(rows[lost].question)}, which was never opened")
+        raise Corrupt(forecasts[lost].position, what)
     made = [type(event) is events.ForecastMade for event in rows]
     numbers = [
         event.probabilities or event.cdf or event.quantiles if stands else ()
@@ -159,20 +165,26 @@ def width(question: events.QuestionOpened) -> int:
     return len(question.range.levels) or question.range.bins + 1
 
 
-def _highest(question: events.QuestionOpened) -> int:
-    """The largest number that a forecast on the question may hold."""
-    if question.range is None:
-        return PROBABILITY
-    return LARGEST_MEASURE if question.range.levels else CUMULATIVE
+def _asked(question: events.QuestionOpened) -> Asked:
+    """What the question asks a forecast for."""
+    span = question.range
+    if span is None:
+        return Asked(width(question), PROBABILITY, PROBABILITY)
+    if span.levels:
+        return Asked(width(question), LARGEST_MEASURE, 10**span.decimals)
+    return Asked(width(question), CUMULATIVE, CUMULATIVE)
 
 
 def gathered(found: Facts, pages: list[Columns]) -> Forecasts:
     """The forecasts of pages of a log, checked, question after question. Raises Corrupt at one that cannot be."""
     forecasts, lengths = joined(pages)
-    opened = column(found.opened)
-    refute(forecasts.position, forecasts.position < opened[forecasts.question], "on a question not yet opened")
+    opened = column(found.opened)[forecasts.question]
+
+    def too_early(row: int) -> str:
+        name = named(found.questions[forecasts.question[row]].question)
+        return unlike("a question opened before", f"{name}, opened at log position {opened[row]}")
+
+    refute(forecasts.position, forecasts.position < opened, too_early)
     check_open(found, forecasts)
-    widths = column([width(each) for each in found.questions])
-    highest = column([_highest(each) for each in found.questions])
-    check_forecasts(forecasts, lengths, widths[forecasts.question] * forecasts.made, highest[forecasts.question])
+    check_forecasts(forecasts, lengths, [_asked(each) for each in found.questions])
     return forecasts.rows(np.argsort(forecasts.question, kind="stable"))

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ledger.errors import Corrupt
 from ledger.log import Checkpoint, Recorded
-from ledger.values import MONEY, format_fixed
 from projections.columns import Facts, Payment
+from projections.findings import money, named, unlike
 from projections.projection import Projections
 from projections.tables import facts
 from replay.replay import AsOf, Cut, Watch, opened
@@ -136,7 +136,7 @@ def _payouts(found: Facts, *, cut_short: bool) -> list[Corrupt]:
             unpaid = {winner: Payment(last, 0) for winner in worth if whole and winner not in contest.paid}
             for winner, (position, amount) in (contest.paid | unpaid).items():
                 if amount != worth.get(winner, 0):
-                    paid, board = (format_fixed(each, MONEY, least=2) for each in (amount, worth.get(winner, 0)))
-                    said = f"contest {name!r}: {winner!r} is paid {paid} where the sealed board says {board}"
+                    expected = f"{money(worth.get(winner, 0))} for {named(winner)}, as the sealed board says"
+                    said = f"contest {named(name)}: {unlike(expected, money(amount))}"
                     wrong.append(Corrupt(position, said, "payouts"))
     return sorted(wrong, key=lambda each: each.position)  # of one position, the first: whom the row itself pays

@@ -13,6 +13,7 @@ from projections.books import postings
 from projections.projection import Projections
 from tests import oracle
 from tests.given import bet, cohort, decision, sale, trading_floor
+from tests.test_findings import SAYS_BOTH
 from tests.test_stories import recorded
 
 STORY = "arena-week"
@@ -64,15 +65,18 @@ def mutants(log: list[Recorded]) -> Iterator[tuple[str, int, list[Recorded]]]:
 
 
 def test_every_number_of_the_books_is_worked_out_again() -> None:
-    """Change any amount, price, share, position, leg or name by one, and the reader stops there or soon after."""
+    """Change any amount, price, share, position, leg or name by one, and the reader stops there or soon after, and
+    says what was expected and what was found.
+    """
     log = recorded(STORY)
     oracle.told(log)
     missed = []
     for what, _, changed in mutants(log):
         try:
             oracle.told(changed)
-        except Corrupt:
-            continue
+        except Corrupt as stopped:
+            if SAYS_BOTH.fullmatch(str(stopped)):
+                continue
         missed.append(what)
     assert missed == []
 
@@ -86,8 +90,9 @@ def test_an_event_left_out_or_said_twice_is_refused(kind: type[events.Event]) ->
     for place in places:
         for forged in ([*log[:place], *log[place + 1 :]], [*log[: place + 1], *log[place:]]):
             renumbered = [structs.replace(each, position=i) for i, each in enumerate(forged, 1)]
-            with pytest.raises(Corrupt):
+            with pytest.raises(Corrupt) as stopped:
                 oracle.told(renumbered)
+            assert SAYS_BOTH.fullmatch(str(stopped.value))
 
 
 def test_a_log_may_be_cut_anywhere() -> None:
@@ -131,22 +136,41 @@ ONE_REFUSED = decision(bet(2_500), bet(2_500))
 
 
 @pytest.mark.parametrize(
-    ("made", "rules"),
+    ("made", "rules", "says"),
     [
-        pytest.param(TWO_BETS, {"sum_capped": True}, id="sum_capped"),
-        pytest.param(ONE_REFUSED, {"legs": "all_or_nothing"}, id="all_or_nothing"),
-        pytest.param(ONE_REFUSED, {"cap_divisor": 5}, id="above_cap"),
-        pytest.param(decision(bet(100)), {"least_bet": 100_000_001}, id="below_least_bet"),
-        pytest.param(decision(sale(1, position_id="7")), {"least_percentage": 1_000_001}, id="bad_percentage"),
+        pytest.param(
+            TWO_BETS, {"sum_capped": True}, "expected bets of at most 2500.00 together; found 4375.00", id="sum_capped"
+        ),
+        pytest.param(
+            ONE_REFUSED,
+            {"legs": "all_or_nothing"},
+            "expected 0 or 2 bets carried out, all or nothing; found 1",
+            id="all_or_nothing",
+        ),
+        pytest.param(
+            ONE_REFUSED, {"cap_divisor": 5}, "expected bets of 50.00 to 2000.00; found 2500.00", id="above_cap"
+        ),
+        pytest.param(
+            decision(bet(100)),
+            {"least_bet": 100_000_001},
+            "expected bets of 100.000001 to 2500.00; found 100.00",
+            id="below_least_bet",
+        ),
+        pytest.param(
+            decision(sale(1, position_id="7")),
+            {"least_percentage": 1_000_001},
+            "expected a sale of 1.000001 to 100 percent; found 1",
+            id="bad_percentage",
+        ),
     ],
 )
-def test_a_decision_beyond_its_rules_is_refused(made: AnyCommand, rules: dict[str, Any]) -> None:
+def test_a_decision_beyond_its_rules_is_refused(made: AnyCommand, rules: dict[str, Any], says: str) -> None:
     """What makes a reply malformed cannot be recorded as a decision, be its legs refused or not; bets that are all or
     nothing are all carried out, or none.
     """
     log = oracle.history(*trading_floor(), made)
     assert oracle.told(under(log)).as_of == len(log)
-    with pytest.raises(Corrupt, match="the rules do not let stand"):
+    with pytest.raises(Corrupt, match=f"^log position 10: decision_recorded.v1: {says}$"):
         oracle.told(under(log, **rules))
 
 
@@ -158,13 +182,13 @@ def test_a_cohort_starts_on_its_sunday_and_decides_while_it_is_new() -> None:
     first, other = (each.event.starts_at for each in log if isinstance(each.event, events.ContestOpened))
     assert first is not None
     assert other is not None
-    with pytest.raises(Corrupt, match="a second cohort of its week"):
+    with pytest.raises(Corrupt, match="expected one cohort of series '' from 2026-03-01T00:00:00Z on; found a second"):
         oracle.told(under(log, starts_at=first))
-    with pytest.raises(Corrupt, match="does not start as a Sunday does"):
+    with pytest.raises(Corrupt, match="as a Sunday does, at 2026-03-01T00:00:00Z; found 2026-03-02T00:00:00Z"):
         oracle.told(under(log, starts_at=first + 86_400 * 10**6))
-    with pytest.raises(Corrupt, match="trading without a start"):
+    with pytest.raises(Corrupt, match=r"expected a start with trading, .*; found trading, no start, no series"):
         oracle.told(under(log, starts_at=None))
-    with pytest.raises(Corrupt, match="newer cohorts of the series decide instead"):
+    with pytest.raises(Corrupt, match="expected a contest among the newest 1 of its series; found 1 newer"):
         oracle.told(under(log, deciding_cohorts=1))
     assert oracle.told(under(log, deciding_cohorts=2)).as_of == len(log)
 
@@ -175,5 +199,5 @@ def test_nobody_is_enrolled_in_a_contest_that_is_complete() -> None:
     [granted] = [each.event for each in log if isinstance(each.event, events.CashGranted)]
     enrolled = events.ParticipantEnrolled(at=granted.at, contest="week", participant="bo", entrant="", bot=False)
     cash = structs.replace(granted, participant="bo")
-    with pytest.raises(Corrupt, match="the contest is complete"):
+    with pytest.raises(Corrupt, match="expected contest 'week' to be incomplete; found 1 of 1 who have decided"):
         oracle.told(oracle.followed(log, enrolled, cash))

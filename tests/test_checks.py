@@ -338,7 +338,7 @@ def withdrawn(question: str = "rain", participant: str = "ada") -> events.Foreca
 def test_a_withdrawal_of_nothing_is_refused(said: list[AnyEvent], position: int) -> None:
     """What stands is the participant's own forecast on that question, until it is withdrawn."""
     read(binary(), binary("wind"), *said)
-    with pytest.raises(Corrupt, match="none of the participant's forecasts stands") as caught:
+    with pytest.raises(Corrupt, match="on the question to withdraw; found none that stands") as caught:
         Projections(read(binary(), binary("wind"), *said)).table("standing")
     assert caught.value.position == position
 

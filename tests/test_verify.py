@@ -221,6 +221,19 @@ def missing(path: Path) -> str:
     return changed(forged(path, happened(*PAID)), "DELETE FROM stored_events WHERE originator_version = 4")
 
 
+def between(path: Path) -> str:
+    """The fourth row is where no row is, between its place and the fifth: as many rows, in the same order."""
+    return changed(
+        forged(path, happened(*PAID)), "UPDATE stored_events SET originator_version = 4.5 WHERE originator_version = 4"
+    )
+
+
+def before_the_first(path: Path) -> str:
+    """A copy of the fourth row stands before the first."""
+    fourth = "SELECT originator_id, 0, topic, state FROM stored_events WHERE originator_version = 4"
+    return changed(forged(path, happened(*PAID)), f"INSERT INTO stored_events {fourth}")
+
+
 def another_number(path: Path) -> str:
     """Ada said 60% in the fourth row, says somebody who does not know of digests."""
     swap = "UPDATE stored_events SET state = CAST(replace(state, '500000000', '600000000') AS BLOB)"
@@ -381,9 +394,12 @@ def enrolled_too_late(path: Path) -> str:
     return forged(path, [*happened(*trading_floor(), decision()), late])
 
 
+TOGETHER = "expected a start with trading, and neither start nor series without"
 BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
     "positions": [
         (missing, 4, "the row is missing; the next one is 5"),
+        (between, 4, "expected log position 4; found a row at 4.5"),
+        (before_the_first, 1, "expected log position 1; found a row at 0"),
         (misnumbered, 4, "the row here says it is log position 5"),
     ],
     "digests": [
@@ -398,31 +414,103 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
     ],
     "clock": [(back_in_time, 4, "expected recorded_at ")],
     "contents": [
-        (no_distribution, 4, "probabilities that miss one"),
-        (out_of_order, 3, "earlier than the participant's last one on the question"),
-        (knew_the_answer, 3, "a forecast or withdrawal on a question that is resolved or annulled"),
+        (no_distribution, 4, "expected probabilities that sum to 1; found 0.5"),
+        (
+            out_of_order,
+            3,
+            (
+                "expected an instant from 2026-03-12T00:00:00Z on, of the participant's last one on the question; "
+                "found 2026-03-11T00:00:00Z"
+            ),
+        ),
+        (
+            knew_the_answer,
+            3,
+            "expected question 'rain' to be neither resolved nor annulled; found that it has been since log position 2",
+        ),
     ],
     "rules": [
-        (contradiction, 2, "contest_opened.v1: rules that contradict one another"),
-        (unscorable, 3, "question_added.v1: a question that its rules cannot score"),
-        (from_monday, 1, "contest_opened.v1: a weekly cohort that does not start as a Sunday does"),
-        (without_a_start, 1, "contest_opened.v1: a start or a series without trading, or trading without a start"),
-        (a_series_of_nothing, 1, "contest_opened.v1: a start or a series without trading"),
-        (beyond_the_calendar, 1, "contest_opened.v1: a start outside the calendar"),
-        (second_of_its_week, 2, "contest_opened.v1: a second cohort of its week"),
-        (decided_too_late, 15, "decision_recorded.v1: newer cohorts of the series decide instead"),
+        (
+            contradiction,
+            2,
+            (
+                "contest_opened.v1: expected rules that fit together: of some kernels the least score is best, "
+                "of others (ln, log2, spherical) the greatest; found kernel ln, cdf_kernel crps"
+            ),
+        ),
+        (
+            unscorable,
+            3,
+            (
+                "question_added.v1: expected a question that its contest can score; "
+                "found 'rain': its rule set has no kernel for named outcomes"
+            ),
+        ),
+        (
+            from_monday,
+            1,
+            (
+                "contest_opened.v1: expected a weekly cohort to start as a Sunday does, at 2026-03-01T00:00:00Z; "
+                "found 2026-03-02T00:00:00Z"
+            ),
+        ),
+        (without_a_start, 1, f"contest_opened.v1: {TOGETHER}; found trading, no start, no series"),
+        (a_series_of_nothing, 1, f"contest_opened.v1: {TOGETHER}; found no trading, no start, series 'weeks'"),
+        (
+            beyond_the_calendar,
+            1,
+            (
+                "contest_opened.v1: expected an instant of the years 1 to 9999 as the start; "
+                "found 604801772323200000000 µs since 1970"
+            ),
+        ),
+        (
+            second_of_its_week,
+            2,
+            "contest_opened.v1: expected one cohort of series '' from 2026-03-01T00:00:00Z on; found a second",
+        ),
+        (
+            decided_too_late,
+            15,
+            "decision_recorded.v1: expected a contest among the newest 5 of its series; found 5 newer",
+        ),
     ],
     "books": [
-        (a_share_too_many, 11, "shares_bought.v1: not the shares that the amount buys"),
-        (a_leg_without_a_decision, 10, "shares_bought.v1 without what it follows from"),
+        (a_share_too_many, 11, "shares_bought.v1: expected 1250.00 shares, what the amount buys; found 1250.000001"),
+        (
+            a_leg_without_a_decision,
+            10,
+            "shares_bought.v1: expected something before it that it follows from; found nothing",
+        ),
     ],
     "boards": [
-        (entered_after_the_seal, SEAL + 2, "question_added.v1: the contest is finalized"),
-        (paid_before_the_seal, SEAL, "prize_paid.v1: the contest is not finalized"),
-        (sealed_too_early, 10, "contest_finalized.v1: the contest is not complete"),
-        (enrolled_too_late, 11, "participant_enrolled.v1: the contest is complete"),
+        (
+            entered_after_the_seal,
+            SEAL + 2,
+            (
+                "question_added.v1: expected contest 'cup' not to be finalized; "
+                f"found that it has been since log position {SEAL}"
+            ),
+        ),
+        (paid_before_the_seal, SEAL, "prize_paid.v1: expected contest 'cup' to be finalized; found that it is not"),
+        (
+            sealed_too_early,
+            10,
+            (
+                "contest_finalized.v1: expected contest 'week' to be complete; "
+                "found 0 of 1 who have decided, 0 open positions"
+            ),
+        ),
+        (
+            enrolled_too_late,
+            11,
+            (
+                "participant_enrolled.v1: expected contest 'week' to be incomplete; "
+                "found 1 of 1 who have decided, 0 open positions"
+            ),
+        ),
     ],
-    "payouts": [(wrong_prize, 10, "contest 'cup': 'ada' is paid 15.00 where the sealed board says 25.00")],
+    "payouts": [(wrong_prize, 10, "contest 'cup': expected 25.00 for 'ada', as the sealed board says; found 15.00")],
 }
 
 
@@ -572,18 +660,22 @@ def test_a_payment_that_sums_to_the_pool_but_is_not_the_boards_is_found(tmp_path
         assert ledger.head().position == 13
     assert stops(path) == (
         11,
-        "log position 11: contest 'cup': 'bob' is paid 40.01 where the sealed board says 40.00",
+        "log position 11: contest 'cup': expected 40.00 for 'bob', as the sealed board says; found 40.01",
     )
 
 
 @pytest.mark.parametrize(
     ("paid", "position", "says"),
     [
-        ({"ada": 25, "bob": 40, "cyd": 10, "zoe": 25}, 13, "'zoe' is paid 25.00 where the sealed board says 0.00"),
-        ({"zoe": 100}, 10, "'zoe' is paid 100.00 where the sealed board says 0.00"),
-        ({"bob": 40, "ada": 25, "dan": 25}, 12, "'cyd' is paid 0.00 where the sealed board says 10.00"),
-        ({"ada": 25}, 10, "'bob' is paid 0.00 where the sealed board says 40.00"),
-        ({"ada": "0.01"}, 10, "'ada' is paid 0.01 where the sealed board says 25.00"),
+        (
+            {"ada": 25, "bob": 40, "cyd": 10, "zoe": 25},
+            13,
+            "expected 0.00 for 'zoe', as the sealed board says; found 25.00",
+        ),
+        ({"zoe": 100}, 10, "expected 0.00 for 'zoe', as the sealed board says; found 100.00"),
+        ({"bob": 40, "ada": 25, "dan": 25}, 12, "expected 10.00 for 'cyd', as the sealed board says; found 0.00"),
+        ({"ada": 25}, 10, "expected 40.00 for 'bob', as the sealed board says; found 0.00"),
+        ({"ada": "0.01"}, 10, "expected 25.00 for 'ada', as the sealed board says; found 0.01"),
     ],
     ids=["to a stranger", "all to a stranger", "not to the last", "only to the first", "a cent"],
 )
@@ -618,7 +710,7 @@ def test_who_is_excluded_must_not_be_paid(tmp_path: Path) -> None:
     excluded: list[AnyCommand] = [*SEALED[:-1], exclusion(participant="bob"), SEALED[-1]]
     path = forged(tmp_path / "log.db", [*happened(*excluded), *prizes(bob=100)])
     assert stops(path)[0] == 11
-    assert "is paid" in stops(path)[1]
+    assert "expected 0.00 for 'bob'" in stops(path)[1]
 
 
 def test_of_several_wrong_payments_the_first_of_the_log_is_named(tmp_path: Path) -> None:
@@ -703,14 +795,14 @@ def test_wrong_payouts_exit_with_1_and_name_every_one(tmp_path: Path) -> None:
     """The log can be read, so its checkpoint is told; of the checks, the first of them."""
     path = wrong_prize(tmp_path / "log.db")
     result = run("verify", path, "--format", "json", "--only", "payouts")
-    first = "contest 'cup': 'ada' is paid 15.00 where the sealed board says 25.00"
+    first = "contest 'cup': expected 25.00 for 'ada', as the sealed board says; found 15.00"
     assert result.exit_code == FINDINGS
     assert json.loads(result.stdout) == [
         {"check": "payouts", "found": "differs", "log_position": 10, "says": f"{first} (and 1 more)"}
     ]
     assert result.stderr.splitlines()[:2] == [
         f"forecast-ledger: log position 10: {first}",
-        "forecast-ledger: log position 11: contest 'cup': 'bob' is paid 50.00 where the sealed board says 40.00",
+        f"forecast-ledger: log position 11: {first.replace('25', '40').replace('15', '50').replace('ada', 'bob')}",
     ]
     assert result.stderr.splitlines()[2].startswith("as of log position 13, digest ")
 
