@@ -130,7 +130,7 @@ def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> Columns:
     question = [questions.get(event.question, -1) for event in rows]
     if -1 in question:
         lost = question.index(-1)
-        what = unlike("a question opened before", f"{named(rows[lost].question)}, which was never opened")
+        what = unlike("a question opened before", f"{named(rows[lost].question)}, which never was")
         raise Corrupt(forecasts[lost].position, what)
     made = [type(event) is events.ForecastMade for event in rows]
     numbers = [

@@ -59,7 +59,7 @@ OF_CHECKS = {
     "found 4611686018427387904 µs since 1970",
     "a close of an unknown question": "question_closed.v1: expected something opened, enrolled or bought before; "
     "found 'rain', which never was",
-    "a forecast on an unknown question": "expected a question opened before; found 'rain', which was never opened",
+    "a forecast on an unknown question": "expected a question opened before; found 'rain', which never was",
     "a forecast of three outcomes on two": "expected 2 numbers, one for each outcome, edge or level; found 3",
     "a forecast that sums to less than one": "expected probabilities that sum to 1; found 0.999999999",
     "a negative probability": "expected numbers from 0 to 1; found -0.000000001 to 1.000000001",
