@@ -200,14 +200,34 @@ def _constructed(settings: dict[str, str], shown: str) -> tuple[InfrastructureFa
 
 
 def _others(uri: str) -> str:
-    """Some tables of an SQLite file that has not the store's, none if there is no file. Nothing is written."""
+    """Some tables of an SQLite file that has not the store's, none if there is no file.
+
+    Nothing is written, but where a crash has left half a transaction, which SQLite takes back.
+    """
     if not uri.startswith("file:") or not Path(unquote(urlsplit(uri).path)).exists():
         return ""
-    with closing(sqlite3.connect(uri.replace("?mode=rwc", "?mode=ro"), int(_LOCK_TIMEOUT), uri=True)) as found:
-        tables = [
-            name for (name,) in found.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-        ]
+    try:
+        tables = _tables(uri.replace("?mode=rwc", "?mode=ro"))
+    except sqlite3.OperationalError as error:
+        if "readonly" not in str(error) or "?mode=rwc" not in uri:
+            raise
+        tables = _tables(uri)
     return "" if _TABLE in tables else ", ".join(tables[:3]) + ", …" * (len(tables) > 3)
+
+
+def _tables(uri: str) -> list[str]:
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+    with closing(sqlite3.connect(uri, int(_LOCK_TIMEOUT), uri=True)) as found:
+        return [name for (name,) in found.execute(query)]
+
+
+def is_there(location: str) -> bool:
+    """Whether opening a store would make no file: one is there, or a server is asked, or nothing can be opened."""
+    try:
+        _settings(location, read_only=True)
+    except Unavailable as error:
+        return not isinstance(error, Absent)
+    return True
 
 
 def shown(location: str) -> str:

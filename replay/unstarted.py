@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 
 from ledger import Ledger, values
-from ledger.errors import Absent, Corrupt, Unavailable
 from ledger.ledger import Prizes, system_clock
-from ledger.store import PAGE, Store
+from ledger.store import PAGE, Store, is_there
 
 
 class Unstarted(Store):
     """No rows, until some are appended, which starts the store, or somebody else has started it."""
 
     def __init__(self, location: str, name: str) -> None:
-        super().__init__(":memory:", values.identifier(name, "name"))
+        super().__init__(":memory:", name)
         self._location = location
 
     def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
@@ -22,7 +21,7 @@ class Unstarted(Store):
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
         """As of a store."""
-        if self._location and is_there(self._location, self.name):
+        if self._location and is_there(self._location):
             self._start()
         return super().read(after, limit)
 
@@ -34,19 +33,9 @@ class Unstarted(Store):
             self._location = ""
 
 
-def is_there(location: str, name: str) -> bool:
-    """Whether opening a store would start none: a file or a database is there, or cannot be."""
-    try:
-        Store(location, name, read_only=True).close()
-    except Absent:
-        return False
-    except (Corrupt, Unavailable):
-        return True
-    return True
-
-
 def opened(location: str, name: str, prizes: Prizes) -> Ledger:
     """A ledger to append to, started by the first command that it accepts. Raises what `Ledger.open` raises."""
-    if is_there(location, values.identifier(name, "name")):
+    values.identifier(name, "name")
+    if is_there(location):
         return Ledger.open(location, name, prizes=prizes)
     return Ledger(Unstarted(location, name), system_clock, prizes)

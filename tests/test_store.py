@@ -362,6 +362,25 @@ def test_a_ledgers_file_may_have_other_tables_beside(tmp_path: Path) -> None:
         assert (ledger.head().position, other.head().position) == (5, 0)
 
 
+@pytest.mark.parametrize("kept", ["", "CREATE TABLE people (name TEXT);"], ids=["ours", "another's"])
+def test_half_a_transaction_that_a_crash_has_left_is_taken_back_first(tmp_path: Path, kept: str) -> None:
+    """As SQLite does for every writer; only then it is seen whose the file is."""
+    path = tmp_path / "a.db"
+    script = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.executescript("PRAGMA user_version = 1;" + sys.argv[2] + "PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (t)")
+database.executemany("INSERT INTO half VALUES (?)", [("x" * 1000,)] * 5000)
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", script, str(path), kept], check=True)
+    assert path.with_name("a.db-journal").stat().st_size
+    if kept:
+        assert "no table of stored events, but others: people" in unavailable(path, read_only=False)
+    else:
+        assert positions(filled(path)) == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("read_only", [False, True])
 def test_the_empty_text_is_no_path(read_only: bool) -> None:
     """Nor does it stand for the folder that one is in."""
