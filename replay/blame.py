@@ -59,16 +59,16 @@ def blame(source: Source, table: str, key: Sequence[str], columns: Collection[st
     """
     names, every = key_of(table), [column.name for column in CATALOGUE[table].columns]
     if len(names) != len(key):
-        raise Refused("out_of_range", "key", " ".join(key), f"the key of {table} is {' '.join(names)}")
+        said = f"the key of {table} is {' '.join(names)}"
+        raise Refused("out_of_range", "key", " ".join(key), said, remedy="give each part of the key, in this order")
     left = [name for name in every if name not in names and (not columns or name in columns)]
     if unknown := [name for name in columns if name not in left]:
-        raise Refused(
-            "out_of_range", "column", unknown[0], f"{table} has {', '.join(every)}; {' '.join(names)} name a row"
-        )
+        said = f"{table} has {', '.join(every)}; {' '.join(names)} name a row"
+        raise Refused("out_of_range", "column", unknown[0], said, remedy="name a column that is no part of the key")
     history = _History(source, table, dict(zip(names, key, strict=True)))
     if history.row is None:
         said = f"no such row in {table} as of log position {history.checkpoint.position}"
-        raise Refused("nothing_standing", "key", " ".join(key), said)
+        raise Refused("nothing_standing", "key", " ".join(key), said, remedy=f"`table LOG {table}` lists the rows")
     found: dict[str, Blame] = {}
     looked_at = 0
     for recorded, before, row in history.back():

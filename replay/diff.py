@@ -54,9 +54,8 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
             between.pass_by(page)
         first = new.last = old.reached()
         if old.recorded_at is not None and not new.includes(first.position, old.recorded_at):
-            raise Refused(
-                "out_of_range", "to", other, f"it is before the other cut, {first.position}: the earlier first"
-            )
+            said = f"it is before the other cut, {first.position}"
+            raise Refused("out_of_range", "to", other, said, remedy="give the earlier cut first")
         tables = [part.table for part in grows.whole([table])]
         for page in new.pages(log.follow(store.pages(first.position), first), source.watch):
             grows.add(page)

@@ -42,7 +42,8 @@ def under(projections: Projections, contest: str, rules: RuleSet) -> Projections
     facts = projections.facts
     if contest not in facts.contests:
         there = ", ".join(projections.contests) or "none"
-        raise Refused("unknown_contest", "contest", contest, f"no such contest here; there are: {there}")
+        said = f"no such contest here; there are: {there}"
+        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
     held = facts.contests[contest]
     if held.opened.rules.trading != rules.trading:
         said = "other trading rules: trades were decided by the contest's own; give those in `trading`, or none"

@@ -158,7 +158,7 @@ def test_a_cut_before_the_first_event_has_nothing(log: str) -> None:
     assert new == diff(Source(log, as_of="1970-01-01T00:00:00Z"), None, "leaderboard")
     assert {change.difference.row for change in new.changes} == {"new"}
     assert diff(Source(log, as_of=0), 0, "leaderboard")[:2] == ([], 0)
-    with pytest.raises(Refused, match="the earlier first"):
+    with pytest.raises(Refused, match="the earlier cut first"):
         diff(Source(log, as_of=1), "1970-01-01T00:00:00Z", "leaderboard")
     with pytest.raises(Refused, match="the log ends at position 37"):
         diff(Source(log, as_of=37), 38, "leaderboard")
@@ -187,7 +187,7 @@ def test_the_command_takes_positions_and_instants_in_each_format(log: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["@34", "@33"], "the earlier first"),
+        (["@34", "@33"], "the earlier cut first"),
         (["@34", "@99"], "out_of_range"),
         (["@34", "yesterday"], "bad_instant"),
         (["@33", "@34", "--table", "fame"], "no projection named"),
