@@ -54,13 +54,13 @@ def fingerprint(content: bytes) -> str:
 
 def seal(recorded: Recorded) -> tuple[bytes, str]:
     """A row's canonical bytes and its digest, whatever digest it claims."""
-    body = _encoded(recorded)[: -_FRAME - len(recorded.digest)]
+    body = encoded(recorded)[: -_FRAME - len(recorded.digest)]
     digest = sha256(body).hexdigest()
     return body + b',"digest":"' + digest.encode() + b'"}', digest
 
 
-def _encoded(recorded: Recorded) -> bytes:
-    """The whole row; a contest's rule set is spelt as `rules` says."""
+def encoded(recorded: Recorded) -> bytes:
+    """The whole row, with the digest it claims; a contest's rule set is spelt as `rules` says."""
     if type(recorded.event) is not ContestOpened:
         return _encode(recorded)
     plain = msgspec.to_builtins(recorded)

@@ -65,14 +65,14 @@ class Rows:
             page = _many.decode(b"[" + b",".join(rows) + b"]")
         except _UNREADABLE:
             return []
-        sealed = [log.seal(said) for said in page]
-        digests = [self.last.digest, *(digest for _, digest in sealed)]
+        digests = [sha256(row[:-_SEAL]).hexdigest() for row in rows]
         clock = [self._recorded_at, *(said.recorded_at for said in page)]
         first = self.last.position + 1
         if (
-            [row for row, _ in sealed] != [*rows]
+            [log.encoded(said) for said in page] != [*rows]
+            or [said.digest for said in page] != digests
+            or [said.previous for said in page] != [self.last.digest, *digests[:-1]]
             or [said.position for said in page] != [*range(first, first + len(rows))]
-            or [said.previous for said in page] != digests[:-1]
             or clock != sorted(clock)
             or not self._cut.includes(page[-1].position, clock[-1])
         ):
