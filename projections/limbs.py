@@ -23,7 +23,6 @@ _HALF_MASK = (1 << _HALF_BITS) - 1
 LARGEST_TERM = 3 * 10**13  # in one product; |ln| of 1e-10 is 2.4e13 of 1e-12, times 2^18 it still fits
 LARGEST_WEIGHT = 1 << 3 * _HALF_BITS  # µs; 570 years
 LARGEST_COUNT = 1 << 26
-_CERTAIN = 2.0**48  # beyond which an estimate says nothing of the whole numbers next to it
 
 
 class Limbs(NamedTuple):
@@ -178,7 +177,7 @@ def multiplied(numbers: Limbs, factors: Sequence[Fraction], which: Int64Array) -
     value = (above + rest) * scale
     guard = (np.abs(above) + rest) * np.abs(scale) * 2.0**-49  # there are six roundings, each of 2^-53 at most
     near = np.rint(value)
-    doubtful = np.flatnonzero((np.abs(value - near) > 0.5 - guard) | (np.abs(value) > _CERTAIN))
+    doubtful = np.flatnonzero(np.abs(value - near) > 0.5 - guard)
     near[doubtful] = 0
     rounded: Int64Array = near.astype(np.int64)
     exact = [
