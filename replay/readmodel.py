@@ -24,7 +24,7 @@ ROW = "row"  # place within its contest, of a table whose rows are in an order o
 _LOCK_TIMEOUT = 30  # s, to wait for whoever else writes to the file
 _MOST_ROWS = 200_000  # that are remembered, so that they need not be read again to be compared
 Row = tuple[Any, ...]
-_Place = tuple[str, tuple[tuple[str, str], ...]]
+_Rows = tuple[str, tuple[tuple[str, str], ...]]
 Places = dict[tuple[str, str], "array[int]"]  # question and contest, "" for none -> log positions, rising
 
 
@@ -53,7 +53,7 @@ class ReadModel:
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         """Open a file, or start one. Raises Unavailable: it cannot be opened, or holds something else."""
         self.path = path
-        self._remembered: dict[_Place, Table] = {}
+        self._remembered: dict[_Rows, Table] = {}
         location = f"file:{quote(os.path.abspath(path))}?mode={'ro' if read_only else 'rwc'}"  # noqa: PTH100 - as the store's
         with self._told():
             self._connection = sqlite3.connect(location, timeout=_LOCK_TIMEOUT, isolation_level=None, uri=True)
@@ -109,8 +109,8 @@ class ReadModel:
     def write(self, before: Tracking | None, now: Tracking, change: Change) -> int:
         """Replace parts of tables and say what they speak of now, in one transaction; returns how many rows changed.
 
-        Raises, first that applies: Conflict (another runner has written since
-        `before`), Unavailable. Then nothing has changed.
+        Raises, first that applies: Conflict (another runner has written since `before`), Unavailable. Then nothing has
+        changed.
         """
         try:
             with self._told(), self._transaction():
@@ -192,14 +192,14 @@ class ReadModel:
 
     def _replace(self, part: Part) -> int:
         """Bring the rows of a part to what they should be, touching none that is right; returns how many were not."""
-        table, place = part.table, (part.table.name, part.ids)
-        before = None if part.is_change else self._remembered.pop(place, None)
+        table, rows = part.table, (part.table.name, part.ids)
+        before = None if part.is_change else self._remembered.pop(rows, None)
         if before is None and part.before is not None:
             before = part.before()
         if before is not None:
             gone, come = _apart(*_middles(before, table))
             added = _printed(_kinds(table), come)
-            removed = set(_printed([_kinds(table)[place] for place in _places(table)], _keys(table, gone)))
+            removed = set(_printed([_kinds(table)[column] for column in _key_columns(table)], _keys(table, gone)))
         elif stored := self._stored(part):
             gone, added = _apart(stored, list(_numbered(table, Table.printed)))
             removed = set(_keys(table, gone))
@@ -208,7 +208,7 @@ class ReadModel:
         if not part.is_change:
             if sum(map(len, self._remembered.values())) + len(table) > _MOST_ROWS:
                 self._remembered.clear()
-            self._remembered[place] = table
+            self._remembered[rows] = table
         return self._change(table, removed, added)
 
     def _stored(self, part: Part) -> list[Row]:
@@ -255,15 +255,15 @@ def _kinds(table: Table) -> list[str]:
     return ["count"] * (not CATALOGUE[table.name].key) + [column.kind for column in table.columns]
 
 
-def _places(table: Table) -> list[int]:
+def _key_columns(table: Table) -> list[int]:
     """Where in a row its key is."""
     names = _names(table)
     return [names.index(column) for column in _key(CATALOGUE[table.name])]
 
 
 def _keys(table: Table, rows: list[Row]) -> list[Row]:
-    places = _places(table)
-    return [tuple(row[place] for place in places) for row in rows]
+    columns = _key_columns(table)
+    return [tuple(row[column] for column in columns) for row in rows]
 
 
 def _numbered(table: Table, rows_of: Callable[[Table], Iterator[Row]]) -> Iterator[Row]:

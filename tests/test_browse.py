@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 
 from ledger import events
 from ledger.events import TAGS, AnyEvent
 from ledger.log import Recorded, seal
 from replay.browse import COLUMNS, Wanted, fields, kinds, line
-from replay.cli import DAMAGED, FINE, UNREADABLE, USAGE, main
+from replay.cli import DAMAGED, FINE, UNREADABLE, USAGE
 from tests.given import NOW, contest, entry, forecast, opened, resolution, withdrawal
+from tests.test_cli import run
 from tests.test_log import EVENTS
 from tests.test_verify import another_number, changed, forged, happened, missing, of_no_known_type
 
@@ -34,13 +34,6 @@ SAID = happened(
     withdrawal(),
     resolution(),
 )
-
-
-def run(*arguments: str) -> Result:
-    """The command line in this process; a traceback would be its exception."""
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 @pytest.fixture

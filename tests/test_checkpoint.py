@@ -5,7 +5,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -14,10 +13,11 @@ from ledger import Ledger, Refused
 from ledger.commands import AnyCommand
 from projections.catalogue import CATALOGUE
 from replay.checkpoint import LONGEST, Kept, KeptTable, compared, keep, read, written
-from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
+from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from replay.replay import replay
 from tests import oracle
 from tests.given import NOW, contest, entry, forecast, opened, resolution
+from tests.test_cli import run
 from tests.test_verify import another_number, changed, forged, happened, wrong_prize
 
 SAID: list[AnyCommand] = [
@@ -29,13 +29,6 @@ SAID: list[AnyCommand] = [
 ]
 LATER: list[AnyCommand] = [resolution()]
 BUILT = [name for name, projection in CATALOGUE.items() if not projection.asked_for]
-
-
-def run(*arguments: str) -> Result:
-    """The command line in this process; a traceback would be its exception."""
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 @pytest.fixture

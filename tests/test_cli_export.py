@@ -7,19 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from replay.cli import DAMAGED, FINE, UNREADABLE, USAGE, main
 from replay.export import default_tables
 from replay.render import as_csv
 from tests.exports import FORMS, commands_of, written
-
-
-def run(*arguments: str) -> Result:
-    """The command line in this process; a traceback would be its exception."""
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
+from tests.test_cli import run
 
 
 @pytest.fixture

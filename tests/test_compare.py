@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -16,11 +15,12 @@ from ledger import Refused, log
 from ledger.commands import AnyCommand
 from ledger.log import Recorded
 from projections.catalogue import CATALOGUE
-from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
+from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from replay.compare import COLUMNS, Source, _parting, compared, source
 from replay.replay import replay
 from tests.exports import FORMS, exported
 from tests.given import contest, entry, forecast, opened, resolution
+from tests.test_cli import run
 from tests.test_verify import another_number, chained, forged, happened, kept
 
 SAID: list[AnyCommand] = [
@@ -33,13 +33,6 @@ SAID: list[AnyCommand] = [
 ]
 ANOTHER = [*SAID[:4], forecast(participant="bob", probability="0.3"), *SAID[5:]]
 BUILT = [name for name, projection in CATALOGUE.items() if not projection.asked_for]
-
-
-def run(*arguments: str) -> Result:
-    """The command line in this process; a traceback would be its exception."""
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from ledger import Ledger, store
 from ledger.commands import AnyCommand
@@ -30,6 +30,7 @@ from replay.verify import verify
 from tests import oracle
 from tests.exports import DATA, FORMS, commands_of, contents, exported, resealed, rows, written
 from tests.given import DAY, MARCH, contest, entry, forecast, opened
+from tests.test_cli import run as invoked
 from tests.test_growing import trading
 from tests.test_runner import assert_up_to_date, history, record
 
@@ -80,9 +81,7 @@ def run(*arguments: str | Path, command: Sequence[str] = COMMAND) -> Done:
 
 def invoke(*arguments: str | Path, given: bytes = b"") -> Result:
     """The command line in this process, where a great many are to be run; a traceback would be its exception."""
-    result = CliRunner().invoke(main, list(map(str, arguments)), input=given)
-    assert result.exception is None or isinstance(result.exception, SystemExit), (arguments, result.exception)
-    return result
+    return invoked(*map(str, arguments), given=given)
 
 
 def told(done: Done | Result, code: int, says: str) -> None:

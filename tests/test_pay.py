@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from msgspec import structs
 
 from ledger import Corrupt, Ledger, Receipt, Refused
@@ -20,7 +19,7 @@ from ledger.log import Recorded
 from ledger.rules import PRESETS
 from ledger.store import Store
 from projections.projection import Projections
-from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
+from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from replay.pay import pay, prizes
 from replay.verify import verify
 from tests import oracle
@@ -41,6 +40,7 @@ from tests.given import (
     resolution,
     revocation,
 )
+from tests.test_cli import run
 
 PAID_AT = day(28)
 RELATIVE = PRESETS["relative-2022-04"]
@@ -575,13 +575,6 @@ def test_winners_of_any_name_are_paid() -> None:
 
 
 # --- on the command line
-
-
-def run(*arguments: str) -> Result:
-    """The command line in this process; a traceback would be its exception."""
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 @pytest.fixture

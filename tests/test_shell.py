@@ -5,19 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from replay.cli import UNREADABLE, USAGE, main
+from replay.cli import UNREADABLE, USAGE
 from tests.exports import commands_of, exported, written
+from tests.test_cli import run
 
 COMMANDS = str(Path(__file__).parent.parent / "data" / "metaculus-2022" / "commands.jsonl")
-
-
-def run(*arguments: str) -> Result:
-    """The command line in this process; a traceback would be its exception."""
-    result = CliRunner().invoke(main, list(arguments))
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
 
 
 @pytest.fixture
