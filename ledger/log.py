@@ -5,7 +5,7 @@ of what the command said, `previous` the digest of the row before, and `digest` 
 the comma before it. No floats, fields in one order: the bytes are canonical.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -74,22 +74,19 @@ def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
     Raises Corrupt, with the position of the first row that fails: not of this schema, an event of unknown type or with
     unknown fields, bytes that do not match their digest, a position out of turn, a digest that does not follow.
     """
-    position, previous = before
-    events = []
-    for row, recorded in zip(rows, _decoded(rows, position + 1), strict=True):
-        position += 1
-        digest = sha256(row[:-_SEAL]).hexdigest()
-        if digest != recorded.digest:
-            said = f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}"
-            raise Corrupt(position, said, "digests")
-        if recorded.position != position:
-            raise Corrupt(position, f"the row here says it is log position {recorded.position}", "positions")
-        if recorded.previous != previous:
-            said = f"the row before has digest {previous}, this row follows {recorded.previous}"
-            raise Corrupt(position, said, "digests")
-        previous = digest
-        events.append(recorded)
-    return events
+    try:
+        records = _many.decode(b"[" + b",".join(rows) + b"]")
+    except _UNREADABLE:
+        records = []
+    if len(records) == len(rows):
+        _check(rows, records, before)
+        return records
+    records = []
+    for row in rows:
+        recorded = _unsealed(row, before.position + 1)
+        before = _check([row], [recorded], before)
+        records.append(recorded)
+    return records
 
 
 def follow(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[list[Recorded]]:
@@ -106,15 +103,22 @@ def unseal_one(row: bytes, position: int) -> Recorded:
     return recorded
 
 
-def _decoded(rows: Sequence[bytes], first: int) -> Iterable[Recorded]:
-    """All rows at once, or, if they do not decode into as many records, one by one as they are asked for."""
-    try:
-        records = _many.decode(b"[" + b",".join(rows) + b"]")
-    except _UNREADABLE:
-        records = []
-    if len(records) == len(rows):
-        return records
-    return (_unsealed(row, position) for position, row in enumerate(rows, first))
+def _check(rows: Sequence[bytes], records: Sequence[Recorded], before: Checkpoint) -> Checkpoint:
+    """The last row's position and digest, if all follow what is before. Raises Corrupt at the first that does not."""
+    position, previous = before
+    for row, recorded in zip(rows, records, strict=True):
+        position += 1
+        digest = sha256(row[:-_SEAL]).hexdigest()
+        if digest != recorded.digest:
+            said = f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}"
+            raise Corrupt(position, said, "digests")
+        if recorded.position != position:
+            raise Corrupt(position, f"the row here says it is log position {recorded.position}", "positions")
+        if recorded.previous != previous:
+            said = f"the row before has digest {previous}, this row follows {recorded.previous}"
+            raise Corrupt(position, said, "digests")
+        previous = digest
+    return Checkpoint(position, previous)
 
 
 def _unsealed(row: bytes, position: int) -> Recorded:
