@@ -71,6 +71,19 @@ def test_the_logarithm_holds_for_any_unit_and_quantum(k: int, unit: int, quantum
     assert exact.ln_fixed(7 * k, 7 * unit, quantum) == exact.ln_fixed(k, unit, quantum)
 
 
+@given(st.integers(0, 200).flatmap(lambda bits: st.integers(1, 2 ** (bits + 1))), st.integers(1, 2**200))
+def test_the_logarithm_holds_for_numbers_of_any_size(k: int, unit: int) -> None:
+    """Also of more bits than it is worked out in."""
+    assert exact.ln_fixed(k, unit) == round(Fraction(slow_ln(Fraction(k, unit)), GUARD // 10**12))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 255, 256, 257, 2**143, 2**144 - 1, 2**144, 2**144 + 1, *range(1_000, 4_000, 7)])
+def test_a_logarithm_is_known_to_forty_decimals_and_more(k: int) -> None:
+    """Against a series with another way of bringing a number near 1; each bit of the number costs 2^-138 at most."""
+    off = Fraction(exact.ln_fixed(k, 1, 10**40), 10**40) - Fraction(slow_ln(Fraction(k)), GUARD)
+    assert abs(off) < Fraction(k.bit_length(), 2**138) + Fraction(1, 10**40)
+
+
 @pytest.mark.parametrize(
     ("k", "unit", "picos"),
     [
