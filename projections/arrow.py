@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ledger.errors import Refused, Unavailable
-from projections.table import KINDS, Ids, Table, Values
+from projections.table import KINDS, Ids, Table, Values, plain
 
 # Decimals of the kinds that are decimal128(38, decimals); inside they are integers in that unit.
 DECIMALS = {
@@ -86,10 +86,9 @@ def _decimals(arrow: Any, values: Values, kind: str) -> Any:
 
         whole = arrow.array(values).cast(arrow.decimal128(19, 0))
         return compute.multiply(whole, arrow.scalar(Decimal(f"1E-{DECIMALS[kind]}"))).cast(type_of(kind))
-    plain = [None if value is None else Decimal(f"{value}E-{DECIMALS[kind]}") for value in values]
-    return arrow.array(plain, type_of(kind))
+    decimals = [None if value is None else Decimal(f"{value}E-{DECIMALS[kind]}") for value in plain(values)]
+    return arrow.array(decimals, type_of(kind))
 
 
 def _texts(values: Values, kind: str) -> Sequence[str | None]:
-    plain = values.tolist() if isinstance(values, np.ndarray) else values
-    return [None if value is None else KINDS[kind].printed(value) for value in plain]
+    return [None if value is None else KINDS[kind].printed(value) for value in plain(values)]

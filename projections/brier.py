@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ledger.values import PROBABILITY
-from projections.limbs import BoolArray, Int64Array, Limbs, column, runs
+from projections.limbs import BoolArray, Int64Array, Limbs, ordered, runs
 
 DECILES = tuple(range(0, PROBABILITY + 1, PROBABILITY // 10))  # 1e-9
 EVEN_ODDS = Fraction(1, 4)  # the Brier score of always saying 50%
@@ -66,7 +66,8 @@ class Means(NamedTuple):
 class Bin(NamedTuple):
     """One owner's forecasts in [lower, upper), in the last bin in [lower, upper], of which there are n > 0.
 
-    lower, upper: 1e-9. happened: how many came true. wilson_low, wilson_high: 95% interval of the frequency, 1e-9.
+    lower, upper: 1e-9. happened: how many came true. said: the sum of the forecasts, 1e-9. wilson_low, wilson_high: 95%
+    interval of the frequency, 1e-9.
     """
 
     owner: int
@@ -74,10 +75,19 @@ class Bin(NamedTuple):
     upper: int
     n: int
     happened: int
-    mean_forecast: Fraction
-    observed_frequency: Fraction
+    said: int
     wilson_low: int
     wilson_high: int
+
+    @property
+    def mean_forecast(self) -> Fraction:
+        """The mean of the forecasts."""
+        return Fraction(self.said, self.n * PROBABILITY)
+
+    @property
+    def observed_frequency(self) -> Fraction:
+        """How often they came true."""
+        return Fraction(self.happened, self.n)
 
 
 class Reading(NamedTuple):
@@ -142,7 +152,7 @@ class Counts(NamedTuple):
 
 def counted(sample: Sample) -> dict[int, Counts]:
     """The counts of each owner who has a row."""
-    order = np.argsort(grouped(sample))  # sums are exact, so the order of equal keys is free
+    order = ordered(grouped(sample))
     sample = sample.take(order)
     groups, starts = runs(grouped(sample)), runs(sample.owner)
     rows = zip(
@@ -210,7 +220,7 @@ def binned(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int
     """By owner and bin: how many forecasts, how many came true, and their sum, 1e-9, which can all be added up."""
     last = len(bins) - 1
     key = sample.owner * last + np.searchsorted(np.array(bins[1:last], np.int64), sample.probability, "right")
-    order = np.argsort(key)
+    order = ordered(key)
     sample, key = sample.take(order), key[order]
     starts = runs(key)
     sums = zip(
@@ -225,11 +235,10 @@ def binned(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int
 def filled(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequence[int] = DECILES) -> list[Bin]:
     """The bins that such sums make, in order of owner and bin."""
     limits = {pair: wilson(*pair) for pair in dict.fromkeys((k, n) for n, k, _ in sums.values())}
-    found = []
-    for (owner, begin), (n, k, total) in sorted(sums.items()):
-        means_of = Fraction(total, n * PROBABILITY), Fraction(k, n)
-        found.append(Bin(owner, bins[begin], bins[begin + 1], n, k, *means_of, *limits[k, n]))
-    return found
+    return [
+        Bin(owner, bins[begin], bins[begin + 1], n, k, said, *limits[k, n])
+        for (owner, begin), (n, k, said) in sorted(sums.items())
+    ]
 
 
 def wilson(happened: int, n: int) -> tuple[int, int]:
@@ -320,11 +329,11 @@ def _mixed(sample: Sample, groups: Int64Array) -> defaultdict[int, Fraction]:
     groups: where each begins. Groups of one size are summed as integers; those all alike, or of one row, add nothing.
     """
     m: Int64Array = np.diff(groups, append=len(sample.owner))
-    k = column(_totals(sample.happened.astype(np.int64), groups))
+    k = np.add.reduceat(sample.happened.astype(np.int64), groups) if len(groups) else m
     products = k * (m - k)
     some = np.flatnonzero(products)
     key = (sample.owner[groups] << _COUNT_BITS) | m
-    some = some[np.argsort(key[some])]
+    some = some[ordered(key[some])]
     key, products = key[some], products[some]
     starts = runs(key)
     found: defaultdict[int, Fraction] = defaultdict(Fraction)
@@ -335,7 +344,9 @@ def _mixed(sample: Sample, groups: Int64Array) -> defaultdict[int, Fraction]:
 
 
 def _totals(values: Int64Array, starts: Int64Array) -> list[int]:
-    return Limbs.of(values).summed(starts).integers()
+    """Sums over runs, of numbers whose sum over 2^26 rows fits in 64 bits."""
+    totals: list[int] = np.add.reduceat(values, starts).tolist() if len(starts) else []
+    return totals
 
 
 def _nanos(numerator: Decimal, denominator: Decimal) -> int:

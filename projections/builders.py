@@ -1,14 +1,16 @@
 """The tables' values, column by column: what each projection of the catalogue is built from."""
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ledger.exact import QUANTUM, half_even
 from projections import consensus, leaderboard, prizes, references, scores, shares, sums, terms
-from projections.columns import Codes, Facts
-from projections.limbs import Int64Array, column
+from projections.columns import Facts
+from projections.entries import Questions
+from projections.limbs import Int64Array, Limbs, column
 from projections.table import Ids, Values, concatenated, ids, known, published, transposed
 from projections.tables import status
 
@@ -32,22 +34,26 @@ def standing_values(of: "Projections") -> list[Values]:
 
 
 def consensus_values(of: "Projections") -> list[Values]:
-    """One row an interval of the median of an outcome."""
+    """One row an interval of the median of an outcome; of each outcome they lie together, in order."""
     facts = of.facts
-    found = consensus.medians_over_time(facts, of.standing, status(facts), of.chunk)
-    question, outcome, start, end, count, median = _joined(found, 6)
+    found = [
+        (facts.questions[question].question, _outcome(facts, question, outcome), question, part)
+        for page in consensus.medians_over_time(facts, of.standing, status(facts), of.chunk)
+        for question, outcome, part in page.apart()
+    ]
+    found.sort(key=itemgetter(0, 1))
+    _, outcomes, questions, parts = transposed(found, 4)
+    counts = column([len(part.start) for part in parts])
+    outcome = ids(outcomes)
     return [
-        Ids(question, facts.question_codes.labels),
-        _outcome_ids(facts, question, outcome),
-        start,
-        end,
-        count,
-        median,
+        Ids(np.repeat(column(questions), counts), facts.question_codes.labels),
+        Ids(np.repeat(outcome.codes, counts), outcome.labels),
+        *_joined([part[2:] for part in parts], 4),
     ]
 
 
 def score_parts_values(of: "Projections", owner: int | None = None) -> list[Values]:
-    """One row a part; contributions and terms in Python integers, which may need more than 64 bits.
+    """One row a part; terms in Python integers, which may need more than 64 bits.
 
     owner: the code of the only participant whose parts are asked for.
     """
@@ -55,21 +61,23 @@ def score_parts_values(of: "Projections", owner: int | None = None) -> list[Valu
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
     columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
     term: list[int] = []
-    contribution: list[int] = []
+    contributions = [Limbs.wide([])]
     for code, name in enumerate(of.contests):
         contest, questions = facts.contests[name], of.scored(name).questions
-        fine, factor = references.fine_bits(contest.opened.rules), [each.denominator for each in questions.per_point]
+        fine = references.fine_bits(contest.opened.rules)
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
         for first, made_of in terms.terms(facts, contest, questions, of.chunk):
             own = made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
             rows = scores.parts(first, own, contest)
             codes.append(np.full(len(rows.question), code))
             columns.append((questions.code[rows.question], *rows[1:8]))
-            for question, units, earned in zip(
-                rows.question.tolist(), rows.units.tolist(), rows.earned.integers(), strict=True
-            ):
-                term.append(half_even(earned * to_term[question], units << fine))
-                contribution.append(earned * factor[question])
+            contributions.append(_contributions(questions, rows.question, rows.earned))
+            term += [
+                half_even(earned * to_term[question], units << fine)
+                for question, units, earned in zip(
+                    rows.question.tolist(), rows.units.tolist(), rows.earned.integers(), strict=True
+                )
+            ]
     question, participant, start, end, units, doubled, reference, peers = _joined(columns, 8)
     return [
         Ids(np.concatenate(codes), of.contests),
@@ -82,7 +90,7 @@ def score_parts_values(of: "Projections", owner: int | None = None) -> list[Valu
         known(peers),
         term,
         units,
-        contribution,
+        concatenated(contributions),
     ]
 
 
@@ -90,16 +98,12 @@ def scores_values(of: "Projections") -> list[Values]:
     """One row a question and participant of each contest."""
     facts = of.facts
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
-    columns: list[tuple[Int64Array | list[int], ...]] = [(np.zeros(0, np.int64),) * 5 + ([], [])]
+    columns: list[tuple[Int64Array | Limbs | list[int], ...]] = [(np.zeros(0, np.int64),) * 5 + (Limbs.wide([]),) * 2]
     for code, contest in enumerate(of.contests):
         questions, rows = of.scored(contest)
-        rules = facts.contests[contest].opened.rules
-        score, share = shares.points(rules, questions, rows), shares.coverages(questions, rows)
+        score = shares.points(facts.contests[contest].opened.rules, questions, rows)
+        share = shares.coverages(questions, rows)
         most = column([published(each) for each in shares.attainable_shares(questions)])
-        factor = column([each.denominator for each in questions.per_point])[rows.question]
-        factors = np.ones(len(score.divisors), np.int64)
-        factors[score.which] = factor  # of one divisor they are one
-        denominators = [int(each * by) for each, by in zip(score.divisors, factors.tolist(), strict=True)]
         codes.append(np.full(len(rows.question), code))
         columns.append((
             questions.code[rows.question],
@@ -107,8 +111,8 @@ def scores_values(of: "Projections") -> list[Values]:
             score.published(),
             share.published(),
             most[rows.question],
-            [earned * by for earned, by in zip(rows.numerator.integers(), factor.tolist(), strict=True)],
-            [denominators[place] for place in score.which.tolist()],
+            _contributions(questions, rows.question, rows.numerator),
+            _denominators(questions, rows.question, score),
         ))  # fmt: skip
     question, participant, *numbers = (concatenated(pages) for pages in zip(*columns, strict=True))
     return [
@@ -117,6 +121,19 @@ def scores_values(of: "Projections") -> list[Values]:
         Ids(np.asarray(participant), sums.labels(facts)),
         *numbers,
     ]
+
+
+def _contributions(questions: Questions, question: Int64Array, earned: Limbs) -> Limbs:
+    """What is earned on questions, in whole numbers of which one point is a whole number, too."""
+    return earned.scaled(column([each.denominator for each in questions.per_point])[question])
+
+
+def _denominators(questions: Questions, question: Int64Array, score: shares.Quotients) -> Limbs:
+    """What one point is of those whole numbers."""
+    factors = np.ones(len(score.divisors), np.int64)
+    factors[score.which] = column([each.denominator for each in questions.per_point])[question]  # one of one divisor
+    distinct = [int(each * by) for each, by in zip(score.divisors, factors.tolist(), strict=True)]
+    return Limbs.wide(distinct).take(score.which)
 
 
 def leaderboard_values(of: "Projections") -> list[Values]:
@@ -157,21 +174,10 @@ def prizes_values(of: "Projections") -> list[Values]:
     return [Ids(column(codes), of.contests), ids(participants), *amounts]
 
 
-def _outcome_ids(facts: Facts, question: Int64Array, outcome: Int64Array) -> Ids:
-    """Outcomes by name; those of a numeric question by the number of their bin."""
-    codes, width = Codes(), int(outcome.max(initial=0)) + 1
-    pairs, inverse = np.unique(question * width + outcome, return_inverse=True)
-    named = [
-        codes.add((facts.questions[q].outcomes or _Numbers())[o]) for q, o in (divmod(p, width) for p in pairs.tolist())
-    ]
-    return Ids(column(named)[inverse], codes.labels)
-
-
-class _Numbers:
-    """The names of bins."""
-
-    def __getitem__(self, outcome: int) -> str:
-        return str(outcome)
+def _outcome(facts: Facts, question: int, outcome: int) -> str:
+    """An outcome by name; of a numeric question the number of its bin."""
+    names = facts.questions[question].outcomes
+    return names[outcome] if names else str(outcome)
 
 
 def _joined(found: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Array]:

@@ -57,7 +57,7 @@ CATALOGUE: dict[str, Projection] = {
         builders.consensus_values,
     ),
     "score_parts": Projection(
-        2,
+        3,
         "what each score is the sum of: one row while a forecast and what it is compared with both stay the same",
         ("contest", "question", "participant", "from_at"),
         (
@@ -77,7 +77,7 @@ CATALOGUE: dict[str, Projection] = {
         asked_for=True,
     ),
     "scores": Projection(
-        3,
+        4,
         "the score and coverage of each participant on each question of a contest",
         ("contest", "question", "participant"),
         (
@@ -212,3 +212,4 @@ CATALOGUE: dict[str, Projection] = {
         reports.admissions_values,
     ),
 } | TRADING
+BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.asked_for)  # without being asked for

@@ -1,14 +1,15 @@
 """The consensus over time: at every instant the median of the standing forecasts."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projections.axis import chunks, shifts
 from projections.columns import CHANCE, Facts, Status
-from projections.limbs import Int64Array
+from projections.limbs import Int64Array, chosen, ordered, runs
 from projections.standing import Intervals
 
 Int32Array = NDArray[np.int32]
@@ -56,7 +57,7 @@ def changes(start: Int64Array, end: Int64Array) -> Changes:
     """
     n = len(start)
     times = np.concatenate([start, end])
-    order = np.argsort(times)  # changes at one instant are applied together, so their order is free
+    order = np.argsort(times, kind="stable")  # which is fast where they are nearly in order, as in a log
     times = times[order]
     final = np.append(times[1:] != times[:-1], True)  # the last change of an instant
     instant_of = np.empty(2 * n, np.int64)
@@ -144,8 +145,11 @@ def _statistics(
     n = len(of.start)
     if not n:
         return _Counted(*[of.start] * 4), [of.start] * len(places(of.start))
+    known = known or changes(of.start, of.end)
+    if _stand_at_once(of.group, known):
+        return _at_once(of, places, known)
     ranks, levels = _ranks(of.group, of.value)
-    order, instant, last, begins, ends = known or changes(of.start, of.end)
+    order, instant, last, begins, ends = known
     sign = np.where(order < n, 1, -1)
     count = np.cumsum(sign)[last]
     some = np.flatnonzero(count)
@@ -164,6 +168,27 @@ def _statistics(
     return _Counted(instant, count, begins, ends), columns
 
 
+def _stand_at_once(group: Int64Array, known: Changes) -> bool:
+    """Whether all intervals of each group begin together and end together; False, too, if groups are mixed up."""
+    first = runs(group)
+    return len(runs(group, known.begins, known.ends)) == len(first) == len(np.unique(group[first]))
+
+
+def _at_once(
+    of: _Values, places: Callable[[Int64Array], list[Int64Array]], known: Changes
+) -> tuple[_Counted, list[Int64Array]]:
+    """The same where groups stand at once, as at a spot: then sorting is enough."""
+    order = ordered((of.group << VALUE_BITS) | of.value)
+    value, starts = of.value[order], runs(of.group[order])
+    begins = known.begins[order[starts]]
+    count, columns = np.zeros_like(known.instant), []
+    count[begins] = np.diff(starts, append=len(order))
+    for place in places(count[begins]):
+        columns.append(np.zeros_like(count))
+        columns[-1][begins] = value[starts + place]
+    return _Counted(known.instant, count, known.begins, known.ends), columns
+
+
 class _Levels(NamedTuple):
     """The distinct values of each group, ascending, group after group; first: where each group begins."""
 
@@ -174,7 +199,7 @@ class _Levels(NamedTuple):
 def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
     """Each value's place among the distinct values of its group; values lie in [0, 2^34)."""
     key = (group << VALUE_BITS) | value
-    order = np.argsort(key)
+    order = ordered(key)
     key = key[order]
     sorted_group = key >> VALUE_BITS
     other_group = np.append(True, sorted_group[1:] != sorted_group[:-1])
@@ -194,25 +219,27 @@ def _kth(ranks: Int64Array, sign: Int64Array, upto: Int64Array, k: Int64Array) -
     (queries,). One bit of the rank a round, highest first: changes are parted by that bit, each half in order of time,
     and a query goes to the half that holds its k-th. What stood in a half before the query's group cancels out.
     """
-    return _descend(*(column.astype(np.int32) for column in (ranks, sign, upto, k))).astype(np.int64)
+    few = int(ranks.max()) < 1 << 15
+    return _descend(ranks.astype(np.int16 if few else np.int32), sign, *(each.astype(np.int32) for each in (upto, k)))
 
 
-def _descend(ranks: Int32Array, sign: Int32Array, upto: Int32Array, k: Int32Array) -> Int32Array:
+def _descend(ranks: NDArray[Any], sign: Int64Array, upto: Int32Array, k: Int32Array) -> Int64Array:
     """One running sum holds, before each change, what stands below (high half) and how many changes lie there (low)."""
-    found = np.zeros_like(upto)
-    weights = (sign.astype(np.int64) << 32) + 1
+    found, before = np.zeros(len(upto), np.int64), np.zeros(len(ranks) + 1, np.int64)
+    weights = (sign << 32) + 1
     for bit in reversed(range(int(ranks.max()).bit_length())):
-        smaller = ranks & (1 << bit) == 0
-        before = np.zeros(len(ranks) + 1, np.int64)
+        larger = (ranks >> bit & 1).astype(bool)
+        smaller = ~larger
         np.cumsum(weights * smaller, out=before[1:])
-        there = before[upto]
+        there = before.take(upto)
         standing, place = (there >> 32).astype(np.int32), (there & _LOW_HALF).astype(np.int32)
         up = k >= standing
         upto = np.where(up, np.int32(before[-1] & _LOW_HALF) + upto - place, place)
         k = k - standing * up
-        found |= up.astype(np.int32) << bit
-        parted = np.concatenate([np.flatnonzero(smaller), np.flatnonzero(~smaller)])
-        ranks, weights = ranks[parted], weights[parted]
+        found += found + up
+        if bit:
+            parted = np.concatenate([np.flatnonzero(smaller), np.flatnonzero(larger)])
+            ranks, weights = ranks.take(parted), weights.take(parted)
     return found
 
 
@@ -229,9 +256,15 @@ class Medians(NamedTuple):
     stand: Int64Array
     median: Int64Array
 
-    def of(self, index: Int64Array) -> "Medians":
+    def of(self, index: Int64Array | slice) -> "Medians":
         """These rows."""
         return Medians(*(column[index] for column in self))
+
+    def apart(self) -> Iterator[tuple[int, int, "Medians"]]:
+        """Each run of rows of one question and outcome: these two, and the rows."""
+        starts = runs(self.question, self.outcome).tolist()
+        for begin, end in pairwise([*starts, len(self.question)]):
+            yield int(self.question[begin]), int(self.outcome[begin]), self.of(slice(begin, end))
 
 
 def medians_over_time(found: Facts, standing: Intervals, now: Status, chunk: int) -> Iterator[Medians]:
@@ -253,7 +286,7 @@ def medians_over_time(found: Facts, standing: Intervals, now: Status, chunk: int
             medians = _medians(found, some, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
             yield medians
             if outcome == 0:
-                yield _mirrored(medians.of(np.flatnonzero(outcomes[medians.question] == 2)))
+                yield _mirrored(medians.of(chosen(outcomes[medians.question] == 2)))
                 some = some.of(np.flatnonzero(outcomes[some.question] != 2))
 
 

@@ -16,9 +16,9 @@ from ledger.log import Recorded
 from projections.boards import OF_SCORING, Boards, Due
 from projections.bookkeeping import check_done
 from projections.books import Books
-from projections.catalogue import CATALOGUE
+from projections.catalogue import BUILT
 from projections.columns import Contest, Facts, Forecasts, joined
-from projections.limbs import Int64Array, column
+from projections.limbs import Int64Array, column, ordered
 from projections.parts import Part, divided
 from projections.projection import Projections
 from projections.sums import consensus_label
@@ -44,7 +44,7 @@ _DIVIDED = {
     *OF_NEW,
     *OF_ALL,
 }
-OTHERS = tuple(name for name, each in CATALOGUE.items() if name not in _DIVIDED and not each.asked_for)  # all anew
+OTHERS = tuple(name for name in BUILT if name not in _DIVIDED)  # all anew
 _FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 _QUESTION = 3  # the column of forecasts that has their questions
 _SETTLE = (events.QuestionClosed, events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
@@ -268,7 +268,7 @@ def _rows_on(run: Forecasts, codes: Int64Array) -> Int64Array:
 def _sorted(pages: list[Columns]) -> Forecasts:
     """Forecasts in log order within each question, question after question."""
     forecasts, _ = joined(pages)
-    return forecasts.rows(np.argsort(forecasts.question, kind="stable"))
+    return forecasts.rows(ordered(forecasts.question))
 
 
 def _before(tables: Callable[[str], dict[str, Table]], part: Part) -> Table:

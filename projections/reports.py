@@ -8,12 +8,13 @@ import numpy as np
 
 from ledger import spans
 from ledger.events import Attestation
+from ledger.exact import half_even
 from ledger.rules import KIND_TOTALS
 from ledger.values import FIRST_INSTANT, LAST_INSTANT
 from projections import admission, brier, sums
 from projections.columns import Contest, Facts
 from projections.limbs import column
-from projections.table import Ids, Values, ids, published, transposed
+from projections.table import POINTS, Ids, Values, ids, published, transposed
 from projections.tables import status
 
 if TYPE_CHECKING:
@@ -77,10 +78,8 @@ def calibration_values(of: "Projections") -> list[Values]:
         for found in of.calibration(name):
             codes.append(code)
             owners.append(found.owner)
-            shares = [published(found.mean_forecast), published(found.observed_frequency)]
-            rows.append(
-                [found.lower, found.upper, found.n, found.happened, *shares, found.wilson_low, found.wilson_high]
-            )
+            mean, frequency = half_even(found.said, found.n), half_even(found.happened * POINTS, found.n)
+            rows.append([found.lower, found.upper, found.n, found.happened, mean, frequency, *found[-2:]])
     return [Ids(column(codes), of.contests), Ids(column(owners), sums.labels(of.facts)), *transposed(rows, 8)]
 
 

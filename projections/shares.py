@@ -10,7 +10,7 @@ from ledger.events import Kind
 from ledger.rules import RuleSet
 from ledger.values import WEIGHT
 from projections.entries import Questions
-from projections.limbs import Int64Array, Limbs, column, multiplied
+from projections.limbs import Int64Array, Limbs, column, distinct, multiplied
 from projections.references import fine_bits
 from projections.scores import Scores
 from projections.table import POINTS
@@ -112,8 +112,8 @@ def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:
     """The scores, exact."""
     alike, which, per_point = divided(questions)
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
-    overs, place = np.unique(over, return_inverse=True)
-    found, of_row = np.unique(which[rows.question] * len(overs) + place, return_inverse=True)
+    overs, place = distinct(over)
+    found, of_row = distinct(which[rows.question] * len(overs) + place)
     divisors = []
     for each, own in (divmod(key, len(overs)) for key in found.tolist()):
         of = alike[each]

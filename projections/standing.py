@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from projections.columns import Forecasts
-from projections.limbs import Int64Array
+from projections.limbs import Int64Array, ordered
 from projections.vetting import check_order
 
 
@@ -34,7 +34,7 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     question, participant, at = forecasts.question, forecasts.participant, forecasts.at
     people = int(participant.max()) + 1 if len(participant) else 1
     key = question * people + participant
-    order = np.argsort(key, kind="stable")  # log order within question and participant
+    order = ordered(key)  # log order within question and participant
     key, question, at = key[order], question[order], at[order]
     until = ends[question]
     same = key[1:] == key[:-1]

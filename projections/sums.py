@@ -10,7 +10,7 @@ from ledger.rules import KIND_TOTALS, RuleSet
 from ledger.values import WEIGHT
 from projections.columns import Contest, Facts
 from projections.entries import Questions
-from projections.limbs import Int64Array, Limbs, column, runs
+from projections.limbs import Int64Array, Limbs, column, distinct, ordered, runs
 from projections.references import fine_bits
 from projections.scores import Scores
 from projections.shares import KINDS, Alike, Divided, divided, divisor
@@ -174,7 +174,7 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, 
     parted, number = divided(questions), np.arange(len(questions.code))
     part, parts = (number, len(number)) if apart else (np.zeros_like(number), 1)
     people = int(rows.participant.max(initial=0)) + 1
-    keys, owner = np.unique(part[rows.question] * people + rows.participant, return_inverse=True)
+    keys, owner = distinct(part[rows.question] * people + rows.participant)
     terms: list[list[list[tuple[int, int]]]] = [[[] for _ in KINDS] for _ in keys]
     covered: list[list[tuple[int, int]]] = [[] for _ in keys]
     divisors: dict[tuple[Alike, int], Fraction] = {}
@@ -222,9 +222,9 @@ class _Group(NamedTuple):
 def _groups(rules: RuleSet, parted: Divided, rows: Scores, owner: Int64Array) -> Iterator[_Group]:
     """Scores with one divisor, added up."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
-    overs, place = np.unique(over, return_inverse=True)
+    overs, place = distinct(over)
     key = (owner * len(parted.alike) + parted.which[rows.question]) * len(overs) + place
-    order = np.argsort(key, kind="stable")
+    order = ordered(key)
     key = key[order]
     starts = runs(key)
     columns = (

@@ -12,7 +12,7 @@ import numpy as np
 from ledger.exact import half_even
 from ledger.values import MONEY, PROBABILITY, format_fixed, format_instant
 from projections.columns import Codes
-from projections.limbs import Int64Array, column
+from projections.limbs import Int64Array, Limbs, column, ordered
 
 POINTS = 10**9  # published units in 1
 _AT_ONCE = 4_096  # rows that are printed
@@ -34,7 +34,7 @@ class Ids(NamedTuple):
         return in_order
 
 
-Values = Ids | Int64Array | list[Any]
+Values = Ids | Int64Array | Limbs | list[Any]
 
 
 def ids(texts: list[str]) -> Ids:
@@ -66,15 +66,17 @@ def from_rows(rows: list[Any], kinds: str) -> list[Values]:
     return [ids(c) if kind == "id" else c for kind, c in zip(names, transposed(rows, len(names)), strict=True)]
 
 
-def concatenated(pages: Sequence[Int64Array | list[int]]) -> Int64Array | list[int]:
-    """One page after another, as a list if one of them is.
+def concatenated(pages: Sequence[Int64Array | Limbs | list[int]]) -> Int64Array | Limbs | list[int]:
+    """One page after another, as a list unless they are all of one sort.
 
     >>> concatenated([column([1]), [2]]), concatenated([column([1]), column([2])])
     ([1, 2], array([1, 2]))
     """
-    if not any(isinstance(page, list) for page in pages):
+    if all(isinstance(page, Limbs) for page in pages):
+        return Limbs(*(np.concatenate(limbs) for limbs in zip(*pages, strict=True)))
+    if all(isinstance(page, np.ndarray) for page in pages):
         return np.concatenate(pages)
-    return [number for page in pages for number in (page if isinstance(page, list) else page.tolist())]
+    return [number for page in pages for number in plain(page)]
 
 
 def known(numbers: Int64Array) -> Values:
@@ -100,7 +102,8 @@ class Kind(NamedTuple):
     printed: Callable[[Any], Any]
 
 
-# Kinds "id", "instant", … of columns. Integers inside; a list where a value may be missing or wider than 64 bits.
+# Kinds "id", "instant", … of columns. Integers inside; a list where a value may be missing or wider than 64 bits, limbs
+# where all may be wider and are many.
 KINDS: dict[str, Kind] = {
     "id": Kind("text", str),
     "text": Kind("text", str),
@@ -140,7 +143,8 @@ class Table:
         if not names:
             return self
         by_name = dict(zip((column.name for column in self.columns), self.values, strict=True))
-        return self.rows_at(_order([by_name[name] for name in names]))
+        order = _order([by_name[name] for name in names])
+        return self if (order[1:] > order[:-1]).all() else self.rows_at(order)
 
     def __len__(self) -> int:
         return _length(self.values[0])
@@ -150,7 +154,8 @@ class Table:
         schema = [self.name, self.version, [(column.name, column.kind) for column in self.columns], len(self)]
         digest = sha256(_encode(schema))
         for values in self.values:
-            digest.update(_canonical(values))
+            for said in _canonical(values):
+                digest.update(said)
         return digest.hexdigest()
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -164,7 +169,7 @@ class Table:
         for begin in range(0, len(self), _AT_ONCE):
             some = (_sliced(values, slice(begin, begin + _AT_ONCE)) for values in self.values)
             yield from zip(
-                *(printed(_plain(values), column.kind) for column, values in zip(self.columns, some, strict=True)),
+                *(printed(plain(values), column.kind) for column, values in zip(self.columns, some, strict=True)),
                 strict=True,
             )
 
@@ -198,14 +203,14 @@ class Table:
     def by(self, column: str) -> dict[str, "Table"]:
         """The rows by the id they have in this column, each in the order they are in here."""
         ids = self._ids(column)
-        order = np.argsort(ids.codes, kind="stable")
+        order = ordered(ids.codes)
         codes, first = np.unique(ids.codes[order], return_index=True)
         parts = np.split(order, first[1:]) if len(codes) else []
         return {ids.labels[code]: self.rows_at(rows) for code, rows in zip(codes.tolist(), parts, strict=True)}
 
     def plain(self) -> Iterator[tuple[Any, ...]]:
         """Each row as it is inside: integers, ids as text, None for what is missing."""
-        return zip(*map(_plain, self.values), strict=True)
+        return zip(*map(plain, self.values), strict=True)
 
     def common(self, other: "Table", most: int, *, backwards: bool = False) -> int:
         """How many rows, of so many at the beginning or at the end, are the same in both tables before two differ.
@@ -245,63 +250,76 @@ def _order(keys: list[Values]) -> Int64Array:
             packed, size = packed * len(key.labels) + key.ranks(), size * len(key.labels)
         else:
             rest.append(key.ranks() if isinstance(key, Ids) else np.asarray(key))
-    order = np.argsort(packed, kind="stable")
-    found = packed[order]
-    for key in rest[:1]:
-        last = key[order]
+    order = ordered(packed)
+    if rest:
+        found, last = packed[order], rest[0][order]
         if len(rest) > 1 or ((found[1:] == found[:-1]) & (last[1:] < last[:-1])).any():
             return np.lexsort([*reversed(rest), packed])
     return order
 
 
 def _length(values: Values) -> int:
-    return len(values.codes) if isinstance(values, Ids) else len(values)
+    return len(values[0]) if isinstance(values, Ids | Limbs) else len(values)
 
 
 def _cut(values: Values, most: int, backwards: bool) -> "np.ndarray[Any, Any]":
     """So many values, to be compared with others."""
     some = _sliced(values, slice(_length(values) - most, None) if backwards else slice(most))
-    return np.array(_plain(some), object) if isinstance(some, Ids | list) else some
+    return some if isinstance(some, np.ndarray) else np.array(plain(some), object)
 
 
 def _sliced(values: Values, span: slice) -> Values:
-    return Ids(values.codes[span], values.labels) if isinstance(values, Ids) else values[span]
+    if isinstance(values, Ids):
+        return Ids(values.codes[span], values.labels)
+    return Limbs(*(limb[span] for limb in values)) if isinstance(values, Limbs) else values[span]
 
 
-def _plain(values: Values) -> list[Any]:
-    """As they are inside."""
+def plain(values: Values) -> list[Any]:
+    """A column's values as they are inside: integers, ids as text, None for what is missing."""
     if isinstance(values, Ids):
         labels = values.labels
         return [labels[code] for code in values.codes.tolist()]
+    if isinstance(values, Limbs):
+        return values.integers()
     return values if isinstance(values, list) else values.tolist()
 
 
 def _taken(values: Values, index: Int64Array) -> Values:
     if isinstance(values, Ids):
         return Ids(values.codes[index], values.labels)
+    if isinstance(values, Limbs):
+        return values.take(index)
     return [values[i] for i in index.tolist()] if isinstance(values, list) else values[index]
 
 
-def printed(plain: Sequence[Any], kind: str) -> Sequence[Any]:
+def printed(values: Sequence[Any], kind: str) -> Sequence[Any]:
     """The values of a column of this kind as printed, each different one worked out once.
 
     >>> printed([5 * 10**10, None, 5 * 10**10], "probability")
     ['0.5', None, '0.5']
     """
     if kind in {"id", "text"}:
-        return plain
-    texts = {value: None if value is None else KINDS[kind].printed(value) for value in set(plain)}
-    return [texts[value] for value in plain]
+        return values
+    texts = {value: None if value is None else KINDS[kind].printed(value) for value in set(values)}
+    return [texts[value] for value in values]
 
 
-def _canonical(values: Values) -> bytes:
+def _canonical(values: Values) -> Iterator[bytes | memoryview]:
     """Bytes that depend on the values alone: not on how ids happen to be numbered, nor on the machine's byte order."""
-    if isinstance(values, Ids):
-        named = np.zeros(len(values.labels), bool)
-        named[values.codes] = True
-        labels = [values.labels[code] for code in np.flatnonzero(named).tolist()]
-        used = Ids((np.cumsum(named) - 1)[values.codes], labels)
-        return _encode(sorted(used.labels)) + used.ranks().astype("<i8").tobytes()
     if isinstance(values, list):
-        return _encode([None if value is None else str(value) for value in values])
-    return values.astype("<i8").tobytes()
+        yield _encode([None if value is None else str(value) for value in values])
+    elif isinstance(values, Limbs):
+        yield from map(_little_endian, values.carried())
+    elif isinstance(values, Ids):
+        ranks = np.zeros(len(values.labels), np.int64)
+        ranks[values.codes] = 1
+        used = sorted(np.flatnonzero(ranks).tolist(), key=values.labels.__getitem__)
+        yield _encode([values.labels[code] for code in used])
+        ranks[used] = np.arange(len(used))
+        yield _little_endian(ranks[values.codes])
+    else:
+        yield _little_endian(values)
+
+
+def _little_endian(numbers: Int64Array) -> memoryview:
+    return np.ascontiguousarray(numbers, "<i8").data

@@ -14,9 +14,10 @@ from projections.bookkeeping import check_done, keep
 from projections.checks import check
 from projections.columns import Contest, Entry, Facts, Forecasts, Payment, Settlement, Status, joined
 from projections.findings import named, short, unlike
-from projections.limbs import Int64Array, column
+from projections.limbs import Int64Array, column, ordered
 from projections.vetting import Asked, check_attestation, check_forecasts, check_open, refute
 
+_FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 Columns = tuple[Int64Array, ...]  # of forecasts: what `joined` takes a page of
 
 
@@ -34,13 +35,12 @@ def note(found: Facts, page: Sequence[Recorded]) -> Columns | None:
 
     Raises Corrupt at an event that does not fit those before it.
     """
-    forecasts = []
-    for recorded in page:
-        event = recorded.event
-        if type(event) is events.ForecastMade or type(event) is events.ForecastWithdrawn:
-            forecasts.append(recorded)
-        else:
-            _note(found, recorded)
+    forecasts = page
+    if {type(recorded.event) for recorded in page} - _FORECASTS:
+        forecasts = [recorded for recorded in page if type(recorded.event) in _FORECASTS]
+        for recorded in page:
+            if type(recorded.event) not in _FORECASTS:
+                _note(found, recorded)
     found.as_of = page[-1].position
     try:
         return _forecast_columns(found, forecasts) if forecasts else None
@@ -123,32 +123,36 @@ def _file(found: Facts, recorded: Recorded) -> None:
             found.contests[event.contest].paid_in_all += event.amount
 
 
-def _forecast_columns(found: Facts, forecasts: list[Recorded]) -> Columns:
+def _forecast_columns(found: Facts, forecasts: Sequence[Recorded]) -> Columns:
     """position, at, recorded_at, question, participant, made, length of the distribution; all distributions."""
     questions, participants = found.question_codes.codes, found.participant_codes.codes
     rows: list[Any] = [recorded.event for recorded in forecasts]
-    question = [questions.get(event.question, -1) for event in rows]
-    if -1 in question:
-        lost = question.index(-1)
+    try:
+        question = [questions[event.question] for event in rows]
+    except KeyError:
+        lost = next(row for row, event in enumerate(rows) if event.question not in questions)
         what = unlike("a question opened before", f"{named(rows[lost].question)}, which never was")
-        raise Corrupt(forecasts[lost].position, what)
-    made = [type(event) is events.ForecastMade for event in rows]
-    numbers = [
-        event.probabilities or event.cdf or event.quantiles if stands else ()
-        for event, stands in zip(rows, made, strict=True)
-    ]
-    for recorded, event, stands in zip(forecasts, rows, made, strict=True):
-        if stands and event.attestation is not None:
-            check_attestation(recorded.position, event.attestation)
-            found.attestations[recorded.position] = event.attestation
+        raise Corrupt(forecasts[lost].position, what) from None
+    try:
+        participant = [participants[event.participant] for event in rows]
+    except KeyError:  # somebody is new
+        participant = [participants.setdefault(event.participant, len(participants)) for event in rows]
+    made = [row for row, event in enumerate(rows) if type(event) is events.ForecastMade]
+    said = rows if len(made) == len(rows) else [rows[row] for row in made]
+    numbers = [event.probabilities or event.cdf or event.quantiles for event in said]
+    stands, lengths = np.zeros((2, len(rows)), np.int64)
+    stands[made], lengths[made] = 1, column(list(map(len, numbers)))
+    for row in [row for row, event in zip(made, said, strict=True) if event.attestation is not None]:
+        check_attestation(forecasts[row].position, rows[row].attestation)
+        found.attestations[forecasts[row].position] = rows[row].attestation
     return (
         column([recorded.position for recorded in forecasts]),
         column([event.at for event in rows]),
         column([recorded.recorded_at for recorded in forecasts]),
         column(question),
-        column([participants.setdefault(event.participant, len(participants)) for event in rows]),
-        column(made),
-        column(list(map(len, numbers))),
+        column(participant),
+        stands,
+        lengths,
         np.fromiter(chain.from_iterable(numbers), np.int64),
     )
 
@@ -187,4 +191,4 @@ def gathered(found: Facts, pages: list[Columns]) -> Forecasts:
     refute(forecasts.position, forecasts.position < opened, too_early)
     check_open(found, forecasts)
     check_forecasts(forecasts, lengths, [_asked(each) for each in found.questions])
-    return forecasts.rows(np.argsort(forecasts.question, kind="stable"))
+    return forecasts.rows(ordered(forecasts.question))

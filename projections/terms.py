@@ -14,7 +14,7 @@ from projections.columns import CHANCE, DOUBLED, Contest, Facts, Forecasts
 from projections.consensus import Changes, changes, neighbours
 from projections.entries import CDF, NAMED, QUANTILES, Questions, measure, members
 from projections.kernels import KERNELS, Numbers
-from projections.limbs import BoolArray, Int64Array, Limbs
+from projections.limbs import BoolArray, Int64Array, Limbs, chosen, ordered
 from projections.others import Others, others
 from projections.references import Compared, Scored, Steps, fine_bits, latest, of_consensus, of_peers, steps
 from projections.sampling import SAMPLINGS
@@ -100,7 +100,7 @@ def _kernels(
     question = standing.question
     chance, own = np.full(len(question), -1), np.zeros(len(question), np.int64)
     for form, name in _forms(rules):
-        rows = _rows(questions.form[question] == form)
+        rows = chosen(questions.form[question] == form)
         if form != QUANTILES:
             asked = question[rows]
             chance[rows] = forecasts.chance(standing.row[rows], questions.outcome[asked], questions.bins[asked])
@@ -148,10 +148,10 @@ def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, consensus_co
 
 
 def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms:
-    """Terms with those of the consensus, in order of question, participant and start."""
+    """Terms with those of the consensus, in order of question, participant and start: of each question it is last."""
     columns = [np.concatenate(pair) for pair in zip(one.standing, other.standing, strict=True)]
     standing = Intervals(*columns)
-    order = np.lexsort((standing.start, standing.participant, standing.question))
+    order = ordered(standing.question)
     begins, ends = np.concatenate([found.begins, stands])[order], np.concatenate([found.ends, stands + 1])[order]
     compared = one.compared and one.compared._replace(steps=found._replace(begins=begins, ends=ends))
     return replace(
@@ -256,8 +256,3 @@ def _forms(rules: RuleSet) -> list[tuple[int, str]]:
     """The forms of a distribution that a rule set scores, and by what kernel."""
     names = ((NAMED, rules.kernel), (CDF, rules.cdf_kernel), (QUANTILES, rules.quantile_kernel))
     return [(form, name) for form, name in names if name != "none"]
-
-
-def _rows(which: BoolArray) -> Int64Array | slice:
-    """An index of what is true, a plain slice if all is."""
-    return slice(None) if which.all() else np.flatnonzero(which)

@@ -89,9 +89,9 @@ def check_open(found: Facts, forecasts: Forecasts) -> None:
     if not len(forecasts.position):
         return
     position, at = forecasts.position, forecasts.at
-    ends = [(question, 0, each.closes_at) for question, each in enumerate(found.questions)]
-    ends += [(question, position, at) for position, question, at in found.closings]
-    closed_at = _latest(ends, forecasts)
+    scheduled = column([each.closes_at for each in found.questions])
+    early = [(question, position, at) for position, question, at in found.closings]
+    closed_at = _latest(scheduled, early, forecasts)
     refute(
         position,
         at >= closed_at,
@@ -99,21 +99,27 @@ def check_open(found: Facts, forecasts: Forecasts) -> None:
             f"a forecast or withdrawal before {instant(int(closed_at[row]))}, the close", instant(int(at[row]))
         ),
     )
-    settled = [(question, 0, 0) for question in range(len(found.questions))]
-    settled += [(each.question, each.position, int(each.settles)) for each in found.settlements]
+    settled = [(each.question, each.position, int(each.settles)) for each in found.settlements]
     refute(
         position,
-        _latest(settled, forecasts) > 0,
+        _latest(np.zeros_like(scheduled), settled, forecasts) > 0,
         lambda row: unanswered(found, int(forecasts.question[row]), int(position[row])),
     )
 
 
-def _latest(said: list[tuple[int, int, int]], forecasts: Forecasts) -> Int64Array:
-    """Of (question code, log position, number), each forecast's question's last number before it; each has one at 0."""
-    question, position, number = (column(list(values)) for values in zip(*sorted(said), strict=True))
-    wide = max(int(forecasts.position.max(initial=0)), int(position.max(initial=0))) + 1
-    place = np.searchsorted(question * wide + position, forecasts.question * wide + forecasts.position, "right") - 1
-    before: Int64Array = number[place]
+def _latest(first: Int64Array, later: list[tuple[int, int, int]], forecasts: Forecasts) -> Int64Array:
+    """The last number of each forecast's question before it: its first one, or a later (question code, log position,
+    number).
+    """
+    before: Int64Array = first[forecasts.question]
+    if later:
+        question, position, number = (column(list(values)) for values in zip(*sorted(later), strict=True))
+        wide = max(int(forecasts.position.max()), int(position.max())) + 1
+        changed_at = np.full(len(first), wide)
+        np.minimum.at(changed_at, question, position)
+        rows = np.flatnonzero(forecasts.position > changed_at[forecasts.question])
+        asked = forecasts.question[rows] * wide + forecasts.position[rows]
+        before[rows] = number[np.searchsorted(question * wide + position, asked) - 1]
     return before
 
 

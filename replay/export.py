@@ -11,7 +11,7 @@ import msgspec
 
 from ledger.errors import Unavailable
 from ledger.store import Store
-from projections.catalogue import CATALOGUE
+from projections.catalogue import BUILT
 from replay.formats import FORMATS
 from replay.manifest import FILE, SQLITE, VERSION, Manifest, Part, read_manifest
 from replay.replay import AsOf, Watch, opened, replay
@@ -46,7 +46,7 @@ def default_tables() -> list[str]:
     >>> "scores" in default_tables(), "score_parts" in default_tables()
     (True, False)
     """
-    return [name for name, projection in CATALOGUE.items() if not projection.asked_for]
+    return [*BUILT]
 
 
 def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: None) -> Manifest:

@@ -14,7 +14,7 @@ from sqlite_utils import Database
 from ledger.errors import Conflict, Unavailable
 from ledger.log import Checkpoint
 from ledger.values import format_instant
-from projections.catalogue import CATALOGUE
+from projections.catalogue import BUILT, CATALOGUE
 from projections.parts import Part
 from projections.schemas import Projection
 from projections.table import Table, printed
@@ -83,7 +83,7 @@ class ReadModel:
         """The projections that have no table here, or one of another version. Raises Unavailable."""
         with self._told():
             found = self._versions() if self.placed() else {}
-        return [name for name in _wanted() if found.get(name) != _shape(name)]
+        return [name for name in BUILT if found.get(name) != _shape(name)]
 
     def places(self, ledger: str, question: str, contest: str) -> tuple[Checkpoint, list[int]]:
         """How far the tables have followed a log, and where up to there it speaks of a question in a contest.
@@ -156,12 +156,12 @@ class ReadModel:
     def _make(self, anew: Sequence[str]) -> None:
         """Empty tables for these projections; those of projections that are no more go."""
         known = self._versions()
-        for name in {*anew, *known} - (set(_wanted()) - set(anew)):
+        for name in {*anew, *known} - (set(BUILT) - set(anew)):
             self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
-        if anew or known.keys() - _wanted().keys():
+        if anew or known.keys() - set(BUILT):
             self._connection.execute(f"DROP TABLE IF EXISTS {VERSIONS}")
             self._database.table(VERSIONS).create({"name": str, "version": int, "shape": str}, pk="name")
-            rows = [(name, projection.version, _shape(name)) for name, projection in _wanted().items()]
+            rows = [(name, CATALOGUE[name].version, _shape(name)) for name in BUILT]
             self._connection.executemany(f"INSERT INTO {VERSIONS} VALUES (?, ?, ?)", rows)  # noqa: S608 - a constant
         for name in anew:
             columns: dict[str, type] = {ROW: int} if not CATALOGUE[name].key else {}
@@ -230,10 +230,6 @@ class ReadModel:
         self._connection.executemany(delete, removed - keys)
         self._connection.executemany(f"REPLACE {values}", new)
         return len(removed | keys)
-
-
-def _wanted() -> dict[str, Projection]:
-    return {name: projection for name, projection in CATALOGUE.items() if not projection.asked_for}
 
 
 def _shape(name: str) -> str:

@@ -138,9 +138,8 @@ def slow_bins(rows: Sequence[Row], owners: int, edges: Sequence[int]) -> list[Bi
             ]
             if inside:
                 n, happened = len(inside), sum(each.happened for each in inside)
-                forecast = mean([Fraction(each.probability, PROBABILITY) for each in inside])
-                limits = slow_wilson(happened, n)
-                found.append(Bin(owner, lower, upper, n, happened, forecast, Fraction(happened, n), *limits))
+                said = sum(each.probability for each in inside)
+                found.append(Bin(owner, lower, upper, n, happened, said, *slow_wilson(happened, n)))
     return found
 
 

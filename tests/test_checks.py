@@ -349,6 +349,34 @@ def test_what_was_forecast_again_can_be_withdrawn_again() -> None:
     assert len(Projections(read(binary(), *again)).table("standing")) == 0
 
 
+@pytest.mark.parametrize(
+    ("said", "position", "fault"),
+    [
+        ([resolved(), forecast(probabilities=(HALF, HALF)), revoked()], 4, "since log position 3"),
+        (
+            [resolved("wind"), resolved(), revoked(), forecast("wind", probabilities=(HALF, HALF))],
+            6,
+            "since log position 3",
+        ),
+        (
+            [
+                events.QuestionClosed(at=CLOSES - 2, question="rain"),
+                forecast(at=CLOSES - 2, probabilities=(HALF, HALF)),
+                events.QuestionClosed(at=CLOSES - 3, question="rain"),
+            ],
+            4,
+            "the close",
+        ),
+    ],
+    ids=["answered until it is not", "another's answer is taken back", "closed earlier later"],
+)
+def test_what_counts_is_what_was_said_of_the_question_before(said: list[AnyEvent], position: int, fault: str) -> None:
+    """Not what is said of it later, nor of another question."""
+    with pytest.raises(Corrupt, match=fault) as caught:
+        read(binary(), binary("wind"), *said)
+    assert caught.value.position == position
+
+
 def test_the_first_impossible_forecast_of_several_is_named() -> None:
     """Wherever in a page it stands."""
     fine, wrong = forecast(probabilities=(HALF, HALF)), forecast(probabilities=(HALF, 0))

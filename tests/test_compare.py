@@ -14,7 +14,7 @@ from msgspec import structs
 from ledger import Refused, log
 from ledger.commands import AnyCommand
 from ledger.log import Recorded
-from projections.catalogue import CATALOGUE
+from projections.catalogue import BUILT
 from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from replay.compare import COLUMNS, Source, _parting, compared, source
 from replay.replay import replay
@@ -32,7 +32,6 @@ SAID: list[AnyCommand] = [
     resolution(),
 ]
 ANOTHER = [*SAID[:4], forecast(participant="bob", probability="0.3"), *SAID[5:]]
-BUILT = [name for name, projection in CATALOGUE.items() if not projection.asked_for]
 
 
 @pytest.fixture

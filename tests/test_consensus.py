@@ -2,6 +2,7 @@
 
 import sys
 import tracemalloc
+from bisect import insort
 from collections.abc import Sequence
 from random import Random
 
@@ -73,6 +74,21 @@ def test_the_median_is_the_middle_of_what_stands(rows: list[Interval]) -> None:
     assert fast(rows) == slow(rows)
 
 
+@given(st.lists(st.tuples(st.booleans(), st.lists(VALUES, min_size=1, max_size=9)), min_size=1, max_size=4))
+def test_what_stands_all_at_once_has_the_median_of_its_values(groups: list[tuple[bool, list[int]]]) -> None:
+    """Also where a group comes back, and so does not stand at once."""
+    rows = [
+        (2 * i, 2 * i + 1, i % 2 if again else i + 4, value) for i, (again, own) in enumerate(groups) for value in own
+    ]
+    assert fast(rows) == slow(rows)
+    start, end, group, value = (column([row[i] for row in rows]) for i in range(4))
+    near = consensus.neighbours(start, end, group, value)
+    for place, own in enumerate(sorted(values) for _, values in groups):
+        middle = (len(own) - 1) // 2
+        beside = own[max(middle - 1, 0)], own[middle], own[min(middle + 1, len(own) - 1)]
+        assert tuple(int(each[2 * place]) for each in near[1:]) == beside
+
+
 @settings(max_examples=200, deadline=None)
 @given(intervals(), st.booleans())
 def test_neighbours_are_the_middle_of_what_stands_and_the_ones_beside_it(rows: list[Interval], told: bool) -> None:
@@ -123,6 +139,17 @@ def test_the_median_of_a_thousand_is_the_middle_of_what_stands(seed: int) -> Non
         value = choose.choice([choose.randrange(LARGEST + 1), choose.randrange(4)])
         rows.append((start + group * APART, end + group * APART, group, value))
     assert fast(rows) == slow(rows)
+
+
+def test_the_median_of_more_values_than_sixteen_bits_hold_is_in_their_middle() -> None:
+    """One more than 32,768 values, a new one at each instant, against a sorted list of those there are."""
+    values = Random(7).sample(range(LARGEST), 2**15 + 1)
+    rows = fast([(i, len(values), 0, value) for i, value in enumerate(values)])
+    there: list[int] = []
+    for i, value in enumerate(values):
+        insort(there, value)
+        if i % 97 == 0:
+            assert rows[i] == (i, i + 1, there[i // 2], there[(i + 1) // 2])
 
 
 def test_nothing_has_no_median() -> None:

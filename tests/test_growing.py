@@ -19,9 +19,10 @@ from ledger.rules import PRESETS
 from ledger.trading import Trading
 from projections import boards, growing, traders
 from projections.boards import OF_SCORING
+from projections.catalogue import BUILT, CATALOGUE
 from projections.growing import Growing
 from projections.parts import Part
-from projections.projection import CATALOGUE, Projections
+from projections.projection import Projections
 from projections.tables import facts
 from projections.traders import OF_DEALINGS, OF_MARKED, OF_TRADING
 from tests import oracle
@@ -49,7 +50,6 @@ from tests.given import (
 from tests.test_determinism import QUESTIONS, lines
 from tests.trading_seasons import Season
 
-NAMES = [name for name, projection in CATALOGUE.items() if not projection.asked_for]
 Rows = list[tuple[Any, ...]]
 
 
@@ -57,7 +57,7 @@ class Kept:
     """Tables to which parts are applied: whatever had their ids goes, what they have comes."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, Rows] = {name: [] for name in NAMES}
+        self.rows: dict[str, Rows] = {name: [] for name in BUILT}
 
     def apply(self, part: Part) -> None:
         """Replace the rows of a part."""
@@ -107,7 +107,7 @@ def assert_right_after_each(recorded: Sequence[Recorded], begin: int = 0) -> Non
     kept, grows = Kept(), Growing()
     if begin:
         every = Projections(facts([recorded[:begin]]))
-        kept.rows = {name: list(every.table(name).plain()) for name in NAMES}
+        kept.rows = {name: list(every.table(name).plain()) for name in BUILT}
         for first, end in ((0, begin - 2), (begin - 2, begin)):
             grows.add(recorded[first:end])
             assert first or list(grows.parts())
@@ -130,7 +130,7 @@ def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 def assert_equal_a_rebuild(kept: Kept, recorded: Sequence[Recorded]) -> None:
     """Each table has the rows of the whole log's; a board, contest by contest, in its order."""
     every = Projections(facts([recorded] if recorded else []))
-    for name in NAMES:
+    for name in BUILT:
         expected = list(every.table(name).plain())
         if CATALOGUE[name].key:
             assert Counter(kept.rows[name]) == Counter(expected), name
@@ -292,7 +292,7 @@ def test_each_projection_is_divided_in_one_way() -> None:
     named = [*growing.OF_QUESTIONS, *growing.OF_BOTH, *OF_SCORING, *OF_MARKED, *OF_DEALINGS, *OF_TRADING]
     named += [*growing.OF_CONTESTS, *growing.OVERALL, *growing.OF_NEW, *growing.OF_ALL]
     assert len(set(named)) == len(named)
-    assert sorted([*named, *growing.OTHERS]) == sorted(NAMES)
+    assert sorted([*named, *growing.OTHERS]) == sorted(BUILT)
 
 
 def test_a_forecast_touches_its_question_alone() -> None:

@@ -170,6 +170,8 @@ def test_a_product_of_larger_terms_is_that_of_integers_too(pairs: list[tuple[int
 
 @given(st.lists(st.tuples(st.integers(0, 2**76 - 1), st.integers(-(2**58), 2**58)), min_size=1, max_size=30))
 @example([(2**76 - 1, 2**58), (2**76 - 1, -(2**58)), (0, 5), (2**72, -1), (2**36 - 1, -1)])
+@example([(2**36 - 1, -(2**58)), (1, 2**58)])
+@example([(2**72, 3), (5, -1)])
 @example([(2 * 36_525 * 86_400 * 10**6 << 24, 4 * 10**17 - 4 * 10**8)])
 def test_wide_numbers_by_terms_are_products_of_integers(pairs: list[tuple[int, int]]) -> None:
     """Up to 2^76 by 2^58; and what a century between two peers is worth by the largest score of a quantile."""
@@ -177,6 +179,59 @@ def test_wide_numbers_by_terms_are_products_of_integers(pairs: list[tuple[int, i
     wide = Limbs(column(low), column(middle), column(high))
     found = wide.times(column([term for _, term in pairs]))
     assert found.integers() == [number * term for number, term in pairs]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
+@example([-(2**63), -1, 0, 2**36, 2**63 - 1])
+def test_plain_numbers_as_wide_ones_are_the_same_and_have_room_in_every_limb(values: list[int]) -> None:
+    """Either sign, up to all of 64 bits."""
+    wide = Limbs.of(column(values))
+    assert wide.integers() == values
+    assert all(0 <= int(limb.min()) <= int(limb.max()) < 2**36 for limb in (wide.low, wide.middle))
+
+
+@given(st.lists(st.tuples(st.integers(-(2**108), 2**108), st.integers(1, 2**26 - 1)), min_size=1, max_size=30))
+@example([(2**108, 2**26 - 1), (-(2**108), 2**26 - 1), (-1, 1)])
+@example([(2**133, 1), (-(2**134), 1)])
+def test_scaling_multiplies_each_by_its_factor(pairs: list[tuple[int, int]]) -> None:
+    """Up to 2^108 by 2^26, and anything by 1."""
+    found = Limbs.wide([number for number, _ in pairs]).scaled(column([factor for _, factor in pairs]))
+    assert found.integers() == [number * factor for number, factor in pairs]
+    assert all(0 <= int(limb.min()) <= int(limb.max()) < 2**36 for limb in (found.low, found.middle))
+
+
+@pytest.mark.parametrize(("number", "factor"), [(1, 2**26), (2**133, 2), (-(2**134), 2), (2**120, 2**20)])
+def test_what_might_not_fit_when_scaled_is_refused(number: int, factor: int) -> None:
+    """Nothing wraps in silence."""
+    with pytest.raises(OverflowError):
+        Limbs.wide([number]).scaled(column([factor]))
+    assert Limbs.wide([]).scaled(column([])).integers() == []
+
+
+FAR = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3) | st.integers(2**40, 2**40 + 70_000)
+KEYS = st.lists(FAR, max_size=40)
+
+
+@given(KEYS, st.sampled_from([0, 9_000]))
+@example([2**63 - 1, -(2**63), 0], 9_000)
+@example([2**48, 0, 2**48 - 1, 2**32, 2**16 - 1, 2**16], 9_000)
+def test_keys_are_ordered_as_a_stable_sort_does(keys: list[int], more: int) -> None:
+    """A few or many, in any range, in order or not."""
+    every = keys + [(i * 7_919) % 1_009 for i in range(more)]
+    right = sorted(range(len(every)), key=every.__getitem__)
+    assert limbs.ordered(column(every)).tolist() == right
+    in_order = sorted(every)
+    assert limbs.ordered(column(in_order)).tolist() == [*range(len(every))]
+
+
+@given(KEYS)
+@example([0, 40, 3])
+@example([-(2**63), 2**63 - 1])
+def test_distinct_keys_are_told_with_which_each_row_has(keys: list[int]) -> None:
+    """Near each other or far apart."""
+    found, which = limbs.distinct(column(keys))
+    assert found.tolist() == sorted(set(keys))
+    assert [found[place] for place in which.tolist()] == keys
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1), st.integers(0, 60))

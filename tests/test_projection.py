@@ -10,7 +10,7 @@ from ledger import Ledger
 from ledger.commands import AnyCommand, OpenContest, read
 from ledger.rules import RuleSet
 from projections.projection import CATALOGUE, Projections
-from projections.table import KINDS, Ids, Table
+from projections.table import KINDS, Ids, Table, plain
 from projections.trading_catalogue import TRADING
 from tests import oracle
 from tests.given import (
@@ -133,7 +133,7 @@ def test_a_table_is_named_after_its_projection_and_has_its_columns(name: str) ->
     """All of one length."""
     table = told(name)
     assert (table.name, table.version, table.columns) == (name, CATALOGUE[name].version, CATALOGUE[name].columns)
-    lengths = [len(values.codes) if isinstance(values, Ids) else len(values) for values in table.values]
+    lengths = [len(plain(values)) for values in table.values]
     assert lengths == [len(table)] * len(table.columns)
     assert len(table) > 0
 

@@ -19,14 +19,15 @@ from ledger.commands import AnyCommand
 from ledger.events import TAGS
 from ledger.log import Recorded
 from ledger.store import Store
-from projections.projection import CATALOGUE, Projections
+from projections.catalogue import BUILT, CATALOGUE
+from projections.projection import Projections
 from projections.tables import facts
 from replay.cli import main
 from replay.readmodel import ReadModel
 from replay.runner import Lag, Runner
 from tests import oracle
 from tests.given import contest, entry, forecast, opened, resolution
-from tests.test_growing import NAMES, trading
+from tests.test_growing import trading
 
 SAID: list[Any] = [opened(), contest(pool=100), entry(), forecast(), forecast(participant="bob", probability="0.2")]
 Stored = dict[str, list[tuple[Any, ...]]]
@@ -42,7 +43,7 @@ def stored(path: str) -> Stored:
     """Every table of a read model, in order of its key; a board without the numbers of its rows."""
     with closing(sqlite3.connect(path)) as connection:
         found = {}
-        for name in NAMES:
+        for name in BUILT:
             keyless = not CATALOGUE[name].key
             columns = ", ".join(f'"{column.name}"' for column in CATALOGUE[name].columns)
             order = ' ORDER BY contest, "row"' if keyless else ""
@@ -53,13 +54,13 @@ def stored(path: str) -> Stored:
 def rebuilt(recorded: Sequence[Recorded]) -> Stored:
     """The same tables, from the whole log, as they are printed."""
     every = Projections(facts([recorded] if recorded else []))
-    return {name: [tuple(row.values()) for row in every.table(name).rows()] for name in NAMES}
+    return {name: [tuple(row.values()) for row in every.table(name).rows()] for name in BUILT}
 
 
 def assert_up_to_date(path: str, recorded: Sequence[Recorded]) -> None:
     """A read model's rows are those of the log up to there, and so is the checkpoint that it says."""
     expected, found = rebuilt(recorded), stored(path)
-    for name in NAMES:
+    for name in BUILT:
         keyed = bool(CATALOGUE[name].key)
         assert (sorted(found[name], key=str) if keyed else found[name]) == (
             sorted(expected[name], key=str) if keyed else expected[name]
@@ -298,7 +299,7 @@ def test_the_lag_is_in_positions_and_in_seconds(tmp_path: Path) -> None:
 def test_the_types_are_text_and_integers_and_nothing_else(followed: tuple[str, str]) -> None:
     """Exact decimals as text, counts as integers: SQLite has floats, the tables have none."""
     with closing(sqlite3.connect(followed[1])) as connection:
-        types = {row[2] for name in NAMES for row in connection.execute(f'PRAGMA table_info("{name}")')}
+        types = {row[2] for name in BUILT for row in connection.execute(f'PRAGMA table_info("{name}")')}
         board = connection.execute("SELECT contest, pool, typeof(pool) FROM contests").fetchall()
     assert types == {"TEXT", "INTEGER"}
     assert board == [("cup", "100.00", "text")]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from projections.limbs import Int64Array
-from projections.table import KINDS, Column, Ids, Table, Values, ids
+from projections.limbs import Int64Array, Limbs
+from projections.table import KINDS, Column, Ids, Table, Values, concatenated, ids, plain
 
 COLUMNS = (
     Column("who", "id", "who it is"),
@@ -185,6 +185,39 @@ def test_a_digest_does_not_depend_on_how_ids_are_numbered(rows: Rows, labels: li
 def test_two_tables_have_one_digest_if_and_only_if_their_rows_are_the_same(one: Rows, other: Rows) -> None:
     """Order included."""
     assert (table(one).digest() == table(other).digest()) == (one == other)
+
+
+WIDE = st.lists(st.integers(-(2**134), 2**134) | st.integers(-2, 2), max_size=9)
+
+
+def whole(numbers: Values) -> Table:
+    """One column of integers."""
+    return Table("whole", 1, (Column("it", "integer", "it"),), (numbers,))
+
+
+@given(WIDE, WIDE)
+def test_wide_integers_are_as_good_in_limbs(one: list[int], other: list[int]) -> None:
+    """Printed, taken, cut, compared, put together and digested as they are."""
+    mine, theirs = Limbs.wide(one), Limbs.wide(other)
+    assert plain(mine) == one
+    assert (whole(mine).digest() == whole(theirs).digest()) == (one == other)
+    uncarried = Limbs(mine.low + (1 << 36), mine.middle - 1, mine.high)
+    assert whole(uncarried).digest() == whole(mine).digest()
+    assert [row["it"] for row in whole(mine).rows()] == [str(number) for number in one]
+    assert list(whole(mine).rows_at(np.arange(len(one))[::-1]).plain()) == [(number,) for number in one[::-1]]
+    both, most = concatenated([mine, theirs]), min(len(one), len(other))
+    assert (plain(both), len(whole(both))) == (one + other, len(one) + len(other))
+    same = next((i for i in range(most) if one[i] != other[i]), most)
+    assert whole(mine).common(whole(theirs), most) == same
+    assert plain(concatenated([mine, other, column([5])])) == [*one, *other, 5]
+
+
+def test_a_table_in_order_is_not_copied_to_be_sorted() -> None:
+    """The same object, also of many rows."""
+    schema = (Column("it", "count", "it"),)
+    rows = Table("rows", 1, schema, (np.arange(9_000),))
+    assert rows.sorted_by("it") is rows
+    assert list(replace(rows, values=(np.arange(9_000)[::-1],)).sorted_by("it").plain()) == list(rows.plain())
 
 
 CHANGED: list[Rows] = [
