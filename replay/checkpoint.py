@@ -9,10 +9,8 @@ from msgspec import Meta, Struct
 
 from ledger import log, values
 from ledger.errors import Refused
-from projections.catalogue import CATALOGUE
-from projections.projection import Projections
 from projections.tables import facts
-from replay.replay import AsOf, Cut, Watch, opened
+from replay.replay import AsOf, Cut, Watch, built, opened
 
 LONGEST = 2**20  # bytes of a text
 _HEAD = "# `forecast-ledger verify LOG --checkpoint FILE` checks a log against this\n"
@@ -52,18 +50,15 @@ def keep(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = l
     """
     cut = Cut(as_of)
     with opened(location, name) as store:
-        projections = Projections(facts(cut.pages(log.follow(store.pages()), watch)))
+        found = facts(cut.pages(log.follow(store.pages()), watch))
     position, digest = cut.reached()
-    tables = (projections.table(name) for name, projection in CATALOGUE.items() if not projection.asked_for)
     return Kept(
         ledger=name,
         log_position=position,
         digest=digest,
         recorded_at=None if cut.recorded_at is None else values.format_instant(cut.recorded_at),
         code=version("forecast-ledger"),
-        projections={
-            table.name: KeptTable(version=table.version, rows=len(table), digest=table.digest()) for table in tables
-        },
+        projections={name: KeptTable(**each._asdict()) for name, each in built(found)},
     )
 
 

@@ -183,12 +183,11 @@ def replay(log: str, compare: str | None, as_of: str | None, name: str, form: st
     if compare is not None:
         cli_audit.compare(log, compare, as_of, name, form)
         return
-    from projections.catalogue import CATALOGUE
+    from replay.replay import built
 
     found = replayed(log, name, as_of)
-    names = (name for name, projection in CATALOGUE.items() if not projection.asked_for)
-    tables = ((projection, found.projections.table(projection)) for projection in names)
-    rows = ({"projection": projection, "rows": len(table), "digest": table.digest()} for projection, table in tables)
+    tables = built(found.projections.facts)
+    rows = ({"projection": table, "rows": each.rows, "digest": each.digest} for table, each in tables)
     emit(["projection", "rows", "digest"], rows, form)
     say_as_of(found.checkpoint)
 

@@ -237,7 +237,7 @@ def compare(log: str, other: str, as_of: str | None, name: str, form: str) -> No
         found = compared(ours, theirs, watch)
     one, another = found.built
     rows = (
-        dict(zip(COLUMNS, (name, "yes" if each == another[name] else "no", *each, *another[name]), strict=True))
+        dict(zip(COLUMNS, (name, "yes" if each == another[name] else "no", *each[1:], *another[name][1:]), strict=True))
         for name, each in one.items()
     )
     emit(COLUMNS, rows, form)

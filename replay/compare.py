@@ -12,11 +12,9 @@ from ledger import log
 from ledger.errors import Corrupt, Unavailable
 from ledger.log import Checkpoint, Recorded
 from ledger.store import PAGE, shown
-from projections.catalogue import CATALOGUE
-from projections.projection import Projections
 from projections.tables import facts
 from replay.manifest import Manifest, read_manifest
-from replay.replay import AsOf, Cut, Watch, opened
+from replay.replay import AsOf, Built, Cut, Watch, built, opened
 from replay.restore import pages as exported
 
 COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
@@ -55,13 +53,6 @@ class Parting(NamedTuple):
             return [*names, "type"]
         inside = one.event.__struct_fields__
         return [*names, *(f"event.{name}" for name in inside if getattr(one.event, name) != getattr(other.event, name))]
-
-
-class Built(NamedTuple):
-    """How many rows a projection has, and its digest."""
-
-    rows: int
-    digest: str
 
 
 class Comparison(NamedTuple):
@@ -115,9 +106,8 @@ def _parting(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> Parting | 
 def _built(of: Source, watch: Watch) -> tuple[Checkpoint, dict[str, Built]]:
     cut = Cut(of.as_of)
     with _rows(of) as pages:
-        projections = Projections(facts(_located(of, cut.pages(log.follow(pages), watch))))
-    tables = [projections.table(name) for name, projection in CATALOGUE.items() if not projection.asked_for]
-    return cut.reached(), {table.name: Built(len(table), table.digest()) for table in tables}
+        found = facts(_located(of, cut.pages(log.follow(pages), watch)))
+    return cut.reached(), dict(built(found))
 
 
 @contextmanager

@@ -47,14 +47,13 @@ from ledger.state import State
 from ledger.store import Store
 from ledger.trading import Trading
 from ledger.values import format_instant
-from projections.catalogue import CATALOGUE
 from projections.columns import Facts
 from projections.marks import Marks
 from projections.portfolios import snapshots
 from projections.projection import Projections
 from projections.tables import facts
 from replay import explain, export
-from replay.replay import replay
+from replay.replay import built, replay
 from replay.runner import Runner
 from replay.verify import verify
 
@@ -217,8 +216,7 @@ def reading(folder: Path, count: int) -> dict[str, float]:
 
 def every_table(log: str) -> list[str]:
     """The digest of every table but those that are asked for by name."""
-    projections = replay(log).projections
-    return [projections.table(name).digest() for name, of in CATALOGUE.items() if not of.asked_for]
+    return [each.digest for _, each in built(replay(log).projections.facts)]
 
 
 def million(log: str) -> None:

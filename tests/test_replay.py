@@ -1,5 +1,6 @@
 """Running projections over a log as of a cut."""
 
+import gc
 import sqlite3
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
@@ -7,14 +8,18 @@ from decimal import Decimal
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from threading import active_count
+from time import sleep
 
 import pytest
 
 from ledger import Corrupt, Ledger, Refused, Unavailable
 from ledger.commands import AnyCommand, read
 from ledger.log import START
-from projections.projection import CATALOGUE
-from replay.replay import AsOf, replay
+from projections.catalogue import BUILT, CATALOGUE
+from projections.projection import Projections
+from projections.table import Table, Values
+from replay.replay import AsOf, built, replay
 from tests import oracle
 from tests.given import contest, entry, forecast, opened, resolution, revocation
 
@@ -222,6 +227,47 @@ def test_a_cut_may_lie_anywhere_in_a_log_of_many_pages(tmp_path: Path, as_of: in
     assert len(replay(path, as_of=as_of).projections.facts.questions) == as_of
     batch = (as_of - 1) // 41 + 1  # recorded at this µs
     assert positions(path, f"1970-01-01T00:00:00.{batch:06}Z") == batch * 41
+
+
+def test_projections_are_built_side_by_side_as_one_after_another(log: str) -> None:
+    """In the catalogue's order, all but those that are only asked for."""
+    facts = replay(log).projections.facts
+    tables = {name: Projections(facts).table(name) for name in BUILT}
+    assert list(built(facts)) == [(name, (table.version, len(table), table.digest())) for name, table in tables.items()]
+
+
+def test_what_builds_projections_ends_with_whoever_asks(log: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread is left, and the garbage collector is on again, however few were asked for."""
+    facts, threads, asked = replay(log).projections.facts, active_count(), list[str]()
+
+    def slow(_: Projections, name: str) -> Table:
+        asked.append(name)
+        sleep(0.05)
+        return table(Projections(facts), name)
+
+    table = Projections.table
+    monkeypatch.setattr(Projections, "table", slow)
+    found = built(facts)
+    assert next(found)[0] == next(iter(CATALOGUE))
+    assert (active_count() > threads, gc.isenabled()) == (True, False)
+    del found
+    assert (active_count(), gc.isenabled()) == (threads, True)
+    assert len(asked) < len(BUILT) // 2
+
+
+def test_what_a_projection_raises_is_raised(log: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of the catalogue, whatever thread it was in."""
+
+    def broken(_: Projections) -> list[Values]:
+        raise OverflowError("as told")
+
+    monkeypatch.setitem(CATALOGUE, "leaderboard", CATALOGUE["leaderboard"]._replace(build=broken))
+    threads, found = active_count(), built(replay(log).projections.facts)
+    names = [next(found)[0] for _ in range(4)]
+    assert names == ["contests", "standing", "consensus", "scores"]
+    with pytest.raises(OverflowError, match="as told"):
+        next(found)
+    assert active_count() == threads
 
 
 def test_every_table_can_be_built_at_every_position_of_a_trading_log(tmp_path: Path) -> None:
