@@ -42,7 +42,6 @@ class Checkpoint(NamedTuple):
 
 START = Checkpoint(0, GENESIS)
 _one = msgspec.json.Decoder(Recorded)
-_many = msgspec.json.Decoder(list[Recorded])
 _encode = msgspec.json.Encoder().encode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -75,17 +74,12 @@ def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
     unknown fields, bytes that do not match their digest, a position out of turn, a digest that does not follow.
     """
     try:
-        records = _many.decode(b"[" + b",".join(rows) + b"]")
+        records = [*map(_one.decode, rows)]
     except _UNREADABLE:
-        records = []
-    if len(records) == len(rows):
-        _check(rows, records, before)
-        return records
-    records = []
-    for row in rows:
-        recorded = _unsealed(row, before.position + 1)
-        before = _check([row], [recorded], before)
-        records.append(recorded)
+        for row in rows:  # that row, or one before it with another fault, is found
+            before = _check([row], [_unsealed(row, before.position + 1)], before)
+        raise
+    _check(rows, records, before)
     return records
 
 

@@ -1,7 +1,8 @@
 """From events to columns, checked on the way."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, compress
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -137,14 +138,14 @@ def _forecast_columns(found: Facts, forecasts: Sequence[Recorded]) -> Columns:
         participant = [participants[event.participant] for event in rows]
     except KeyError:  # somebody is new
         participant = [participants.setdefault(event.participant, len(participants)) for event in rows]
-    made = [row for row, event in enumerate(rows) if type(event) is events.ForecastMade]
-    said = rows if len(made) == len(rows) else [rows[row] for row in made]
+    made = [type(event) is events.ForecastMade for event in rows]
+    stands = np.fromiter(made, np.int64, len(made))
+    said = rows if all(made) else [*compress(rows, made)]
     numbers = [event.probabilities or event.cdf or event.quantiles for event in said]
-    stands, lengths = np.zeros((2, len(rows)), np.int64)
-    stands[made], lengths[made] = 1, column(list(map(len, numbers)))
-    for row in [row for row, event in zip(made, said, strict=True) if event.attestation is not None]:
-        check_attestation(forecasts[row].position, rows[row].attestation)
-        found.attestations[forecasts[row].position] = rows[row].attestation
+    lengths = np.zeros_like(stands)
+    lengths[stands > 0] = list(map(len, numbers))
+    if any(map(attrgetter("attestation"), said)):
+        _attest(found, compress(forecasts, made))
     return (
         column([recorded.position for recorded in forecasts]),
         column([event.at for event in rows]),
@@ -155,6 +156,15 @@ def _forecast_columns(found: Facts, forecasts: Sequence[Recorded]) -> Columns:
         lengths,
         np.fromiter(chain.from_iterable(numbers), np.int64),
     )
+
+
+def _attest(found: Facts, forecasts: Iterable[Recorded]) -> None:
+    """File what came with forecasts about where they come from."""
+    for recorded in forecasts:
+        event = recorded.event
+        if isinstance(event, events.ForecastMade) and event.attestation is not None:
+            check_attestation(recorded.position, event.attestation)
+            found.attestations[recorded.position] = event.attestation
 
 
 def width(question: events.QuestionOpened) -> int:
