@@ -37,18 +37,18 @@ def consensus_values(of: "Projections") -> list[Values]:
     """One row an interval of the median of an outcome; of each outcome they lie together, in order."""
     facts = of.facts
     found = [
-        (facts.questions[question].question, _outcome(facts, question, outcome), question, part)
+        (facts.questions[question].question, _outcome(facts, question, outcome), question, part[2:])
         for page in consensus.medians_over_time(facts, of.standing, status(facts), of.chunk)
         for question, outcome, part in page.apart()
     ]
     found.sort(key=itemgetter(0, 1))
     _, outcomes, questions, parts = transposed(found, 4)
-    counts = column([len(part.start) for part in parts])
+    counts = column([len(start) for start, *_ in parts])
     outcome = ids(outcomes)
     return [
         Ids(np.repeat(column(questions), counts), facts.question_codes.labels),
         Ids(np.repeat(outcome.codes, counts), outcome.labels),
-        *_joined([part[2:] for part in parts], 4),
+        *_joined(parts, 4),
     ]
 
 

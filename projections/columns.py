@@ -71,17 +71,17 @@ class Forecasts:
     def chance(self, made: Int64Array, outcome: Int64Array, bins: Int64Array) -> Int64Array:
         """The probability that forecasts put on an outcome, 1e-10.
 
-        made: rows, none a withdrawal. outcome: index on each row's question. bins: of that question; all are 0, where
-        outcomes are named, or none.
+        made: rows, none a withdrawal. outcome: index on each row's question. bins: of that question, 0 unless numeric.
         """
-        start = self.start[made]
-        if not bins.any():
+        start, numeric = self.start[made], bins > 0
+        if not numeric.any():
             named: Int64Array = self.chances[start + outcome] * (CHANCE // PROBABILITY)
             return named
-        upto = self.chances[start + np.minimum(outcome, bins)]
+        last = np.where(numeric, bins, outcome)
+        upto = self.chances[start + np.minimum(outcome, last)]
         below = np.where(outcome > 0, self.chances[start + np.maximum(outcome - 1, 0)], 0)
-        inside: Int64Array = np.where(outcome > bins, CHANCE, upto) - below
-        return inside
+        inside = np.where(outcome > last, CHANCE, upto) - below
+        return np.where(numeric, inside, upto * (CHANCE // PROBABILITY))
 
     def rows(self, index: Int64Array | slice) -> "Forecasts":
         """These rows; they share the distributions."""

@@ -1,7 +1,8 @@
 """Exact integers in NumPy: logarithms rounded once, and sums of products that do not fit in 64 bits.
 
 Sums of term x µs need about 100 bits, and 64-bit sums wrap in silence. A `Limbs` value is low + middle·2^36 + high·2^72
-with low and middle in [0, 2^36), so that any 2^26 of them can be added without a carry being lost.
+with low and middle in [0, 2^36), so that any 2^26 of them can be added without a carry being lost. And the order, the
+runs and the distinct ones of integers that are keys.
 """
 
 from collections.abc import Callable, Sequence

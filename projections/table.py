@@ -72,6 +72,9 @@ def concatenated(pages: Sequence[Int64Array | Limbs | list[int]]) -> Int64Array 
     >>> concatenated([column([1]), [2]]), concatenated([column([1]), column([2])])
     ([1, 2], array([1, 2]))
     """
+    pages = [page for page in pages if _length(page)] or pages[:1]
+    if len(pages) == 1:
+        return pages[0]
     if all(isinstance(page, Limbs) for page in pages):
         return Limbs(*(np.concatenate(limbs) for limbs in zip(*pages, strict=True)))
     if all(isinstance(page, np.ndarray) for page in pages):

@@ -11,7 +11,7 @@ from ledger.values import FIRST_INSTANT, LARGEST_MEASURE, LAST_INSTANT, PROBABIL
 from projections.checks import CALENDAR, unanswered
 from projections.columns import Facts, Forecasts
 from projections.findings import fixed, instant, named, unlike
-from projections.limbs import BoolArray, Int64Array, column
+from projections.limbs import BoolArray, Int64Array, chosen, column
 
 
 class Asked(NamedTuple):
@@ -49,7 +49,7 @@ def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequen
         lengths != widths,
         lambda row: unlike(f"{widths[row]} numbers, one for each outcome, edge or level", str(lengths[row])),
     )
-    some = lengths > 0
+    some = chosen(lengths > 0)
     position, starts, asked = position[some], forecasts.start[some], asked[some]
     if not len(starts):
         return
