@@ -58,7 +58,7 @@ def keep(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = l
         digest=digest,
         recorded_at=None if cut.recorded_at is None else values.format_instant(cut.recorded_at),
         code=version("forecast-ledger"),
-        projections={name: KeptTable(**each._asdict()) for name, each in built(found)},
+        projections={name: KeptTable(**each._asdict()) for name, each in built(found).items()},
     )
 
 

@@ -186,7 +186,7 @@ def replay(log: str, compare: str | None, as_of: str | None, name: str, form: st
     from replay.replay import built
 
     found = replayed(log, name, as_of)
-    tables = built(found.projections.facts)
+    tables = built(found.projections.facts).items()
     rows = ({"projection": table, "rows": each.rows, "digest": each.digest} for table, each in tables)
     emit(["projection", "rows", "digest"], rows, form)
     say_as_of(found.checkpoint)

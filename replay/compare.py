@@ -107,7 +107,7 @@ def _built(of: Source, watch: Watch) -> tuple[Checkpoint, dict[str, Built]]:
     cut = Cut(of.as_of)
     with _rows(of) as pages:
         found = facts(_located(of, cut.pages(log.follow(pages), watch)))
-    return cut.reached(), dict(built(found))
+    return cut.reached(), built(found)
 
 
 @contextmanager

@@ -75,24 +75,20 @@ class Built(NamedTuple):
     digest: str
 
 
-def built(facts: Facts) -> Iterator[tuple[str, Built]]:
+def built(facts: Facts) -> dict[str, Built]:
     """Every projection but those that are built only when asked for, in the catalogue's order.
 
-    Two threads build them, what follows from scores in one, all else in the other: neither needs what the other finds,
-    and NumPy lets both work at once. They are ended before the iterator is.
+    A thread builds what follows from scores, beside all else: neither needs what the other finds, and NumPy lets both
+    work at once. It ends with the call.
     """
-    with collector.paused(), ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+    with collector.paused(), ThreadPoolExecutor(1) as aside:
         scores, rest = Projections(facts), Projections(facts)
-        found = {
-            name: one.submit(_built, scores, name) if name in _OF_SCORES else other.submit(_built, rest, name)
-            for name in BUILT
-        }
+        beside = {name: aside.submit(_built, scores, name) for name in BUILT if name in _OF_SCORES}
         try:
-            for name, each in found.items():
-                yield name, each.result()
+            here = {name: _built(rest, name) for name in BUILT if name not in beside}
+            return {name: beside[name].result() if name in beside else here[name] for name in BUILT}
         finally:
-            for each in found.values():
-                each.cancel()
+            aside.shutdown(wait=False, cancel_futures=True)
 
 
 def _built(of: Projections, name: str) -> Built:
