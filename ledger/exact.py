@@ -47,7 +47,7 @@ def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
     >>> log2_fixed(1, 8)
     -3000000000000
     """
-    return half_even((_ln(k) - _ln(unit)) * quantum, _LN_2)
+    return half_even((_ln(k) - _ln(unit)) * quantum, _LN_2_SCALED)
 
 
 class Magnitude(NamedTuple):
@@ -139,7 +139,7 @@ def _factor(top: int) -> tuple[int, int]:
     return factor, _twice_atanh(factor - (1 << _FACTOR_BITS), factor + (1 << _FACTOR_BITS))
 
 
-_LN_2 = _twice_atanh(1, 3)
+_LN_2_SCALED = _twice_atanh(1, 3)
 _FACTORS = [_factor(top) for top in range(1 << _TOP_BITS - 1, 1 << _TOP_BITS)]
 
 
@@ -152,4 +152,4 @@ def _ln(number: int) -> int:
     mantissa = number << _PLACES - exponent if exponent <= _PLACES else number >> exponent - _PLACES
     factor, ln_factor = _FACTORS[(mantissa >> _PLACES - _TOP_BITS) - len(_FACTORS)]
     near, one = mantissa * factor, 1 << _PLACES + _FACTOR_BITS
-    return exponent * _LN_2 + _twice_atanh(near - one, near + one) - ln_factor
+    return exponent * _LN_2_SCALED + _twice_atanh(near - one, near + one) - ln_factor
