@@ -57,7 +57,8 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     least_prize_passes: "many" drops who is worth less one by one, from the bottom up; "one" all at once, and looks no
     second time.
     bots, scored_only_levels: whose forecasts are scored without counting among the peers and in the consensus;
-    scored_only_factor: "members" compares them as if they were one of n members, n / (n - 1); "one" with all n.
+    scored_only_factor: "members" compares them as if they were one of n members, n / (n - 1), and so only while two or
+    more stand; "one" with all n, a single one too.
     score_consensus: whether the consensus is scored too. best_of_entrant: of an entrant's submissions the best counts.
     attested: whether forecasts are examined for what they may have known.
     early_forecasts: whether a forecast made before the opening stands from the opening on.

@@ -57,7 +57,7 @@ CATALOGUE: dict[str, Projection] = {
         builders.consensus_values,
     ),
     "score_parts": Projection(
-        3,
+        4,
         "what each score is the sum of: one row while a forecast and what it is compared with both stay the same",
         ("contest", "question", "participant", "from_at"),
         (
@@ -77,7 +77,7 @@ CATALOGUE: dict[str, Projection] = {
         asked_for=True,
     ),
     "scores": Projection(
-        4,
+        5,
         "the score and coverage of each participant on each question of a contest",
         ("contest", "question", "participant"),
         (
@@ -93,7 +93,7 @@ CATALOGUE: dict[str, Projection] = {
         builders.scores_values,
     ),
     "leaderboard": Projection(
-        2,
+        3,
         "a contest's board, best first",
         (),
         (
@@ -127,7 +127,7 @@ CATALOGUE: dict[str, Projection] = {
         reports.kind_means_values,
     ),
     "prizes": Projection(
-        2,
+        3,
         "what each contest pays to whom",
         ("contest", "participant"),
         (

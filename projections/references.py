@@ -166,10 +166,11 @@ def of_peers(found: Steps, own: Int64Array, member: BoolArray, fine: int, *, one
 
     n / (n - 1) and what is left of the mean beyond a whole number are rounded half-even once in each step, to 2^-fine
     of a unit of time and of quantum x unit; the rest is exact, and members who all say the same earn exactly 0.
-    Nothing is earned while fewer than two members stand.
-    Source: seed 001_b2c35092a74bcfce, "What is the Peer score?".
+    One of them earns nothing while nobody else of them stands: there is nobody to be compared with, and n / (n - 1) has
+    no value. Who is none of them earns nothing only while none of them stands.
+    Source: Metaculus, Scores FAQ, "What is the Peer score?".
     """
-    enough = found.stand >= 2
+    enough = found.stand > one_of_them
     count = np.where(enough, found.stand - one_of_them, 1)
     lasts = np.where(enough, found.lasts, 0)
     mean, rest = _means(found, own, member, np.where(enough, found.stand, 1))

@@ -31,7 +31,7 @@ _KERNELS = {
 _REFERENCES = {
     "none": "",
     "uniform": "less that of the uniform distribution",
-    "peers": "less the mean of the other members' while two or more stand",
+    "peers": "less the mean of the other members'",
     "consensus": "less that of the {average} of the standing forecasts{others}",
 }
 _SAMPLINGS = {"time": "times the µs it stands", "day": "on each day", "spot": "at one instant"}

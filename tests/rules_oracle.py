@@ -447,7 +447,8 @@ def terms(case: Case, step: Step) -> dict[str, Part]:
         else:
             n = len(members)
             alike = member or case.rules.scored_only_factor == "members"
-            term = Fraction(0) if n < 2 else (kernel - mean) * (Fraction(n, n - 1) if alike else 1)
+            enough = n >= 2 if alike else n >= 1
+            term = (kernel - mean) * (Fraction(n, n - 1) if alike else 1) if enough else Fraction(0)
         peers = len(members) if case.rules.reference == "peers" else None
         found[who] = Part(step.begins, step.ends, term, shown[who], reference, peers)
     return found

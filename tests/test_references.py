@@ -82,11 +82,11 @@ def stretches(rows: Sequence[Stand]) -> Iterator[tuple[int, int, list[Stand]]]:
 
 
 def slowly(rows: Sequence[Stand], row: Stand, *, one_of_them: bool) -> Fraction:
-    """The lead over the mean of all n, for one of them n / (n - 1) times; nothing while there are fewer than two."""
+    """The lead over the mean of all n, for one of them n / (n - 1) times, and nothing while n is 1; else for n = 1 too."""
     total = Fraction(0)
     for start, end, stand in stretches(rows):
         n = len(stand)
-        if n >= 2 and row.start <= start < row.end:
+        if n >= 1 + one_of_them and row.start <= start < row.end:
             lead = row.own - Fraction(sum(each.own for each in stand), n)
             total += lead * (end - start) * (Fraction(n, n - 1) if one_of_them else 1)
     return total
@@ -152,7 +152,7 @@ def test_against_peers_one_earns_the_lead_over_the_others(rows: list[Stand], fin
     for row, fast in zip(rows, peers(rows, fine, one_of_them=one_of_them), strict=True):
         slack = Fraction(0)
         for start, end, stand in whole:
-            if len(stand) >= 2 and row.start <= start < row.end and end > start:
+            if stand and row.start <= start < row.end and end > start:
                 mean = Fraction(sum(each.own for each in stand), len(stand))
                 slack += (abs(row.own - mean) + 2) / 2
         assert abs(fast - slowly(rows, row, one_of_them=one_of_them) * 2**fine) <= slack
@@ -187,9 +187,12 @@ def test_the_published_example_of_peer_scores(fine: int) -> None:
 
 @pytest.mark.parametrize(("one_of_them", "factor"), [(True, 2), (False, 1)])
 def test_who_is_no_member_is_compared_with_all_of_them(one_of_them: bool, factor: int) -> None:
-    """With the mean of both, 2; as if it were one of two, n / (n - 1) = 2 times that; with one member alone, 0."""
+    """With the mean of both, 2, over four; as if it were one of two, n / (n - 1) = 2 times that. Then over four more with
+    the one member who is left, 1; as if it were that one, with nobody.
+    """
     rows = [Stand(0, 8, 1), Stand(0, 4, 3), Stand(0, 8, 7, member=False)]
-    assert peers(rows, 24, one_of_them=one_of_them)[2] == (7 - 2) * 4 * factor << 24
+    alone = 0 if one_of_them else (7 - 1) * 4
+    assert peers(rows, 24, one_of_them=one_of_them)[2] == (7 - 2) * 4 * factor + alone << 24
 
 
 def test_without_members_there_are_no_peers() -> None:
@@ -323,10 +326,27 @@ def test_parts_against_peers_say_how_many_members_stood() -> None:
 
 
 def test_bots_alone_are_not_compared_with_each_other() -> None:
-    """A single human changes nothing in that, and is alone."""
+    """Nor does a single human change that: each of them is compared with the human."""
     bots = [enrolment(participant=who, bot=True) for who in ("ada", "bob")]
     assert published(scores(*bots, *said(ada="0.8", bob="0.4"), resolution())) == {"ada": "0.0000", "bob": "0.0000"}
-    assert set(published(scores(*bots, *said(ada="0.8", bob="0.4", cyd="0.5"), resolution())).values()) == {"0.0000"}
+    found = published(scores(*bots, *said(ada="0.8", bob="0.4", cyd="0.5"), resolution()))
+    assert found == {"ada": "47.0004", "bob": "-22.3144", "cyd": "0.0000"}  # 100 ln(0.8 / 0.5) and 100 ln(0.4 / 0.5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "bots"),
+    [
+        ({}, ["58.778666490", "-51.082562377"]),  # 100 ln(0.9 / 0.5) and 100 ln(0.3 / 0.5)
+        ({"scored_only_factor": "members"}, ["0.000000000", "0.000000000"]),  # n / (n - 1) is nothing if n is 1
+    ],
+    ids=["one", "members"],
+)
+def test_a_bot_is_compared_with_a_single_member(fields: dict[str, Any], bots: list[str]) -> None:
+    """The mean of all n is that member's own; the member has nobody to be compared with."""
+    rules = structs.replace(PRESETS["peer-2024-03"], name="own", **fields)
+    enrolled = [enrolment(participant=who, bot=True) for who in ("bot", "rob")]
+    rows = scores(*enrolled, *said(ada="0.5", bot="0.9", rob="0.3"), resolution(), rules=rules)
+    assert [rows[who]["score"] for who in ("ada", "bot", "rob")] == ["0.000000000", *bots]
 
 
 def test_who_is_excluded_at_a_level_the_rules_name_counts_among_nobodys_peers() -> None:
