@@ -54,8 +54,8 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     100 x the sum of the means over the questions of each kind, a question without a forecast counting as the worst, or
     a third of that.
     take: what prizes are proportional to. rank_by: what the board is sorted by. least_prize: 1e-6 of the currency;
-    least_prize_passes: "many" drops who is worth less one by one, from the bottom up; "one" all at once, and looks no
-    second time.
+    least_prize_passes: "many" drops who is worth less from the bottom up, equal takes together, the largest only if the
+    pool is worth less; "one_by_one" of equal takes the last by id first; "one" all at once, and looks no second time.
     bots, scored_only_levels: whose forecasts are scored without counting among the peers and in the consensus;
     scored_only_factor: "members" compares them as if they were one of n members, n / (n - 1), and so only while two or
     more stand; "one" with all n, a single one too.
@@ -98,7 +98,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     least_density_ppm: Ppm = 10_000
     open_end_ppm: OpenEndPpm = 50_000
     consensus_of: Literal["all", "others"] = "all"
-    least_prize_passes: Literal["many", "one"] = "many"
+    least_prize_passes: Literal["many", "one", "one_by_one"] = "many"
     density_floor: Literal["least", "added"] = "least"
     greatest_probability_ppm: GreatestPpm = 1_000_000
     greatest_density_ppm: GreatestDensityPpm = 10**12
@@ -183,7 +183,8 @@ def _wrong_totals(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
         and losses != set(),
         "per_coverage needs least_coverage above 0": rules.total == "per_coverage" and not rules.least_coverage,
         "least_prize needs a take": rules.least_prize > 0 and rules.take == "none",
-        "least_prize_passes one needs a least_prize": rules.least_prize_passes == "one" and not rules.least_prize,
+        "least_prize_passes one and one_by_one need a least_prize": rules.least_prize_passes != "many"
+        and not rules.least_prize,
         "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
         "a total of kind means needs reference none, and losses other than pinball": rules.total in KIND_TOTALS
         and (not losses or rules.reference != "none" or "pinball" in losses),

@@ -636,17 +636,21 @@ def _ranked(rules: RuleSet, places: list[Place], entrants: Mapping[str, str]) ->
 
 def _paid(contest: events.ContestOpened, places: list[Place]) -> list[Place]:
     """The pool divided among who is not excluded at all, less those whose share is below the least prize: all who are
-    at first, in one pass; in many, the smallest as long as there is one.
+    at first, in one pass; in many, the smallest as long as there is one, equal ones together or one by one, the last id
+    first. Together, the largest stay if the pool is not below the least prize.
     """
     takes = {place.participant: place.take for place in places if not place.excluded and place.take is not None}
     least, every = contest.rules.least_prize, sum(takes.values(), Fraction(0))
     if contest.rules.least_prize_passes == "one":
         takes = {who: take if contest.pool * take >= least * every else Fraction(0) for who, take in takes.items()}
     else:
-        for who in sorted(sorted(takes, reverse=True), key=takes.__getitem__):
-            if contest.pool * takes[who] >= least * sum(takes.values()):
+        together = contest.rules.least_prize_passes == "many"
+        while smallest := min((take for take in takes.values() if take), default=None):
+            equal = [who for who, take in sorted(takes.items()) if take == smallest]
+            last = together and smallest == max(takes.values()) and contest.pool >= least
+            if last or contest.pool * smallest >= least * sum(takes.values()):
                 break
-            takes[who] = Fraction(0)
+            takes |= dict.fromkeys(equal if together else equal[-1:], Fraction(0))
     units, pool = oracle.largest_remainder(contest.pool // contest.payable_unit, takes), sum(takes.values())
     return [
         place._replace(

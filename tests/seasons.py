@@ -47,7 +47,7 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "least_density_ppm": (0, 1, 10_000, 300_000),
     "open_end_ppm": (0, 1, 50_000, 400_000),
     "consensus_of": ("all", "all", "others"),
-    "least_prize_passes": ("many", "one"),
+    "least_prize_passes": ("many", "one", "one_by_one"),
     "density_floor": ("least", "added"),
     "greatest_probability_ppm": (500_000, 700_001, 999_000, 1_000_000, 1_000_000),
     "greatest_density_ppm": (1_000_000, 1_000_001, 1_800_000, 35_000_000, 10**12, 10**12),

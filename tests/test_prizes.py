@@ -25,9 +25,9 @@ COVERAGES = st.fractions(0, 1, max_denominator=50)
 BOARDS = st.lists(st.tuples(SCORES, COVERAGES), max_size=12)
 
 
-def cup(pool: int, unit: int = CENT, least: int = 0) -> Contest:
+def cup(pool: int, unit: int = CENT, least: int = 0, passes: str = "many") -> Contest:
     """A contest with a pool and a least prize, in 1e-6."""
-    rules = structs.replace(PRESETS["relative-2022-04"], least_prize=least)
+    rules = structs.replace(PRESETS["relative-2022-04"], least_prize=least, least_prize_passes=passes)
     return Contest(events.ContestOpened(at=0, contest="cup", rules=rules, pool=pool, payable_unit=unit))
 
 
@@ -164,11 +164,10 @@ def test_equal_remainders_of_unequal_takes_go_by_id_too() -> None:
 FIFTY = 50 * 10**6
 
 
-def worth_paying(pool: int, least: int, places: list[Place]) -> list[str]:
+def worth_paying(pool: int, least: int, places: list[Place], passes: str = "many") -> list[str]:
     """What is paid, by id, in the currency."""
-    return [
-        f"{Decimal(prize.prize).scaleb(-6):.2f}" for prize in prizes(cup(pool * 10**6, least=least * 10**6), places)
-    ]
+    contest = cup(pool * 10**6, least=least * 10**6, passes=passes)
+    return [f"{Decimal(prize.prize).scaleb(-6):.2f}" for prize in prizes(contest, places)]
 
 
 @pytest.mark.parametrize(
@@ -191,11 +190,35 @@ def test_what_one_is_not_paid_raises_the_others_above_the_least_prize() -> None:
     assert worth_paying(200, 50, even(24, 30, 19, 27)) == ["59.26", "74.07", "0.00", "66.67"]
 
 
-def test_the_least_share_goes_first_and_of_equals_the_last_id() -> None:
-    """Four equal shares of 150 are 37.50; without the last they are 50 each."""
-    assert worth_paying(150, 50, even(25, 25, 25, 25)) == ["50.00", "50.00", "50.00", "0.00"]
-    assert worth_paying(149, 50, even(25, 25, 25, 25)) == ["74.50", "74.50", "0.00", "0.00"]
-    assert worth_paying(99, 50, even(25, 25, 25, 25)) == ["99.00", "0.00", "0.00", "0.00"]
+@pytest.mark.parametrize(
+    ("coverages", "pool", "together", "one_by_one"),
+    [
+        ((40, 10, 10), 300, ["300.00", "0.00", "0.00"], ["240.00", "60.00", "0.00"]),
+        ((60, 20, 20), 275, ["165.00", "55.00", "55.00"], ["165.00", "55.00", "55.00"]),
+        ((60, 20, 20, 5), 275, ["165.00", "55.00", "55.00", "0.00"], ["165.00", "55.00", "55.00", "0.00"]),
+        ((25, 25, 25, 25), 165, ["41.25"] * 4, ["55.00", "55.00", "55.00", "0.00"]),
+        ((25, 25, 25, 24), 110, ["36.67", "36.67", "36.66", "0.00"], ["55.00", "55.00", "0.00", "0.00"]),
+        ((25, 25), 55, ["27.50", "27.50"], ["55.00", "0.00"]),
+        ((25, 25), 54, ["0.00", "0.00"], ["0.00", "0.00"]),
+    ],
+)
+def test_equal_takes_are_kept_or_dropped_together(
+    coverages: tuple[int, ...], pool: int, together: list[str], one_by_one: list[str]
+) -> None:
+    """Of a least prize of 55; the largest stay, and share a pool not below it. One by one, the last id goes first."""
+    places = even(*coverages)
+    assert worth_paying(pool, 55, places) == together
+    assert worth_paying(pool, 55, places, "one_by_one") == one_by_one
+
+
+@given(st.lists(st.integers(0, 12), max_size=8), st.integers(0, 400), st.integers(0, 100))
+def test_equal_takes_differ_by_a_cent_at_most_and_the_pool_is_paid(coverages: list[int], pool: int, least: int) -> None:
+    """Whoever is called what; nobody is paid only where nobody has a take or the pool is below the least prize."""
+    paid = [Decimal(each) for each in worth_paying(pool, least, even(*coverages))]
+    assert sum(paid) == (pool if any(coverages) and pool >= least else 0)
+    for coverage in set(coverages):
+        equal = [own for one, own in zip(coverages, paid, strict=True) if one == coverage]
+        assert max(equal) - min(equal) <= Decimal("0.01")
 
 
 def test_a_pool_below_the_least_prize_is_paid_to_nobody() -> None:
@@ -211,14 +234,20 @@ def test_shares_are_those_of_who_is_paid() -> None:
     assert [prize.share for prize in found] == [333_333_333, 666_666_667, 0]
 
 
-def slowly(pool: int, least: int, takes: dict[str, Fraction]) -> dict[str, Fraction]:
-    """Leave out the smallest share, of equals the last id, as long as it is below the least prize."""
+def slowly(pool: int, least: int, takes: dict[str, Fraction], passes: str) -> dict[str, Fraction]:
+    """Leave out the smallest share as long as it is below the least prize: all who have it, but not the largest if the
+    pool is enough for one; or one by one, the last id first.
+    """
     kept = {who: take for who, take in takes.items() if take}
     while kept:
         smallest = min(kept.values())
         if pool * smallest / sum(kept.values()) >= least:
             break
-        del kept[max(who for who, take in kept.items() if take == smallest)]
+        equal = [who for who, take in kept.items() if take == smallest]
+        if passes == "many" and len(equal) == len(kept) and pool >= least:
+            break
+        for who in equal if passes == "many" else [max(equal)]:
+            del kept[who]
     return {who: kept.get(who, Fraction(0)) for who in takes}
 
 
@@ -228,24 +257,17 @@ def slowly(pool: int, least: int, takes: dict[str, Fraction]) -> dict[str, Fract
     st.integers(0, 10**4),
     st.integers(0, 10**4),
     st.sampled_from([1, CENT, 10**6]),
+    st.sampled_from(["many", "one_by_one"]),
 )
 def test_prizes_above_a_least_one_are_those_of_the_slow_definition(
-    coverages: list[int], units: int, least: int, unit: int
+    coverages: list[int], units: int, least: int, unit: int, passes: str
 ) -> None:
     """By largest remainder among those who are left."""
     places = [place(f"p{i:02}", Fraction(0), Fraction(each, 10**6)) for i, each in enumerate(coverages)]
     pool = units * unit
-    kept = slowly(pool, least * unit, {each.participant: each.coverage for each in places})
+    kept = slowly(pool, least * unit, {each.participant: each.coverage for each in places}, passes)
     expected = {who: parts * unit for who, parts in oracle.largest_remainder(units, kept).items()}
-    assert {prize.participant: prize.prize for prize in prizes(cup(pool, unit, least * unit), places)} == expected
-
-
-def one_pass(pool: int, least: int, places: list[Place]) -> list[str]:
-    """What is paid where who is worth less than the least prize is dropped at once."""
-    contest = cup(pool * 10**6, least=least * 10**6)
-    rules = structs.replace(contest.opened.rules, least_prize_passes="one")
-    contest.opened = structs.replace(contest.opened, rules=rules)
-    return [f"{Decimal(prize.prize).scaleb(-6):.2f}" for prize in prizes(contest, places)]
+    assert {each.participant: each.prize for each in prizes(cup(pool, unit, least * unit, passes), places)} == expected
 
 
 @pytest.mark.parametrize(
@@ -265,7 +287,7 @@ def test_in_one_pass_all_who_are_worth_less_go_at_once(coverages: tuple[int, ...
 
     Source: reference on the platform, "Versions and dates": one pass from June 2025, iterative since October 4th, 2025.
     """
-    assert one_pass(pool, 50, even(*coverages)) == paid
+    assert worth_paying(pool, 50, even(*coverages), "one") == paid
 
 
 @given(st.lists(st.integers(0, 12), max_size=8), st.integers(0, 400), st.integers(0, 100))
@@ -277,7 +299,7 @@ def test_one_pass_is_that_of_the_slow_definition(coverages: list[int], pool: int
     units = oracle.largest_remainder(pool * 100, kept)
     expected = [f"{Decimal(units.get(f'p{i}', 0)).scaleb(-2):.2f}" for i in range(len(coverages))]
     places = even(*coverages)
-    assert [one_pass(pool, least, places)[i] for i in range(len(places))] == expected
+    assert worth_paying(pool, least, places, "one") == expected
 
 
 def test_the_presets_since_june_2025_pay_fifty_at_least() -> None:

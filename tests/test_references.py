@@ -82,7 +82,7 @@ def stretches(rows: Sequence[Stand]) -> Iterator[tuple[int, int, list[Stand]]]:
 
 
 def slowly(rows: Sequence[Stand], row: Stand, *, one_of_them: bool) -> Fraction:
-    """The lead over the mean of all n, for one of them n / (n - 1) times, and nothing while n is 1; else for n = 1 too."""
+    """The lead over the mean of all n, for one of them n / (n - 1) times, and nothing while n is 1."""
     total = Fraction(0)
     for start, end, stand in stretches(rows):
         n = len(stand)
@@ -187,8 +187,9 @@ def test_the_published_example_of_peer_scores(fine: int) -> None:
 
 @pytest.mark.parametrize(("one_of_them", "factor"), [(True, 2), (False, 1)])
 def test_who_is_no_member_is_compared_with_all_of_them(one_of_them: bool, factor: int) -> None:
-    """With the mean of both, 2, over four; as if it were one of two, n / (n - 1) = 2 times that. Then over four more with
-    the one member who is left, 1; as if it were that one, with nobody.
+    """With the mean of both, 2, over four units; as if it were one of two, n / (n - 1) = 2 times that.
+
+    Then over four more with the one member who is left, 1; as if it were that one, with nobody.
     """
     rows = [Stand(0, 8, 1), Stand(0, 4, 3), Stand(0, 8, 7, member=False)]
     alone = 0 if one_of_them else (7 - 1) * 4

@@ -201,11 +201,14 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("greatest_probability_ppm and", LOSS | {"greatest_density_ppm": 10**9}, {"greatest_density_ppm": 10**12}),
     ("density_floor added is", {"kernel": "ln", "density_floor": "added"}, {"cdf_kernel": "ln"}),
     ("density_floor added is", LOSS | {"density_floor": "added"}, {"density_floor": "least"}),
-    (
-        "least_prize_passes one",
-        {"kernel": "ln", "take": "positive_square", "least_prize_passes": "one"},
-        {"least_prize": 1},
-    ),
+    *[
+        (
+            "least_prize_passes one and",
+            {"kernel": "ln", "take": "positive_square", "least_prize_passes": passes},
+            {"least_prize": 1},
+        )
+        for passes in ("one", "one_by_one")
+    ],
     ("a loss without reference", LOSS | {"period": "scheduled"}, {"period": "covered"}),
     ("a loss without reference", LOSS | {"period": "actual"}, {"reference": "peers"}),
     ("a loss without reference", LOSS | {"total": "sum"}, {"total": "mean"}),
