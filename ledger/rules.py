@@ -21,6 +21,8 @@ Average = Literal["median", "community", "mean"]
 Weights = Literal["equal", "recency"]
 Sampling = Literal["time", "day", "spot"]
 Period = Literal["scheduled", "actual", "covered"]
+DayEdges = Literal["both", "opening", "none"]
+CoveragePeriod = Literal["scheduled", "actual"]
 Clock = Literal["claimed", "recorded"]
 Scale = Literal["plain", "peer", "peer_whole", "baseline"]
 Total = Literal["sum", "mean", "per_coverage", "kind_means", "kind_means_third"]
@@ -46,7 +48,10 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mean of a numeric question's cdfs; "mean" for every kind. consensus_weights: "recency" is e^(√i - √n), oldest first.
     consensus_of: "others" compares a member with the median of the other members, once there is one.
     sampling: every instant, the last forecast of each day, or one instant. day_minutes: how far east of UTC a day is.
+    day_edges: which days count that are cut short: "both" that of the opening and that on which scored time ends,
+    "opening" the first of them, "none" full days only.
     period: what the sum is divided by: the scheduled period, that until the answer, or that on which one stood.
+    coverage_period: of which of the first two a coverage is a share.
     clock: whose instants count: those claimed or those recorded.
     scale: "peer" is 100, 50 for numeric questions; "peer_whole" 100 for all; "baseline" 100 / log(number of outcomes),
     50 for numeric questions.
@@ -103,6 +108,8 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     greatest_probability_ppm: GreatestPpm = 1_000_000
     greatest_density_ppm: GreatestDensityPpm = 10**12
     trading: Trading | None = None
+    coverage_period: CoveragePeriod = "scheduled"
+    day_edges: DayEdges = "both"
 
 
 # Fields that rule sets have got since, the newest last: where they have their defaults they are not spelt, so that what
@@ -114,6 +121,8 @@ ADDED = (
     "greatest_probability_ppm",
     "greatest_density_ppm",
     "trading",
+    "coverage_period",
+    "day_edges",
 )
 _DEFAULTS = structs.asdict(RuleSet(name="-"))
 
@@ -165,12 +174,15 @@ def _wrong_kernels(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
 
 
 def _wrong_limits(rules: RuleSet, logarithms: set[str]) -> dict[str, bool]:
-    """Of what a probability or a density may be to a logarithm; a least density is always below the greatest."""
+    """Of what a probability or a density may be to a logarithm, where a least density is always below the greatest; of
+    days.
+    """
     capped = (rules.greatest_probability_ppm, rules.greatest_density_ppm) != (1_000_000, 10**12)
     return {
         "greatest_probability_ppm must be above least_probability_ppm": rules.greatest_probability_ppm
         <= rules.least_probability_ppm,
         "greatest_probability_ppm and greatest_density_ppm are for logarithms": capped and not logarithms,
+        "day_edges opening and none are for sampling day": rules.day_edges != "both" and rules.sampling != "day",
         "density_floor added is for the cdf_kernel ln or log2": rules.density_floor == "added"
         and rules.cdf_kernel not in LOGARITHMS,
     }
@@ -262,11 +274,13 @@ _PRESETS = (
         least_probability_ppm=0,
     ),
     # Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2: the sum over outcomes, from 0 to 2; its mean
-    # over the days on which one had a forecast, as the forecasting tournaments of the 2010s took it.
+    # over the full days on which one had a forecast, as the forecasting tournaments of the 2010s took it: Cultivate
+    # Labs, Forecasts, support article "Why didn't I receive a score in a question I forecasted?".
     RuleSet(
         name="brier-daily",
         kernel="brier_sum",
         sampling="day",
+        day_edges="none",
         period="covered",
         total="mean",
         least_probability_ppm=0,

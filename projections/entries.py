@@ -30,8 +30,9 @@ NAMED, CDF, QUANTILES = range(3)  # the forms of a distribution
 class Questions:
     """The questions a contest scores: added and resolved, not annulled, when its board was last open; shape (q,).
 
-    code: the question. opens, until, spot: µs; `until` is when scored time ends. length, reached, hidden: of
-    the period, of scored time and of the hidden period, in the rule set's units of time. width: numbers of a forecast.
+    code: the question. opens, until, spot: µs; `until` is when scored time ends. length, reached: of the period and of
+    scored time, in the rule set's units of time; whole, hidden: of which of the two a coverage is a share, and of the
+    hidden part of that. width: numbers of a forecast.
     added, least, greatest: 1e-10, to a logarithm. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage.
     uniform: the uniform distribution's kernel. per_point: how much of a kernel's unit one point is; unit: of that
     kernel, in 1.
@@ -43,6 +44,7 @@ class Questions:
     spot: Int64Array
     length: Int64Array
     reached: Int64Array
+    whole: Int64Array
     hidden: Int64Array
     form: Int64Array
     outcome: Int64Array
@@ -97,19 +99,24 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
     last = [each.closes_at if each.reveals_at is None else each.reveals_at for each in opened]
     spot = column([at if entry.spot_at is None else entry.spot_at for entry, at in zip(entries, last, strict=True)])
     units, every = SAMPLINGS[rules.sampling].units, np.arange(len(code))
-    scheduled = ruler(opens, closes, spot, rules.day_minutes)
+    scheduled = ruler(opens, closes, spot, rules)
     hidden_weight = column(
         [-1 if entry.hidden_coverage_weight is None else entry.hidden_coverage_weight for entry in entries]
     )
-    length, hidden = units(scheduled, closes, every), units(scheduled, reveals, every)
-    split = (hidden > 0) & ((hidden < length) | (rules.sampling == "time"))
+    length = units(scheduled, closes, every)
+    reached = np.where(until > opens, units(ruler(opens, until, spot, rules), until, every), 0)
+    whole = reached if rules.coverage_period == "actual" else length
+    hidden = np.minimum(units(scheduled, reveals, every), whole)
+    to_the_end = rules.sampling == "time" and rules.coverage_period == "scheduled"
+    split = (hidden > 0) & ((hidden < whole) | to_the_end)
     return Questions(
         code=code,
         opens=opens,
         until=until,
         spot=spot,
         length=length,
-        reached=np.where(until > opens, units(ruler(opens, until, spot, rules.day_minutes), until, every), 0),
+        reached=reached,
+        whole=whole,
         hidden=hidden,
         form=column([_form(each) for each in answers]),
         outcome=outcome,
@@ -144,7 +151,7 @@ def outsiders(contest: Contest) -> set[str]:
 
 def measure(contest: Contest, questions: Questions) -> Ruler:
     """What turns instants into the rule set's units of time."""
-    return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules.day_minutes)
+    return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules)
 
 
 def _form(answer: Answer) -> int:

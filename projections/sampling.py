@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ledger.rules import RuleSet
 from ledger.values import DAY
 from projections.limbs import Int64Array
 
@@ -18,13 +19,21 @@ _MINUTE = 60 * 10**6
 class Ruler(NamedTuple):
     """The period of each question, µs, shape (q,); `east`, µs: how far east of UTC its days are.
 
-    until: when scored time ends. spot: the one instant, where only one counts.
+    until: when scored time ends. spot: the one instant, where only one counts. edges: which of the days count that the
+    opening or the end cuts short, as in a rule set.
     """
 
     opens: Int64Array
     until: Int64Array
     spot: Int64Array
     east: int
+    edges: str
+
+    def first_day(self, question: Int64Array) -> Int64Array:
+        """The number of each question's first day that counts, from the epoch."""
+        day, into = np.divmod(self.opens[question] + self.east, DAY)
+        first: Int64Array = day + (into > 0) if self.edges == "none" else day
+        return first
 
 
 class Sampling(NamedTuple):
@@ -34,9 +43,9 @@ class Sampling(NamedTuple):
     instants: Callable[[Ruler, Int64Array, Int64Array], Int64Array]
 
 
-def ruler(opens: Int64Array, until: Int64Array, spot: Int64Array, day_minutes: int) -> Ruler:
-    """A ruler; day_minutes as in a rule set."""
-    return Ruler(opens, until, spot, day_minutes * _MINUTE)
+def ruler(opens: Int64Array, until: Int64Array, spot: Int64Array, rules: RuleSet) -> Ruler:
+    """A ruler of a rule set's days."""
+    return Ruler(opens, until, spot, rules.day_minutes * _MINUTE, rules.day_edges)
 
 
 def _micros(of: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
@@ -48,20 +57,20 @@ def _micros_at(of: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
 
 
 def _days(of: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
-    """A day counts with the forecast that stands as it ends, or as scored time ends on it.
+    """A day counts with the forecast that stands as it ends, or, where that day counts, as scored time ends on it.
 
-    Source: the platforms' daily carry-forward; Brier scores by day of the Good Judgment Project.
+    Source: Cultivate Labs, Forecasts, support article "Why didn't I receive a score in a question I forecasted?": full
+    days only; the other edges are those of the platforms that carry forecasts forward by date.
     """
-    begun = (at + of.east) // DAY
-    begun += (at >= of.until[question]) & ((at + of.east) % DAY > 0)  # the day on which scored time ends
-    days: Int64Array = begun - (of.opens[question] + of.east) // DAY
-    return days
+    days: Int64Array = (at + of.east) // DAY - of.first_day(question)
+    if of.edges == "both":
+        days += (at >= of.until[question]) & ((at + of.east) % DAY > 0)  # the day on which scored time ends
+    return days if of.edges != "none" else np.maximum(days, 0)
 
 
 def _days_at(of: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
-    opens = of.opens[question]
-    midnight = ((opens + of.east) // DAY + unit) * DAY - of.east
-    within: Int64Array = np.clip(midnight, opens, of.until[question])
+    midnight = (of.first_day(question) + unit) * DAY - of.east
+    within: Int64Array = np.clip(midnight, of.opens[question], of.until[question])
     return within
 
 

@@ -19,13 +19,15 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 
 class Alike(NamedTuple):
-    """What questions that are alike have in common: units of time of the period, of its hidden part and of scored time;
-    weights in 1e-6; which of the distinct amounts of a kernel's unit one point is; and their kind's place in KINDS.
+    """What questions that are alike have in common: units of time of the period, of scored time, of what a coverage is
+    a share of, and of the hidden part of that; weights in 1e-6; which of the distinct amounts of a kernel's unit one
+    point is; and their kind's place in KINDS.
     """
 
     period: int
-    hidden: int
     reached: int
+    whole: int
+    hidden: int
     weight: int
     hidden_weight: int
     per_point: int
@@ -33,13 +35,13 @@ class Alike(NamedTuple):
 
     @property
     def rest(self) -> int:
-        """Units of the period after its hidden part; 1 where there is nothing, which nobody covers."""
-        return max(self.period - self.hidden, 1)
+        """Units after the hidden part; 1 where there is nothing, which nobody covers."""
+        return max(self.whole - self.hidden, 1)
 
     @property
     def common(self) -> int:
         """A denominator that every coverage has."""
-        return self.period if self.hidden_weight < 0 else lcm(self.hidden, self.rest)
+        return max(self.whole, 1) if self.hidden_weight < 0 else lcm(self.hidden, self.rest)
 
     @property
     def rates(self) -> tuple[int, int]:
@@ -80,8 +82,9 @@ def divided(questions: Questions) -> Divided:
     place = {amount: number for number, amount in enumerate(amounts)}
     columns = [
         questions.length,
-        questions.hidden,
         questions.reached,
+        questions.whole,
+        questions.hidden,
         questions.weight,
         questions.hidden_weight,
         column([place[amount] for amount in questions.per_point]),
@@ -122,10 +125,11 @@ def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:
 
 
 def coverages(questions: Questions, rows: Scores) -> Quotients:
-    """Each score's coverage: the covered share of the period, or, under a hidden weight w, w x the covered share of the
-    hidden period + (1 - w) x that of the rest.
+    """Each score's coverage: the covered share of the scheduled period or of scored time, as the rule set says.
 
-    Source: seed 001_b2c35092a74bcfce, "What are the Hidden Period and Hidden Coverage Weights?".
+    Under a hidden weight w, it is w x the covered share of the hidden part of that + (1 - w) x that of the rest.
+
+    Source: Metaculus, Scores FAQ, "What are the Hidden Period and Hidden Coverage Weights?".
     """
     alike, which, _ = divided(questions)
     return covered_shares(alike, which[rows.question], rows.covered, rows.covered_hidden)

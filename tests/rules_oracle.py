@@ -123,6 +123,19 @@ def midnight_after(case: Case, instant: int) -> int:
     return (date(case, instant) + 1) * DAY - case.rules.day_minutes * 60 * 10**6
 
 
+def days(case: Case, until: int) -> list[tuple[int, int]]:
+    """From when to when each day is that counts, of the time from the opening until then."""
+    cuts = [case.opened.opens_at]
+    while cuts[-1] < until:
+        cuts.append(min(midnight_after(case, cuts[-1]), until))
+    found = list(pairwise(cuts))
+    if case.rules.day_edges == "none":
+        found = [(begins, ends) for begins, ends in found if midnight_after(case, begins - 1) == begins]
+    if case.rules.day_edges != "both":
+        found = [(begins, ends) for begins, ends in found if midnight_after(case, begins) == ends]
+    return found
+
+
 def spot(case: Case) -> int:
     """The instant that counts where only one does."""
     opened, until = case.opened, case.question.scored_until()
@@ -141,11 +154,7 @@ def looks(case: Case) -> Iterator[tuple[int, int, int]]:
         cuts = sorted({opens, until} | {at for at in said if opens < at < until})
         yield from ((start - opens, end - opens, start) for start, end in pairwise(cuts))
     elif case.rules.sampling == "day":
-        instant = opens
-        for unit in range(date(case, until - 1) - date(case, opens) + 1):
-            ends = min(midnight_after(case, instant), until)
-            yield unit, unit + 1, ends - 1
-            instant = ends
+        yield from ((unit, unit + 1, ends - 1) for unit, (_, ends) in enumerate(days(case, until)))
     else:
         yield 0, 1, spot(case)
 
@@ -175,8 +184,9 @@ def unit_of(case: Case, instant: int) -> int:
     """The unit that an instant is in."""
     if case.rules.sampling == "spot":
         return 0
-    opens = case.opened.opens_at
-    return instant - opens if case.rules.sampling == "time" else date(case, instant) - date(case, opens)
+    if case.rules.sampling == "time":
+        return instant - case.opened.opens_at
+    return sum(ends <= instant for _, ends in days(case, case.opened.closes_at))
 
 
 def lengths(case: Case) -> tuple[int, int]:
@@ -187,9 +197,8 @@ def lengths(case: Case) -> tuple[int, int]:
         return closes - opens, hidden_until - opens
     if case.rules.sampling == "spot":
         return 1, 0
-    days = date(case, closes - 1) - date(case, opens) + 1
-    over = [midnight_after(case, opens) + number * DAY for number in range(days)]  # a day is hidden if it ends hidden
-    return days, sum(min(end, closes) <= hidden_until for end in over)
+    counted = days(case, closes)
+    return len(counted), sum(ends <= hidden_until for _, ends in counted)  # a day is hidden if it ends hidden
 
 
 # --- kernels: what a distribution is worth, given the answer
@@ -475,12 +484,18 @@ def scale(case: Case) -> Fraction:
 
 
 def coverage(case: Case, covered: Sequence[tuple[int, int]]) -> Fraction:
-    """Covered share of the period; under a hidden weight, w x that of the hidden part + (1 - w) x that of the rest."""
+    """Covered share of the period; under a hidden weight, w x that of the hidden part + (1 - w) x that of the rest.
+
+    Of actual time the parts are what has been of them; where there is but one, the plain share counts.
+    """
     length, hidden = lengths(case)
+    if case.rules.coverage_period == "actual":
+        length = sum(ends - begins for begins, ends, _ in looks(case))
+        hidden = min(hidden, length)
     all_of_it = sum(end - begin for begin, end in covered)
     weight = case.entry.hidden_coverage_weight
-    if weight is None or not hidden or (hidden == length and case.rules.sampling != "time"):
-        return Fraction(all_of_it, length)
+    if weight is None or not hidden or hidden == length:
+        return Fraction(all_of_it, length or 1)
     in_hidden = sum(max(min(end, hidden) - begin, 0) for begin, end in covered)
     share = Fraction(weight, PPM)
     return share * Fraction(in_hidden, hidden) + (1 - share) * Fraction(all_of_it - in_hidden, max(length - hidden, 1))

@@ -30,6 +30,8 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "sampling": ("time", "day", "spot"),
     "day_minutes": (0, 0, -300, 330, 1_440, -1_440, 1),
     "period": ("scheduled", "actual", "covered"),
+    "day_edges": ("both", "opening", "none"),
+    "coverage_period": ("scheduled", "scheduled", "actual"),
     "clock": ("claimed", "claimed", "recorded"),
     "scale": ("plain", "peer", "peer_whole", "baseline"),
     "total": ("sum", "mean", "per_coverage", "kind_means", "kind_means_third"),
@@ -74,7 +76,7 @@ def drawn_rules(random: Random) -> RuleSet:
 
 
 def _without_effect_left_out(rules: RuleSet) -> RuleSet:
-    """The rules without what only goes with a logarithm or a least prize, where they have none."""
+    """The rules without what only goes with a logarithm, days or a least prize, where they have none."""
     kernels = {rules.kernel, rules.cdf_kernel, rules.quantile_kernel} - {"none"}
     unused: list[str] = []
     if not kernels & {*LOGARITHMS}:
@@ -83,6 +85,8 @@ def _without_effect_left_out(rules: RuleSet) -> RuleSet:
         unused.append("consensus_of")
     if rules.cdf_kernel not in LOGARITHMS:
         unused.append("density_floor")
+    if rules.sampling != "day":
+        unused.append("day_edges")
     if not rules.least_prize:
         unused.append("least_prize_passes")
     plain = RuleSet(name="plain")

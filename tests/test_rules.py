@@ -62,7 +62,13 @@ PUBLISHED: dict[str, dict[str, Any]] = {
         "attested": True,
         "take": "none",
     },
-    "brier-daily": {"kernel": "brier_sum", "sampling": "day", "period": "covered", "total": "mean"},
+    "brier-daily": {
+        "kernel": "brier_sum",
+        "sampling": "day",
+        "day_edges": "none",
+        "period": "covered",
+        "total": "mean",
+    },
     "arena-v1": {"kernel": "brier", "period": "covered", "total": "mean", "take": "none", "trading": Trading()},
     "arena-v2": {
         "kernel": "brier",
@@ -201,6 +207,11 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("greatest_probability_ppm and", LOSS | {"greatest_density_ppm": 10**9}, {"greatest_density_ppm": 10**12}),
     ("density_floor added is", {"kernel": "ln", "density_floor": "added"}, {"cdf_kernel": "ln"}),
     ("density_floor added is", LOSS | {"density_floor": "added"}, {"density_floor": "least"}),
+    *[
+        ("day_edges opening and none", LOSS | {"day_edges": edges, "sampling": other}, {"sampling": "day"})
+        for edges in ("opening", "none")
+        for other in ("time", "spot")
+    ],
     *[
         (
             "least_prize_passes one and",
@@ -343,6 +354,7 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     assert set(RuleSet.__struct_fields__) - set(ADDED) == set(spelt(plain)) == set(spelt(PRESETS["peer-2025-06"]))
     every = {"consensus_of": "others", "least_prize_passes": "one", "density_floor": "added"}
     limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
+    every |= {"coverage_period": "actual", "day_edges": "opening"}
     assert set(ADDED) == {*every, *limits, "trading"}
     assert spelt(read(**every, **limits)) | every | limits == spelt(read(**every, **limits))
     assert spelt(PRESETS["arena-v1"])["trading"] == Trading()

@@ -41,9 +41,10 @@ def column(*values: int) -> Int64Array:
     return np.array(values, np.int64)
 
 
-def day_of(opens: int, until: int, day_minutes: int = 0) -> Ruler:
+def day_of(opens: int, until: int, day_minutes: int = 0, edges: Any = "both") -> Ruler:
     """A ruler over one question that is cut in days."""
-    return ruler(column(opens), column(until), column(until), day_minutes)
+    rules = RuleSet(name="x", sampling="day", day_minutes=day_minutes, day_edges=edges)
+    return ruler(column(opens), column(until), column(until), rules)
 
 
 def units(name: str, of: Ruler, *at: int) -> list[int]:
@@ -129,6 +130,46 @@ def test_a_day_belongs_to_who_stands_as_it_ends(start: int, end: int, counted: l
     assert list(range(low, high)) == counted
 
 
+@pytest.mark.parametrize(
+    ("edges", "start", "end", "begins"),
+    [
+        ("both", 0, 5, [micros(10, 6), micros(11), micros(12), micros(13), micros(14), micros(14, 6)]),
+        ("opening", 0, 4, [micros(10, 6), micros(11), micros(12), micros(13), micros(14)]),
+        ("none", 0, 3, [micros(11), micros(12), micros(13), micros(14)]),
+    ],
+)
+def test_days_cut_short_count_as_the_rules_say(edges: str, start: int, end: int, begins: list[int]) -> None:
+    """From the 10th at six until the 14th at six: both edges, that of the opening, or neither."""
+    of = day_of(micros(10, 6), micros(14, 6), edges=edges)
+    assert units("day", of, micros(10, 6), micros(14, 6)) == [start, end]
+    assert instants("day", of, *range(end + 1)) == begins
+    whole = day_of(micros(10), micros(14), edges=edges)
+    assert units("day", whole, micros(10), micros(14)) == [0, 4]
+    within = day_of(micros(10, 6), micros(10, 8), edges=edges)
+    assert units("day", within, micros(10, 6), micros(10, 8)) == [0, edges == "both"]
+
+
+def test_a_forecast_made_after_the_last_full_day_earns_nothing() -> None:
+    """Open from the 10th at midnight, known on the 12th at six; the first forecast comes an hour before that.
+
+    Source: Cultivate Labs, Forecasts, support article "Why didn't I receive a score in a question I forecasted?".
+    """
+    late = forecast(participant="late", at=day(12, 5))
+    said = [opened(), contest(rules="brier-daily"), entry(), forecast(at=day(11, 12)), late]
+    rows = oracle.projected(*said, resolution(known_at=day(12, 6))).table("scores").rows()
+    assert [(row["participant"], row["coverage"], row["attainable"]) for row in rows] == [
+        ("ada", "0.100000000", "0.200000000")
+    ]
+
+
+def test_a_question_without_a_full_day_is_scored_for_nobody() -> None:
+    """Open for two hours of one day, under rules of full days only."""
+    brief = opened(opens_at=day(10, 6), closes_at=day(10, 8))
+    said = [brief, contest(rules="brier-daily"), entry(), forecast(at=day(10, 6)), resolution()]
+    found = oracle.projected(*said)
+    assert (list(found.table("scores").rows()), list(found.table("leaderboard").rows())) == ([], [])
+
+
 def test_days_may_end_at_another_hour_than_in_utc() -> None:
     """East of UTC a day ends earlier; there is no summer time: the same offset all year."""
     summer = 120 * DAY  # from March into July
@@ -158,7 +199,7 @@ def test_time_is_counted_in_microseconds_from_the_opening(opens: int, lasts: int
 
 def spot(opens: int, until: int, at: int) -> Ruler:
     """A ruler over one question of which one instant counts."""
-    return ruler(column(opens), column(until), column(at), 0)
+    return ruler(column(opens), column(until), column(at), RuleSet(name="x", sampling="spot"))
 
 
 @pytest.mark.parametrize(

@@ -332,6 +332,38 @@ def test_a_score_is_a_mean_over_the_period_its_rules_name(period: str, ada: str,
     assert coverages(found) == {"ada": "0.400000000", "bob": "0.200000000"}
 
 
+@pytest.mark.parametrize(("period", "ada", "bob"), [("scheduled", "0.4", "0.2"), ("actual", "1", "0.5")])
+def test_a_coverage_is_a_share_of_the_period_its_rules_name(period: str, ada: str, bob: str) -> None:
+    """The same two; what scores are divided by is another question."""
+    said = [forecast(probability="0.5", at=OPENS), forecast(participant="bob", probability="0.5", at=day(12))]
+    found = scored(
+        *said, resolution(known_at=day(14)), rules=rules(kernel="log2", cdf_kernel="log2", coverage_period=period)
+    )
+    columns = {who: (row["coverage"], row["attainable"], row["score"]) for (_, who), row in found.items()}
+    numbers = {who: tuple(map(Fraction, column)) for who, column in columns.items()}
+    most = Fraction(ada)
+    assert numbers == {"ada": (Fraction(ada), most, Fraction("-0.4")), "bob": (Fraction(bob), most, Fraction("-0.2"))}
+
+
+@pytest.mark.parametrize(
+    ("known", "shares"),
+    [
+        (15, {"ada": "0.300000000", "bob": "0.700000000"}),
+        (12, {"ada": "0.500000000", "bob": "0.500000000"}),
+        (11, {"ada": "1.000000000"}),
+    ],
+)
+def test_a_hidden_weight_divides_actual_time_only_where_the_answer_comes_after_the_reveal(
+    known: int, shares: dict[str, str]
+) -> None:
+    """Ada leaves after one of two hidden days, and Bob comes: 0.6 / 2 each, and 0.4 for the rest; else halves."""
+    ada = [forecast(participant="ada", at=OPENS), withdrawal(participant="ada", at=day(11))]
+    bob = forecast(participant="bob", at=day(11))
+    own = rules(coverage_period="actual")
+    found = scored(*ada, bob, resolution(known_at=day(known)), hidden_coverage_weight="0.6", rules=own)
+    assert coverages(found) == shares
+
+
 @pytest.mark.parametrize(
     ("chance", "yes", "no"),
     [("0.7", 49, -74), ("0.8", 68, -132), ("0.9", 85, -232), ("0.99", 99, -564), ("0.4", -32, 26)],

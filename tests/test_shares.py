@@ -18,7 +18,8 @@ MICRO = 10**6
 def alike(**fields: int) -> Alike:
     """A kind of question: ten units, four of them hidden."""
     given: dict[str, int] = {"period": 10, "hidden": 4, "reached": 10, "weight": MICRO, "hidden_weight": -1}
-    return Alike(**({"per_point": 0, "kind": 0} | given | fields))
+    given |= fields
+    return Alike(**({"per_point": 0, "kind": 0, "whole": given["period"]} | given))
 
 
 @given(st.integers(1, 50), st.data())
