@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import structs
+
 from ledger import commands, events, values
 from ledger.errors import Refused
 from ledger.state import Account, Attempts, Contest, Position, Question, Quoted, State, Write
@@ -115,14 +117,15 @@ def settlements(event: events.QuestionResolved, state: State) -> Iterator[events
     """What a resolution pays, rounded down, for every open position on the question."""
     for key, position in _positions(event.question, state):
         if position.is_open():
-            payout = event.payouts[position.outcome] if event.payouts else 0
-            if position.outcome == event.outcome:
-                payout = values.PROBABILITY
-            yield events.PositionSettled(
-                **_of(event, key, position),
-                payout=payout,
-                proceeds=position.shares * payout // values.PROBABILITY,
-            )
+            yield _settled(event, key, position)
+
+
+def _settled(event: events.QuestionResolved, key: tuple[str, str, int], position: Position) -> events.PositionSettled:
+    payout = event.payouts[position.outcome] if event.payouts else 0
+    if position.outcome == event.outcome:
+        payout = values.PROBABILITY
+    proceeds = position.shares * payout // values.PROBABILITY
+    return events.PositionSettled(**_of(event, key, position), payout=payout, proceeds=proceeds)
 
 
 def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[events.AnyEvent]:
@@ -134,6 +137,20 @@ def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[even
             yield events.TradesVoided(**_of(event, key, position), amount=amount)
         elif position.shares:
             yield events.PositionRefunded(**_of(event, key, position))
+
+
+def revocations(event: events.ResolutionRevoked, state: State) -> Iterator[events.AnyEvent]:
+    """What takes back what the question's resolution or annulment has brought; after an annulment, the resolution that
+    stood before it again, and what that pays.
+    """
+    yield from reversals(event, state)
+    question = state.questions[event.question]
+    if question.annulled and question.resolution is not None:
+        resolved = structs.replace(question.resolution, at=event.at)
+        yield resolved
+        for key, position in _positions(event.question, state):
+            if position.shares:  # which the reversals have opened
+                yield _settled(resolved, key, position)
 
 
 def reversals(
@@ -269,6 +286,7 @@ def bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...
         cash=account.cash - event.amount, positions=max(account.positions, number), bought=bought
     )
     writes: tuple[Write, ...] = ((state.accounts, key, account), (state.positions, (*key, number), after))
+    writes += _traded(event, state)
     if before is not None:
         return writes
     state.entries[event.contest, event.question]
@@ -292,8 +310,17 @@ def sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
     writes: tuple[Write, ...] = (
         (state.accounts, key, account._replace(cash=account.cash + event.proceeds)),
         (state.positions, (*key, event.position), after),
+        *_traded(event, state),
     )
     if after.shares:
         return writes
     contest = state.contests[event.contest]
     return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - 1)))
+
+
+def _traded(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:
+    """The question has been traded at that instant, perhaps its latest."""
+    question = state.questions[event.question]
+    if event.at <= question.traded_at:
+        return ()
+    return ((state.questions, event.question, question._replace(traded_at=event.at)),)

@@ -108,7 +108,7 @@ class CancelMarket(Command, frozen=True, kw_only=True, tag="cancel_market"):
 
 
 class RevokeResolution(Command, frozen=True, kw_only=True, tag="revoke_resolution"):
-    """Undoes a resolution or an annulment."""
+    """Undoes a resolution, or an annulment, which leaves the resolution before it."""
 
     question: str
     reason: str

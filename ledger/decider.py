@@ -34,7 +34,7 @@ _DECIDE: dict[type, Callable[[Any, State], events.AnyEvent | tuple[events.AnyEve
 _FOLLOWS: dict[type, Callable[[Any, State], Iterator[events.AnyEvent]]] = {
     events.QuestionResolved: accounts.settlements,
     events.QuestionAnnulled: accounts.cancellations,
-    events.ResolutionRevoked: accounts.reversals,
+    events.ResolutionRevoked: accounts.revocations,
 }
 _EVOLVE: dict[type, Callable[[Any, State, int], tuple[Write, ...]]] = {
     events.ForecastMade: questions.forecast_made,

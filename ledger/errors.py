@@ -106,7 +106,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "wrong_attempt": ("not the attempt that comes next", "number attempts from 1"),
     "out_of_order": (
-        "earlier than what the participant last did there, or than the question's last quote",
+        "earlier than what the participant last did there, or than the question's last quote or trade",
         "send them in order of time",
     ),
     "nothing_standing": ("the participant has no standing forecast on the question", "nothing is left to do"),

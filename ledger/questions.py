@@ -97,11 +97,19 @@ def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> event
 
 
 def close_question(command: commands.CloseQuestion, state: State) -> events.QuestionClosed:
-    """Refuses, first that applies: unknown_question, question_resolved, question_closed, before_opening."""
+    """Refuses, first that applies: unknown_question, question_resolved, question_closed, before_opening, out_of_order
+    (somebody has traded the question at that instant or later).
+
+    Forecasts of that instant or later are no obstacle: they end at the close and count nowhere.
+    """
     question = _question(command.question, state)
     at = _open_at(command, question)
     if at <= question.opens_at:
         raise Refused("before_opening", "at", command.at)
+    if at <= question.traded_at:
+        last = values.format_instant(question.traded_at)
+        said = f"{command.question!r} was traded at {last}, which no market does that has closed"
+        raise Refused("out_of_order", "at", command.at, said, remedy="close it after its last trade, or cancel it")
     return events.QuestionClosed(at=at, question=command.question)
 
 
@@ -160,10 +168,17 @@ def annul_question(command: commands.AnnulQuestion | commands.CancelMarket, stat
 
 
 def revoke_resolution(command: commands.RevokeResolution, state: State) -> events.ResolutionRevoked:
-    """Refuses, first that applies: unknown_question, not_resolved."""
-    if not _question(command.question, state).settled:
+    """Refuses, first that applies: unknown_question, not_resolved, wrong_order_of_instants (the resolution that the
+    question returns to was known only later).
+    """
+    question = _question(command.question, state)
+    if not question.settled:
         raise Refused("not_resolved", "question", command.question)
-    at = values.instant(command.at)
+    at, returns_to = values.instant(command.at), question.resolution
+    if question.annulled and returns_to is not None and at < returns_to.known_at:
+        known_at = values.format_instant(returns_to.known_at)
+        said = f"the resolution that stood before the annulment was known at {known_at}"
+        raise Refused("wrong_order_of_instants", "at", command.at, said, remedy="use an instant from then on")
     return events.ResolutionRevoked(at=at, question=command.question, reason=command.reason)
 
 
@@ -241,14 +256,17 @@ def question_settled(
     event: events.QuestionResolved | events.QuestionAnnulled, state: State, _: int
 ) -> tuple[Write, ...]:
     """The question is resolved or annulled."""
-    annulled = isinstance(event, events.QuestionAnnulled)
-    question = state.questions[event.question]._replace(settled=True, annulled=annulled)
+    question = state.questions[event.question]
+    if isinstance(event, events.QuestionResolved):
+        question = question._replace(settled=True, annulled=False, resolution=event)
+    else:
+        question = question._replace(settled=True, annulled=True)
     return ((state.questions, event.question, question),)
 
 
 def resolution_revoked(event: events.ResolutionRevoked, state: State, _: int) -> tuple[Write, ...]:
-    """The question is open to a new resolution."""
-    question = state.questions[event.question]._replace(settled=False, annulled=False)
+    """The question is open to a new resolution: to the one before the annulment, if that follows."""
+    question = state.questions[event.question]._replace(settled=False, annulled=False, resolution=None)
     return ((state.questions, event.question, question),)
 
 

@@ -3,14 +3,18 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ledger.events import Kind, NumericRange
+from ledger.events import Kind, NumericRange, QuestionResolved
 from ledger.rules import RuleSet
 
 Write = tuple[dict[Any, Any], Any, Any]  # table, key, new value
 
 
 class Question(NamedTuple):
-    """A question as it now stands; closed_at is the early close, if there was one."""
+    """A question as it now stands; closed_at is the early close, if there was one.
+
+    resolution: the one that stands, or that stands again once an annulment is revoked. traded_at: the latest instant of
+    a trade in it, µs.
+    """
 
     kind: Kind
     outcomes: tuple[str, ...]
@@ -21,6 +25,8 @@ class Question(NamedTuple):
     closed_at: int
     settled: bool
     annulled: bool
+    resolution: QuestionResolved | None = None
+    traded_at: int = -(2**63)
 
 
 class Contest(NamedTuple):

@@ -25,6 +25,7 @@ from tests.given import (
     bet,
     cancellation,
     cash_out,
+    closing,
     cohort,
     contest,
     day,
@@ -412,14 +413,41 @@ def test_an_annulled_resolution_voids_what_was_closed_before_it_too() -> None:
     given(*part_sold(100), resolution()).when(cancellation()).records(VOID, half)
 
 
-@pytest.mark.parametrize("resolved", [False, True])
-def test_a_revoked_annulment_opens_the_positions_again(resolved: bool) -> None:
-    """Also of a question that had been resolved before: what is undone is the annulment, and no resolution is left."""
-    history: list[AnyCommand] = [*HELD, *[resolution()] * resolved, annulment()]
-    back = of_yes(SettlementReversed, reverses=FIRST + 3 * resolved, amount=500 * MONEY)
+def test_a_revoked_annulment_opens_the_positions_again() -> None:
+    """Of a question that had not been resolved; then it can be."""
+    history: list[AnyCommand] = [*HELD, annulment()]
+    back = of_yes(SettlementReversed, reverses=FIRST, amount=500 * MONEY)
     given(*history).when(revocation()).records(REVOKED, back)
     won = of_yes(PositionSettled, **ALL, payout=ONE, proceeds=1_250 * MONEY)
     given(*history, revocation()).when(resolution()).records(YES, won)
+
+
+def test_a_revoked_annulment_of_a_resolved_question_settles_the_positions_again() -> None:
+    """In one transaction: the refund is taken back, the resolution stands again and pays 1,250 as before."""
+    back = of_yes(SettlementReversed, reverses=FIRST + 3, amount=500 * MONEY)
+    won = of_yes(PositionSettled, **ALL, payout=ONE, proceeds=1_250 * MONEY)
+    given(*HELD, resolution(), annulment()).when(revocation()).records(REVOKED, back, YES, won)
+    half = of_yes(PositionSettled, **ALL, payout=ONE // 2, proceeds=625 * MONEY)
+    given(*HELD, HALVES, annulment()).when(revocation()).records(REVOKED, back, EVEN, half)
+
+
+@pytest.mark.parametrize("undone", [annulment(), cancellation()], ids=["refund", "void"])
+def test_whatever_was_annulled_and_revoked_leaves_what_the_resolution_would_have(undone: AnyCommand) -> None:
+    """Also of positions sold in part, or out; and a second revocation leaves what there was before the resolution."""
+    for story in (HELD, part_sold(50), part_sold(100)):
+        for resolved in (resolution(), resolution(outcome="no"), HALVES):
+            again = [*story, resolved, undone, revocation()]
+            assert cash(*again) == cash(*story, resolved)
+            assert cash(*again, undone, revocation()) == cash(*story, resolved)
+            assert cash(*again, revocation()) == cash(*story)
+
+
+def test_a_market_cannot_have_closed_before_a_trade_in_it() -> None:
+    """A sale counts too; the refusal names the last trade's instant, after which the market may close."""
+    refused = given(*part_sold(50)).when(closing(at=day(9)))
+    refused.refuses("out_of_order", "at")
+    assert "traded at 2026-03-09T00:00:00Z" in str(refused.outcome)
+    assert isinstance(given(*part_sold(50)).when(closing(at="2026-03-09T00:00:00.000001Z")).outcome, list)
 
 
 def test_a_revoked_void_leaves_open_what_was_open_and_closed_what_was_closed() -> None:

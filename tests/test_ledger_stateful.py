@@ -40,6 +40,7 @@ class Question:
     outcomes: list[str]
     closed_at: str
     fate: str = "open"
+    known_at: str = ""  # of the resolution that stands, or stood before it was annulled
     last: dict[str, str] = field(default_factory=dict)  # participant -> instant of their last word
     standing: set[str] = field(default_factory=set)
     quoted_at: str = ""
@@ -256,11 +257,16 @@ def resolve_faults(model: Model, command: said.ResolveQuestion) -> Iterator[str]
             yield "open_end_needed"
     if question.fate != "open":
         yield "question_resolved"
-    known_at = str(command.known_at or min(str(command.at), str(question.opened.closes_at)))
+    known_at = known(question, command)
     if min(str(command.at), known_at) < str(question.opened.opens_at):
         yield "before_opening"
     if known_at > str(command.at):
         yield "wrong_order_of_instants"
+
+
+def known(question: Question, command: said.ResolveQuestion) -> str:
+    """When an answer was known: as given, else by the earlier of the command's instant and the scheduled close."""
+    return str(command.known_at or min(str(command.at), str(question.opened.closes_at)))
 
 
 def payout_faults(question: Question, payouts: dict[str, Any]) -> Iterator[str]:
@@ -324,13 +330,32 @@ def fate_faults(model: Model, command: AnyCommand, question: str, codes: dict[st
         yield code
 
 
-def settle(fate: str) -> Callable[[Model, Any], None]:
-    """The question's new fate."""
+def resolve(model: Model, command: said.ResolveQuestion) -> None:
+    """It has an answer."""
+    question = model.questions[command.question]
+    question.fate, question.known_at = "resolved", known(question, command)
 
-    def happens(model: Model, command: said.ResolveQuestion | said.AnnulQuestion | said.RevokeResolution) -> None:
-        model.questions[command.question].fate = fate
 
-    return happens
+def annul(model: Model, command: said.AnnulQuestion | said.CancelMarket) -> None:
+    """It counts nowhere."""
+    model.questions[command.question].fate = "annulled"
+
+
+def revoke_faults(model: Model, command: said.RevokeResolution) -> Iterator[str]:
+    """Faults of revoking: nothing to revoke, or too early for the answer that stands again."""
+    yield from fate_faults(model, command, command.question, {"open": "not_resolved"})
+    question = model.questions[command.question]
+    if question.fate == "annulled" and str(command.at) < question.known_at:
+        yield "wrong_order_of_instants"
+
+
+def revoke(model: Model, command: said.RevokeResolution) -> None:
+    """An annulled question has the answer that it had before, if it had one; a resolved one has none."""
+    question = model.questions[command.question]
+    if question.fate == "annulled" and question.known_at:
+        question.fate = "resolved"
+    else:
+        question.fate, question.known_at = "open", ""
 
 
 def found_faults(model: Model, command: said.OpenContest) -> Iterator[str]:
@@ -432,22 +457,19 @@ RULES: dict[type, tuple[Callable[[Model, Any], Iterator[str]], Callable[[Model, 
     said.SubmitForecast: (submit_faults, submit_forecast),
     said.WithdrawForecast: (withdraw_faults, withdraw_forecast),
     said.CloseQuestion: (close_faults, close_question),
-    said.ResolveQuestion: (resolve_faults, settle("resolved")),
+    said.ResolveQuestion: (resolve_faults, resolve),
     said.AnnulQuestion: (
         lambda model, command: fate_faults(model, command, command.question, {"annulled": "question_resolved"}),
-        settle("annulled"),
+        annul,
     ),
     said.CancelMarket: (
         lambda model, command: fate_faults(model, command, command.question, {"annulled": "question_resolved"}),
-        settle("annulled"),
+        annul,
     ),
     said.QuotePrices: (quote_faults, quote_prices),
     said.DepositCash: (money_faults, nothing),
     said.WithdrawCash: (money_faults, nothing),
-    said.RevokeResolution: (
-        lambda model, command: fate_faults(model, command, command.question, {"open": "not_resolved"}),
-        settle("open"),
-    ),
+    said.RevokeResolution: (revoke_faults, revoke),
     said.OpenContest: (
         found_faults,
         lambda model, command: model.contests.update({command.contest: Contest(command)}),

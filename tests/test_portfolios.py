@@ -269,16 +269,25 @@ def test_a_closed_question_is_valued_by_the_rule(marked: str, value: str) -> Non
     assert line["stale_age"] == (0 if marked == "last" else micros(4) - micros(2))
 
 
-def test_a_close_told_of_late_may_leave_no_mark() -> None:
-    """Closed before the quote it was bought at: worth nothing as far as anybody knows, and stale; the row of the
-    purchase is as of its log position and stays.
+def test_what_was_bought_has_a_mark_whenever_the_market_closed() -> None:
+    """The earliest close there can be is right after the purchase, whose price stays the mark; an answer known from
+    before the purchase moves no mark either, until it is recorded.
     """
-    of = looks(played(*trading_floor(), decision(bet()), closing(at=day(1, 12)), quote(at=day(3))))
-    line = tick(of, micros(3))
-    assert (line["positions_value"], line["unrealised"]) == (0, -money("500"))
-    assert (line["stale_marks"], line["stale_age"]) == (1, NONE)
-    [_, bought] = moves(of)
-    assert (bought["positions_value"], bought["stale_marks"], bought["stale_age"]) == (money("500"), 0, 0)
+    story = [*trading_floor(), decision(bet()), closing(at="2026-03-02T00:00:00.000001Z")]
+    line = tick(looks(played(*story, quote(at=day(3), prices={"yes": "0.9"}))), micros(3))
+    assert (line["positions_value"], line["stale_marks"], line["stale_age"]) == (money("500"), 1, 86_400 * SECOND)
+    known = resolution(at=day(9), known_at=day(1, 12))
+    of = looks(played(*trading_floor("ada", "bo"), decision(bet()), quote(at=day(3)), known))
+    assert (tick(of, micros(3))["positions_value"], tick(of, micros(9))["cash"]) == (money("500"), money("10750"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whoever_has_paid_has_a_mark(seed: int) -> None:
+    """Where something is open that has cost money, a mark is known."""
+    found = facts([season(seed)[1]])
+    for name in traded(found):
+        of = looks(found, name)
+        assert not np.any((of.cost > 0) & (of.stale_age == NONE))
 
 
 def test_a_movement_is_valued_with_what_was_recorded_by_then() -> None:

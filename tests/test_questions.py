@@ -20,9 +20,11 @@ from tests.given import (
     OPENS,
     REVEALS,
     annulment,
+    bet,
     cancellation,
     choices,
     closing,
+    decision,
     day,
     forecast,
     given,
@@ -33,6 +35,7 @@ from tests.given import (
     quartiles,
     resolution,
     revocation,
+    trading_floor,
     withdrawal,
 )
 
@@ -44,6 +47,7 @@ OPEN_DEPTH = numeric(open_lower=True, open_upper=True)
 FLAT = ("0", "0.25", "0.5", "0.75", "1")  # the uniform cdf over four bins
 FLOW, OPEN_FLOW = quartiles(), quartiles(open_lower=True, open_upper=True)
 FLOWED = resolution("flow", value="1.5")
+BOUGHT = [*trading_floor(), decision(bet())]  # on March 2nd
 DRY = resolution(outcome="no")
 WET = resolution(outcome="yes")
 
@@ -237,6 +241,8 @@ REFUSED: list[Promise] = [
     ("close_question", "question_closed", "at", [RAIN, closing()], closing()),
     ("close_question", "before_opening", "at", [RAIN], closing(at=OPENS)),
     ("close_question", "before_opening", "at", [RAIN], closing(at=BEFORE)),
+    ("close_question", "out_of_order", "at", BOUGHT, closing(at=day(2))),
+    ("close_question", "out_of_order", "at", BOUGHT, closing(at=day(1, 12))),
     ("resolve_question", "out_of_range", "value", [OPEN_DEPTH], resolution("depth", value="1e31")),
     ("resolve_question", "out_of_range", "value", [OPEN_DEPTH], resolution("depth", value=Decimal("-1e31"))),
     ("resolve_question", "unknown_question", "question", [], resolution()),
@@ -287,6 +293,7 @@ REFUSED: list[Promise] = [
     ("revoke_resolution", "unknown_question", "question", [], revocation()),
     ("revoke_resolution", "not_resolved", "question", [RAIN], revocation()),
     ("revoke_resolution", "not_resolved", "question", [RAIN, WET, revocation()], revocation()),
+    ("revoke_resolution", "wrong_order_of_instants", "at", [RAIN, WET, annulment()], revocation(at=day(19))),
 ]
 NAMES = [f"{function}-{code}-{number}" for number, (function, code, *_) in enumerate(REFUSED)]
 
@@ -376,6 +383,7 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ),
     ("question_resolved", "question_closed", [RAIN, WET], closing(at=CLOSES)),
     ("question_resolved", "before_opening", [RAIN, WET], closing(at=BEFORE)),
+    ("before_opening", "out_of_order", BOUGHT, closing(at=day(1))),
     ("out_of_range", "unknown_question", [], resolution("depth", value="1e31")),
     ("unknown_question", "wrong_resolution", [], resolution(outcome=None)),
     ("wrong_resolution", "unknown_outcome", [RAIN], resolution(outcome="maybe", value=1)),
@@ -704,6 +712,12 @@ def test_an_early_close_is_recorded_at_its_instant() -> None:
     given(*history).when(forecast(at=day(15, 6))).refuses("question_closed", "at")
 
 
+def test_a_forecast_made_from_the_close_on_is_no_obstacle_to_it() -> None:
+    """Told of late, a close ends what was forecast since: it counts nowhere."""
+    history = [RAIN, forecast(at=day(11)), forecast(participant="bob", at=day(14))]
+    given(*history).when(closing(at=day(13))).records(events.QuestionClosed(at=micros(13), question="rain"))
+
+
 def test_a_question_may_be_closed_once_more_at_an_earlier_instant() -> None:
     """And then that is when it closed."""
     history = [RAIN, closing(at=day(15)), closing(at=day(13))]
@@ -854,7 +868,30 @@ def test_a_question_can_be_annulled_resolved_or_not_and_that_revoked() -> None:
     given(RAIN).when(annulment()).records(event)
     given(RAIN, WET).when(annulment()).records(event)
     given(RAIN, annulment(), revocation()).when(annulment()).records(event)
-    assert isinstance(given(RAIN, WET, annulment(), revocation()).when(DRY).outcome, list)
+
+
+def test_a_revoked_annulment_returns_to_the_resolution_before_it() -> None:
+    """Which is recorded again as it was, at the instant of the revocation; a second revocation takes it back too."""
+    early = resolution(known_at=day(12))
+    revoked = events.ResolutionRevoked(at=micros(26), question="rain", reason="misread")
+    wet = events.QuestionResolved(at=micros(26), question="rain", outcome=0, known_at=micros(12))
+    history = [RAIN, DRY, revocation(), early, annulment()]
+    given(*history).when(revocation(at=day(26))).records(revoked, wet)
+    given(*history, revocation(at=day(26))).when(DRY).refuses("question_resolved", "question")
+    given(*history, revocation(at=day(26))).when(revocation(at=day(26))).records(revoked)
+    given(*history, revocation(), revocation()).when(revocation()).refuses("not_resolved", "question")
+    given(*history, revocation(), annulment()).when(revocation(at=day(26))).records(revoked, wet)
+    given(RAIN, annulment(), revocation()).when(revocation()).refuses("not_resolved", "question")
+    given(RAIN, WET, revocation(), annulment()).when(revocation(at=day(26))).records(revoked)
+
+
+def test_nothing_returns_to_a_resolution_before_that_was_known() -> None:
+    """Known on the 12th, it cannot stand again from the 11th on."""
+    history = [RAIN, resolution(known_at=day(12)), annulment()]
+    refused = given(*history).when(revocation(at=day(11)))
+    refused.refuses("wrong_order_of_instants", "at")
+    assert "2026-03-12" in str(refused.outcome)
+    assert isinstance(given(*history).when(revocation(at=day(12))).outcome, list)
 
 
 LINEAR = events.NumericRange(lower="0", upper="4", bins=4)

@@ -40,6 +40,8 @@ from tests.trading_parts import (
     written,
 )
 
+TRADES = {"shares_bought.v1", "shares_sold.v1"}
+
 
 class Book:
     """What each command leads to. An event's log position is its place in `log`, from 1."""
@@ -119,6 +121,9 @@ class Book:
             return Refusal("question_closed")
         if at <= asked.opens:
             return Refusal("before_opening")
+        trades = [each["at"] for each in self.log if each["type"] in TRADES and each["question"] == question]
+        if any(at <= traded_at for traded_at in trades):
+            return Refusal("out_of_order")
         asked.closes = at
         return self._recorded(_event("question_closed", at, question=question))
 
@@ -455,9 +460,13 @@ class Book:
         """An outcome, or what a share of each pays; then every open position, in order."""
         for code in self._why_unresolved(at, question, outcome, payouts):
             return Refusal(code)
-        asked = self.questions[question]
-        vector = _vector(asked, outcome, payouts)
         first = len(self.log) + 1
+        self._pay_out(at, question, _vector(self.questions[question], outcome, payouts))
+        return self.log[first - 1 :]
+
+    def _pay_out(self, at: int, question: str, vector: tuple[int, ...]) -> None:
+        """A resolution, and what it pays for each open position."""
+        asked = self.questions[question]
         asked.payouts = vector
         self._recorded(_event("question_resolved", at, question=question, **_answer(asked, vector)))
         for of, position in self._positions(question):
@@ -466,7 +475,6 @@ class Book:
                 got = {"payout": payout, "proceeds": position.shares * payout // ONE}
                 held = {"shares": position.shares, "cost": position.cost}
                 self._recorded(_event("position_settled", at, **of, **held, **got))
-        return self.log[first - 1 :]
 
     def _why_unresolved(
         self, at: int, question: str, outcome: str | None, payouts: Mapping[str, Number] | None
@@ -499,7 +507,7 @@ class Book:
         first = len(self.log) + 1
         self._recorded(_event("question_annulled", at, question=question, policy=policy, reason=reason))
         self._reverse(at, question)
-        asked.payouts, asked.annulled = (), policy
+        asked.payouts, asked.annulled, asked.stood = (), policy, asked.payouts
         for of, position in self._positions(question):
             held = {"shares": position.shares, "cost": position.cost}
             if policy == "void_trades":
@@ -510,7 +518,7 @@ class Book:
         return self.log[first - 1 :]
 
     def revoke(self, at: int, question: str, reason: str) -> Outcome:
-        """A resolution or annulment undone, with what it settled."""
+        """A resolution or annulment undone, with what it settled; the resolution before an annulment stands again."""
         if question not in self.questions:
             return Refusal("unknown_question")
         asked = self.questions[question]
@@ -519,7 +527,10 @@ class Book:
         first = len(self.log) + 1
         self._recorded(_event("resolution_revoked", at, question=question, reason=reason))
         self._reverse(at, question)
-        asked.payouts, asked.annulled = (), ""
+        stood = asked.stood if asked.annulled else ()
+        asked.payouts, asked.annulled, asked.stood = (), "", ()
+        if stood:
+            self._pay_out(at, question, stood)
         return self.log[first - 1 :]
 
     def _reverse(self, at: int, question: str) -> None:

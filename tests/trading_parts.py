@@ -228,6 +228,7 @@ class Question:
     closes: int
     payouts: tuple[int, ...] = ()  # in 1e-9, in order of outcomes, once resolved
     annulled: str = ""  # the policy
+    stood: tuple[int, ...] = ()  # the payouts of before the annulment
 
     def side(self, text: str) -> str | None:
         """The outcome that a bet's side names: of a binary question in any case, else exactly."""
