@@ -166,7 +166,7 @@ class FinalizeContest(Command, frozen=True, kw_only=True, tag="finalize_contest"
 
 
 class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
-    """Pays the winners of a finalized contest what its sealed board says, once."""
+    """Pays the winners of a finalized contest what its sealed board says, each once."""
 
     contest: str
 

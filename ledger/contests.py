@@ -136,8 +136,9 @@ def finalize_contest(command: commands.FinalizeContest, state: State) -> events.
 
 
 def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizePaid, ...]:
-    """One event a winner, by id, of what the sealed board says. Refuses, first that applies: unknown_contest,
-    contest_not_finalized, prizes_paid, prizes_unknown, nobody_wins.
+    """One event a winner who is not paid yet, by id, of what the sealed board says. Refuses, first that applies:
+    unknown_contest, contest_not_finalized, prizes_paid (the whole pool), prizes_unknown, nobody_wins, prizes_differ (of
+    the prizes recorded as paid one is not the board's).
 
     Raises ValueError where what comes in as prizes cannot be what a board is worth.
     """
@@ -145,7 +146,7 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
     contest = _contest(command.contest, state)
     if not contest.finalized:
         raise Refused("contest_not_finalized", "contest", command.contest)
-    if contest.paid:
+    if contest.paid >= contest.pool > 0:
         raise Refused("prizes_paid", "contest", command.contest)
     if state.prizes is None:
         raise Refused("prizes_unknown", "contest", command.contest)
@@ -153,9 +154,11 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
     if not prizes:
         raise Refused("nobody_wins", "contest", command.contest)
     _check_prizes(prizes, command.contest, state)
+    _check_paid(prizes, command.contest, state)
     return tuple(
         events.PrizePaid(at=at, contest=command.contest, participant=winner, amount=amount)
         for winner, amount in sorted(prizes.items())
+        if (command.contest, winner) not in state.paid
     )
 
 
@@ -193,9 +196,12 @@ def contest_finalized(event: events.ContestFinalized, state: State, _: int) -> t
 
 
 def prize_paid(event: events.PrizePaid, state: State, _: int) -> tuple[Write, ...]:
-    """Some of the pool is paid."""
-    contest = state.contests[event.contest]
-    return ((state.contests, event.contest, contest._replace(paid=contest.paid + event.amount)),)
+    """Some of the pool is paid, and somebody's prize."""
+    contest, key = state.contests[event.contest], (event.contest, event.participant)
+    return (
+        (state.contests, event.contest, contest._replace(paid=contest.paid + event.amount)),
+        (state.paid, key, state.paid.get(key, 0) + event.amount),
+    )
 
 
 def _contest(contest: str, state: State) -> Contest:
@@ -220,3 +226,14 @@ def _check_prizes(prizes: Mapping[str, int], contest: str, state: State) -> None
     payable = all(type(amount) is int and amount > 0 and amount % unit == 0 for amount in prizes.values())
     if strangers or not payable or sum(prizes.values()) != pool:
         raise ValueError(f"contest {contest!r}: these prizes are not what a board is worth: {dict(prizes)!r}")
+
+
+def _check_paid(prizes: Mapping[str, int], contest: str, state: State) -> None:
+    """Refuse unless what has been paid of a contest's prizes is what these say."""
+    paid = {winner: amount for winner in prizes if (amount := state.paid.get((contest, winner)))}
+    for winner, amount in sorted(paid.items()):
+        if amount != prizes[winner]:
+            was, due = (values.format_fixed(each, values.MONEY) for each in (amount, prizes[winner]))
+            raise Refused("prizes_differ", "contest", contest, f"{winner!r} was paid {was}, the board says {due}")
+    if sum(paid.values()) != state.contests[contest].paid:
+        raise Refused("prizes_differ", "contest", contest, "somebody was paid to whom the board gives nothing")

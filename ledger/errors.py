@@ -114,12 +114,16 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "somebody has taken no decision yet, or a position is open",
         "wait for the resolutions, or cancel the markets",
     ),
-    "prizes_paid": ("the contest's prizes are paid", "nothing is left to do"),
+    "prizes_paid": ("the contest's prizes are paid, the whole pool", "nothing is left to do"),
     "prizes_unknown": (
         "this writer does not know what a sealed board is worth",
         "use `forecast-ledger`, or open the ledger with prizes=replay.pay.prizes",
     ),
     "nobody_wins": ("the contest's sealed board gives nobody a prize", "nothing is left to do"),
+    "prizes_differ": (
+        "a prize that is recorded as paid is not what the sealed board says",
+        "let `verify` name it, and pay from a copy of the log that ends before it",
+    ),
     "batch_refused": ("another command of the same atomic batch was refused", "mend that one and send all again"),
 }
 

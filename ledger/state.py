@@ -116,6 +116,7 @@ class State:
         self.standing: dict[tuple[str, str], Standing] = {}
         self.contests: dict[str, Contest] = {}
         self.entries: dict[tuple[str, str], bool] = {}  # (contest, question) -> True
+        self.paid: dict[tuple[str, str], int] = {}  # prizes by contest and winner, 1e-6
         self.cohorts: dict[str, dict[int, str]] = {}  # series -> start -> contest
         self.quotes: dict[str, Quoted] = {}
         self.accounts: dict[tuple[str, str], Account] = {}  # by contest and participant

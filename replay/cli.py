@@ -201,7 +201,8 @@ def replay(log: str, compare: str | None, as_of: str | None, name: str, form: st
 def pay(log: str, contest: str, name: str, form: str) -> None:
     """Pay the winners of a finalized CONTEST.
 
-    Records what its sealed board says, once: sent again, it changes nothing.
+    Records what its sealed board says, each prize once: sent again, it changes nothing. If only some are recorded, as
+    in a log that was cut there, it records the others.
     """
     from datetime import UTC, datetime
 

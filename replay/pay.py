@@ -20,15 +20,18 @@ def prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
 
 
 def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:
-    """Record the prizes of a finalized contest, once; None if they are recorded already, by whomever.
+    """Record the prizes of a finalized contest that are not recorded yet; None if all are, by whomever.
 
-    The ledger must be one that was opened with `prizes`. Raises what `Ledger.handle` raises, but for prizes_paid.
+    If a log was cut between two prizes, the rest is recorded, though the command's id is known already. The ledger must
+    be one that was opened with `prizes`. Raises what `Ledger.handle` raises, but for prizes_paid.
     """
     command = PayPrizes(at=at, contest=contest)
+    name = said = f"pay {fingerprint(content(command))}"
     try:
-        receipt = ledger.handle(command, f"pay {fingerprint(content(command))}")
+        while (receipt := ledger.handle(command, name)).duplicate:
+            name = f"{said} {receipt.last}"  # what follows the prizes that are recorded under that id
     except Refused as refused:
         if refused.code != "prizes_paid":
             raise
         return None
-    return None if receipt.duplicate else receipt
+    return receipt

@@ -14,8 +14,8 @@ from msgspec import structs
 
 from ledger import Corrupt, Ledger, Receipt, Refused
 from ledger.commands import AnyCommand
-from ledger.events import AnyEvent, PrizePaid
-from ledger.log import Recorded
+from ledger.events import TAGS, AnyEvent, PrizePaid
+from ledger.log import Recorded, seal
 from ledger.rules import PRESETS
 from ledger.store import Store
 from projections.projection import Projections
@@ -217,6 +217,51 @@ def test_who_was_paid_by_a_command_is_not_paid_again() -> None:
         head = ledger.head()
         assert pay(ledger, "cup", PAID_AT) is None
         assert ledger.head() == head
+
+
+@pytest.mark.parametrize("paid", [1, 2, 3])
+@pytest.mark.parametrize("at", [PAID_AT, day(29)], ids=["the same instant", "later"])
+def test_a_payment_that_was_cut_half_way_is_finished(paid: int, at: str, tmp_path: Path) -> None:
+    """A log that ends after some of four prizes: the others are paid, then nothing is left; every prize is the board's.
+
+    Also where the command comes again under the id that the prizes already there have.
+    """
+    with kept(":memory:", *sealed()) as ledger:
+        pay(ledger, "cup", PAID_AT)
+        rows = [recorded for page in ledger.read() for recorded in page][: 9 + paid]
+    with closing(Store(str(tmp_path / "log.db"), "main")) as store:
+        store.append([(each.position, TAGS[type(each.event)], seal(each)[0]) for each in rows])
+    with Ledger.open(tmp_path / "log.db", prizes=prizes) as ledger:
+        receipt = pay(ledger, "cup", at)
+        assert receipt is not None
+        assert (receipt.first, receipt.last) == (10 + paid, 13)
+        each_paid = [(event.participant, event.amount) for event in events(ledger, 9) if isinstance(event, PrizePaid)]
+        assert each_paid == payouts(*sealed())
+        assert [pay(ledger, "cup", again) for again in (at, PAID_AT, day(29))] == [None] * 3
+        assert ledger.head().position == 13
+
+
+@pytest.mark.parametrize(
+    ("amounts", "says"),
+    [
+        ({"ada": 24}, "'ada' was paid 24, the board says 25"),
+        ({"ada": 25, "zoe": 1}, "somebody was paid to whom the board gives nothing"),
+        ({"ada": 25, "bob": 41}, "'bob' was paid 41, the board says 40"),
+    ],
+    ids=["less", "a stranger", "more"],
+)
+def test_where_what_was_paid_is_not_what_the_board_says_nobody_else_is_paid(
+    amounts: dict[str, int], says: str, tmp_path: Path
+) -> None:
+    """The refusal says what differs; such prizes come from a writer that is not this one."""
+    with kept(tmp_path / "log.db", *sealed()):
+        pass
+    forge(tmp_path / "log.db", *prizes_paid(**amounts))
+    with Ledger.open(tmp_path / "log.db", prizes=prizes) as ledger:
+        with pytest.raises(Refused, match=says) as refused:
+            pay(ledger, "cup", PAID_AT)
+        assert refused.value.code == "prizes_differ"
+        assert ledger.head().position == 9 + len(amounts)
 
 
 def test_each_contest_is_paid_for_itself() -> None:
