@@ -264,12 +264,16 @@ def _mapped(path: str, file: IO[bytes]) -> "Iterable[Read]":
     """The commands in a CSV, by a map."""
     from pathlib import Path
 
+    from replay.files import MAP_BYTES
     from replay.mapping import mapped, mapping
 
     try:
-        said = Path(path).read_bytes()
+        with Path(path).open("rb") as opened:
+            said = opened.read(MAP_BYTES + 1)
     except OSError as error:
         fail(f"{path}: {error.strerror}", USAGE)
+    if len(said) > MAP_BYTES:
+        fail(f"{path}: more than {MAP_BYTES} bytes, which no map has", USAGE)
     return mapped(mapping(said), file)
 
 

@@ -188,6 +188,8 @@ def _changed_values(found: "Diff", *, every: bool) -> Iterator[dict[str, Any]]:
 def _as_json(found: "Explained") -> Iterable[str]:
     from msgspec import json
 
+    from replay.render import inert_json
+
     plain = {
         **found.number,
         "rule": found.rule,
@@ -196,7 +198,7 @@ def _as_json(found: "Explained") -> Iterable[str]:
         "events": found.events,
         "as_of": found.checkpoint._asdict(),
     }
-    yield json.format(json.encode(plain), indent=2).decode()
+    yield json.format(inert_json(json.encode(plain).decode()), indent=2)
 
 
 def _as_text(found: "Explained") -> Iterable[str]:

@@ -13,12 +13,12 @@ from ledger.errors import Corrupt, Unavailable
 from ledger.log import Checkpoint, Recorded
 from ledger.store import PAGE, shown
 from projections.tables import facts
+from replay.files import ROW_BYTES, regular
 from replay.manifest import Manifest, read_manifest
 from replay.replay import AsOf, Built, Cut, Watch, built, opened
 from replay.restore import pages as exported
 
 COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
-_LONGEST = 2**26  # bytes of a line that is read as one
 
 
 class Source(NamedTuple):
@@ -136,16 +136,18 @@ def _rows(of: Source) -> Iterator[Iterator[Sequence[bytes]]]:
         with opened(of.location, of.name) as store:
             yield store.pages()
         return
-    with Path(of.location).open("rb") as file:
-        lines = (line.strip() for line in iter(lambda: file.readline(_LONGEST), b""))
+    with regular(Path(of.location).resolve()) as file:
+        lines = (line.strip() for line in iter(lambda: file.readline(ROW_BYTES), b""))
         rows = (_row(line) for line in lines if line)
         yield iter(lambda: list(islice(rows, PAGE)), [])
 
 
 def _manifest(path: Path) -> Manifest | None:
-    """That of an export; None where a file is none. Raises Unavailable: a folder that is none."""
+    """That of an export; None where a file is none. Raises Unavailable: a folder that is none, or no file that ends."""
     if path.is_dir():
         return read_manifest(path)
+    if path.exists() and not path.is_file():
+        raise Unavailable(f"{path}: not a regular file")
     try:
         return read_manifest(path) if path.is_file() else None
     except Unavailable:
@@ -166,7 +168,7 @@ def _of_export(location: str, manifest: Manifest) -> Generator[list[bytes], None
 def _is_text(location: str) -> bool:
     """Whether it is a file that starts as JSON lines do."""
     try:
-        with Path(location).open("rb") as file:
+        with regular(Path(location).resolve()) as file:
             return file.read(1) == b"{"
     except (OSError, ValueError):
         return False

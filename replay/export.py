@@ -12,6 +12,7 @@ import msgspec
 from ledger.errors import Unavailable
 from ledger.store import Store
 from projections.catalogue import BUILT
+from replay.files import MANIFEST_BYTES, regular
 from replay.formats import FORMATS
 from replay.manifest import FILE, SQLITE, VERSION, Manifest, Part, read_manifest
 from replay.replay import AsOf, Watch, opened, replay
@@ -114,7 +115,8 @@ def _is_export(path: Path) -> bool:
 
 def _is_metadata(path: Path) -> bool:
     try:
-        return b'"databases": {' in path.read_bytes()
+        with regular(path, MANIFEST_BYTES) as file:
+            return b'"databases": {' in file.read()
     except OSError:
         return False
 

@@ -1,21 +1,31 @@
 """The files of an export: one a table, written chunk by chunk, and the log's rows read back from one of them."""
 
 import csv
-import json
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
 from projections.arrow import pyarrow
 from projections.table import Table
+from replay.files import ROW_BYTES
 from replay.render import as_csv
+from replay.sheet import Lines
 from replay.sheets import Sheet
 
-_FIELD = 2**31 - 1  # characters of a field of CSV that are read
-FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+_UNPACKED, _PACKED = 2**28, 100  # bytes of a column of a row group, and how tightly it may be packed beyond that
+FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, msgspec.DecodeError)
+
+
+class _Line(msgspec.Struct):
+    """Of a line, the row of the log."""
+
+    row: str
+
+
+_line = msgspec.json.Decoder(_Line)
 
 
 class Format(NamedTuple):
@@ -25,7 +35,7 @@ class Format(NamedTuple):
     """
 
     write: Callable[[Path, Sheet], None]
-    rows: Callable[[Path], Generator[bytes, None, None]]
+    rows: Callable[[IO[bytes]], Generator[bytes, None, None]]
     faults: Callable[[], tuple[type[Exception], ...]] = lambda: FAULTS
 
 
@@ -56,38 +66,49 @@ def _write_arrow(path: Path, sheet: Sheet) -> None:
             writer.write_table(table)
 
 
-def _csv_rows(path: Path) -> Generator[bytes, None, None]:
-    before = csv.field_size_limit(_FIELD)
+def _csv_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
+    before = csv.field_size_limit(ROW_BYTES)
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file, strict=True):
-                yield row["row"].encode()
+        lines = Lines(file, ROW_BYTES, ROW_BYTES)
+        for row in csv.DictReader(lines, strict=True):
+            yield row["row"].encode()
+            lines.taken = 0
     except csv.Error as error:
         raise ValueError(str(error)) from None
     finally:
         csv.field_size_limit(before)
 
 
-def _line_rows(path: Path) -> Generator[bytes, None, None]:
-    with path.open("rb") as file:
-        for line in file:
-            row: str = json.loads(line)["row"]
-            yield row.encode()
+def _line_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
+    while line := file.readline(ROW_BYTES + 1):
+        if len(line) > ROW_BYTES:
+            raise ValueError(f"a line of more than {ROW_BYTES} bytes")
+        yield _line.decode(line).row.encode()
 
 
-def _parquet_rows(path: Path) -> Generator[bytes, None, None]:
+def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
     pyarrow()
     from pyarrow import parquet  # noqa: PLC0415
 
-    with parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(columns=["row"]):
+    with parquet.ParquetFile(file) as found:
+        _check_packed(found.metadata)
+        for batch in found.iter_batches(columns=["row"]):
             yield from _encoded(batch)
 
 
-def _arrow_rows(path: Path) -> Generator[bytes, None, None]:
-    with pyarrow().OSFile(str(path), "rb") as source, pyarrow().ipc.open_file(source) as file:
-        for number in range(file.num_record_batches):
-            yield from _encoded(file.get_batch(number))
+def _check_packed(metadata: Any) -> None:
+    """Raise ValueError if little can become more than memory holds: text is not packed as tightly as that."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for column in map(group.column, range(group.num_columns)):
+            if column.total_uncompressed_size > max(_UNPACKED, _PACKED * column.total_compressed_size):
+                raise ValueError(f"{column.path_in_schema}: {column.total_uncompressed_size} bytes, unpacked")
+
+
+def _arrow_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
+    with pyarrow().ipc.open_file(file) as found:
+        for number in range(found.num_record_batches):
+            yield from _encoded(found.get_batch(number))
 
 
 def _encoded(batch: Any) -> Iterator[bytes]:

@@ -99,11 +99,11 @@ def mapping(text: bytes) -> Mapping:
     """What a map says. Refuses, first that applies: bad_map."""
     try:
         said = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), Map)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused("bad_map", "", None, f"not TOML: {error}") from None
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise Refused("bad_map", path.rstrip("`"), None, message) from None
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
+        raise Refused("bad_map", "", None, f"not TOML: {error}") from None
     return Mapping(said)
 
 

@@ -11,6 +11,8 @@ import msgspec
 
 Row = dict[str, Any]
 _NUMBER = re.compile(r"-?\$?[0-9][0-9.,]*(/[0-9]+|%|E[+-][0-9]+)?")
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # control codes, directions
+_OF_CELLS = re.compile(rf"(?!\n|\t|\r\n){_OBEYED.pattern}")  # a cell of CSV may hold lines and tabs
 _BREAK = "\r\n"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - a spreadsheet reads wide ones too
 
@@ -33,7 +35,7 @@ def as_table(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_json(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    r"""One JSON array of objects, an object a line.
+    r"""One JSON array of objects, an object a line; what a terminal might obey is escaped as JSON does.
 
     >>> print("\n".join(as_json(["who"], [{"who": "ada"}, {"who": "bo"}])))
     [
@@ -47,7 +49,7 @@ def as_json(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         if waiting:
             yield waiting + ","
-        waiting = msgspec.json.encode(row).decode()
+        waiting = inert_json(msgspec.json.encode(row).decode())
     if waiting:
         yield waiting
     yield "]"
@@ -69,10 +71,30 @@ def as_csv(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
         yield line.getvalue().removesuffix(_BREAK)
 
 
+def as_csv_shown(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+    r"""The same for eyes: what a terminal might obey, but for line breaks and tabs, is escaped as Python does.
+
+    >>> print("\n".join(as_csv_shown(["who"], [{"who": "a\x1b[2J"}])))
+    who
+    a\x1b[2J
+    """
+    for line in as_csv(names, rows):
+        yield _OF_CELLS.sub(lambda found: visible(found[0]), line)
+
+
+def inert_json(text: str) -> str:
+    r"""The same JSON, with everything escaped that a terminal might obey.
+
+    >>> print(inert_json('["a\x9b2J"]'))
+    ["a\u009b2J"]
+    """
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 FORMATS: dict[str, Callable[[Sequence[str], Iterable[Row]], Iterator[str]]] = {
     "table": as_table,
     "json": as_json,
-    "csv": as_csv,
+    "csv": as_csv_shown,
 }
 
 

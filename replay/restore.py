@@ -21,7 +21,7 @@ from projections.columns import Facts
 from projections.projection import Projections
 from projections.tables import facts
 from replay.formats import FAULTS, FORMATS
-from replay.manifest import SQLITE, Manifest, database, read_manifest
+from replay.manifest import SQLITE, Manifest, check_ordinary, database, file_of, read_manifest
 from replay.replay import Watch
 from replay.sheets import sheets
 
@@ -93,7 +93,7 @@ def _check_files(export: Path, manifest: Manifest, found: Facts) -> None:
         return
     for part in manifest.tables.values():
         try:
-            with (export / part.file).open("rb") as file:
+            with file_of(export, part) as file:
                 digest = file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise Unavailable(f"{export}: no whole export: {error}") from None
@@ -107,6 +107,8 @@ def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
 
     try:
         with closing(database(path)) as found:
+            for name in manifest.tables:
+                check_ordinary(found, name)
             [said] = found.execute("PRAGMA integrity_check").fetchone()
             counts = {
                 name: found.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608 - as the export names it
@@ -118,7 +120,7 @@ def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
                 until = Checkpoint(manifest.log_position, manifest.log_digest)
                 rebuilt = sheets(Projections(facts), named, _Exported(path, manifest), until)
                 wrong += differing(found, rebuilt, manifest)
-    except (sqlite3.Error, KeyError, ValueError, TypeError) as error:
+    except (sqlite3.Error, OSError, KeyError, ValueError, TypeError) as error:
         raise Unavailable(f"{path}: no whole export: {error}") from None
     if said != "ok" or wrong:
         raise Unavailable(f"{path}: no whole export, or changed since: {', '.join(wrong) or said}")
@@ -181,8 +183,10 @@ def pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None
 
 def _rows(export: Path, manifest: Manifest) -> Generator[bytes, None, None]:
     if manifest.format == SQLITE:
-        return _of_database(export)
-    return FORMATS[manifest.format].rows(export / manifest.tables["events"].file)
+        yield from _of_database(export)
+        return
+    with file_of(export, manifest.tables["events"]) as file:
+        yield from FORMATS[manifest.format].rows(file)
 
 
 def _faults(form: str) -> tuple[type[Exception], ...]:
@@ -191,5 +195,6 @@ def _faults(form: str) -> tuple[type[Exception], ...]:
 
 def _of_database(path: Path) -> Generator[bytes, None, None]:
     with closing(database(path)) as found:
+        check_ordinary(found, "events")
         for (row,) in found.execute("SELECT row FROM events ORDER BY position"):
             yield row.encode()

@@ -17,14 +17,14 @@ def records(file: IO[bytes], delimiter: str = ",") -> Iterator[Record]:
 
     A record that cannot be read is the last: where one ends that is quoted wrongly, nobody knows. Refuses: bad_csv.
     """
-    lines = _Lines(file)
+    lines = Lines(file, LONGEST, LONGEST_RECORD)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         first = lines.number + 1
         lines.taken = 0
         try:
             cells = next(reader, None)
-        except (csv.Error, UnicodeDecodeError, _UnreadableError) as error:
+        except (csv.Error, UnicodeDecodeError, UnreadableError) as error:
             reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error).partition(" - ")[0]
             yield first, Refused("bad_csv", "", None, f"{reason}; nothing after line {lines.number} is read")
             return
@@ -34,30 +34,33 @@ def records(file: IO[bytes], delimiter: str = ",") -> Iterator[Record]:
             yield first, [cell.strip() for cell in cells]
 
 
-class _UnreadableError(Exception):
+class UnreadableError(ValueError):
     """A line that is no line of text, or too long."""
 
 
-class _Lines:
-    """A file's lines as text. taken: how many bytes have been read of them since it was set to 0."""
+class Lines:
+    """A file's lines as text, none longer than so many bytes. taken: how many bytes have been read of a record.
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    Whoever reads records sets taken to 0 before each; else what `longest_record` bounds is a line.
+    """
+
+    def __init__(self, file: IO[bytes], longest: int, longest_record: int) -> None:
+        self._file, self._longest, self._longest_record = file, longest, longest_record
         self.number = self.taken = 0
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        line = self._file.readline(LONGEST + 1)
+        line = self._file.readline(self._longest + 1)
         if not line:
             raise StopIteration
         self.number += 1
         self.taken += len(line)
-        if len(line) > LONGEST:
-            raise _UnreadableError(f"a line of more than {LONGEST} bytes")
-        if self.taken > LONGEST_RECORD:
-            raise _UnreadableError(f"a row of more than {LONGEST_RECORD} bytes: is a quote not closed?")
+        if len(line) > self._longest:
+            raise UnreadableError(f"a line of more than {self._longest} bytes")
+        if self.taken > self._longest_record:
+            raise UnreadableError(f"a row of more than {self._longest_record} bytes: is a quote not closed?")
         if b"\0" in line:
-            raise _UnreadableError("a NUL byte: is this a CSV in UTF-8?")
+            raise UnreadableError("a NUL byte: is this a CSV in UTF-8?")
         return (line.removeprefix(MARK) if self.number == 1 else line).decode()

@@ -701,7 +701,7 @@ def test_contests_are_printed_in_each_format(tmp_path: Path) -> None:
     assert printed(log, "contests", "csv").splitlines() == [
         "contest,title,rules,pool,currency,sealed_at,sealed_digest,paid,series,starts_at,state",
         "cup,,relative-2022-04,0.00,,,,0.00,,,open",
-        'odd,"\'=1+1, ""x""\x1b[2J",relative-2022-04,1.50,EUR,,,0.00,,,open',
+        'odd,"\'=1+1, ""x""\\x1b[2J",relative-2022-04,1.50,EUR,,,0.00,,,open',
     ]
     nothing = {
         "contest": "cup",
