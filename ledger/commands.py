@@ -4,17 +4,30 @@ One command a line of JSON: `id`, `type`, `at`, then the fields of its type.
 """
 
 from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, json
 
 from ledger.errors import Refused
 from ledger.events import Attestation, Kind, Policy
+from ledger.hints import hint
 from ledger.rules import Level, RuleSet
 from ledger.values import Instant, Number
 
+if TYPE_CHECKING:  # what a caller may pass
+    Rules = str | RuleSet | dict[str, Any]
+else:  # what a decoder makes of JSON
+    Rules = str | RuleSet
+
 BINS = 200  # of a range that says neither bins nor levels
 DECIMALS = 6  # of the unit in which quantiles are counted, where a range with levels does not say
+
+
+class _Kind(Struct):
+    """As much of a command as tells its kind."""
+
+    type: str = ""
 
 
 class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", gc=False):
@@ -115,10 +128,10 @@ class RevokeResolution(Command, frozen=True, kw_only=True, tag="revoke_resolutio
 
 
 class OpenContest(Command, frozen=True, kw_only=True, tag="open_contest"):
-    """Opens a contest under a preset or a whole rule set."""
+    """Opens a contest under a preset or a whole rule set, which in Python may be a dict."""
 
     contest: str
-    rules: str | RuleSet
+    rules: Rules
     pool: Number | None = None
     currency: str = ""
     payable_unit: Number = Decimal("0.01")
@@ -257,6 +270,8 @@ AnyCommand = (
     | WithdrawCash
 )
 _decoder = json.Decoder(AnyCommand, float_hook=Decimal)
+_rule_sets = json.Decoder(RuleSet)
+_kinds = json.Decoder(_Kind)
 
 
 def read(line: bytes | str) -> AnyCommand:
@@ -270,11 +285,32 @@ def read(line: bytes | str) -> AnyCommand:
     try:
         command: AnyCommand = _decoder.decode(line)
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError) as error:
-        raise malformed(error, "") from None
+        raise malformed(error, "", _kind(line)) from None
     return command
 
 
-def malformed(error: Exception, name: str) -> Refused:
-    """A refusal that names the field as a path from the command, or from the field `name` of it."""
+def rule_set(said: dict[str, Any], name: str) -> RuleSet:
+    """The rule set that a dict says, as an object of JSON would. Refuses: malformed, with the path of the field."""
+    try:
+        return _rule_sets.decode(json.encode(said, order="deterministic"))
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise malformed(error, name) from None
+
+
+def malformed(error: Exception, name: str, kind: str = "") -> Refused:
+    """A refusal that names the field as a path from the command, or from the field `name` of it; where that is one of
+    a few values or fields, it lists them, the nearest first.
+
+    kind: of the command, where its own fields may be at fault.
+    """
     message, _, path = str(error).partition(" - at `$")
-    return Refused("malformed", f"{name}{path.rstrip('`')}".lstrip(".") or "line", None, message)
+    field = f"{name}{path.rstrip('`')}".lstrip(".")
+    return Refused("malformed", field or "line", None, message + hint(AnyCommand, message, field, kind))
+
+
+def _kind(line: bytes | str) -> str:
+    """What kind of command a line says that it is; empty where it does not."""
+    try:
+        return _kinds.decode(line).type
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return ""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from ledger import commands, events, values
 from ledger.errors import Refused
+from ledger.hints import nearest
 from ledger.rules import PRESETS, RuleSet, inconsistency, unscorable
 from ledger.state import Contest, State, Write
 from ledger.trading import sunday
@@ -16,10 +17,12 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
     at = values.instant(command.at)
     pool = values.fixed(command.pool or 0, values.MONEY, "pool", 0, values.LARGEST_POOL)
     unit = values.fixed(command.payable_unit, values.MONEY, "payable_unit", 1, values.LARGEST_POOL)
-    rules = PRESETS.get(command.rules) if isinstance(command.rules, str) else command.rules
+    rules = _rule_set(command.rules)
     starts_at = _start(command, rules)
     if rules is None:
-        raise Refused("unknown_rules", "rules", command.rules, f"no such preset; there are {', '.join(PRESETS)}")
+        near = nearest(str(command.rules), PRESETS)
+        said = f"no such preset{f'; the nearest is {near}' * bool(near)}; there are {', '.join(PRESETS)}"
+        raise Refused("unknown_rules", "rules", command.rules, said)
     if wrong := inconsistency(rules):
         raise Refused("rules_not_consistent", "rules", rules.name, wrong)
     if command.contest in state.contests:
@@ -43,6 +46,13 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
         starts_at=starts_at if rules.trading is not None else None,
         series=command.series or "",
     )
+
+
+def _rule_set(said: commands.Rules) -> RuleSet | None:
+    """The rule set that a preset's name or a dict stands for; None if there is no such preset."""
+    if isinstance(said, dict):
+        return commands.rule_set(said, "rules")
+    return PRESETS.get(said) if isinstance(said, str) else said
 
 
 def _start(command: commands.OpenContest, rules: RuleSet | None) -> int:

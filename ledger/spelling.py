@@ -8,7 +8,7 @@ import msgspec
 from msgspec import json
 
 from ledger import values
-from ledger.commands import BINS, DECIMALS, AnyCommand, Bet, Command, Prices, Range, Sale, malformed
+from ledger.commands import BINS, DECIMALS, AnyCommand, Bet, Command, Prices, Range, Sale, malformed, rule_set
 from ledger.errors import Refused, foremost
 from ledger.events import Attestation, Kind, Policy
 from ledger.rules import Level, RuleSet
@@ -135,13 +135,15 @@ def _checked(expected: Any) -> _Spell:
             raise malformed(error, name) from None
         if type(value) in {int, str, bool, tuple, RuleSet, type(None)}:
             return plain
-        raise Refused("malformed", name, str(value))
+        raise Refused("malformed", name, str(value), f"a {type(value).__name__}, which no JSON has")
 
     return spell
 
 
 def _rules(value: Any, name: str) -> Any:
     """A preset's name, or what a rule set says that is not its default."""
+    if type(value) is dict:
+        value = rule_set(value, name)
     plain = _checked(str | RuleSet)(value, name)
     if type(value) is not RuleSet:
         return plain
@@ -150,7 +152,8 @@ def _rules(value: Any, name: str) -> Any:
     spelt = {field: said for field, said in plain.items() if said != _DEFAULT_RULES[field]}
     if value.trading is not None:
         if type(value.trading) is not Trading:
-            raise Refused("malformed", f"{name}.trading", str(value.trading), "no trading rules")
+            said = "neither null nor a Trading; the whole rule set may be a dict"
+            raise Refused("malformed", f"{name}.trading", str(value.trading), said)
         spelt["trading"] = {field: said for field, said in plain["trading"].items() if said != _DEFAULT_TRADING[field]}
     return spelt
 

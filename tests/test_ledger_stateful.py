@@ -407,7 +407,7 @@ def add_faults(model: Model, command: said.AddQuestion) -> Iterator[str]:
         yield "no_hidden_period"
 
 
-def scorable(question: said.OpenQuestion, rules: str | RuleSet) -> bool:
+def scorable(question: said.OpenQuestion, rules: said.Rules) -> bool:
     """Whether these rules say how such a question is scored."""
     if rules == PINBALL:
         return form(question) == "quantiles"
