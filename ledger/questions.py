@@ -6,7 +6,7 @@ from typing import Any
 
 from ledger import commands, events, values
 from ledger.errors import Refused
-from ledger.exact import half_even
+from ledger.ranges import countable, counted, numeric_range
 from ledger.state import Question, State, Write
 
 TOLERANCE = values.PROBABILITY // 10**6  # by how much a sum of probabilities may miss one
@@ -20,7 +20,7 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
     """
     opens_at, closes_at = values.instant(command.opens_at), values.instant(command.closes_at)
     reveals_at = None if command.reveals_at is None else values.instant(command.reveals_at)
-    span = _numeric_range(command.range) if command.range else None
+    span = numeric_range(command.range) if command.range else None
     if command.question in state.questions:
         raise Refused("duplicate_question", "question", command.question)
     outcomes = ("yes", "no") if command.kind == "binary" else command.outcomes or ()
@@ -128,7 +128,7 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     payouts: tuple[int, ...] = ()
     if value is not None and question.range is not None:
         outcome = bin_of(value, question.range)
-        if question.range.levels and not _countable(value, question.range.decimals):
+        if question.range.levels and not countable(value, question.range.decimals):
             raise Refused("open_end_needed", "value", str(value), _UNCOUNTABLE)
     elif command.payouts is not None:
         outcome, payouts = _paid(_distribution(shares, question.outcomes, "payouts"))
@@ -345,71 +345,13 @@ def _checked_quantiles(given: tuple[Decimal, ...], span: events.NumericRange) ->
     """Quantiles in 10^-decimals; ends that are open take what the unit can count."""
     if len(given) != len(span.levels):
         raise Refused("wrong_length", "quantiles", len(given))
-    quantiles = tuple(_counted(value, span.decimals) for value in given)
+    quantiles = tuple(counted(value, span.decimals) for value in given)
     if any(after < before for before, after in itertools.pairwise(quantiles)):
         raise Refused("decreasing", "quantiles", None)
     lower, upper = Decimal(span.lower), Decimal(span.upper)
     for value in given:
         if (value < lower and not span.open_lower) or (value > upper and not span.open_upper):
             raise Refused("open_end_needed", "quantiles", str(value))
-        if not _countable(value, span.decimals):
+        if not countable(value, span.decimals):
             raise Refused("open_end_needed", "quantiles", str(value), _UNCOUNTABLE)
     return quantiles
-
-
-def _counted(value: Decimal, decimals: int) -> int:
-    """A value in 10^-decimals, rounded half-even."""
-    numerator, denominator = value.as_integer_ratio()
-    return half_even(numerator * 10**decimals, denominator)
-
-
-def _countable(value: Decimal, decimals: int) -> bool:
-    numerator, denominator = value.as_integer_ratio()
-    units: int = abs(numerator) * 10**decimals
-    return units <= values.LARGEST_MEASURE * denominator
-
-
-def _numeric_range(span: commands.Range) -> events.NumericRange:
-    lower, upper = values.measure(span.lower, "range.lower"), values.measure(span.upper, "range.upper")
-    zero = None if span.zero_point is None else values.measure(span.zero_point, "range.zero_point")
-    if not lower < upper:
-        raise Refused("out_of_range", "range.upper", str(upper), "must lie above range.lower")
-    bins = commands.BINS if span.bins is None else span.bins
-    if span.bins is not None and span.levels is not None:
-        raise Refused("out_of_range", "range.bins", bins, "bins and levels exclude one another")
-    if not 1 <= bins <= values.MOST_BINS:
-        raise Refused("out_of_range", "range.bins", bins, f"must lie between 1 and {values.MOST_BINS}")
-    if zero is not None and lower <= zero <= upper:
-        raise Refused("out_of_range", "range.zero_point", str(zero), "must lie outside lower..upper")
-    levels, decimals = _levels(span, lower, upper)
-    return events.NumericRange(
-        lower=values.exact_text(lower),
-        upper=values.exact_text(upper),
-        bins=0 if levels else bins,
-        open_lower=span.open_lower,
-        open_upper=span.open_upper,
-        zero_point=None if zero is None else values.exact_text(zero),
-        levels=levels,
-        decimals=decimals,
-    )
-
-
-def _levels(span: commands.Range, lower: Decimal, upper: Decimal) -> tuple[tuple[int, ...], int]:
-    """The levels of a range asked by quantiles, and the decimals of its unit; nothing of one cut in bins."""
-    if span.levels is None:
-        if span.decimals is not None:
-            raise Refused("out_of_range", "range.decimals", span.decimals, "decimals go with levels")
-        return (), 0
-    one, most = values.PROBABILITY, values.MOST_BINS
-    if not 1 <= len(span.levels) <= most:
-        raise Refused("out_of_range", "range.levels", len(span.levels), f"must be 1 to {most} levels")
-    levels = tuple(values.fixed(level, one, "range.levels", 1, one - 1) for level in span.levels)
-    if any(after <= before for before, after in itertools.pairwise(levels)):
-        raise Refused("out_of_range", "range.levels", len(levels), "must increase by at least 0.000000001")
-    decimals = commands.DECIMALS if span.decimals is None else span.decimals
-    if not 0 <= decimals <= values.MOST_DECIMALS:
-        raise Refused("out_of_range", "range.decimals", decimals, f"must lie between 0 and {values.MOST_DECIMALS}")
-    if not (_countable(lower, decimals) and _countable(upper, decimals)):
-        bounds = f"the bounds must lie within {values.LARGEST_MEASURE:,} units of the last decimal"
-        raise Refused("out_of_range", "range.decimals", decimals, bounds)
-    return levels, decimals
