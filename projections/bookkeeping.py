@@ -80,8 +80,8 @@ def _quoted(found: Facts, position: int, event: events.PricesQuoted) -> Iterator
         if there and event.quoted_at < there[-1].quoted_at:
             last = instant(there[-1].quoted_at)
             yield unlike(f"prices quoted from {last} on, of the question's last quote", instant(event.quoted_at))
-        there.append(Quoted(position, event.quoted_at, event.source, quote.prices))
-    books.clock = max(books.clock, event.quoted_at)
+        told_at = max(event.at, there[-1].told_at) if there else event.at
+        there.append(Quoted(position, told_at, event.quoted_at, event.source, quote.prices))
 
 
 def _prices(question: events.QuestionOpened, quoted: tuple[int | None, ...]) -> Iterable[str]:
@@ -164,7 +164,6 @@ def _attempted(found: Facts, position: int, event: events.DecisionRecorded | eve
         yield unlike("prompt and response to be digests of texts kept before", named(min(lost)))
     attempts.made += 1
     account.decided_at = event.at
-    books.clock = max(books.clock, event.at)
     books.attempts.append(Attempt(position, event))
 
 

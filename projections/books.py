@@ -15,9 +15,14 @@ FINE = PROBABILITY  # postings are counted in 1e-15: money, 1e-6, times this
 
 
 class Quoted(NamedTuple):
-    """A quote of one question; position is of the log, prices 1e-9 by outcome."""
+    """A quote of one question; position is of the log, prices 1e-9 by outcome.
+
+    told_at: the instant from which it is known, µs: that its command claims, or that of the question's quote before it
+    if that is later.
+    """
 
     position: int
+    told_at: int
     quoted_at: int
     source: str
     prices: tuple[int | None, ...]
@@ -26,7 +31,8 @@ class Quoted(NamedTuple):
 class Movement(NamedTuple):
     """What one event changes in an account; amounts in 1e-6, signed.
 
-    at: the instant from which it counts, µs: its own, or that of the account's movement before it if that is later.
+    at: the instant from which it counts, µs: the latest of its own, of that of the account's movement before it, and of
+    that from which the quote of a trade is known.
     number: the position's, 0 if none; question by code, -1 if none. cash, shares, cost: what is added to each, cost
     being what the shares held have cost. price: of a share, 1e-9, where shares were sold or settled; else None.
     """
@@ -178,7 +184,7 @@ class Books:
     ends: dict[int, Movement] = field(default_factory=dict)  # by log position: what settled, refunded, voided
     due: dict[int, Due] = field(default_factory=dict)  # by log position
     executed: int = 0  # legs of the decision whose legs are being read
-    clock: int = -(2**63)  # the latest instant that a quote, a decision or a movement claims
+    clock: int = -(2**63)  # the latest instant that an event claims, whichever it is
 
     def payouts_of(self, contest: str, question: int) -> tuple[int, ...] | None:
         """What a share of each outcome pays, 1e-9, if the question is resolved; of a sealed contest as of its seal."""
@@ -192,10 +198,12 @@ class Books:
         """How far a contest has come."""
         return self.contests.setdefault(contest, Progress())
 
-    def enter(self, position: int, event: events.OfAccount, kind: str, change: Change) -> None:
-        """Enter a movement."""
+    def enter(
+        self, position: int, event: events.OfAccount, kind: str, change: Change, known_from: int = -(2**63)
+    ) -> None:
+        """Enter a movement; known_from: since when what it rests on is known, µs."""
         account = self.accounts[event.contest, event.participant]
-        account.counts_from = max(account.counts_from, event.at)
+        account.counts_from = max(account.counts_from, event.at, known_from)
         movement = Movement(position, account.counts_from, (event.contest, event.participant), kind, *change)
         account.cash += movement.cash
         account.realised += movement.realised
@@ -207,7 +215,6 @@ class Books:
         if progress is not None and progress.completed_at is not None:
             progress.completed_at = max(progress.completed_at, movement.at)
         self.movements.append(movement)
-        self.clock = max(self.clock, event.at)
 
 
 class Posting(NamedTuple):

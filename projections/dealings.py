@@ -144,4 +144,4 @@ def _trade(
         books.progress(event.contest).note(-1, event.at)
     price = None if bought else event.price
     change = (code, event.outcome, number, cash, shares, cost, price)
-    found.books.enter(position, event, "bought" if bought else "sold", change)
+    found.books.enter(position, event, "bought" if bought else "sold", change, quoted.told_at)

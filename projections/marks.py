@@ -1,4 +1,4 @@
-"""What a share is taken to be worth at an instant: the last valid quote of its outcome."""
+"""What a share is taken to be worth at an instant: the last quote of its outcome that is known by then."""
 
 from itertools import islice
 from typing import NamedTuple
@@ -15,10 +15,12 @@ NONE = -1  # where there is no price
 class Series(NamedTuple):
     """The quotes of one outcome that have a price for it, in log order; shape (n,).
 
-    price: 1e-9. quoted_at: µs, never decreasing. place: of each among the question's quotes. position: of the log.
+    price: 1e-9. told_at, quoted_at: µs, since when each is known and of when it is, neither decreasing. place: of each
+    among the question's quotes. position: of the log.
     """
 
     price: Int64Array
+    told_at: Int64Array
     quoted_at: Int64Array
     place: Int64Array
     position: Int64Array
@@ -40,13 +42,15 @@ class Marks:
         quotes = self._found.books.quotes.get(question, [])
         if self._read.get(question, 0) < len(quotes):
             self._read[question] = len(quotes)
-            positions, instants, _, quoted = zip(*quotes, strict=True)
-            position, quoted_at = column(positions), column(instants)
+            positions, told, instants, _, quoted = zip(*quotes, strict=True)
+            position, told_at, quoted_at = column(positions), column(told), column(instants)
             for number, prices in enumerate(zip(*quoted, strict=True)):
                 price = column([NONE if each is None else each for each in prices])
                 place = np.flatnonzero(price != NONE)
-                self._series[question, number] = Series(price[place], quoted_at[place], place, position[place])
-        return self._series.get((question, outcome), Series(*[column([])] * 4))
+                self._series[question, number] = Series(
+                    price[place], told_at[place], quoted_at[place], place, position[place]
+                )
+        return self._series.get((question, outcome), Series(*[column([])] * 5))
 
     def closed_at(self, question: int) -> int:
         """When a question closes, or has closed early, µs."""
@@ -57,13 +61,14 @@ class Marks:
     ) -> tuple[Int64Array, Int64Array]:
         """The mark of a share at each instant, 1e-9, and when it was quoted, µs; NONE where there is none.
 
+        It is the last quote known by then, whatever earlier instant it was quoted for.
         upto: log positions; what was recorded after them is left out.
         By the rule "prior" quotes from the close on do not count: then a question waits for its resolution.
         """
-        price, quoted_at, _, position = self.series(question, outcome)
+        price, told_at, quoted_at, _, position = self.series(question, outcome)
         if not len(price):
             return np.full(len(instants), NONE), np.full(len(instants), NONE)
-        until = np.searchsorted(quoted_at, instants, "right")
+        until = np.searchsorted(told_at, instants, "right")
         if upto is not None:
             until = np.minimum(until, np.searchsorted(position, upto, "right"))
         if trading.closed_marks == "prior":

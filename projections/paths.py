@@ -105,9 +105,9 @@ def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) 
 
 
 def _changed(found: Facts, paths: Paths, starts_at: int, step: int, count: int) -> list[int]:
-    """The numbers of the ticks that are the first to see a movement, or a quote of something that was ever held."""
+    """The numbers of the ticks that are the first to know a movement, or a quote of something that was ever held."""
     held = {move.question for moves in paths.own for move in moves if move.number}
-    told = {quoted.quoted_at for question in held for quoted in found.books.quotes[question]}
+    told = {quoted.told_at for question in held for quoted in found.books.quotes[question]}
     seen = {max(-((starts_at - at) // step), 0) for at in told.union(paths.at.tolist())}
     return sorted(number for number in seen if number < count)
 

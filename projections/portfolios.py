@@ -6,10 +6,12 @@ Source: seed 004_81e96db933cbd5d1, "Snapshot Methodology".
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from ledger.exact import half_even
 from ledger.trading import Trading
 from projections.books import FINE, Key, Ruling
 from projections.columns import Facts
@@ -22,6 +24,7 @@ from projections.table import published
 _LAST = (1 << 63) - 1
 _LOW_BITS = 27  # the shares of an account are 1e18 at most: what is above 2^27, by a price of 1e9, is below 2^63
 _LOW_MASK = (1 << _LOW_BITS) - 1
+_BITS = 128  # binary places of a peak that is carried over a deposit or a withdrawal
 _CARRY_AFTER = 64  # products of less than 2^27 by 1e9 are added up before they are carried: 2^63 is 68 of them
 
 
@@ -88,9 +91,10 @@ class _Piece(NamedTuple):
 def snapshots(found: Facts, marks: Marks, contest: str, *, changes: bool = False) -> Snapshots:
     """Every look at every portfolio of a contest in which one trades; or only the first that sees each change.
 
-    A tick, every so many seconds from the start to the clock of the books or the contest's completion, has all that
-    counts from that instant or before; a movement's row is as of its log position, and stays whatever is recorded
-    later. Raises KeyError if one does not trade there, OverflowError if an account holds more than a log allows.
+    A row has what is known at its instant: the movements that count from then or before, and of each question the last
+    quote that is known by then. A tick, every so many seconds from the start to the clock of the books or the contest's
+    completion, has all of that; a movement's row has it as of its log position, and stays whatever is recorded later.
+    Raises KeyError if one does not trade there, OverflowError if an account holds more than a log allows.
     """
     trading, paths = found.trading(contest), paths_of(found, contest)
     axis = axis_of(found, contest, paths, changes=changes)
@@ -127,13 +131,34 @@ def snapshots(found: Facts, marks: Marks, contest: str, *, changes: bool = False
 
 
 def drawdowns(of: Snapshots) -> dict[Key, int]:
-    """The largest fall of each account's total from a peak before it, as a share of the peak, 1e-9, rounded once."""
+    """The largest fall of each account from a peak before it, net of the cash that came in or went out, as a share of
+    the peak, 1e-9, rounded once.
+
+    An account is followed by an index that cash from or to the outside does not move: I = f V, V being its total and f
+    a factor that each such flow F, in or (below 0) out, multiplies with (V - F) / V, V being the total right after it.
+    Where V or V - F is not above 0, index and peak begin anew. The drawdown is the largest (P - I) / P, P being the
+    greatest I until then.
+    Source: CFA Institute, Global Investment Performance Standards (GIPS) for Firms 2020, "time-weighted return";
+    Magdon-Ismail and Atiya (2004), "Maximum drawdown", Risk 17(10):99-102.
+    """
     whole, first = of.cash + of.worth, np.searchsorted(of.participant, np.arange(len(of.participants) + 1)).tolist()
     found: dict[Key, int] = {}
     for participant, begin, end in zip(of.participants, first, first[1:], strict=False):
-        turns = begin + _turns(whole[begin:end], of.rest[begin:end])
-        found[of.contest, participant] = published(_drawdown(_exact(whole[turns], of.rest[turns])))
+        net = of.net_deposits[begin:end]
+        flows = np.diff(net, prepend=0)
+        begins = np.union1d([0], np.flatnonzero(flows)).tolist()
+        legs = [
+            (int(flows[since]) * FINE, _totals(whole[begin:end], of.rest[begin:end], slice(since, until)))
+            for since, until in pairwise([*begins, end - begin])
+        ]
+        found[of.contest, participant] = published(_drawdown(legs))
     return found
+
+
+def _totals(whole: Int64Array, rest: Int64Array, rows: slice) -> list[int]:
+    """Totals of some rows, 1e-15, where they turn."""
+    turns = _turns(whole[rows], rest[rows])
+    return [*_exact(whole[rows][turns], rest[rows][turns])]
 
 
 def _turns(whole: Int64Array, rest: Int64Array) -> Int64Array:
@@ -150,22 +175,37 @@ def _turns(whole: Int64Array, rest: Int64Array) -> Int64Array:
     return np.concatenate(([0], moves[1:][turned], [len(whole) - 1]))
 
 
-def _drawdown(totals: Iterable[int]) -> Fraction:
-    """The same of one account's totals; 0 before there is a peak above 0.
+def _drawdown(legs: Iterable[tuple[int, list[int]]]) -> Fraction:
+    """The same of one account: of each leg the cash that came in with its first total, and its totals; 0 before there
+    is a peak above 0.
 
-    >>> _drawdown([100, 90, 200, 185])
-    Fraction(1, 10)
+    Who withdraws half of 90 keeps half of a peak of 100: from 45 to 40 is a fall from 50. Nor does a deposit help.
+
+    >>> _drawdown([(100, [100, 90, 200, 185])]), _drawdown([(100, [100, 90]), (-45, [45, 40]), (60, [100])])
+    (Fraction(1, 10), Fraction(1, 5))
     """
-    peak = lowest = 0
-    deepest = Fraction(0)
-    for total in totals:
+    peak, deepest = 0, Fraction(0)  # the peak in 2^-128 of a total
+    for inflow, totals in legs:
+        if inflow:
+            after, before = totals[0], totals[0] - inflow
+            peak, deepest = _fallen(peak, deepest, [before])
+            peak = half_even(peak * after, before) if before > 0 and after > 0 else 0
+        peak, deepest = _fallen(peak, deepest, totals)
+    return deepest
+
+
+def _fallen(peak: int, deepest: Fraction, totals: list[int]) -> tuple[int, Fraction]:
+    """The peak and the deepest fall after some totals more."""
+    lowest = peak
+    for each in totals:
+        total = each << _BITS
         if total > peak:
             peak = lowest = total
         elif peak and total < lowest:
             lowest = total
             if (peak - total) * deepest.denominator > deepest.numerator * peak:
                 deepest = Fraction(peak - total, peak)
-    return deepest
+    return peak, deepest
 
 
 # --- what positions are worth

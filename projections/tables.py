@@ -43,6 +43,7 @@ def note(found: Facts, page: Sequence[Recorded]) -> Columns | None:
             if type(recorded.event) not in _FORECASTS:
                 _note(found, recorded)
     found.as_of = page[-1].position
+    found.books.clock = max(found.books.clock, *(recorded.event.at for recorded in page))
     try:
         return _forecast_columns(found, forecasts) if forecasts else None
     except OverflowError:

@@ -43,7 +43,7 @@ TRADING: dict[str, Projection] = {
         statements.accounts_values,
     ),
     "positions": Projection(
-        1,
+        2,
         "every position ever opened",
         ("contest", "participant", "position"),
         (
@@ -65,14 +65,14 @@ TRADING: dict[str, Projection] = {
         statements.positions_values,
     ),
     "cash": Projection(
-        1,
+        2,
         "every movement of an account",
         ("contest", "participant", "log_position"),
         (
             CONTEST,
             _TRADER,
             _LOG_POSITION,
-            Column("at", "instant", "from when it counts: never before the movement before it"),
+            Column("at", "instant", "from when it counts: not before the movement before it, nor before its price"),
             Column(
                 "movement", "text", "granted, bought, sold, settled, refunded, voided, reversed, deposited, withdrawn"
             ),
@@ -85,7 +85,7 @@ TRADING: dict[str, Projection] = {
         statements.cash_values,
     ),
     "portfolio_snapshots": Projection(
-        1,
+        2,
         "every portfolio at each tick of its contest and at each of its movements",
         (),
         (
@@ -160,7 +160,7 @@ TRADING: dict[str, Projection] = {
         arena.bet_brier_values,
     ),
     "arena_leaderboard": Projection(
-        1,
+        2,
         "the board of a contest in which one trades, the largest profit first",
         (),
         (
@@ -179,7 +179,7 @@ TRADING: dict[str, Projection] = {
             _BSS_MARKET,
             _WIN_RATE,
             Column("turnover", "points", "bought and sold / starting cash"),
-            Column("drawdown", "share", "the largest fall from a peak, of the peak"),
+            Column("drawdown", "share", "the largest fall from a peak, of the peak, but for cash put in or taken out"),
             Column("decided", "count", "decisions taken"),
             Column("defaulted", "count", "of which HOLD because no reply was a decision"),
             Column("state", "text", "active, debt or ruined"),
@@ -259,7 +259,7 @@ TRADING: dict[str, Projection] = {
         statements.journal_values,
     ),
     "marks": Projection(
-        1,
+        2,
         "the last price of each outcome",
         ("question", "outcome"),
         (

@@ -12,13 +12,14 @@ SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionR
 _OF_QUESTION = (events.QuestionOpened, events.QuestionClosed, *SETTLING)
 _WITHOUT_ANSWER = (events.QuestionOpened, events.QuestionClosed, events.QuestionAdded)  # no score sees them without
 # What a table is made of. Those of forecasts change with each of them; those of scores with what settles a question;
-# those of values with the clock of the books, which every quote and movement sets, in whatever contest it is.
+# those of values with quotes and movements in whatever contest; some of them with the clock, which every event moves.
 OF_FORECASTS = frozenset({"standing", "consensus", "admissions"})
 OF_SCORES = frozenset(
     {"score_parts", "scores", "leaderboard", "kind_means", "prizes", "brier", "brier_overall", "calibration"}
 )
 OF_TALLIES = frozenset({"leaderboard", "kind_means", "prizes"})  # of those, what follows from a contest's tally alone
 OF_VALUES = frozenset({"accounts", "positions", "portfolio_snapshots", "arena_leaderboard", "arena_overall", "marks"})
+OF_CLOCK = OF_VALUES - {"accounts", "arena_overall"}
 OF_ACCOUNTS = frozenset({"cash", "trades", "decisions", "refused_legs", "bet_brier"})
 _OF_ONE_EVENT = frozenset({"journal", "cash", "refused_legs"})  # whose rows are as they came
 _OF_NO_CONTEST = frozenset({"consensus", "standing"})  # what no contest has a part in
@@ -57,6 +58,8 @@ def can_change(scope: Scope, recorded: Recorded, *, settled: bool) -> bool:
 
 def _reaches(scope: Scope, event: Any, *, settled: bool) -> bool:
     table, key = scope.table, scope.key
+    if table in OF_CLOCK:
+        return True
     if isinstance(event, FORECASTS):
         return _of_forecast(scope, event, settled=settled)
     if isinstance(event, _OF_QUESTION):

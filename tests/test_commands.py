@@ -719,7 +719,7 @@ WRONG: list[tuple[Callable[..., AnyCommand], str, list[Any]]] = [
     (
         given.contest,
         "rules",
-        [None, 7, b"x", ["x"], Odd(), Decimal(1), datetime(2026, 3, 1), "\ud800", {"kernel": "ln"}],
+        [None, 7, b"x", ["x"], Odd(), Decimal(1), datetime(2026, 3, 1), "\ud800", {}],
     ),
     (given.contest, "rules", [ruled(name="x", kernel="lg"), ruled(name="", kernel="ln")]),
     (given.contest, "rules", [ruled(name="x", kernel="ln", least_probability_ppm=-1), ruled(name="x" * 201)]),

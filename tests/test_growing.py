@@ -50,6 +50,7 @@ from tests.given import (
 from tests.test_determinism import QUESTIONS, lines
 from tests.trading_seasons import Season
 
+EVEN = {"red": "0.5", "green": "0.3", "blue": "0.2"}
 Rows = list[tuple[Any, ...]]
 
 
@@ -264,6 +265,15 @@ def test_what_is_pending_waits_longer_with_every_instant_told_of(begin: int) -> 
         resolution(at=day(29, 3)),
     ]
     assert_right_after_each(played(*asked, quote("snow", at=day(29, 4))), begin)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_forecast_moves_the_clock_of_trading_too() -> None:
+    """The tick comes that sees a fall, what is pending waits longer, and each mark is older; nothing else was told."""
+    fall = quote(at="2026-03-02T00:05:00Z", prices={"yes": "0.1"})
+    instants = ("2026-03-02T00:07:00Z", "2026-03-02T00:12:00Z", day(4), day(5))
+    said: list[AnyCommand] = [forecast("colour", probability=None, probabilities=EVEN, at=at) for at in instants]
+    assert_right_after_each(played(fall, *said[:2], closing(at=day(3)), *said[2:], market("snow", at=day(6))))
 
 
 @pytest.mark.usefixtures("few")

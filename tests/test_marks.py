@@ -44,34 +44,45 @@ def seen(found: Marks, trading: Trading, *instants: int, **fields: Any) -> list[
 
 
 def test_a_series_has_the_quotes_that_have_a_price() -> None:
-    """A quote of other outcomes leaves an outcome's series as it was; questions are log positions 1 and 2."""
+    """A quote of other outcomes leaves an outcome's series as it was; questions are log positions 1 and 2.
+
+    The columns are price, since when it is known, when it was quoted, which quote it is, and its log position.
+    """
     found = marks(
         quote("colour", prices={"red": "0.5", "green": 0}, at=day(2)),
         yes("0.4", day(2)),
         quote("colour", prices={"red": "0.25"}, at=day(3), quoted_at=day(2, 5)),
     )
     red, green = found.series(1, 0), found.series(1, 1)
-    assert told(red) == [[500_000_000, 250_000_000], [micros(2), micros(2, 5)], [0, 1], [3, 5]]
-    assert told(green) == [[0], [micros(2)], [0], [3]]
-    assert told(found.series(1, 2)) == [[], [], [], []]
+    known, quoted = [micros(2), micros(3)], [micros(2), micros(2, 5)]
+    assert told(red) == [[500_000_000, 250_000_000], known, quoted, [0, 1], [3, 5]]
+    assert told(green) == [[0], [micros(2)], [micros(2)], [0], [3]]
+    assert told(found.series(1, 2)) == [[], [], [], [], []]
 
 
 def test_a_question_never_quoted_has_no_marks() -> None:
     """There is nothing that a share could be taken to be worth."""
     found = marks()
-    assert told(found.series(0, 1)) == [[], [], [], []]
+    assert told(found.series(0, 1)) == [[], [], [], [], []]
     assert seen(found, PRIOR, micros(1), micros(5)) == [(NONE, NONE)] * 2
     assert found.last(PRIOR, 0, 0, micros(5)) == (NONE, NONE)
 
 
-def test_a_price_counts_from_the_instant_it_was_quoted() -> None:
-    """Not from when the ledger was told, and not before."""
+def test_a_price_counts_from_the_instant_it_is_told() -> None:
+    """Not from when it was quoted: nobody knew it then."""
     found = marks(yes("0.4", day(2), quoted_at=day(1, 12)), yes("0.5", day(3)))
     first, second = (400_000_000, micros(1, 12)), (500_000_000, micros(3))
-    instants = micros(1, 12) - 1, micros(1, 12), micros(3) - 1, micros(3), micros(9)
+    instants = micros(2) - 1, micros(2), micros(3) - 1, micros(3), micros(9)
     assert seen(found, PRIOR, *instants) == [(NONE, NONE), first, first, second, second]
     assert found.last(PRIOR, 0, 0, micros(3) - 1) == first
     assert found.last(PRIOR, 0, 1, micros(9)) == (500_000_000, micros(3))
+
+
+def test_a_price_that_claims_to_be_told_before_the_one_before_it_counts_with_that() -> None:
+    """Of the 6th, and then one of the 4th: the log had it second, and until the 6th it had none of them."""
+    found = marks(yes("0.4", day(2)), yes("0.5", day(6), quoted_at=day(3)), yes("0.6", day(4), quoted_at=day(3)))
+    assert [price for price, _ in seen(found, PRIOR, micros(4), micros(6) - 1)] == [400_000_000] * 2
+    assert seen(found, PRIOR, micros(6)) == [(600_000_000, micros(3))]
 
 
 def test_of_two_quotes_of_one_instant_the_last_counts() -> None:
@@ -82,7 +93,7 @@ def test_of_two_quotes_of_one_instant_the_last_counts() -> None:
 
 def test_what_was_recorded_later_can_be_left_out() -> None:
     """A quote of the same instant that the log has only later is not known before; positions 3 and 4 are quotes."""
-    found = marks(yes("0.4", day(2)), yes("0.5", day(5), quoted_at=day(3)))
+    found = marks(yes("0.4", day(2)), yes("0.5", day(3)))
     assert seen(found, PRIOR, *[micros(4)] * 3, upto=column([2, 3, 4])) == [
         (NONE, NONE),
         (400_000_000, micros(2)),

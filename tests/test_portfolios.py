@@ -18,6 +18,7 @@ from ledger import Ledger, Refused
 from ledger.commands import AnyCommand, Bet, Command, read
 from ledger.log import Recorded
 from ledger.rules import PRESETS, RuleSet
+from ledger.values import format_fixed
 from projections.columns import Facts
 from projections.limbs import column
 from projections.marks import NONE, Marks
@@ -40,6 +41,8 @@ from tests.given import (
     enrolment,
     entry,
     finalization,
+    forecast,
+    market,
     micros,
     quote,
     resolution,
@@ -58,6 +61,7 @@ FIELDS = [
     *("cash", "positions_value", "total", "profit", "profit_percent", "brier", "resolved_bets"),
     *("realised", "unrealised", "stale_marks", "stale_age"),
 ]
+BOARD = "arena_leaderboard"
 Line = dict[str, Any]
 
 
@@ -137,12 +141,21 @@ def test_a_movement_between_two_ticks_has_a_row_of_its_own() -> None:
 
 
 def test_ticks_go_from_the_start_to_the_clock() -> None:
-    """Every ten minutes from Sunday to the last quote's instant, March 2 at 00:00: 145 and no more."""
+    """Every ten minutes from Sunday to the last quote's instant, March 2 at 00:00: 145 and no more. Whatever claims an
+    instant moves the clock: a price by when it is told, a forecast, a question opened.
+    """
     of = looks(played(*trading_floor()))
     ticks = [line["at"] for line in lines(of) if line["log_position"] == NONE]
     assert ticks == list(range(micros(1), micros(2) + 1, TICK))
-    late = looks(played(*trading_floor(), quote(at=day(3), quoted_at="2026-03-02T00:19:59.999999Z")))
-    assert max(late.at) == micros(2) + TICK
+    at = "2026-03-02T00:19:59.999999Z"
+    for later in (
+        quote(at=at, quoted_at=day(2)),
+        forecast(at=at),
+        market("snow", at=at),
+        enrolment("week", "bo", at=at),
+    ):
+        late = looks(played(*trading_floor(), later))
+        assert [line["at"] for line in lines(late)][-1] == micros(2) + TICK
 
 
 def test_other_rules_look_at_other_times() -> None:
@@ -295,6 +308,40 @@ def test_a_movement_is_valued_with_what_was_recorded_by_then() -> None:
     of = looks(played(*trading_floor(), decision(bet()), quote(prices={"yes": "0.8"})))
     [_, bought] = moves(of)
     assert (bought["total"], tick(of, micros(2))["total"]) == (money("10000"), money("10500"))
+
+
+@pytest.mark.parametrize("marked", ["prior", "last"])
+def test_a_price_told_later_rewrites_no_look_before(marked: str) -> None:
+    """Told at 00:11 for 00:09, it is not in the looks at 00:10, neither at the tick nor at the movement of then that
+    the log has after it; both say what was known, 1,250 shares at 0.40 and cash of 9,500 less 100.
+    """
+    floor = [*trading_floor(rules=rules(closed_marks=marked)), decision(bet())]
+    ten, eleven, nine = (f"2026-03-02T00:{minute}:00Z" for minute in ("10", "11", "09"))
+    late = quote(at=eleven, quoted_at=nine, prices={"yes": "0.8"})
+    red = decision(bet(100, "red", "colour"), at=ten, period=2)
+    of = looks(played(*floor, late, red))
+    assert tick(of, micros(2) + TICK)["total"] == money("10000")
+    [*_, moved] = moves(of)
+    last = tick(of, micros(2) + TICK)
+    assert {name: moved[name] for name in FIELDS} == {name: last[name] for name in FIELDS}
+    assert (moved["cash"], moved["total"]) == (money("9400"), money("10000"))
+    whole = looks(played(*floor, late, red, quote("colour", at="2026-03-02T00:20:00Z", prices={"red": "0.5"})))
+    assert tick(whole, micros(2) + 2 * TICK)["total"] == money("10500")
+
+
+def test_a_trade_at_a_price_told_later_counts_from_when_it_is_told() -> None:
+    """Decided at 00:10 at a price of 00:09 that the log was told at 00:11: the movement is of 00:11."""
+    ten, eleven, nine = (f"2026-03-02T00:{minute}:00Z" for minute in ("10", "11", "09"))
+    of = looks(
+        played(*trading_floor(), quote(at=eleven, quoted_at=nine, prices={"yes": "0.8"}), decision(bet(), at=ten))
+    )
+    [_, moved] = moves(of)
+    assert (moved["at"], moved["total"], moved["stale_age"]) == (
+        micros(2) + 11 * 60 * SECOND,
+        money("10000"),
+        120 * SECOND,
+    )
+    assert tick(of, micros(2) + TICK)["cash"] == money("10000")
 
 
 def test_who_holds_nothing_is_worth_the_cash() -> None:
@@ -525,6 +572,76 @@ def test_a_drawdown_is_the_largest_of_all_falls(totals: list[tuple[int, int]]) -
     assert found == {("week", "ada"): round(max(falls, default=Fraction(0)) * UNIT)}
 
 
+FREE = rules(recapitalisation=True)
+
+
+@pytest.mark.parametrize("amount", [1, 5_000, "9999.999999", 10_000])
+def test_cash_that_is_taken_out_or_put_in_is_no_loss_and_no_gain(amount: Any) -> None:
+    """10,000 less a withdrawal, all of it too: nothing is lost. More cash after a loss wins nothing back."""
+    floor = trading_floor(rules=FREE)
+    [row] = Projections(played(*floor, cash_out(amount, at=day(3)), deposit(7, at=day(4)))).table(BOARD).rows()
+    assert (row["profit"], row["drawdown"]) == ("0.00", "0.000000000")
+    lost = [*floor, decision(bet()), quote(at=day(3), prices={"yes": "0.2"})]  # 250 of 10,000
+    for more in ([], [deposit(20_000, at=day(4))], [cash_out(9_000, at=day(4))]):
+        [row] = Projections(played(*lost, *more)).table(BOARD).rows()
+        assert row["drawdown"] == "0.025000000"
+
+
+def test_a_fall_after_a_withdrawal_is_one_of_what_was_left() -> None:
+    """10,000 fall to 9,750, which is 2.5 %; 4,875 go out, so that 4,875 stand where 5,000 would have been; 125 more are
+    lost: 4,750 of 5,000 is a fall of 5 %. Without the withdrawal 9,625 of 10,000 would be one of 3.75 %.
+    """
+    story = [*trading_floor(rules=FREE), decision(bet()), quote(at=day(3), prices={"yes": "0.2"})]
+    end = quote(at=day(5), prices={"yes": "0.1"})
+    for commands, fall in (([cash_out(4_875, at=day(4)), end], Fraction(1, 20)), ([end], Fraction(3, 80))):
+        [row] = Projections(played(*story, *commands)).table(BOARD).rows()
+        assert row["drawdown"] == format_fixed(round(fall * UNIT), UNIT, least=9)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-20, 50), st.sampled_from([0, 1, UNIT // 2]), st.sampled_from([0, 0, 0, 5, -5, 50])),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_a_drawdown_is_that_of_an_index_which_cash_from_outside_does_not_move(
+    steps: list[tuple[int, int, int]],
+) -> None:
+    """By fractions: units of a fund, bought and sold at what one is worth then; anew where one is worth nothing."""
+    units, peak, deepest, net = Fraction(0), Fraction(0), Fraction(0), 0
+    rows = []
+    for whole, rest, inflow in steps:
+        total = whole + Fraction(rest, UNIT)
+        net += inflow
+        rows.append((whole, 0, rest, net, 0))
+        if inflow and units and total - inflow > 0 and total > 0:
+            price = (total - inflow) / units
+            deepest = max(deepest, (peak - price) / peak if peak else Fraction(0))
+            peak = max(peak, price)
+            units = total / price
+        elif inflow:
+            price = (total - inflow) / units if units else Fraction(0)
+            deepest = max(
+                deepest, (max(peak, price) - price) / max(peak, price) if max(peak, price) > 0 else Fraction(0)
+            )
+            units, peak = Fraction(1), Fraction(0)
+        units = units or Fraction(1)
+        peak = max(peak, total / units)
+        deepest = max(deepest, (peak - total / units) / peak if peak else Fraction(0))
+    assert drawdowns(made(rows)) == {("week", "ada"): round(deepest * UNIT)}
+
+
+def test_many_flows_cost_little_and_move_no_digit() -> None:
+    """20,000 times a third more is put in, or a third of it taken out, and the fall of a tenth before stays a tenth."""
+    rows, net, total = [(10**12, 0, 0, 10**12, 0), (9 * 10**11, 0, 0, 10**12, 0)], 10**12, 9 * 10**11
+    for turn in range(20_000):
+        flow = total // 3 if turn % 2 else -total // 3
+        net, total = net + flow, total + flow
+        rows.append((total, 0, 0, net, 0))
+    assert drawdowns(made(rows)) == {("week", "ada"): UNIT // 10}
+
+
 def test_falls_are_compared_exactly() -> None:
     """A third, and a third and one in 1e-15 of 3e18: the greater is not lost, nor does 2^63 wrap."""
     third = 10**18
@@ -541,6 +658,7 @@ class Quote(NamedTuple):
     """One question's prices, and where the log has them."""
 
     number: int
+    told_at: int
     quoted_at: int
     prices: tuple[int | None, ...]
 
@@ -553,7 +671,9 @@ class Slow:
         self.quotes: dict[str, list[Quote]] = {}
         for number, event in enumerate(book.log, 1):
             for each in event.get("quotes", []):
-                self.quotes.setdefault(each["question"], []).append(Quote(number, event["quoted_at"], each["prices"]))
+                before = self.quotes.setdefault(each["question"], [])
+                told_at = max([event["at"], *(quote.told_at for quote in before)])
+                before.append(Quote(number, told_at, event["quoted_at"], each["prices"]))
         self.scheduled = {each["question"]: micros_of(each["closes_at"]) for each in said if "closes_at" in each}
 
     def closes(self, question: str, upto: int) -> int:
@@ -574,7 +694,7 @@ class Slow:
             for quote in self.quotes.get(position.question, [])
             if quote.prices[place] is not None
             and quote.number <= upto
-            and quote.quoted_at <= at
+            and quote.told_at <= at
             and not (rules["closed_marks"] == "prior" and quote.quoted_at >= closes)
         ]
         return counting[-1]._replace(prices=(counting[-1].prices[place],)) if counting else None

@@ -66,13 +66,20 @@ class Book:
     def movements(self, contest: str, participant: str, after: int | None = None) -> Iterator[tuple[int, int, Event]]:
         """Log position, the instant a movement counts from, and the movement.
 
-        None counts from before the movement that precedes it in the log.
+        None counts from before the movement that precedes it in the log, nor a trade from before its price was known.
         """
         latest: int | None = None
         for number, event in enumerate(self.log[:after], 1):
             if event["type"] in MOVEMENTS and (event["contest"], event["participant"]) == (contest, participant):
                 latest = event["at"] if latest is None else max(latest, event["at"])
+                if event["type"] in TRADES:
+                    latest = max(latest, self.told(event["question"], event["quote"]))
                 yield number, latest, event
+
+    def told(self, question: str, number: int) -> int:
+        """Since when the quote of a log position is known: no earlier than the question's quotes before it."""
+        asked = [event for event in self.log[:number] if question in (q["question"] for q in event.get("quotes", []))]
+        return max(int(event["at"]) for event in asked)
 
     def quote(self, question: str) -> tuple[int, Event, Sequence[int | None]] | None:
         """The question's last quote: log position, event, prices."""

@@ -12,21 +12,6 @@ from tests.trading_model import Book
 from tests.trading_parts import MOVEMENTS, ONE, SECOND, Account, Event, Position, Question
 
 Posting = tuple[str, str, str, int]  # account, contest, participant (or none), amount in 1e-15
-CLOCKED = {
-    "prices_quoted.v1",
-    "cash_granted.v1",
-    "cash_deposited.v1",
-    "cash_withdrawn.v1",
-    "shares_bought.v1",
-    "decision_recorded.v1",
-    "decision_malformed.v1",
-    "decision_defaulted.v1",
-    "position_settled.v1",
-    "position_refunded.v1",
-    "trades_voided.v1",
-    "settlement_reversed.v1",
-}
-
 
 # --- double entry
 
@@ -83,9 +68,8 @@ def balances(book: Book, after: int | None = None) -> dict[tuple[str, str, str],
 
 
 def clock(book: Book) -> int:
-    """The latest instant that a quote, a decision or a movement of cash speaks of."""
-    spoken = [int(event.get("quoted_at") or event["at"]) for event in book.log if event["type"] in CLOCKED]
-    return max(spoken, default=0)
+    """The latest instant that an event claims."""
+    return max((int(event["at"]) for event in book.log), default=0)
 
 
 def sealed(book: Book, contest: str) -> int | None:
@@ -118,21 +102,21 @@ class Mark(NamedTuple):
 
 
 def mark(book: Book, contest: str, position: Position, at: int, after: int | None = None) -> Mark | None:
-    """What a share is valued at: the last price quoted until then; by the rule "prior" none from the close on."""
+    """What a share is valued at: the last price known by then, told by then itself and all the question's before it; by
+    the rule "prior" none that is quoted from the close on.
+    """
     rules = book.contests[contest].trading
     assert rules is not None
     asked: Question = book.questions[position.question]
     until_close = rules["closed_marks"] == "prior"
-    found = None
+    found, known = None, True
     for event in book.log[:after]:
         for quote in event.get("quotes", []):
-            price = (
-                quote["prices"][asked.outcomes.index(position.outcome)]
-                if quote["question"] == position.question
-                else None
-            )
-            on = event.get("quoted_at", 0)
-            if price is not None and on <= at and not (until_close and on >= asked.closes):
+            if quote["question"] != position.question:
+                continue
+            known = known and event["at"] <= at
+            price, on = quote["prices"][asked.outcomes.index(position.outcome)], event["quoted_at"]
+            if price is not None and known and not (until_close and on >= asked.closes):
                 old = at - on > rules["stale_after_seconds"] * SECOND or at >= asked.closes
                 found = Mark(Fraction(price, ONE), on, old)
     return found
@@ -284,11 +268,24 @@ def figures(book: Book, contest: str, participant: str) -> dict[str, Any]:
 
 
 def drawdown(rows: list[Snapshot]) -> Fraction:
-    """The largest fall from a peak before it, as a share of the peak."""
-    peak, deepest = Fraction(0), Fraction(0)
+    """The largest fall from a peak before it, as a share of the peak, of an index that cash from outside does not move.
+
+    From row to row the index grows as the total does without what came in; who has nothing before, or after, begins
+    anew.
+    """
+    index, peak, deepest = Fraction(1), Fraction(0), Fraction(0)  # the index a unit of the total
+    put_in = Fraction(0)
     for row in rows:
-        peak = max(peak, row.total)
-        deepest = max(deepest, (peak - row.total) / peak if peak else Fraction(0))
+        net_deposits = row.total - row.profit
+        inflow, put_in = net_deposits - put_in, net_deposits
+        before = row.total - inflow
+        if inflow:
+            deepest = max(deepest, (peak - index * before) / peak if peak else Fraction(0))
+            peak = max(peak, index * before)
+            begins = before <= 0 or row.total <= 0
+            index, peak = (Fraction(1), Fraction(0)) if begins else (index * before / row.total, peak)
+        peak = max(peak, index * row.total)
+        deepest = max(deepest, (peak - index * row.total) / peak if peak else Fraction(0))
     return deepest
 
 
