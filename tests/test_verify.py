@@ -695,14 +695,16 @@ def test_a_winner_left_unpaid_is_found_wherever_the_log_goes_on(tmp_path: Path) 
     assert verify(path, as_of=10).position == 10
 
 
-def test_a_payment_in_part_is_not_completed(tmp_path: Path) -> None:
-    """What a hostile log paid is paid: nothing is recorded on top of it, and the table shows what is missing."""
-    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(ada=25)])
+def test_a_payment_in_part_is_completed(tmp_path: Path) -> None:
+    """What was paid rightly is paid, whatever else came since; the others get theirs, and then all is as it should."""
+    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(ada=25), *happened(opened("wind"))])
     with Ledger.open(path, prizes=worth) as ledger:
-        assert pay(ledger, "cup", AFTER) is None
-        assert ledger.head().position == 10
+        receipt = pay(ledger, "cup", AFTER)
+        assert receipt is not None
+        assert (receipt.first, receipt.last) == (12, 14)
     rows = run("table", path, "prizes", "--format", "csv").stdout.splitlines()[1:]
-    assert rows == ["cup,ada,25.00,25.00", "cup,bob,40.00,0.00", "cup,cyd,10.00,0.00", "cup,dan,25.00,0.00"]
+    assert rows == ["cup,ada,25.00,25.00", "cup,bob,40.00,40.00", "cup,cyd,10.00,10.00", "cup,dan,25.00,25.00"]
+    assert verify(path).position == 14
 
 
 def test_who_is_excluded_must_not_be_paid(tmp_path: Path) -> None:
