@@ -45,7 +45,8 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     asked by quantiles; "none" where the contest takes no such question.
     reference: what a forecast is compared with: nothing, the uniform distribution, the other members, or the consensus.
     consensus: "median" of the outcome's probabilities; "community", medians of each outcome brought to one, and the
-    mean of a numeric question's cdfs; "mean" for every kind. consensus_weights: "recency" is e^(√i - √n), oldest first.
+    mean of a numeric question's cdfs; "mean" for every kind.
+    consensus_weights: "recency" is e^(√i - √n), the oldest first by the clock that counts, of one instant by id.
     consensus_of: "others" compares a member with the median of the other members, once there is one.
     sampling: every instant, the last forecast of each day, or one instant. day_minutes: how far east of UTC a day is.
     day_edges: which days count that are cut short: "both" that of the opening and that on which scored time ends,

@@ -139,7 +139,7 @@ CATALOGUE: dict[str, Projection] = {
         builders.prizes_values,
     ),
     "brier": Projection(
-        1,
+        2,
         "Brier scores of binary questions, 0..1, at the spot or as scored time ended, and what they are made of",
         ("contest", "participant"),
         (
@@ -160,7 +160,7 @@ CATALOGUE: dict[str, Projection] = {
         reports.brier_values,
     ),
     "brier_overall": Projection(
-        1,
+        2,
         "Brier scores over all contests",
         ("participant",),
         (
@@ -173,7 +173,7 @@ CATALOGUE: dict[str, Projection] = {
         reports.brier_overall_values,
     ),
     "calibration": Projection(
-        1,
+        2,
         "how often what was forecast came true, by bins of the probability",
         ("contest", "participant", "from_probability"),
         (

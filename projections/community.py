@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from projections import recency
 from projections.consensus import Changes, Consensus, medians
 from projections.limbs import Int64Array, half_even_many
 from projections.references import Steps, refined
-from projections.standing import Intervals
 
 
 def _medians(
@@ -45,21 +45,26 @@ def average(rules: RuleSet, *, named: bool, known: Changes | None = None) -> Ave
     return partial(_medians, known=known) if averaged is _medians and known is not None else averaged
 
 
+class Members(NamedTuple):
+    """Intervals of members on the axis of steps, and which of two that begin together is the older; shape (n,)."""
+
+    start: Int64Array
+    end: Int64Array
+    group: Int64Array
+    order: Int64Array
+
+
 def of_columns(
-    averaged: Average,
-    standing: Intervals,
-    found: Steps,
-    columns: list[Int64Array],
-    some: Int64Array,
+    averaged: Average, members: Members, found: Steps, columns: list[Int64Array], some: Int64Array
 ) -> list[Int64Array]:
     """The average of each column in some steps, doubled, 0 where no member stands; shape (m,) each.
 
-    standing: intervals of members on the axis of `found`. columns: one number of each interval, 0..1e10, shape (n,).
-    some: indices of steps, shape (m,): of those alone is anything kept, since columns are many where steps are few.
+    columns: one number of each interval, 0..1e10, shape (n,). some: indices of steps, shape (m,): of those alone is
+    anything kept, since columns are many where steps are few.
     """
     doubled = []
     for column in columns:
-        over_time = averaged(standing.start, standing.end, standing.question, column, standing.row)
+        over_time = averaged(members.start, members.end, members.group, column, members.order)
         fine = refined(over_time, found, some)
         doubled.append(fine.low + fine.high)
     return doubled

@@ -1,7 +1,7 @@
 """The consensus when the newest forecasts count most, and as a mean: over time, and exact.
 
-At every instant the standing forecasts of a question are ordered by when they began to stand. The i-th from the oldest
-of n weighs e^(√i - √n); two or fewer weigh the same. Only ratios of weights matter, so they are counted as
+At every instant the standing forecasts of a question are ordered by when they were made. The i-th from the oldest of n
+weighs e^(√i - √n); two or fewer weigh the same. Only ratios of weights matter, so they are counted as
 e^(√i - ⌈√n⌉): the newest keeps at least e^-1, and every n with the same ⌈√n⌉ shares a table.
 Source: Metaculus's published code (github.com/Metaculus/metaculus, commit 100c4088), recency-weighted aggregation.
 """

@@ -80,7 +80,28 @@ def _terms(found: Facts, contest: Contest, questions: Questions) -> Terms:
     made_of = Terms(questions, standing, member, 2 * chance, own)
     if not len(own) or (rules.reference in {"none", "uniform"} and not rules.score_consensus):
         return made_of
-    return _compared(rules, forecasts, made_of, len(found.participant_codes.codes))
+    age = standing.row
+    if rules.consensus_weights == "recency":
+        age = _ages(forecasts, standing, found.participant_codes.labels)
+    return _compared(rules, forecasts, made_of, age, len(found.participant_codes.codes))
+
+
+def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64Array:
+    """Each interval's place, the oldest first, by the instant that its forecast was made; of one instant by the
+    participant's id, so that nothing depends on which of two different participants' forecasts was recorded first.
+    """
+    codes, whose = np.unique(standing.participant, return_inverse=True)
+    names = [labels[code] for code in codes.tolist()]
+    by_id = sorted(range(len(names)), key=names.__getitem__)
+    order = np.lexsort((_places(by_id)[whose], forecasts.at[standing.row]))
+    return _places(order)
+
+
+def _places(order: Int64Array | list[int]) -> Int64Array:
+    """Where in an order each number is."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place
 
 
 def _in_units(contest: Contest, questions: Questions, forecasts: Forecasts) -> Intervals:
@@ -114,11 +135,11 @@ def _kernels(
     return chance, own
 
 
-def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, consensus_code: int) -> Terms:
+def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, age: Int64Array, consensus_code: int) -> Terms:
     """The terms with what they are compared with, and the consensus among them if it is scored."""
     questions, member = made_of.questions, made_of.member
     shift = shifts(np.zeros_like(questions.length), questions.length)
-    axis = _axis(made_of, shift)
+    axis = _axis(made_of, shift, age)
     found = axis.steps
     doubled = kernel = np.zeros(0, np.int64)
     if rules.reference == "consensus" or rules.score_consensus:
@@ -165,22 +186,26 @@ def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms
 
 
 class _Axis(NamedTuple):
-    """All questions on one axis of time: when forecasts stand on it, the steps, and the question of each step."""
+    """All questions on one axis of time: when forecasts stand on it, the steps, and the question of each step.
+
+    age: of two that begin to stand together the older has the lower number; no two have the same.
+    """
 
     standing: Intervals
+    age: Int64Array
     changes: Changes
     steps: Steps
     question: Int64Array
 
 
-def _axis(made_of: Terms, shift: Int64Array) -> _Axis:
+def _axis(made_of: Terms, shift: Int64Array, age: Int64Array) -> _Axis:
     standing, along = made_of.standing, shift[made_of.standing.question]
     standing = standing._replace(start=standing.start + along, end=standing.end + along)
     known = changes(standing.start, standing.end)
     found = steps(standing.start, standing.end, made_of.member, known)
     question = np.zeros(len(found.instant), np.int64)
     question[found.begins] = standing.question
-    return _Axis(standing, known, found, np.maximum.accumulate(question))
+    return _Axis(standing, age, known, found, np.maximum.accumulate(question))
 
 
 def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis) -> tuple[Int64Array, Int64Array]:
@@ -206,7 +231,8 @@ def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis
                 columns = [made_of.doubled[rows] // 2]
             known = axis.changes if len(rows) == len(axis.standing.row) else None
             averaged = community.average(rules, named=form == NAMED, known=known)
-            averages = community.of_columns(averaged, standing, axis.steps, columns, some)
+            intervals_of = community.Members(standing.start, standing.end, standing.question, axis.age[rows])
+            averages = community.of_columns(averaged, intervals_of, axis.steps, columns, some)
             outcome = questions.outcome[owner[some]]
             if kernel.of_chance is not None:
                 doubled[some] = community.brought_to_one(averages, outcome) if every else averages[0]

@@ -74,11 +74,10 @@ class Case:
 
 
 class Stand(NamedTuple):
-    """A forecast that stands; since: the first unit in which it does."""
+    """A forecast that stands; made: the instant that counts of it."""
 
     participant: str
-    position: int
-    since: int
+    made: int
     numbers: Numbers
 
 
@@ -162,17 +161,14 @@ def looks(case: Case) -> Iterator[tuple[int, int, int]]:
 def steps(case: Case) -> list[Step]:
     """Who stands, unit by unit."""
     found: list[Step] = []
-    since: dict[int, int] = {}
     for begins, ends, instant in looks(case):
         stands = standing(case, instant)
-        for position, _ in stands.values():
-            since.setdefault(position, begins)
         found.append(
             Step(
                 begins,
                 ends,
                 tuple(
-                    Stand(who, position, since[position], numbers(case, said))
+                    Stand(who, heard_at(case, position, said), numbers(case, said))
                     for who, (position, said) in stands.items()
                 ),
             )
@@ -389,7 +385,7 @@ def brought_to_one(parts: Sequence[Fraction]) -> Numbers:
 
 def consensus(case: Case, members: Sequence[Stand]) -> tuple[Fraction | None, Fraction]:
     """The consensus's probability of the outcome, if it is scored by that alone, and its kernel."""
-    ordered = sorted(members, key=lambda stand: (stand.since, stand.position))
+    ordered = sorted(members, key=lambda stand: (stand.made, stand.participant))
     if case.kernel not in LOGARITHMS:
         unit = 10**9 if case.named else 10**10
         columns = zip(*(stand.numbers for stand in ordered), strict=True)

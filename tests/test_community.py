@@ -176,11 +176,11 @@ def test_a_mean_by_recency_is_weighed_by_e_to_the_root_of_age() -> None:
     assert abs(Decimal(chance) - total / sum(weights, Decimal(0))) < Decimal("1e-9")
 
 
-def test_age_is_that_of_the_forecast_and_of_two_begun_together_that_of_the_log() -> None:
-    """Five made before the opening begin to stand with it: the last recorded is the newest, whenever it was made."""
+def test_age_is_that_of_the_forecast_also_where_it_was_made_before_the_opening() -> None:
+    """Five begin to stand with the opening, the last first: .9 .8 .3 .2 .1 weigh .29 .44 .60 .79 1, half is 1.56."""
     early = [forecast(participant=f"p{number}", probability=p, at=day(9, 5 - number)) for number, p in enumerate(FIVE)]
-    assert last(consensus(own(consensus_weights="recency"), *early, resolution()))[0] == "0.8"
-    again = forecast(participant="p0", probability="0.1", at=day(11))  # the oldest makes itself the newest
+    assert last(consensus(own(consensus_weights="recency"), *early, resolution()))[0] == "0.2"
+    again = forecast(participant="p4", probability="0.9", at=day(11))  # the oldest makes itself the newest
     assert last(consensus(own(consensus_weights="recency"), *early, again, resolution()))[0] == "0.3"
 
 

@@ -155,7 +155,7 @@ def test_a_forecast_made_after_the_last_full_day_earns_nothing() -> None:
     Source: Cultivate Labs, Forecasts, support article "Why didn't I receive a score in a question I forecasted?".
     """
     late = forecast(participant="late", at=day(12, 5))
-    said = [opened(), contest(rules="brier-daily"), entry(), forecast(at=day(11, 12)), late]
+    said: list[AnyCommand] = [opened(), contest(rules="brier-daily"), entry(), forecast(at=day(11, 12)), late]
     rows = oracle.projected(*said, resolution(known_at=day(12, 6))).table("scores").rows()
     assert [(row["participant"], row["coverage"], row["attainable"]) for row in rows] == [
         ("ada", "0.100000000", "0.200000000")
@@ -165,7 +165,7 @@ def test_a_forecast_made_after_the_last_full_day_earns_nothing() -> None:
 def test_a_question_without_a_full_day_is_scored_for_nobody() -> None:
     """Open for two hours of one day, under rules of full days only."""
     brief = opened(opens_at=day(10, 6), closes_at=day(10, 8))
-    said = [brief, contest(rules="brier-daily"), entry(), forecast(at=day(10, 6)), resolution()]
+    said: list[AnyCommand] = [brief, contest(rules="brier-daily"), entry(), forecast(at=day(10, 6)), resolution()]
     found = oracle.projected(*said)
     assert (list(found.table("scores").rows()), list(found.table("leaderboard").rows())) == ([], [])
 

@@ -357,7 +357,7 @@ def test_a_hidden_weight_divides_actual_time_only_where_the_answer_comes_after_t
     known: int, shares: dict[str, str]
 ) -> None:
     """Ada leaves after one of two hidden days, and Bob comes: 0.6 / 2 each, and 0.4 for the rest; else halves."""
-    ada = [forecast(participant="ada", at=OPENS), withdrawal(participant="ada", at=day(11))]
+    ada = forecast(participant="ada", at=OPENS), withdrawal(participant="ada", at=day(11))
     bob = forecast(participant="bob", at=day(11))
     own = rules(coverage_period="actual")
     found = scored(*ada, bob, resolution(known_at=day(known)), hidden_coverage_weight="0.6", rules=own)
