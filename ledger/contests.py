@@ -83,7 +83,7 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
         raise Refused("contest_finalized", "contest", command.contest)
     if (command.contest, command.question) in state.entries:
         raise Refused("question_in_contest", "question", command.question)
-    if wrong := unscorable(question.range, contest.rules):
+    if wrong := unscorable(question.range, contest.rules, len(question.outcomes)):
         raise Refused("unscorable_question", "question", command.question, wrong)
     reveals_at = question.reveals_at
     nothing_after = reveals_at == question.closes_at and share != values.WEIGHT

@@ -17,7 +17,7 @@ Kernel = Literal["none", "ln", "log2", "spherical", "brier", "brier_sum", "order
 CdfKernel = Literal["none", "ln", "log2", "crps"]
 QuantileKernel = Literal["none", "pinball", "absolute", "absolute_clipped"]
 Reference = Literal["none", "uniform", "peers", "consensus"]
-Average = Literal["median", "community", "mean"]
+Average = Literal["median", "community", "mean", "squeezed"]
 Weights = Literal["equal", "recency"]
 Sampling = Literal["time", "day", "spot"]
 Period = Literal["scheduled", "actual", "covered"]
@@ -35,6 +35,7 @@ GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12)]
 LOGARITHMS = ("ln", "log2")
 ABSOLUTES = ("absolute", "absolute_clipped")  # what asks for a point
 KIND_TOTALS = ("kind_means", "kind_means_third")  # what is made of a mean for each kind of question
+_SQUEEZABLE = 1_000  # outcomes of 0.001 each
 _POINT = (500_000_000,)  # 1e-9: the one level that asks for a point
 
 
@@ -45,7 +46,8 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     asked by quantiles; "none" where the contest takes no such question.
     reference: what a forecast is compared with: nothing, the uniform distribution, the other members, or the consensus.
     consensus: "median" of the outcome's probabilities; "community", medians of each outcome brought to one, and the
-    mean of a numeric question's cdfs; "mean" for every kind.
+    mean of a numeric question's cdfs; "mean" for every kind; "squeezed", the median of a binary question, the mean of a
+    numeric one's cdfs, and of multiple choice medians less 0.001, brought to one and into [0.001, 0.999].
     consensus_weights: "recency" is e^(√i - √n), the oldest first by the clock that counts, of one instant by id.
     consensus_of: "others" compares a member with the median of the other members, once there is one.
     sampling: every instant, the last forecast of each day, or one instant. day_minutes: how far east of UTC a day is.
@@ -207,13 +209,15 @@ def _wrong_totals(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
     }
 
 
-def unscorable(span: "NumericRange | None", rules: RuleSet) -> str:
-    """Why these rules cannot score a question of such a range, or of named outcomes if none; empty if they can.
+def unscorable(span: "NumericRange | None", rules: RuleSet, outcomes: int = 0) -> str:
+    """Why these rules cannot score a question of such a range, or of so many named outcomes; empty if they can.
 
     >>> unscorable(None, RuleSet(name="x", cdf_kernel="ln"))
     'its rule set has no kernel for named outcomes'
     """
     if span is None:
+        if rules.consensus == "squeezed" and outcomes >= _SQUEEZABLE:
+            return f"its rule set's consensus squeezed leaves 0.001 to each of fewer than {_SQUEEZABLE} outcomes"
         return "its rule set has no kernel for named outcomes" * (rules.kernel == "none" and rules.trading is None)
     if not span.levels:
         return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")

@@ -117,7 +117,7 @@ def _spoken_of(rules: RuleSet, needs: str) -> str:
 
 def _scorable(found: Facts, event: events.QuestionAdded) -> Iterator[str]:
     question = found.questions[found.question_codes.codes[event.question]]
-    if why := unscorable(question.range, found.contests[event.contest].opened.rules):
+    if why := unscorable(question.range, found.contests[event.contest].opened.rules, len(question.outcomes)):
         yield unlike("a question that its contest can score", f"{named(event.question)}: {why}")
 
 

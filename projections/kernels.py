@@ -169,8 +169,9 @@ def crps(numbers: Numbers) -> Int64Array:
 
 
 def pinball(numbers: Numbers) -> Int64Array:
-    """Twice the mean over levels of (1{y < q} - level)(q - y): the weighted interval score where levels mirror
-    each other, the absolute error where 0.5 is the only one. In units of the question, lower is better.
+    """Twice the mean over levels of (1{y < q} - level)(q - y): the weighted interval score where levels are symmetric
+    about 0.5, which is one of them; the absolute error where it is the only one. In units of the question, lower is
+    better.
 
     Source: Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618.
 

@@ -255,7 +255,7 @@ def multiplied(numbers: Limbs, factors: Sequence[Fraction], which: Int64Array) -
 
 
 def ln_many(k: Int64Array, unit: int) -> Int64Array:
-    """ln_fixed of every k, 0 < k < 2^53, shape (n,), 1e-12 nat; 20 to 50 ns each.
+    """ln_fixed of every k, 0 < k < 2^62, shape (n,), 1e-12 nat; 20 to 50 ns each.
 
     >>> ln_many(np.array([1, 2]), 2).tolist()
     [-693147180560, 0]
@@ -279,11 +279,13 @@ def _guarded(
 
     Only one thing is assumed of the platform: its logarithm errs by less than 8 units in the last place (1 is the most
     ever measured, 4 the most any vendor documents). k / unit errs by half a unit, which moves the logarithm by less
-    than 2^-52; the product with QUANTUM errs by half a unit.
+    than 2^-52, and by as much for either of them that has more than 53 bits; the product with QUANTUM errs by half a
+    unit.
     """
     value = estimate(k / unit) * QUANTUM
     rounded = np.rint(value)
-    guard = QUANTUM * 2.0**-52 + np.abs(value) * 9 * 2.0**-52
+    argument = 2.0**-52 if unit < 1 << 53 else 2.0**-50
+    guard = QUANTUM * argument + np.abs(value) * 9 * 2.0**-52
     result = rounded.astype(np.int64)
     for i in np.flatnonzero(np.abs(value - rounded) > 0.5 - guard).tolist():
         result[i] = exactly(int(k[i]), unit)

@@ -13,9 +13,10 @@ from projections.axis import chunks, shifts
 from projections.columns import CHANCE, DOUBLED, Contest, Facts, Forecasts
 from projections.consensus import Changes, changes, neighbours
 from projections.entries import CDF, NAMED, QUANTILES, Questions, measure, members
-from projections.kernels import KERNELS, Numbers
-from projections.limbs import BoolArray, Int64Array, Limbs, chosen, ordered
+from projections.kernels import KERNELS, Kernel, Numbers
+from projections.limbs import BoolArray, Int64Array, Limbs, chosen, half_even_many, ordered
 from projections.others import Others, others
+from projections.recency import Aged
 from projections.references import Compared, Scored, Steps, fine_bits, latest, of_consensus, of_peers, steps
 from projections.sampling import SAMPLINGS
 from projections.standing import Intervals, intervals
@@ -208,41 +209,81 @@ def _axis(made_of: Terms, shift: Int64Array, age: Int64Array) -> _Axis:
     return _Axis(standing, age, known, found, np.maximum.accumulate(question))
 
 
+class _Alike(NamedTuple):
+    """Questions whose consensus is worked out in one go: their form and kernel, and which they are, shape (q,).
+
+    width: how many numbers of each are averaged; 0 for that of the outcome alone. squeezed: see `community.SQUEEZED`.
+    """
+
+    form: int
+    kernel: Kernel
+    asked: BoolArray
+    width: int
+    squeezed: bool
+
+
+def _alike(rules: RuleSet, questions: Questions) -> Iterator[_Alike]:
+    """All questions that the rule set scores."""
+    for form, name in _forms(rules):
+        kernel, of_form = KERNELS[name], questions.form == form
+        parts = [(of_form, False)]
+        if form == NAMED and rules.consensus == "squeezed":
+            binary = np.array([answer.question.kind == "binary" for answer in questions.answers], bool)
+            parts = [(of_form & binary, False), (of_form & ~binary, True)]
+        for asked, squeezed in parts:
+            brought_to_one = squeezed or (form == NAMED and rules.consensus == "community")
+            if kernel.of_numbers is None and not brought_to_one:
+                yield _Alike(form, kernel, asked, 0, squeezed)
+                continue
+            for width in np.unique(questions.width[asked]).tolist():
+                yield _Alike(form, kernel, asked & (questions.width == width), width, squeezed)
+
+
 def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis) -> tuple[Int64Array, Int64Array]:
     """Twice the consensus's chance of the outcome, 1e-10, and its kernel, in each step; -1 and 0 where no member
     stands.
+
+    A logarithm is that of the average to 1e-18, not of the chance that is shown.
     """
     questions, owner = made_of.questions, axis.question
     doubled, kernels = np.full(len(owner), -1), np.zeros(len(owner), np.int64)
-    for form, name in _forms(rules):
-        kernel = KERNELS[name]
-        every = kernel.of_numbers is not None or (form == NAMED and rules.consensus == "community")
-        widths = np.unique(questions.width[questions.form == form]).tolist() if every else [0]
-        for width in widths:
-            asked = (questions.form == form) & (questions.width == width if every else True)
-            rows = np.flatnonzero(made_of.member & asked[made_of.standing.question])
-            some = np.flatnonzero(asked[owner] & (axis.steps.stand > 0))
-            if not len(some):
-                continue
-            standing = axis.standing.of(rows)
-            if every:
-                columns = _columns(forecasts, standing, width, questions if kernel.of_chance is not None else None)
-            else:
-                columns = [made_of.doubled[rows] // 2]
-            known = axis.changes if len(rows) == len(axis.standing.row) else None
-            averaged = community.average(rules, named=form == NAMED, known=known)
-            intervals_of = community.Members(standing.start, standing.end, standing.question, axis.age[rows])
-            averages = community.of_columns(averaged, intervals_of, axis.steps, columns, some)
-            outcome = questions.outcome[owner[some]]
-            if kernel.of_chance is not None:
-                doubled[some] = community.brought_to_one(averages, outcome) if every else averages[0]
-                kernels[some] = kernel.of_chance(doubled[some], 2 * CHANCE)
-            elif kernel.of_numbers is not None:
-                table = community.distributions(averages, named=form == NAMED)
-                start = np.arange(len(some)) * width
-                doubled[some] = table[np.arange(len(some)), outcome] * DOUBLED if form == NAMED else -1
-                kernels[some] = kernel.of_numbers(_numbers(questions, table.reshape(-1), start, owner[some]))
+    for alike in _alike(rules, questions):
+        some = np.flatnonzero(alike.asked[owner] & (axis.steps.stand > 0))
+        if not len(some):
+            continue
+        averages, finer = _averages(rules, forecasts, made_of, axis, (alike, some))
+        outcome, kernel, width = questions.outcome[owner[some]], alike.kernel, alike.width
+        if kernel.of_chance is not None:
+            fine = averages[0]
+            if width:
+                fine, finer = community.share(averages, outcome, squeezed=alike.squeezed), community.FINER
+            doubled[some] = half_even_many(fine, finer)
+            kernels[some] = kernel.of_chance(fine, 2 * CHANCE * finer)
+        elif kernel.of_numbers is not None:
+            named = alike.form == NAMED
+            table = community.distributions(averages, named=named, squeezed=alike.squeezed)
+            start = np.arange(len(some)) * width
+            doubled[some] = table[np.arange(len(some)), outcome] * DOUBLED if named else -1
+            kernels[some] = kernel.of_numbers(_numbers(questions, table.reshape(-1), start, owner[some]))
     return doubled, kernels
+
+
+def _averages(
+    rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis, of: tuple[_Alike, Int64Array]
+) -> tuple[list[Int64Array], int]:
+    """Twice the average of each number of some questions in some steps, and by how much finer than 1e-10 its unit is,
+    or than that of the numbers.
+    """
+    (alike, some), questions = of, made_of.questions
+    rows = np.flatnonzero(made_of.member & alike.asked[made_of.standing.question])
+    standing, by_chance = axis.standing.of(rows), alike.kernel.of_chance is not None
+    columns = [made_of.doubled[rows] // 2]
+    if alike.width:
+        columns = _columns(forecasts, standing, alike.width, questions if by_chance else None)
+    known = axis.changes if len(rows) == len(axis.standing.row) else None
+    found, finer = community.average(rules, named=alike.form == NAMED, fine=by_chance, known=known)
+    aged = Aged(standing.start, standing.end, standing.question, axis.age[rows])
+    return community.of_columns(found, aged, axis.steps, columns, some), finer
 
 
 def _others(rules: RuleSet, made_of: Terms, axis: _Axis) -> Others:

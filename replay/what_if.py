@@ -56,5 +56,5 @@ def under(projections: Projections, contest: str, rules: RuleSet) -> Projections
 def _check_scorable(facts: Facts, contest: Contest, rules: RuleSet) -> None:
     for code in contest.entries:
         question = facts.questions[code]
-        if wrong := unscorable(question.range, rules):
+        if wrong := unscorable(question.range, rules, len(question.outcomes)):
             raise Refused("unscorable_question", "question", question.question, wrong.replace("its", "the", 1))

@@ -24,7 +24,7 @@ _KERNELS = {
     "ordered_brier": "the ranked probability score, 2 RPS / (K - 1)",
     "error": "0 if the most probable outcome is the one, else 1",
     "crps": "the continuous ranked probability score over the range as 0..1",
-    "pinball": "the weighted interval score of the quantiles",
+    "pinball": "twice the mean quantile loss",
     "absolute": "the distance of the point on the range as 0..1",
     "absolute_clipped": "the distance of the point on the range as 0..1, clipped at open ends",
 }

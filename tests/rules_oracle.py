@@ -349,13 +349,13 @@ def uniform(case: Case) -> Fraction:
 
 
 @cache
-def recency(count: int) -> tuple[int, ...]:
-    """E^(√i - √n), the newest last: in 1e-9 of e^(⌈√n⌉ - √n) times that; two or fewer weigh the same."""
+def recency(count: int, unit: int) -> tuple[int, ...]:
+    """E^(√i - √n), the newest last: in 1 / unit of e^(⌈√n⌉ - √n) times that; two or fewer weigh the same."""
     if count <= 2:
         return (1,) * count
     root = isqrt(count - 1) + 1
     risen = (EXACT.exp(EXACT.subtract(EXACT.sqrt(Decimal(i)), Decimal(root))) for i in range(1, count + 1))
-    return tuple(round(Fraction(each) * 10**9) for each in risen)
+    return tuple(round(Fraction(each) * unit) for each in risen)
 
 
 def weighted_median(values: Sequence[Fraction], weights: Sequence[int]) -> Fraction:
@@ -369,8 +369,11 @@ def weighted_median(values: Sequence[Fraction], weights: Sequence[int]) -> Fract
 
 def averaged(case: Case, values: Sequence[Fraction], unit: int) -> Fraction:
     """The rule set's average of one number of each member, the oldest first; means are rounded to the unit."""
-    weighs = recency(len(values)) if case.rules.consensus_weights == "recency" else (1,) * len(values)
-    if case.rules.consensus == "mean" or (case.rules.consensus == "community" and not case.named):
+    mean = case.rules.consensus == "mean" or (case.rules.consensus != "median" and not case.named)
+    weighs = (1,) * len(values)
+    if case.rules.consensus_weights == "recency":
+        weighs = recency(len(values), 10**18 if mean else 10**9)
+    if mean:
         return nearest(sum((v * w for v, w in zip(values, weighs, strict=True)), Fraction(0)) / sum(weighs), unit)
     return weighted_median(values, weighs) if case.rules.consensus_weights == "recency" else median(values)
 
@@ -383,22 +386,38 @@ def brought_to_one(parts: Sequence[Fraction]) -> Numbers:
     return tuple(Fraction(share, 10**9) for share in shares)
 
 
+def squeezed(parts: Sequence[Fraction]) -> Numbers:
+    """Less 0.001 each, brought to one, all equal if nothing is left; then into [0.001, 1 - 0.001 (K - 1)]."""
+    thousandth = Fraction(1, 1_000)
+    less = [max(part - thousandth, Fraction(0)) for part in parts]
+    less = less if any(less) else [Fraction(1)] * len(less)
+    return tuple(part / sum(less) * (1 - len(less) * thousandth) + thousandth for part in less)
+
+
 def consensus(case: Case, members: Sequence[Stand]) -> tuple[Fraction | None, Fraction]:
-    """The consensus's probability of the outcome, if it is scored by that alone, and its kernel."""
+    """The consensus's probability of the outcome, if it is scored by that alone, and its kernel.
+
+    The logarithm is that of the average to 1e-18; shown it is to half of 1e-10.
+    """
+    many = case.rules.consensus == "squeezed" and case.opened.kind == "multiple_choice"
     ordered = sorted(members, key=lambda stand: (stand.made, stand.participant))
     if case.kernel not in LOGARITHMS:
         unit = 10**9 if case.named else 10**10
         columns = zip(*(stand.numbers for stand in ordered), strict=True)
-        found = [averaged(case, column, unit) for column in columns]
+        found: Sequence[Fraction] = [averaged(case, column, unit) for column in columns]
+        found = squeezed(found) if many else found
         whole = brought_to_one(found) if case.named else tuple(nearest(each, unit) for each in found)
         return (whole[case.resolved.outcome] if case.named else None), worth(case, whole)
-    if case.rules.consensus == "community" and case.named:
+    if many or (case.rules.consensus == "community" and case.named):
         columns = zip(*(stand.numbers for stand in ordered), strict=True)
-        medians = [averaged(case, [counted(case, each) for each in column], 10**10) for column in columns]
-        one = nearest(medians[case.resolved.outcome] / sum(medians), 10**10)
+        medians: Sequence[Fraction] = [
+            averaged(case, [counted(case, each) for each in column], 1) for column in columns
+        ]
+        medians = squeezed(medians) if many else medians
+        one = nearest(medians[case.resolved.outcome] / sum(medians), 10**18)
     else:
-        one = averaged(case, [chance(case, stand.numbers) for stand in ordered], 10**10)
-    return one, log(case.kernel, one)
+        one = averaged(case, [chance(case, stand.numbers) for stand in ordered], 10**18)
+    return nearest(one, 2 * 10**10), log(case.kernel, one)
 
 
 # --- scores

@@ -25,7 +25,7 @@ PLACES = ("0", "0.25", "0.5", "0.333333", "0.7", "0.9999999", "1")  # of an answ
 CHOICES: dict[str, tuple[object, ...]] = {
     "quantile_kernel": ("none", "none", "none", "pinball", "absolute", "absolute_clipped"),
     "reference": ("none", "uniform", "peers", "consensus"),
-    "consensus": ("median", "community", "mean"),
+    "consensus": ("median", "community", "mean", "squeezed"),
     "consensus_weights": ("equal", "recency"),
     "sampling": ("time", "day", "spot"),
     "day_minutes": (0, 0, -300, 330, 1_440, -1_440, 1),

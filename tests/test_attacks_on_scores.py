@@ -19,7 +19,7 @@ from ledger.events import AnyEvent
 from ledger.exact import ZERO, Magnitude, half_even, integers
 from ledger.rules import PRESETS, RuleSet
 from projections.columns import CHANCE
-from projections.community import brought_to_one
+from projections.community import share
 from projections.limbs import Limbs
 from projections.projection import CATALOGUE, Projections
 from projections.tables import facts
@@ -90,10 +90,10 @@ def test_totals_are_exact_where_limbs_cannot_hold_them() -> None:
 
 @pytest.mark.parametrize("others", [1, 4_700, 10_000, 20_000])
 def test_a_share_of_very_many_averages_is_exact(others: int) -> None:
-    """One certain outcome among many that count as a half: twice the share, rounded half-even to 1e-10."""
+    """One certain outcome among many that count as a half: twice the share, rounded half-even to 1e-18."""
     doubled = [np.array([2 * CHANCE]), *[np.array([CHANCE])] * others]
-    share = 2 * half_even(2 * CHANCE * CHANCE, (2 + others) * CHANCE)
-    assert brought_to_one(doubled, np.array([0])).tolist() == [share]
+    expected = 2 * half_even(2 * CHANCE * 10**18, (2 + others) * CHANCE)
+    assert share(doubled, np.array([0])).tolist() == [expected]
 
 
 def test_a_take_of_nothing_beside_takes_of_next_to_nothing_gets_nothing() -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from ledger.commands import AnyCommand, OpenQuestion
 from ledger.rules import RuleSet
 from projections import community, recency
-from projections.community import AVERAGES, average, brought_to_one, distributions
+from projections.community import AVERAGES, average, distributions, share
 from projections.limbs import Int64Array
-from tests import oracle
+from tests import oracle, rules_oracle
 from tests.given import (
     OPENS,
     choices,
@@ -58,10 +58,11 @@ def test_every_average_a_rule_set_can_name_exists() -> None:
         for kind, of_named, of_ranges in (
             ("median", middle, middle),
             ("community", middle, mean),
+            ("squeezed", middle, mean),
             ("mean", mean, mean),
         ):
             rules = own(consensus=kind, consensus_weights=weights)
-            found = average(rules, named=True), average(rules, named=False)
+            found = average(rules, named=True).average, average(rules, named=False).average
             assert found == (of_named[weights], of_ranges[weights])
 
 
@@ -72,13 +73,17 @@ def test_every_average_a_rule_set_can_name_exists() -> None:
 def test_an_outcomes_share_of_all_averages_is_rounded_half_even_once(
     table: list[list[int]], data: st.DataObject | None
 ) -> None:
-    """To 1e-10, given doubled as the averages are; 0 of nothing; of few outcomes and of many."""
+    """To 1e-18, given doubled as the averages are; 0 of nothing; of few outcomes and of many; squeezed, too."""
     outcomes = [data.draw(st.integers(0, len(row) - 1)) if data else 0 for row in table]
-    found = brought_to_one(columns(table), np.array(outcomes))
+    found = share(columns(table), np.array(outcomes))
     expected = [
-        2 * round(Fraction(row[o] * CDF, sum(row))) if any(row) else 0 for row, o in zip(table, outcomes, strict=True)
+        2 * round(Fraction(row[o] * 10**18, sum(row))) if any(row) else 0
+        for row, o in zip(table, outcomes, strict=True)
     ]
     assert found.tolist() == expected
+    shares = [rules_oracle.squeezed([Fraction(each, 2 * CDF) for each in row]) for row in table]
+    squeezed = [2 * round(row[o] * 10**18) for row, o in zip(shares, outcomes, strict=True)]
+    assert share(columns(table), np.array(outcomes), squeezed=True).tolist() == squeezed
 
 
 @settings(deadline=None)
@@ -197,7 +202,7 @@ def coloured(forecasts: Sequence[tuple[str, str, str]]) -> list[AnyCommand]:
     ]
 
 
-@pytest.mark.parametrize(("kind", "chance"), [("median", Fraction(3, 10)), ("mean", Fraction(3_666_666_667, CDF))])
+@pytest.mark.parametrize(("kind", "chance"), [("median", Fraction(3, 10)), ("mean", Fraction(11, 30))])
 def test_of_several_outcomes_the_median_or_mean_of_the_one_that_came_true_counts(kind: str, chance: Fraction) -> None:
     """Whatever the others are: of 0.3, 0.7 and 0.1."""
     rows = consensus(own(consensus=kind), *coloured(THREE), resolution("colour", outcome="green"), start=choices())
@@ -216,11 +221,70 @@ def test_a_community_floors_every_outcome_before_it_brings_them_to_one() -> None
     """A median of nought counts as 0.001: 0.5 of 0.5 + 0.25 + 0.25, and with two noughts 1 of 1.002."""
     sure = [("1", "0", "0")] * 3
     rows = consensus(own(consensus="community"), *coloured(sure), resolution("colour", outcome="red"), start=choices())
-    assert last(rows)[1] == log_of(Fraction(round(Fraction(1000, 1002) * CDF), CDF))
+    assert last(rows)[1] == log_of(Fraction(1000, 1002))
     rows = consensus(
         own(consensus="community"), *coloured(HALVES), resolution("colour", outcome="red"), start=choices()
     )
     assert last(rows)[1] == log_of("1/2")
+
+
+SQUEEZED = {
+    "red": Fraction(199, 597) * Fraction(997, 1_000) + Fraction(1, 1_000),
+    "green": Fraction(299, 597) * Fraction(997, 1_000) + Fraction(1, 1_000),
+    "blue": Fraction(99, 597) * Fraction(997, 1_000) + Fraction(1, 1_000),
+}
+
+
+@pytest.mark.parametrize("outcome", SQUEEZED)
+def test_a_squeezed_consensus_leaves_a_thousandth_to_every_outcome(outcome: str) -> None:
+    """Medians 0.2, 0.3 and 0.1 less 0.001 sum to 0.597: green has 0.299 of that, of 0.997, and 0.001."""
+    answer = resolution("colour", outcome=outcome)
+    rows = consensus(own(consensus="squeezed"), *coloured(THREE), answer, start=choices())
+    assert last(rows)[1] == log_of(SQUEEZED[outcome])
+
+
+def test_a_squeezed_consensus_scored_whole_is_a_forecast_of_billionths() -> None:
+    """The halved Brier score of the same shares."""
+    rules = own(consensus="squeezed", kernel="brier", cdf_kernel="none", period="covered", total="mean")
+    rows = consensus(rules, *coloured(THREE), resolution("colour", outcome="green"), start=choices())
+    score = sum(((part - (name == "green")) ** 2 for name, part in SQUEEZED.items()), Fraction(0)) / 2
+    assert abs(Fraction(last(rows)[1]) - score) < Fraction(2, BILLION)
+
+
+@pytest.mark.parametrize(
+    ("sure", "shares"),
+    [
+        ([("1", "0", "0")] * 3, (Fraction(998, 1_000), Fraction(1, 1_000))),  # medians of a thousandth leave nothing
+        ([("1", "0", "0"), ("0", "1", "0"), ("0", "0", "1")], (Fraction(1, 3), Fraction(1, 3))),  # all alike of nothing
+    ],
+)
+def test_a_squeezed_consensus_of_what_is_sure_keeps_within_its_bounds(
+    sure: list[tuple[str, str, str]], shares: tuple[Fraction, Fraction]
+) -> None:
+    """The most is 1 - 0.001 (K - 1)."""
+    for name, chance in zip(("red", "green"), shares, strict=True):
+        answer = resolution("colour", outcome=name)
+        rows = consensus(own(consensus="squeezed"), *coloured(sure), answer, start=choices())
+        assert last(rows)[1] == log_of(chance)
+
+
+def test_a_squeezed_consensus_of_a_binary_question_is_its_median_and_of_a_range_the_mean() -> None:
+    """Multiple choice of two outcomes is squeezed: 0.3 and 0.7 less 0.001, of 0.998."""
+    assert last(consensus(own(consensus="squeezed"), *said(*FIVE), resolution())) == ("0.3", log_of("0.3"))
+    answer = resolution("depth", value="2.5")
+    assert last(consensus(own(consensus="squeezed"), *deep(), answer, start=numeric())) == ("0.3", log_of("0.3"))
+    two = forecast("colour", probabilities={"a": "0.3", "b": "0.7"}, at=OPENS)
+    start = choices(outcomes=("a", "b"))
+    rows = consensus(own(consensus="squeezed"), two, resolution("colour", outcome="a"), start=start)
+    assert last(rows)[1] == log_of(Fraction(299, 998) * Fraction(998, 1_000) + Fraction(1, 1_000))
+
+
+def test_a_squeezed_consensus_needs_room_for_a_thousandth_each() -> None:
+    """Of 999 outcomes there is some, of 1,000 there is none, and the question is refused."""
+    for count, refused in ((999, []), (1_000, ["unscorable_question"])):
+        names = tuple(f"o{number}" for number in range(count))
+        asked = choices(outcomes=names), contest(rules=own(consensus="squeezed")), entry(question="colour")
+        assert [each.code for each in oracle.attempted(asked)[1]] == refused
 
 
 DEPTHS = [(0, "0.2", "0.4", "0.8", 1), (0, "0.1", "0.1", "0.2", 1), (0, 0, "0.5", "0.9", 1)]

@@ -19,12 +19,13 @@ from ledger.exact import half_even
 from projections import consensus, recency
 from projections.consensus import Consensus
 from projections.limbs import Int64Array
+from projections.recency import FINE_WEIGHT, WEIGHT, Aged
 from tests.oracle import EXACT
 
 LARGEST = 10**10
 APART = 10**6  # how far the instants of one group lie from those of the next
 
-Average = Callable[[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array], Consensus]
+Average = Callable[[Aged, Int64Array], Consensus]
 Row = tuple[int, int, int, int]  # instant, how many stand, low, high
 
 
@@ -41,6 +42,7 @@ class Interval(NamedTuple):
 VALUES = st.sampled_from([0, 1, 2, 5, LARGEST - 1, LARGEST]) | st.integers(0, LARGEST)
 BLOCKS = st.sampled_from([1, 2, 3, 7, recency.BLOCK])
 AVERAGES = pytest.mark.parametrize("average", [recency.medians, recency.means, recency.plain_means])
+MEANS = pytest.mark.parametrize("average", [recency.means, recency.plain_means])
 
 
 def columns(rows: Sequence[Interval]) -> list[Int64Array]:
@@ -48,11 +50,17 @@ def columns(rows: Sequence[Interval]) -> list[Int64Array]:
     return [np.array([row[i] for row in rows], np.int64) for i in range(5)]
 
 
+def said(rows: Sequence[Interval]) -> tuple[Aged, Int64Array]:
+    """Intervals, and the value of each."""
+    start, end, group, value, order = columns(rows)
+    return Aged(start, end, group, order), value
+
+
 def fast(average: Average, rows: Sequence[Interval], block: int = recency.BLOCK) -> list[Row]:
     """What the code says, looking at so many instants together."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recency, "BLOCK", block)
-        found = average(*columns(rows))
+        found = average(*said(rows))
     return list(zip(*(part.tolist() for part in found[:4]), strict=True))
 
 
@@ -60,18 +68,18 @@ def fast(average: Average, rows: Sequence[Interval], block: int = recency.BLOCK)
 
 
 @cache
-def counted(place: int, root: int) -> int:
-    """e^(√place - root) in 1e-9, from 60 digits."""
+def counted(place: int, root: int, unit: int) -> int:
+    """e^(√place - root) in 1 / unit, from 60 digits."""
     exponent = EXACT.subtract(EXACT.sqrt(place), root)
-    return int(EXACT.quantize(EXACT.multiply(EXACT.exp(exponent), 10**9), Decimal(1)))
+    return int(EXACT.quantize(EXACT.multiply(EXACT.exp(exponent), unit), Decimal(1)))
 
 
-def weighing(count: int) -> list[int]:
+def weighing(count: int, unit: int) -> list[int]:
     """What each of so many weighs, the oldest first."""
     if count <= 2:
         return [1] * count
     root = isqrt(count - 1) + 1
-    return [counted(place, root) for place in range(1, count + 1)]
+    return [counted(place, root, unit) for place in range(1, count + 1)]
 
 
 def middle(weighed: Sequence[tuple[int, int]]) -> tuple[int, int]:
@@ -97,7 +105,8 @@ def slow(average: Average, rows: Sequence[Interval]) -> list[Row]:
     for instant in sorted({row.start for row in rows} | {row.end for row in rows}):
         stands = sorted((row for row in rows if row.start <= instant < row.end), key=lambda row: (row.start, row.order))
         values = [row.value for row in stands]
-        heavy = [1] * len(values) if average is recency.plain_means else weighing(len(values))
+        unit = FINE_WEIGHT if average is recency.means else WEIGHT
+        heavy = [1] * len(values) if average is recency.plain_means else weighing(len(values), unit)
         centre = middle if average is recency.medians else balance
         low, high = centre(list(zip(values, heavy, strict=True))) if values else (0, 0)
         table.append((instant, len(values), low, high))
@@ -140,29 +149,30 @@ def standing(*values: int) -> list[Interval]:
 # --- weights
 
 
+@pytest.mark.parametrize("unit", [WEIGHT, FINE_WEIGHT])
 @pytest.mark.parametrize("root", [*range(1, 40), 64])
-def test_weights_are_those_of_sixty_digits(root: int) -> None:
+def test_weights_are_those_of_sixty_digits(root: int, unit: int) -> None:
     """Every place from the oldest; place 0 is for what does not stand."""
-    assert recency.weights(root).tolist() == [0, *(counted(place, root) for place in range(1, root**2 + 1))]
+    assert recency.weights(root, unit).tolist() == [0, *(counted(place, root, unit) for place in range(1, root**2 + 1))]
 
 
 def test_the_newest_keeps_at_least_a_third_and_the_very_old_weigh_nothing() -> None:
     """e^-1 or more, for √n - ⌈√n⌉ > -1; and e^(√i - 40) is less than half of 1e-9 where √i < 40 - ln(2e9) = 18.58."""
     for count in range(3, 1_601):
-        assert recency.weights(isqrt(count - 1) + 1)[count] >= 367_879_441
-    assert np.flatnonzero(recency.weights(40))[0] == 346  # 18.58² = 345.3
+        assert recency.weights(isqrt(count - 1) + 1, WEIGHT)[count] >= 367_879_441
+    assert np.flatnonzero(recency.weights(40, WEIGHT))[0] == 346  # 18.58² = 345.3
 
 
 def test_two_or_fewer_weigh_the_same() -> None:
     """The rule begins with three."""
-    assert recency.weights(0).tolist() == [0, 1, 1]
+    assert recency.weights(0, WEIGHT).tolist() == recency.weights(0, FINE_WEIGHT).tolist() == [0, 1, 1]
 
 
 def test_weights_cannot_be_changed() -> None:
     """They are kept for the next who asks."""
     for root in (0, 3):
         with pytest.raises(ValueError, match="read-only"):
-            recency.weights(root)[1] = 5
+            recency.weights(root, FINE_WEIGHT)[1] = 5
 
 
 # --- worked by hand
@@ -198,7 +208,7 @@ def test_two_are_averaged_as_equals(average: Average, low: int, high: int) -> No
     assert fast(average, standing(10, 40)) == [(0, 1, 10, 10), (1, 2, low, high), (99, 0, 0, 0)]
 
 
-@pytest.mark.parametrize("average", [recency.means, recency.plain_means])
+@MEANS
 @pytest.mark.parametrize(("values", "mean"), [((0, 1), 0), ((1, 2), 2), ((2, 3), 2), ((LARGEST, LARGEST - 1), LARGEST)])
 def test_a_mean_halfway_goes_to_the_even_neighbour(average: Average, values: tuple[int, int], mean: int) -> None:
     """0.5, 1.5, 2.5, 9,999,999,999.5."""
@@ -258,7 +268,7 @@ def test_instants_counts_and_places_are_those_of_the_plain_median(average: Avera
     """Only what lies in the middle differs, so that one may stand in for another."""
     start, end, group, value, order = columns(rows)
     plain = consensus.medians(start, end, group, value)
-    found = average(start, end, group, value, order)
+    found = average(Aged(start, end, group, order), value)
     for name in ("instant", "stand", "begins", "ends"):
         assert getattr(found, name).tolist() == getattr(plain, name).tolist()
         assert getattr(found, name).dtype == np.int64
@@ -288,7 +298,7 @@ def test_the_oldest_of_many_weigh_again_once_newer_ones_are_gone(average: Averag
 def test_if_all_weigh_the_same_the_medians_and_means_are_the_plain_ones(rows: list[Interval], block: int) -> None:
     """Then half of the sum is often met exactly, and low is not high."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recency, "weights", lambda root: np.array([0] + [3] * max(root**2, 2)))
+        patched.setattr(recency, "weights", lambda root, _: np.array([0] + [3] * max(root**2, 2)))
         found, mean = fast(recency.medians, rows, block), fast(recency.means, rows, block)
     start, end, group, value, _ = columns(rows)
     plain = consensus.medians(start, end, group, value)
@@ -298,13 +308,25 @@ def test_if_all_weigh_the_same_the_medians_and_means_are_the_plain_ones(rows: li
 
 @settings(max_examples=100, deadline=None)
 @given(values=st.lists(VALUES, min_size=3, max_size=30))
-def test_counting_the_weights_in_billionths_moves_the_mean_by_next_to_nothing(values: list[int]) -> None:
-    """Against e^(√i - √n) to 60 digits: n weights, each off by half a billionth at most, in a sum of more than e^-1."""
+def test_counting_the_weights_moves_the_mean_by_next_to_nothing(values: list[int]) -> None:
+    """Against e^(√i - √n) to 60 digits: n weights, each off by 5e-19 at most, in a sum of more than e^-1."""
     exact = [EXACT.exp(EXACT.subtract(EXACT.sqrt(place + 1), EXACT.sqrt(len(values)))) for place in range(len(values))]
     heavy = [Fraction(weight) for weight in exact]
     mean = sum((weight * value for weight, value in zip(heavy, values, strict=True)), Fraction(0)) / sum(heavy)
-    _, _, low, _ = fast(recency.means, standing(*values))[len(values) - 1]
-    assert abs(low - mean) < Fraction(1, 2) + Fraction(len(values) * LARGEST, 10**9) * 3
+    found = recency.means(*said(standing(*values)), finer=10**8).low[len(values) - 1]
+    assert abs(int(found) - mean * 10**8) < Fraction(1, 2) + Fraction(len(values) * LARGEST * 10**8, 10**18) * 3
+
+
+@MEANS
+@settings(max_examples=100, deadline=None)
+@given(rows=intervals(), block=BLOCKS)
+def test_a_finer_mean_is_rounded_once(average: Average, rows: list[Interval], block: int) -> None:
+    """To 1e-8 of the unit of the values: what that of values 1e8 times as large would be, which do not fit."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recency, "BLOCK", block)
+        found = average(*said(rows), finer=10**8)  # type: ignore[call-arg]
+    larger = [row._replace(value=row.value * 10**8) for row in rows]
+    assert found.low.tolist() == found.high.tolist() == [low for _, _, low, _ in slow(average, larger)]
 
 
 @AVERAGES
@@ -319,10 +341,10 @@ def test_five_thousand_of_the_largest_do_not_wrap(average: Average) -> None:
 def peak(count: int) -> int:
     """Most bytes held for the medians of so many forecasts by a hundred people, each replacing their last."""
     start = np.arange(count)
-    said = (start, start + 100, np.zeros(count, np.int64), start * 7_919 % LARGEST, start)
-    recency.medians(*said)  # the weights are there
+    of, value = Aged(start, start + 100, np.zeros(count, np.int64), start), start * 7_919 % LARGEST
+    recency.medians(of, value)  # the weights are there
     tracemalloc.start()
-    recency.medians(*said)
+    recency.medians(of, value)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return most

@@ -202,6 +202,10 @@ def test_every_number_follows_from_the_definition_under_any_rules(random: Random
 
 
 OTHER_READINGS: list[dict[str, Any]] = [
+    {"reference": "consensus", "consensus": "squeezed", "consensus_weights": "recency", "score_consensus": True},
+    {"reference": "consensus", "consensus": "mean", "consensus_weights": "recency", "sampling": "day"},
+    {"reference": "peers", "period": "actual", "coverage_period": "actual", "take": "coverage_exp"},
+    {"reference": "uniform", "sampling": "day", "day_edges": "none", "score_consensus": True},
     {"reference": "consensus", "consensus_of": "others", "bots": "scored_only", "score_consensus": True},
     {"reference": "consensus", "consensus_of": "others", "sampling": "day", "density_floor": "added"},
     {"reference": "consensus", "consensus": "community", "greatest_probability_ppm": 600_000},
