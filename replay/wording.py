@@ -35,6 +35,13 @@ _REFERENCES = {
     "consensus": "less that of the {average} of the standing forecasts{others}",
 }
 _SAMPLINGS = {"time": "times the µs it stands", "day": "on each day", "spot": "at one instant"}
+_AVERAGES = {
+    "median": "median",
+    "community": "community",
+    "mean": "mean",
+    "squeezed": "squeezed community",
+}
+_EDGES = {"both": "", "opening": ", but a last one that is cut short", "none": " that is not cut short"}
 _PERIODS = {
     "scheduled": "over the scheduled period",
     "actual": "over the period until the answer",
@@ -92,12 +99,12 @@ def score_words(rules: RuleSet, kernel: str) -> str:
     >>> score_words(PRESETS["baseline"], "ln").split(", ")[1]
     'less that of the uniform distribution'
     """
-    average = f"{'recency-weighted ' * (rules.consensus_weights == 'recency')}{rules.consensus}"
+    average = f"{'recency-weighted ' * (rules.consensus_weights == 'recency')}{_AVERAGES[rules.consensus]}"
     others = " of the other members" if rules.consensus_of == "others" else ""
     clauses = [
         _KERNELS[kernel],
         _REFERENCES[rules.reference].format(average=average, others=others),
-        _SAMPLINGS[rules.sampling],
+        _SAMPLINGS[rules.sampling] + _EDGES[rules.day_edges],
         _PERIODS[rules.period],
         _SCALES[rules.scale],
     ]
