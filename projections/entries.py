@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -98,26 +98,19 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
     reveals = column([each.opens_at if each.reveals_at is None else each.reveals_at for each in opened])
     last = [each.closes_at if each.reveals_at is None else each.reveals_at for each in opened]
     spot = column([at if entry.spot_at is None else entry.spot_at for entry, at in zip(entries, last, strict=True)])
-    units, every = SAMPLINGS[rules.sampling].units, np.arange(len(code))
-    scheduled = ruler(opens, closes, spot, rules)
     hidden_weight = column(
         [-1 if entry.hidden_coverage_weight is None else entry.hidden_coverage_weight for entry in entries]
     )
-    length = units(scheduled, closes, every)
-    reached = np.where(until > opens, units(ruler(opens, until, spot, rules), until, every), 0)
-    whole = reached if rules.coverage_period == "actual" else length
-    hidden = np.minimum(units(scheduled, reveals, every), whole)
-    to_the_end = rules.sampling == "time" and rules.coverage_period == "scheduled"
-    split = (hidden > 0) & ((hidden < whole) | to_the_end)
+    periods = _periods(rules, ruler(opens, closes, spot, rules), ruler(opens, until, spot, rules), reveals)
     return Questions(
         code=code,
         opens=opens,
         until=until,
         spot=spot,
-        length=length,
-        reached=reached,
-        whole=whole,
-        hidden=hidden,
+        length=periods.length,
+        reached=periods.reached,
+        whole=periods.whole,
+        hidden=periods.hidden,
         form=column([_form(each) for each in answers]),
         outcome=outcome,
         bins=bins,
@@ -126,12 +119,33 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
         least=column(limits[1]),
         greatest=column(limits[2]),
         weight=column([entry.weight for entry in entries]),
-        hidden_weight=np.where(split, hidden_weight, -1),
+        hidden_weight=np.where(periods.split, hidden_weight, -1),
         uniform=column([uniform_term(rules, each) if rules.reference == "uniform" else 0 for each in answers]),
         unit=column([kernel_unit(rules, each.question) for each in answers]),
         answers=answers,
         per_point=[per_point(rules, each.question) for each in answers],
     )
+
+
+class _Periods(NamedTuple):
+    """Columns of `Questions`, and whether there are both a hidden part and another, so that its weight counts."""
+
+    length: Int64Array
+    reached: Int64Array
+    whole: Int64Array
+    hidden: Int64Array
+    split: BoolArray
+
+
+def _periods(rules: RuleSet, scheduled: Ruler, scored: Ruler, reveals: Int64Array) -> _Periods:
+    """How many units of time there are. A scheduled period by the clock may be hidden to its end."""
+    units, every = SAMPLINGS[rules.sampling].units, np.arange(len(reveals))
+    length = units(scheduled, scheduled.until, every)
+    reached = np.where(scored.until > scored.opens, units(scored, scored.until, every), 0)
+    whole = reached if rules.coverage_period == "actual" else length
+    hidden = np.minimum(units(scheduled, reveals, every), whole)
+    to_the_end = rules.sampling == "time" and rules.coverage_period == "scheduled"
+    return _Periods(length, reached, whole, hidden, (hidden > 0) & ((hidden < whole) | to_the_end))
 
 
 def members(found: Facts, contest: Contest) -> BoolArray:

@@ -143,7 +143,7 @@ def test_a_projection_of_another_version_is_not_compared(tmp_path: Path, log: st
     found = compared(older, log)
     assert found.apart == []
     assert found.skipped == [
-        "scores: version 1 was kept, here is version 4; code 0.0.1 can compare",
+        "scores: version 1 was kept, here is version 5; code 0.0.1 can compare",
         "ranks: version 1 was kept, here is none; code 0.0.1 can compare",
     ]
     result = run("verify", log, "--checkpoint", file(tmp_path, older))
