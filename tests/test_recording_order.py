@@ -61,22 +61,28 @@ RECORDED = pytest.mark.parametrize("places", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), 
 
 @RECORDED
 @pytest.mark.parametrize(
-    ("fields", "hours"),
+    ("fields", "hours", "reference"),
     [
-        ({"sampling": "spot"}, (0, 1, 2, 3, 4)),
-        ({"sampling": "day"}, (0, 1, 2, 3, 4)),
-        ({"sampling": "time"}, (-5, -4, -3, -2, -1)),
-        ({"sampling": "spot"}, (-5, -4, -3, -2, -1)),
-        ({"sampling": "time"}, (0, 0, 0, 0, 0)),
-        ({"sampling": "day"}, (0, 0, 0, 0, 0)),
-        ({"sampling": "spot", "clock": "recorded"}, (4, 3, 2, 1, 0)),
+        ({"sampling": "spot"}, (0, 1, 2, 3, 4), "0.8"),
+        ({"sampling": "day"}, (0, 1, 2, 3, 4), "0.8"),
+        ({"sampling": "time"}, (-5, -4, -3, -2, -1), "0.8"),
+        ({"sampling": "spot"}, (-5, -4, -3, -2, -1), "0.8"),
+        ({"sampling": "time"}, (0, 0, 0, 0, 0), "0.8"),
+        ({"sampling": "day"}, (0, 0, 0, 0, 0), "0.8"),
+        ({"sampling": "spot", "clock": "recorded"}, (4, 3, 2, 1, 0), "0.8"),
+        ({"sampling": "spot"}, (4, 3, 2, 1, 0), "0.2"),
+        ({"sampling": "day"}, (4, 3, 2, 1, 0), "0.2"),
+        ({"sampling": "time"}, (-1, -2, -3, -4, -5), "0.2"),
     ],
     ids=str,
 )
 def test_the_newest_is_what_was_made_last_and_of_one_instant_the_last_id(
-    fields: dict[str, Any], hours: tuple[int, ...], places: tuple[int, ...]
+    fields: dict[str, Any], hours: tuple[int, ...], reference: str, places: tuple[int, ...]
 ) -> None:
-    """They weigh .29 .44 .60 .79 and 1: half of 3.12 is passed at 0.8. All are recorded at one instant."""
+    """They weigh .29 .44 .60 .79 and 1, and half of 3.12 is passed at 0.8; where the first is the newest, at 0.2.
+
+    All are recorded at one instant.
+    """
     made = [
         forecast(participant=f"p{who}", probability=p, at=day(10, hour) if hour >= 0 else day(9, 24 + hour))
         for who, (p, hour) in enumerate(zip(FIVE, hours, strict=True))
@@ -85,7 +91,7 @@ def test_the_newest_is_what_was_made_last_and_of_one_instant_the_last_id(
     said: list[AnyCommand] = [opened(opens_at=day(10)), contest(rules=rules), entry()]
     said += [made[place] for place in places]
     parts = list(oracle.projected(*said, resolution()).table("score_parts").rows())
-    assert {row["reference"] for row in parts if row["to_at"] == parts[-1]["to_at"]} == {"0.8"}
+    assert {row["reference"] for row in parts if row["to_at"] == parts[-1]["to_at"]} == {reference}
 
 
 @RECORDED
