@@ -114,8 +114,8 @@ class Boards:
         if unknown := {name: found.contests[name] for name in found.contests.keys() - self._aggregates.keys()}:
             others = Projections(self._only(unknown, {code for each in unknown.values() for code in each.entries}))
             for name in unknown:
-                aggregates = others.aggregates(name)
-                self._aggregates[name] = {(code + 1) % len(aggregates): each for code, each in enumerate(aggregates)}
+                owners = _owners(found)
+                self._aggregates[name] = {(code + 1) % owners: each for code, each in others.aggregates(name).items()}
         own, now = self._only(found.contests, ()), self._aggregates
         if was is None:
             yield Part(_with(own, now, {owner for of in now.values() for owner in of}).table("brier_overall"))

@@ -13,6 +13,7 @@ from projections.entries import Questions
 from projections.limbs import Int64Array, Limbs, column
 from projections.table import Ids, Values, concatenated, ids, known, published, transposed
 from projections.tables import status
+from projections.together import Together
 
 if TYPE_CHECKING:
     from projections.projection import Projections
@@ -62,14 +63,13 @@ def score_parts_values(of: "Projections", owner: int | None = None) -> list[Valu
     columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
     term: list[int] = []
     contributions = [Limbs.wide([])]
-    for code, name in enumerate(of.contests):
-        contest, questions = facts.contests[name], of.scored(name).questions
-        fine = references.fine_bits(contest.opened.rules)
+    for each in of.together:
+        questions, fine = each.questions, references.fine_bits(each.rules)
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
-        for first, made_of in terms.terms(facts, contest, questions, of.chunk):
+        for first, made_of in terms.terms(facts, each.contests, questions, of.chunk):
             own = made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
-            rows = scores.parts(first, own, contest)
-            codes.append(np.full(len(rows.question), code))
+            rows = scores.parts(first, own, each.contests[0])
+            codes.append(_contests(of, each)[questions.contest[rows.question]])
             columns.append((questions.code[rows.question], *rows[1:8]))
             contributions.append(_contributions(questions, rows.question, rows.earned))
             term += [
@@ -99,12 +99,12 @@ def scores_values(of: "Projections") -> list[Values]:
     facts = of.facts
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
     columns: list[tuple[Int64Array | Limbs | list[int], ...]] = [(np.zeros(0, np.int64),) * 5 + (Limbs.wide([]),) * 2]
-    for code, contest in enumerate(of.contests):
-        questions, rows = of.scored(contest)
-        score = shares.points(facts.contests[contest].opened.rules, questions, rows)
+    for each in of.together:
+        questions, rows = each.questions, each.rows
+        score = shares.points(each.rules, questions, rows)
         share = shares.coverages(questions, rows)
-        most = column([published(each) for each in shares.attainable_shares(questions)])
-        codes.append(np.full(len(rows.question), code))
+        most = column([published(share) for share in shares.attainable_shares(questions)])
+        codes.append(_contests(of, each)[questions.contest[rows.question]])
         columns.append((
             questions.code[rows.question],
             rows.participant,
@@ -123,6 +123,11 @@ def scores_values(of: "Projections") -> list[Values]:
     ]
 
 
+def _contests(of: "Projections", each: Together) -> Int64Array:
+    """The codes of contests that are scored together."""
+    return column([of.contest_codes[name] for name in each.names])
+
+
 def _contributions(questions: Questions, question: Int64Array, earned: Limbs) -> Limbs:
     """What is earned on questions, in whole numbers of which one point is a whole number, too."""
     return earned.scaled(column([each.denominator for each in questions.per_point])[question])
@@ -138,6 +143,7 @@ def _denominators(questions: Questions, question: Int64Array, score: shares.Quot
 
 def leaderboard_values(of: "Projections") -> list[Values]:
     """One row a participant of each contest, best first."""
+    of.tally_all()
     rows: list[list[Any]] = []
     for code, contest in enumerate(of.contests):
         paid = {prize.participant: prize for prize in of.prizes(contest)}
@@ -163,6 +169,7 @@ def leaderboard_values(of: "Projections") -> list[Values]:
 
 def prizes_values(of: "Projections") -> list[Values]:
     """One row a participant who can win, or has been paid."""
+    of.tally_all()
     codes, rows = [], []
     for code, name in enumerate(of.contests):
         paid = {winner: payment.amount for winner, payment in of.facts.contests[name].paid.items()}

@@ -22,6 +22,7 @@ class Codes:
 
     def __init__(self) -> None:
         self.codes: dict[str, int] = {}
+        self._labels: list[str] = []
 
     def add(self, text: str) -> int:
         """The code of an id, a new one if it is new."""
@@ -29,8 +30,10 @@ class Codes:
 
     @property
     def labels(self) -> list[str]:
-        """The ids, by code."""
-        return list(self.codes)
+        """The ids, by code; made anew only when there are more."""
+        if len(self._labels) != len(self.codes):
+            self._labels = list(self.codes)
+        return self._labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +61,15 @@ class Forecasts:
         )
         return counts
 
-    def on(self, questions: Int64Array, as_of: int) -> "Forecasts":
-        """What was recorded up to a log position on these questions, which are numbered anew in their order."""
+    def on(self, questions: Int64Array, as_of: Int64Array | int) -> "Forecasts":
+        """What was recorded on these questions, up to a log position or each up to its own; they are numbered anew in
+        their order.
+        """
         counts = self.counts(questions)
         number = np.repeat(np.arange(len(questions)), counts)
         begins = np.searchsorted(self.question, questions) - (np.cumsum(counts) - counts)
         index = np.arange(len(number)) + begins[number]
-        recorded = self.position[index] <= as_of
+        recorded = self.position[index] <= np.broadcast_to(as_of, len(questions))[number]
         index, number = index[recorded], number[recorded]
         return replace(self.rows(index), question=number)
 
@@ -187,6 +192,12 @@ class Status(NamedTuple):
     outcome: Int64Array
     known_at: Int64Array
     values: list[str]
+
+    def of(self, rows: Int64Array) -> "Status":
+        """That of these rows."""
+        values = [self.values[row] for row in rows.tolist()]
+        opens_at, closes_at, bins, closed_at, outcome, known_at = (each[rows] for each in self[:6])
+        return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
 
 
 def joined(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:

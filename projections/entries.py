@@ -1,6 +1,6 @@
 """The questions of a contest that count, with everything that scoring them needs to know."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import NamedTuple, Self
@@ -21,23 +21,26 @@ from projections.scoring import (
     per_point,
     uniform_term,
 )
-from projections.tables import status, width
+from projections.tables import status_of, width
 
 NAMED, CDF, QUANTILES = range(3)  # the forms of a distribution
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The questions a contest scores: added and resolved, not annulled, when its board was last open; shape (q,).
+    """Questions that contests score: added and resolved, not annulled, when the boards were last open; shape (q,).
 
-    code: the question. opens, until, spot: µs; `until` is when scored time ends. length, reached: of the period and of
-    scored time, in the rule set's units of time; whole, hidden: of which of the two a coverage is a share, and of the
-    hidden part of that. width: numbers of a forecast.
+    contest: which, of those scored together; they lie one after another. as_of: log position up to which it counts what
+    was said. code: the question. opens, until, spot: µs; `until` is when scored time ends. length, reached: of the
+    period and of scored time, in the rule set's units of time; whole, hidden: of which of the two a coverage is a share,
+    and of the hidden part of that. width: numbers of a forecast.
     added, least, greatest: 1e-10, to a logarithm. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage.
     uniform: the uniform distribution's kernel. per_point: how much of a kernel's unit one point is; unit: of that
     kernel, in 1.
     """
 
+    contest: Int64Array
+    as_of: Int64Array
     code: Int64Array
     opens: Int64Array
     until: Int64Array
@@ -71,30 +74,30 @@ class Questions:
         return within
 
 
-def scored_questions(found: Facts, contest: Contest) -> Questions:
-    """The questions that count, in order of code, as of the contest's last open log position.
+def scored_questions(found: Facts, *contests: Contest) -> Questions:
+    """The questions that count, contest by contest and in order of code, as of each contest's last open log position.
 
-    Where one trades, questions need no kernel; then they have no scores.
+    contests: of one rule set. Where one trades, questions need no kernel; then they have no scores.
     """
-    rules, now = contest.opened.rules, status(found, contest.as_of(found))
-    entries = sorted(contest.entries.values(), key=lambda entry: entry.question)
-    entries = [
-        entry
-        for entry in entries
-        if now.outcome[entry.question] >= 0 and kernel_of(rules, found.questions[entry.question]) != "none"
+    rules = contests[0].opened.rules
+    asked = [
+        (number, contest.as_of(found), contest.entries[code])
+        for number, contest in enumerate(contests)
+        for code in sorted(contest.entries)
+        if kernel_of(rules, found.questions[code]) != "none"
     ]
+    every = [entry for *_, entry in asked]
+    number, as_of = column([number for number, *_ in asked]), column([last for _, last, _ in asked])
+    now = status_of(found, column([entry.question for entry in every]), as_of)
+    resolved: Int64Array = np.flatnonzero(now.outcome >= 0)
+    entries, now = [every[place] for place in resolved.tolist()], now.of(resolved)
     opened = [found.questions[entry.question] for entry in entries]
-    code = column([entry.question for entry in entries])
-    outcome, bins = now.outcome[code], now.bins[code]
-    answers = [
-        Answer(question, result, now.values[entry.question])
-        for question, result, entry in zip(opened, outcome.tolist(), entries, strict=True)
-    ]
+    answers = [Answer(*each) for each in zip(opened, now.outcome.tolist(), now.values, strict=True)]
     limits = [
         [_limit(rules, each, limit) for each in answers] for limit in (added_chance, least_chance, greatest_chance)
     ]
-    opens, closes = now.opens_at[code], now.closes_at[code]
-    until = np.minimum(now.closed_at[code], now.known_at[code])
+    opens, closes = now.opens_at, now.closes_at
+    until = np.minimum(now.closed_at, now.known_at)
     reveals = column([each.opens_at if each.reveals_at is None else each.reveals_at for each in opened])
     last = [each.closes_at if each.reveals_at is None else each.reveals_at for each in opened]
     spot = column([at if entry.spot_at is None else entry.spot_at for entry, at in zip(entries, last, strict=True)])
@@ -103,7 +106,9 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
     )
     periods = _periods(rules, ruler(opens, closes, spot, rules), ruler(opens, until, spot, rules), reveals)
     return Questions(
-        code=code,
+        contest=number[resolved],
+        as_of=as_of[resolved],
+        code=column([entry.question for entry in entries]),
         opens=opens,
         until=until,
         spot=spot,
@@ -112,8 +117,8 @@ def scored_questions(found: Facts, contest: Contest) -> Questions:
         whole=periods.whole,
         hidden=periods.hidden,
         form=column([_form(each) for each in answers]),
-        outcome=outcome,
-        bins=bins,
+        outcome=now.outcome,
+        bins=now.bins,
         width=column([width(each) for each in opened]),
         added=column(limits[0]),
         least=column(limits[1]),
@@ -154,6 +159,21 @@ def members(found: Facts, contest: Contest) -> BoolArray:
     member = np.ones(len(codes), bool)
     member[[codes[who] for who in outsiders(contest) if who in codes]] = False
     return member
+
+
+def who_count(found: Facts, contests: Sequence[Contest], contest: Int64Array, participant: Int64Array) -> BoolArray:
+    """Whether each of these, by code, counts among the members of each of these of the contests, by number; (n,)."""
+    codes = found.participant_codes.codes
+    outside = [
+        number * len(codes) + codes[who]
+        for number in np.unique(contest).tolist()
+        for who in outsiders(contests[number])
+        if who in codes
+    ]
+    if not outside:
+        return np.ones(len(contest), bool)
+    counts: BoolArray = ~np.isin(contest * len(codes) + participant, outside)
+    return counts
 
 
 def outsiders(contest: Contest) -> set[str]:

@@ -1,5 +1,6 @@
 """What every forecaster of binary questions said last, or when it counted: what Brier aggregates are computed from."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,13 +22,13 @@ class Judged(NamedTuple):
     owners: int
 
 
-def judged(found: Facts, contest: Contest, chunk: int) -> Judged:
-    """The forecasts of a contest's binary questions that stood at the spot, or, where its rule set has none, as scored
-    time ended, beside the consensus of that instant.
+def judged(found: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64Array, Sample, int]:
+    """The forecasts of contests' binary questions that stood at the spot, or, where their rule set has none, as scored
+    time ended, beside the consensus of that instant; and before them of which of the contests each is.
     """
-    spot = _at_one_instant(found, contest)
+    spot = [_at_one_instant(found, contest) for contest in contests]
     consensus = len(found.participant_codes.codes)
-    questions = scored_questions(found, spot)
+    questions = scored_questions(found, *spot)
     parts = [
         _answered(rows.standing.question + first, rows.standing.participant, rows.doubled, questions.outcome)
         for first, rows in terms(found, spot, questions, chunk)
@@ -36,7 +37,7 @@ def judged(found: Facts, contest: Contest, chunk: int) -> Judged:
     of_consensus = np.full(len(questions.code), -1)
     itself = owner == consensus
     of_consensus[question[itself]] = probability[itself]
-    return Judged(Sample(owner, probability, of_consensus[question], happened), consensus + 1)
+    return questions.contest[question], Sample(owner, probability, of_consensus[question], happened), consensus + 1
 
 
 def _at_one_instant(found: Facts, contest: Contest) -> Contest:

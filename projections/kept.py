@@ -94,12 +94,9 @@ class Kept:
         return change
 
 
-def listed(aggregates: dict[int, Aggregate], owners: int, some: Iterable[int]) -> list[Aggregate]:
-    """The aggregates of some owners by participant code, the consensus last; nobody else has any."""
-    found = [Aggregate(0)] * owners
-    for owner in some:
-        found[(owner - 1) % owners] = aggregates.get(owner, Aggregate(0))
-    return found
+def listed(aggregates: dict[int, Aggregate], owners: int, some: Iterable[int]) -> dict[int, Aggregate]:
+    """The aggregates of some owners by participant code, the consensus last."""
+    return {(owner - 1) % owners: aggregates[owner] for owner in some if owner in aggregates}
 
 
 def _numbered(judged: Judged) -> Sample:

@@ -3,27 +3,19 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
-from projections import arena, brier, builders, leaderboard, portfolios, prizes, scores, sums, terms
+from projections import arena, brier, builders, leaderboard, portfolios, prizes, sums, terms
 from projections.books import Key
 from projections.catalogue import CATALOGUE
 from projections.columns import Facts
-from projections.entries import Questions, scored_questions
-from projections.judged import Judged, judged
+from projections.judged import Judged
 from projections.marks import Marks
 from projections.standing import Intervals, intervals
 from projections.table import Table, Values
 from projections.tables import status
+from projections.together import JudgedTogether, Scored, Together, grouped, judged_together, together
 
 __all__ = ["CATALOGUE", "Projections"]
-
-
-class Scored(NamedTuple):
-    """A contest's scores and the questions they are for."""
-
-    questions: Questions
-    rows: scores.Scores
 
 
 @dataclass(slots=True)
@@ -31,7 +23,7 @@ class Known:
     """What is known of contests, by id, however it was worked out."""
 
     tallies: dict[str, sums.Tally] = field(default_factory=dict)
-    aggregates: dict[str, list[brier.Aggregate]] = field(default_factory=dict)
+    aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
 
 
@@ -46,10 +38,10 @@ class Projections:
         self.facts = facts
         self.chunk = chunk
         self.known = Known() if known is None else known
-        self._scored: dict[str, Scored] = {}
+        self._scored: dict[str, Together] = {}
+        self._judged: dict[str, JudgedTogether] = {}
         self._boards: dict[str, list[leaderboard.Place]] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
-        self._judged: dict[str, Judged] = {}
 
     def table(self, name: str) -> Table:
         """The table of a projection in the catalogue, in order of its key. Raises KeyError."""
@@ -64,20 +56,36 @@ class Projections:
         projection = CATALOGUE[name]
         return Table(name, projection.version, projection.columns, tuple(values)).sorted_by(*projection.key)
 
+    @cached_property
+    def together(self) -> list[Together]:
+        """Every contest's scores, those of one rule set together."""
+        return [together(self.facts, names, self.chunk) for names in grouped(self.facts, self.contests)]
+
     def scored(self, contest: str) -> Scored:
         """A contest's scores."""
-        if contest not in self._scored:
-            questions = scored_questions(self.facts, self.facts.contests[contest])
-            rows = scores.scores(self.facts, self.facts.contests[contest], questions, self.chunk)
-            self._scored[contest] = Scored(questions, rows)
-        return self._scored[contest]
+        return self._alone(contest).of(0)
 
     def tally(self, contest: str) -> sums.Tally:
         """What a contest's scores add up to."""
         if contest not in self.known.tallies:
-            rules, consensus = self.facts.contests[contest].opened.rules, len(self.facts.participant_codes.codes)
-            [self.known.tallies[contest]] = sums.tallies(rules, *self.scored(contest), consensus)
+            self.known.tallies |= self._alone(contest).tallies(self._consensus)
         return self.known.tallies[contest]
+
+    def _alone(self, contest: str) -> Together:
+        if contest not in self._scored:
+            self._scored[contest] = together(self.facts, [contest], self.chunk)
+        return self._scored[contest]
+
+    def tally_all(self) -> None:
+        """Work out every contest's tally, if not all are known."""
+        if not self.known.tallies.keys() >= self.facts.contests.keys():
+            for each in self.together:
+                self.known.tallies = each.tallies(self._consensus) | self.known.tallies
+
+    @property
+    def _consensus(self) -> int:
+        """The code of the consensus."""
+        return len(self.facts.participant_codes.codes)
 
     def board(self, contest: str) -> list[leaderboard.Place]:
         """A contest's board, best first."""
@@ -94,20 +102,39 @@ class Projections:
     def judged(self, contest: str) -> Judged:
         """What a contest's Brier aggregates are computed from."""
         if contest not in self._judged:
-            self._judged[contest] = judged(self.facts, self.facts.contests[contest], self.chunk)
-        return self._judged[contest]
+            self._judged[contest] = judged_together(self.facts, [contest], self.chunk)
+        return self._judged[contest].of(0)
 
-    def aggregates(self, contest: str) -> list[brier.Aggregate]:
-        """A contest's Brier aggregates, by participant code, the consensus last."""
+    def aggregates(self, contest: str) -> dict[int, brier.Aggregate]:
+        """A contest's Brier aggregates, by participant code, the consensus last; of who has one."""
         if contest not in self.known.aggregates:
-            self.known.aggregates[contest] = brier.aggregates(*self.judged(contest))
+            self.judged(contest)
+            self.known.aggregates |= self._judged[contest].aggregates()
         return self.known.aggregates[contest]
 
     def calibration(self, contest: str) -> list[brier.Bin]:
         """How often what was forecast in a contest came true, by owner, as in its Brier aggregates, and probability."""
         if contest not in self.known.calibration:
-            self.known.calibration[contest] = brier.calibration(*self.judged(contest))
+            self.judged(contest)
+            self.known.calibration |= self._judged[contest].calibration()
         return self.known.calibration[contest]
+
+    @cached_property
+    def judged_together(self) -> list[JudgedTogether]:
+        """What every contest's Brier aggregates are computed from, those of one rule set together."""
+        return [judged_together(self.facts, names, self.chunk) for names in grouped(self.facts, self.contests)]
+
+    def aggregate_all(self) -> None:
+        """Work out every contest's Brier aggregates, if not all are known."""
+        if not self.known.aggregates.keys() >= self.facts.contests.keys():
+            for each in self.judged_together:
+                self.known.aggregates = each.aggregates() | self.known.aggregates
+
+    def calibrate_all(self) -> None:
+        """Work out every contest's calibration, if not all is known."""
+        if not self.known.calibration.keys() >= self.facts.contests.keys():
+            for each in self.judged_together:
+                self.known.calibration = each.calibration() | self.known.calibration
 
     def snapshots(self, contest: str) -> portfolios.Snapshots:
         """Portfolios of a contest in which one trades, over time; not kept, for all of them may not fit in memory."""
@@ -136,6 +163,11 @@ class Projections:
     def contests(self) -> list[str]:
         """Contests in order of id."""
         return sorted(self.facts.contests)
+
+    @cached_property
+    def contest_codes(self) -> dict[str, int]:
+        """The place of each contest in that order."""
+        return {name: code for code, name in enumerate(self.contests)}
 
     @cached_property
     def standing(self) -> Intervals:

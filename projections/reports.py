@@ -29,6 +29,7 @@ def contests_values(of: "Projections") -> list[Values]:
 
 def kind_means_values(of: "Projections") -> list[Values]:
     """One row a participant and kind of question, of each contest whose total is made of them."""
+    of.tally_all()
     codes, rows = [], []
     for code, name in enumerate(of.contests):
         contest = of.facts.contests[name]
@@ -47,9 +48,10 @@ def kind_means_values(of: "Projections") -> list[Values]:
 
 def brier_values(of: "Projections") -> list[Values]:
     """One row a participant of each contest with a binary question that counts, and one for its consensus."""
+    of.aggregate_all()
     codes, owners, rows = [], [], []
     for code, name in enumerate(of.contests):
-        for owner, found in enumerate(of.aggregates(name)):
+        for owner, found in of.aggregates(name).items():
             if found.n and found.brier is not None:
                 codes.append(code)
                 owners.append(owner)
@@ -59,9 +61,10 @@ def brier_values(of: "Projections") -> list[Values]:
 
 def brier_overall_values(of: "Projections") -> list[Values]:
     """One row a participant, over all contests."""
+    of.aggregate_all()
     by_owner: dict[int, list[brier.Aggregate]] = {}
     for name in of.contests:
-        for owner, found in enumerate(of.aggregates(name)):
+        for owner, found in of.aggregates(name).items():
             if found.n:
                 by_owner.setdefault(owner, []).append(found)
     rows = [
@@ -73,6 +76,7 @@ def brier_overall_values(of: "Projections") -> list[Values]:
 
 def calibration_values(of: "Projections") -> list[Values]:
     """One row a bin that a participant of a contest forecast in."""
+    of.calibrate_all()
     codes, owners, rows = [], [], []
     for code, name in enumerate(of.contests):
         for found in of.calibration(name):

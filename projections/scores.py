@@ -1,5 +1,6 @@
 """Scores and coverage, with the parts that sum to them exactly."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from projections.terms import CHUNK, Terms, terms
 class Scores(NamedTuple):
     """One row for each question and participant who forecast on it, in order of both; shape (n,).
 
-    question: index into the contest's questions. participant: code; one more than the last for the consensus.
+    question: index into the questions. participant: code; one more than the last for the consensus.
     numerator: Σ term x time x 2^fine, in the kernel's quanta x units. covered, covered_hidden: units in which a
     forecast stood, in all and in the hidden period.
     """
@@ -28,9 +29,18 @@ class Scores(NamedTuple):
 
     def of(self, participant: int) -> "Scores":
         """The rows of one participant."""
-        rows = np.flatnonzero(self.participant == participant)
-        plain = (self.covered[rows], self.covered_hidden[rows])
-        return Scores(self.question[rows], self.participant[rows], self.numerator.take(rows), *plain)
+        return self.rows(np.flatnonzero(self.participant == participant))
+
+    def on(self, part: slice) -> "Scores":
+        """The rows of some questions that lie together, which are numbered anew."""
+        first, end = np.searchsorted(self.question, [part.start, part.stop]).tolist()
+        rows = self.rows(np.arange(first, end))
+        return rows._replace(question=rows.question - part.start)
+
+    def rows(self, index: Int64Array) -> "Scores":
+        """These rows."""
+        plain = (self.covered[index], self.covered_hidden[index])
+        return Scores(self.question[index], self.participant[index], self.numerator.take(index), *plain)
 
 
 class Parts(NamedTuple):
@@ -52,14 +62,14 @@ class Parts(NamedTuple):
     earned: Limbs
 
 
-def scores(found: Facts, contest: Contest, questions: Questions, chunk: int = CHUNK) -> Scores:
-    """Every score of a contest, exact.
+def scores(found: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK) -> Scores:
+    """Every score of contests of one rule set, exact.
 
     score = 1 / period · Σ (kernel(forecast) - kernel(reference)) · time, 0 while no forecast of one's own stands.
     Source: seed 000_b8319c7b2812d652, "Relative Log Scores for Question 1" and "Question 3"; seed
     001_b2c35092a74bcfce, "Do all my predictions on a question count toward my score?".
     """
-    found_scores = [_scores(first, part) for first, part in terms(found, contest, questions, chunk)]
+    found_scores = [_scores(first, part) for first, part in terms(found, contests, questions, chunk)]
     if not found_scores:
         none = np.zeros(0, np.int64)
         return Scores(none, none, Limbs.of(none), none, none)

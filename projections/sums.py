@@ -151,10 +151,10 @@ def sums(found: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
     """What a tally of all questions of a contest says of each participant with a score, in order of code; the consensus
     last.
     """
-    names, rules, every = labels(found), contest.opened.rules, whole.every
+    names, rules, every = found.participant_codes.labels, contest.opened.rules, whole.every
     for code, own in sorted(whole.own.items(), key=lambda item: (item[0] == CONSENSUS, item[0])):
         yield Sums(
-            participant=names[code],
+            participant=consensus_label(found) if code == CONSENSUS else names[code],
             is_consensus=code == CONSENSUS,
             score=sum((each.score for each in own.kinds), Fraction(0)),
             weight=Fraction(own.weight, WEIGHT),
@@ -165,14 +165,13 @@ def sums(found: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
         )
 
 
-def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, *, apart: bool = False) -> list[Tally]:
-    """What a contest's scores add up to: one tally of all questions, or apart, one of each, in their order.
+def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, part: Int64Array) -> list[Tally]:
+    """What scores add up to, in tallies 0, 1 … up to the last that has a question; part: each question's, shape (q,).
 
     Questions that are alike are summed together as integers, and a participant's sums without common denominators.
     consensus: the code that it has in the rows.
     """
-    parted, number = divided(questions), np.arange(len(questions.code))
-    part, parts = (number, len(number)) if apart else (np.zeros_like(number), 1)
+    parted, parts = divided(questions), int(part.max(initial=-1)) + 1
     people = int(rows.participant.max(initial=0)) + 1
     keys, owner = distinct(part[rows.question] * people + rows.participant)
     terms: list[list[list[tuple[int, int]]]] = [[[] for _ in KINDS] for _ in keys]
@@ -223,7 +222,8 @@ def _groups(rules: RuleSet, parted: Divided, rows: Scores, owner: Int64Array) ->
     """Scores with one divisor, added up."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = distinct(over)
-    key = (owner * len(parted.alike) + parted.which[rows.question]) * len(overs) + place
+    pairs, pair = distinct(parted.which[rows.question] * len(overs) + place)
+    key = owner * len(pairs) + pair
     order = ordered(key)
     key = key[order]
     starts = runs(key)
@@ -234,8 +234,8 @@ def _groups(rules: RuleSet, parted: Divided, rows: Scores, owner: Int64Array) ->
         Limbs.of(rows.covered_hidden[order]).summed(starts).integers(),
     )
     for group, numerator, covered, hidden in zip(*columns, strict=True):
-        rest, number = divmod(group, len(overs))
-        i, which = divmod(rest, len(parted.alike))
+        i, number = divmod(group, len(pairs))
+        which, number = divmod(int(pairs[number]), len(overs))
         yield _Group(i, parted.alike[which], int(overs[number]), numerator, covered, hidden)
 
 

@@ -59,6 +59,38 @@ def status(found: Facts, as_of: int | None = None) -> Status:
     return found.statuses[last]
 
 
+def status_of(found: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
+    """The `status` of these questions, by code, each as of a log position; shape (n,)."""
+    now = status(found).of(questions)
+    if (as_of >= found.as_of).all():
+        return now
+    closings, settled = column([0, *(at for *_, at in found.closings)]), [None, *found.settlements]
+    closing = _latest([each[:2] for each in found.closings], questions, as_of)
+    answer = _latest([(each.position, each.question) for each in found.settlements], questions, as_of)
+    answers = [settled[place] for place in answer.tolist()]
+    known_at = zip(answers, now.closes_at.tolist(), strict=True)
+    return now._replace(
+        closed_at=np.where(closing > 0, closings[closing], now.closes_at),
+        outcome=column([-1 if each is None else each.outcome for each in answers]),
+        known_at=column([at if each is None else each.known_at for each, at in known_at]),
+        values=["" if each is None else each.value for each in answers],
+    )
+
+
+def _latest(said: list[tuple[int, int]], questions: Int64Array, as_of: Int64Array) -> Int64Array:
+    """Of log positions, which rise, and questions: the number, from 1, of the last of each question by a log position;
+    0 if there is none.
+    """
+    if not said:
+        return np.zeros_like(questions)
+    position, question = (column(each) for each in zip(*said, strict=True))
+    order = ordered(question)
+    position, question = position[order], question[order]
+    after = int(position.max()) + 1
+    place = np.searchsorted(question * after + position, questions * after + np.minimum(as_of, after - 1), "right") - 1
+    return np.where((place >= 0) & (question[place] == questions), order[place] + 1, 0)
+
+
 def _status(found: Facts, last: int) -> Status:
     opens_at = column([question.opens_at for question in found.questions])
     closes_at = column([question.closes_at for question in found.questions])

@@ -1,6 +1,6 @@
 """What every forecast of a contest is worth and what it is compared with: the terms that scores are sums of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from projections import community
 from projections.axis import chunks, shifts
 from projections.columns import CHANCE, DOUBLED, Contest, Facts, Forecasts
 from projections.consensus import Changes, changes, neighbours
-from projections.entries import CDF, NAMED, QUANTILES, Questions, measure, members
+from projections.entries import CDF, NAMED, QUANTILES, Questions, measure, who_count
 from projections.kernels import KERNELS, Kernel, Numbers
 from projections.limbs import BoolArray, Int64Array, Limbs, chosen, half_even_many, ordered
 from projections.others import Others, others
@@ -26,7 +26,7 @@ CHUNK = 1 << 16  # forecasts scored at a time, which fit in a processor's cache;
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What scores and their parts are made of, for some of a contest's questions.
+    """What scores and their parts are made of, for some questions.
 
     standing: in units from the opening, in order of question, participant and start; the consensus is the last
     participant. member: whether each counts among the peers and in the consensus. doubled: twice the chance, 1e-10, as
@@ -62,21 +62,26 @@ class Terms:
         return Scored(self.own, self.doubled, self.member)
 
 
-def terms(found: Facts, contest: Contest, questions: Questions, chunk: int = CHUNK) -> Iterator[tuple[int, Terms]]:
-    """The terms of a contest's scores, some questions at a time, each with the index of its first question."""
+def terms(
+    found: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK
+) -> Iterator[tuple[int, Terms]]:
+    """The terms of scores, some questions at a time, each with the index of its first question.
+
+    contests: of one rule set, as the questions number them.
+    """
     sizes = found.forecasts.counts(questions.code)
     nothing = np.zeros_like(questions.length)
     for part in chunks(sizes, nothing, questions.length, chunk):
-        yield part.start, _terms(found, contest, questions.of(part))
+        yield part.start, _terms(found, contests, questions.of(part))
 
 
-def _terms(found: Facts, contest: Contest, questions: Questions) -> Terms:
-    rules = contest.opened.rules
-    forecasts = found.forecasts.on(questions.code, contest.as_of(found))
+def _terms(found: Facts, contests: Sequence[Contest], questions: Questions) -> Terms:
+    rules = contests[0].opened.rules
+    forecasts = found.forecasts.on(questions.code, questions.as_of)
     if rules.clock == "recorded":
         forecasts = replace(forecasts, at=forecasts.recorded_at)
-    standing = _in_units(contest, questions, forecasts)
-    member = members(found, contest)[standing.participant]
+    standing = _in_units(contests[0], questions, forecasts)
+    member = who_count(found, contests, questions.contest[standing.question], standing.participant)
     chance, own = _kernels(rules, questions, forecasts, standing)
     made_of = Terms(questions, standing, member, 2 * chance, own)
     if not len(own) or (rules.reference in {"none", "uniform"} and not rules.score_consensus):

@@ -171,7 +171,8 @@ class _History:
         contest = found.contests[self._name]
         some = replace(contest, entries={code: contest.entries[code] for code in codes if code in contest.entries})
         scored = Projections(replace(found, contests={self._name: some})).scored(self._name)
-        each = tallies(contest.opened.rules, *scored, len(found.participant_codes.codes), apart=True)
+        every = np.arange(len(scored.questions.code))
+        each = tallies(contest.opened.rules, *scored, len(found.participant_codes.codes), every)
         return dict(zip(scored.questions.code.tolist(), each, strict=True))
 
     def _kept(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:

@@ -203,8 +203,8 @@ class _About(NamedTuple):
 
 def _standing(found: Facts, contest: Contest, questions: Questions, participant: str) -> _About:
     last, code = contest.as_of(found), int(questions.code[0])
-    forecasts = found.forecasts.on(questions.code, last)
-    [(_, made_of)] = terms.terms(found, contest, questions)
+    forecasts = found.forecasts.on(questions.code, questions.as_of)
+    [(_, made_of)] = terms.terms(found, [contest], questions)
     owner = sums.labels(found).index(participant)
     own = made_of.standing.of(np.flatnonzero(made_of.standing.participant == owner))
     resolved = [each for each in found.settlements if each.question == code and each.position <= last][-1]

@@ -362,7 +362,7 @@ def test_brier_aggregates_are_those_of_the_slow_definition(recorded: list[Record
     assert rows == [aggregate(own) for own in expected]
     assert [word == "Perfect" for word in words] == [own.score == 0 for own in expected]
     for name in of.contests:
-        for found in of.aggregates(name):
+        for found in of.aggregates(name).values():
             if found.n:
                 assert None not in found[1:6]
                 assert found.brier == found.reliability - found.resolution_term + found.uncertainty  # type: ignore[operator]

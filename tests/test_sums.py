@@ -272,7 +272,9 @@ def test_tallies_of_questions_add_up_and_can_be_taken_off_again(said: list[AnyCo
     found = Projections(oracle.told(oracle.attempted(said)[0]))
     people = found.facts.participant_codes.codes
     for name, held in found.facts.contests.items():
-        each = sums.tallies(held.opened.rules, *found.scored(name), len(people), apart=True)
+        questions, rows = found.scored(name)
+        apart = np.arange(len(questions.code))
+        each = sums.tallies(held.opened.rules, questions, rows, len(people), apart)
         mixed = data.draw(st.permutations(each))
         whole = sums.Tally({}, sums.NOTHING)
         for one in mixed:

@@ -1,0 +1,117 @@
+"""Contests of one rule set are scored together: the same numbers as one by one, and work as of one."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from ledger.log import Recorded
+from projections import scores
+from projections.projection import Projections
+from projections.sums import NOTHING, Tally
+from projections.together import grouped
+from tests import oracle
+from tests.given import (
+    closing,
+    contest,
+    day,
+    enrolment,
+    entry,
+    exclusion,
+    finalization,
+    forecast,
+    opened,
+    resolution,
+    revocation,
+)
+from tests.test_judged import seasons
+
+NAMES = ("one", "two", "three", "four")
+
+
+@settings(max_examples=60, deadline=None)
+@given(seasons())
+def test_together_is_one_by_one(recorded: list[Recorded]) -> None:
+    """Over logs in which contests share questions, differ in their members, and some are sealed."""
+    facts = oracle.told(recorded)
+    every = Projections(facts)
+    every.tally_all()
+    every.aggregate_all()
+    every.calibrate_all()
+    for name in every.contests:
+        alone = Projections(facts)
+        assert every.known.tallies[name] == alone.tally(name)
+        assert every.known.aggregates[name] == alone.aggregates(name)
+        assert every.known.calibration[name] == alone.calibration(name)
+    for each in every.together:
+        for number, name in enumerate(each.names):
+            questions, rows = each.of(number)
+            own_questions, own_rows = Projections(facts).scored(name)
+            assert questions.code.tolist() == own_questions.code.tolist()
+            assert [column.tolist() for column in rows if not isinstance(column, tuple)] == [
+                column.tolist() for column in own_rows if not isinstance(column, tuple)
+            ]
+            assert rows.numerator.integers() == own_rows.numerator.integers()
+
+
+def test_contests_sealed_at_different_positions_keep_their_answers() -> None:
+    """What was revoked and closed since is as it was to whoever had sealed a board before; by hand."""
+    asked: list[Any] = [opened("rain"), *(contest(name) for name in NAMES), *(entry(name, "rain") for name in NAMES)]
+    asked += [forecast("rain", "ada", probability="0.8"), forecast("rain", "bob", probability="0.5")]
+    asked += [resolution("rain"), finalization("one")]
+    asked += [revocation("rain"), finalization("two"), resolution("rain", outcome="no"), finalization("three")]
+    found = oracle.projected(*asked)
+    outcomes = [found.scored(name).questions.outcome.tolist() for name in NAMES]
+    assert outcomes == [[0], [], [1], [1]]
+    found.tally_all()
+    assert [len(found.known.tallies[name].own) for name in NAMES] == [2, 0, 2, 2]
+    assert found.known.tallies["two"] == Tally({}, NOTHING)
+
+
+def test_members_are_each_contests_own() -> None:
+    """Who is scored only in one contest counts among the peers of another."""
+    asked: list[Any] = [opened("rain"), *(contest(name, rules="peer-2024-03") for name in NAMES[:2])]
+    asked += [*(entry(name, "rain") for name in NAMES[:2]), enrolment("one", "bot"), enrolment("two", "bot", bot=True)]
+    asked += [forecast("rain", who, probability=p) for who, p in (("ada", "0.8"), ("bob", "0.5"), ("bot", "0.1"))]
+    asked += [resolution("rain"), exclusion("two", "bob", level="hidden")]
+    found = oracle.projected(*asked)
+    rows = {(row["contest"], row["participant"]): row["score"] for row in found.table("scores").rows()}
+    alone = {
+        (name, row["participant"]): row["score"]
+        for name in NAMES[:2]
+        for row in oracle.projected(*(each for each in asked if getattr(each, "contest", name) == name))
+        .table("scores")
+        .rows()
+    }
+    assert rows == alone
+    assert rows["one", "ada"] != rows["two", "ada"]
+
+
+def test_a_hundred_contests_are_scored_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table that follows from scores is built with one call of what scores, a rule set."""
+    calls, real = list[int](), scores.scores
+
+    def counting(*arguments: Any) -> Any:
+        calls.append(len(arguments[1]))
+        return real(*arguments)
+
+    asked: list[Any] = []
+    for number in range(100):
+        asked += [opened(f"q{number}"), contest(f"c{number}", rules="baseline" if number % 4 else "peer-2024-03")]
+        asked += [entry(f"c{number}", f"q{number}"), forecast(f"q{number}", probability="0.6")]
+        asked += [resolution(f"q{number}")]
+    found = oracle.projected(*asked)
+    monkeypatch.setattr(scores, "scores", counting)
+    for name in ("scores", "leaderboard", "kind_means", "prizes", "score_parts"):
+        found.table(name)
+    assert sorted(calls) == [25, 75]
+    assert [len(names) for names in grouped(found.facts, found.contests)] in ([25, 75], [75, 25])
+
+
+def test_closing_early_counts_from_when_it_was_recorded() -> None:
+    """A board that was sealed before goes by the scheduled close."""
+    asked: list[Any] = [opened("rain"), *(contest(name, rules="baseline") for name in NAMES[:2])]
+    asked += [*(entry(name, "rain") for name in NAMES[:2]), forecast("rain", "ada", probability="0.8")]
+    asked += [finalization("one"), closing("rain", at=day(12)), resolution("rain")]
+    found = oracle.projected(*asked)
+    assert [len(found.scored(name).questions.code) for name in NAMES[:2]] == [0, 1]
