@@ -1,11 +1,12 @@
 """The tables' values, column by column: what each projection of the catalogue is built from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ledger.errors import Refused
 from ledger.exact import QUANTUM, half_even
 from projections import consensus, leaderboard, prizes, references, scores, shares, sums, terms
 from projections.columns import Facts
@@ -56,9 +57,10 @@ def consensus_values(of: "Projections") -> list[Values]:
 def score_parts_values(of: "Projections", owner: int | None = None) -> list[Values]:
     """One row a part; terms in Python integers, which may need more than 64 bits.
 
-    owner: the code of the only participant whose parts are asked for.
+    owner: the code of the only participant whose parts are asked for. Raises Refused: more rows than can be held.
     """
     facts = of.facts
+    _check_parts(of, owner)
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
     columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
     term: list[int] = []
@@ -66,8 +68,7 @@ def score_parts_values(of: "Projections", owner: int | None = None) -> list[Valu
     for each in of.together:
         questions, fine = each.questions, references.fine_bits(each.rules)
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
-        for first, made_of in terms.terms(facts, each.contests, questions, of.chunk):
-            own = made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
+        for first, own in _terms(of, each, owner):
             rows = scores.parts(first, own, each.contests[0])
             codes.append(_contests(of, each)[questions.contest[rows.question]])
             columns.append((questions.code[rows.question], *rows[1:8]))
@@ -92,6 +93,20 @@ def score_parts_values(of: "Projections", owner: int | None = None) -> list[Valu
         units,
         concatenated(contributions),
     ]
+
+
+def _terms(of: "Projections", each: Together, owner: int | None) -> Iterator[tuple[int, terms.Terms]]:
+    """The terms of contests that are scored together, or of one participant in them."""
+    for first, made_of in terms.terms(of.facts, each.contests, each.questions, of.chunk):
+        yield first, made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
+
+
+def _check_parts(of: "Projections", owner: int | None) -> None:
+    count = sum(scores.count_parts(made_of) for each in of.together for _, made_of in _terms(of, each, owner))
+    if count > scores.MOST_PARTS:
+        said = f"it would have {count:,} rows; at most {scores.MOST_PARTS:,} are made at once"
+        remedy = "`explain LOG score CONTEST QUESTION PARTICIPANT --parts` prints those of one score"
+        raise Refused("out_of_range", "score_parts", None, said, remedy=remedy)
 
 
 def scores_values(of: "Projections") -> list[Values]:

@@ -9,8 +9,11 @@ from projections.axis import shifts
 from projections.columns import Contest, Facts
 from projections.entries import Questions, measure
 from projections.limbs import Int64Array, Limbs, runs
+from projections.references import Compared
 from projections.sampling import SAMPLINGS
 from projections.terms import CHUNK, Terms, terms
+
+MOST_PARTS = 3_000_000  # rows of `score_parts` that are made at once; they take about a gigabyte
 
 
 class Scores(NamedTuple):
@@ -80,6 +83,22 @@ def scores(found: Facts, contests: Sequence[Contest], questions: Questions, chun
     return Scores(question_column, participant_column, numerator, covered_column, hidden_column)
 
 
+def count_parts(made_of: Terms) -> int:
+    """How many rows `parts` has, without making them."""
+    if made_of.compared is None:
+        return len(made_of.standing.row)
+    _, begins, ends = _stretches(made_of.compared)
+    return int((ends - begins).sum())
+
+
+def _stretches(compared: Compared) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """The steps at which what is compared with changes, and the first of these that each interval meets, and the last
+    and one.
+    """
+    steps, kept = compared.steps, compared.changes()
+    return kept, np.searchsorted(kept, steps.begins, "right") - 1, np.searchsorted(kept, steps.ends)
+
+
 def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
     """The parts of the scores that terms lead to; `first` is the index of their first question.
 
@@ -92,9 +111,8 @@ def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
         start, end, earned = standing.start, standing.end, made_of.earned()
         consensus = peers = np.full(len(owner), -1)
     else:
-        steps, kept = compared.steps, compared.changes()
-        begins = np.searchsorted(kept, steps.begins, "right") - 1
-        lengths = np.searchsorted(kept, steps.ends) - begins
+        steps, (kept, begins, ends) = compared.steps, _stretches(compared)
+        lengths = ends - begins
         owner = np.repeat(np.arange(len(lengths)), lengths)
         change = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(begins, lengths)
         lower = np.maximum(kept[change], steps.begins[owner])

@@ -3,18 +3,23 @@
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 
-from ledger import Ledger
+from ledger import Ledger, Refused
 from ledger.commands import AnyCommand
 from ledger.log import Recorded
 from ledger.rules import RuleSet
 from ledger.values import instant
+from projections import scores as module
 from projections.projection import CATALOGUE, Projections
+from replay.cli import main
+from replay.shell import USAGE
 from tests import oracle
 from tests.given import (
     AFTER,
@@ -529,3 +534,49 @@ def test_a_log_is_scored_alike_however_many_forecasts_are_scored_together(asked:
     for chunk in (1, 2, 7):
         some = Projections(found, chunk)
         assert [some.table(name).digest() for name in CATALOGUE] == [whole.table(name).digest() for name in CATALOGUE]
+
+
+@pytest.mark.parametrize("rules", ["peer-2024-03", "relative-2022-04", "baseline"])
+def test_more_parts_than_can_be_held_are_refused_before_they_are_made(
+    monkeypatch: pytest.MonkeyPatch, rules: str
+) -> None:
+    """The limit is a number of rows: as many are made; one more is refused with the count and what to do."""
+    who = [f"p{number}" for number in range(12)]
+    said = [forecast(participant=each, at=day(11, hour), probability="0.6") for hour, each in enumerate(who)]
+    found = oracle.projected(opened(), contest(rules=rules), entry(), *said, resolution())
+    count = len(found.table("score_parts"))
+    monkeypatch.setattr(module, "MOST_PARTS", count)
+    assert len(found.table("score_parts")) == count
+    monkeypatch.setattr(module, "MOST_PARTS", count - 1)
+    monkeypatch.setattr(module, "parts", None)
+    with pytest.raises(Refused, match=rf"score_parts: it would have {count:,} rows; at most {count - 1:,} .* `explain"):
+        found.table("score_parts")
+
+
+def test_the_parts_of_one_participant_are_counted_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that one score is explained of a contest whose parts nobody can hold."""
+    said = [forecast(participant=f"p{number}", at=day(11, number), probability="0.6") for number in range(12)]
+    found = oracle.projected(opened(), contest(rules="peer-2024-03"), entry(), *said, resolution())
+    monkeypatch.setattr(module, "MOST_PARTS", 12)
+    assert [len(found.score_parts(f"p{number}")) for number in (0, 11)] == [12, 1]
+
+
+def test_three_thousand_forecasts_are_refused_in_no_time(tmp_path: Path) -> None:
+    """Their four and a half million parts would take more than a gigabyte: by every command, with exit code 2."""
+    path = str(tmp_path / "log.db")
+    said = [
+        forecast(
+            participant=f"p{number}", at=f"2026-03-11T{number // 60 // 3:02}:{number // 3 % 60:02}:{number % 3:02}Z"
+        )
+        for number in range(3_000)
+    ]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named([opened(), contest(rules="peer-2024-03"), entry(), *said, resolution()]))
+    for arguments in (
+        ["table", path, "score_parts"],
+        ["export", path, str(tmp_path / "out"), "--format", "csv", "--tables", "score_parts"],
+        ["diff", path, "@1", "@3004", "--table", "score_parts"],
+    ):
+        done = CliRunner().invoke(main, arguments)
+        assert (done.exit_code, "4,501,500 rows" in done.stderr) == (USAGE, True), (arguments, done.stderr)
+    assert not (tmp_path / "out").exists()
