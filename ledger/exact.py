@@ -6,8 +6,11 @@ Python integers and `decimal` only; no binary floating point enters.
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from math import floor, gcd, lcm
+from math import floor
 from typing import NamedTuple
+
+from ledger.bounded import decimal, in_proportion
+from ledger.bounded import half_even as half_even  # noqa: PLC0414 - it belongs here, but bounded sums round, too
 
 QUANTUM = 10**12  # logarithms are counted in 1e-12
 WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -16,17 +19,6 @@ LN_2 = WIDE.ln(Decimal(2))
 _PLACES = 144  # binary, of a logarithm before it is rounded
 _TOP_BITS = 7  # of a number, by which a factor is chosen that brings it near 1
 _FACTOR_BITS = 8
-
-
-def half_even(numerator: int, denominator: int) -> int:
-    """The integer nearest to numerator / denominator (> 0); of two equally near, the even one.
-
-    >>> [half_even(n, 2) for n in (-3, -1, 1, 3, 5)]
-    [-2, 0, 0, 2, 2]
-    """
-    quotient, rest = divmod(numerator, denominator)
-    doubled = 2 * rest
-    return quotient + (doubled > denominator or (doubled == denominator and quotient & 1))
 
 
 def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
@@ -73,12 +65,12 @@ def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
     if not factor:
         return ZERO
     if base == "2" and abs(exponent) <= 1_000:
-        factor, exponent = factor * Fraction(2) ** floor(exponent), exponent % 1
-    decimal = WIDE.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
-    raised = _POWER.plus(WIDE.exp(decimal if base == "e" else WIDE.multiply(decimal, LN_2)))
+        factor, exponent = factor * Fraction(2) ** floor(exponent), exponent - floor(exponent)
+    wide = decimal(exponent, WIDE)
+    raised = _POWER.plus(WIDE.exp(wide if base == "e" else WIDE.multiply(wide, LN_2)))
     lowest = int(raised.as_tuple().exponent)
     mantissa = factor * int(raised.scaleb(-lowest, WIDE))
-    shift = WIDE.divide(Decimal(mantissa.numerator), Decimal(mantissa.denominator)).adjusted()
+    shift = decimal(mantissa, WIDE).adjusted()
     mantissa *= Fraction(10) ** -shift
     if mantissa < 1:  # the division was rounded up to a power of ten
         mantissa, shift = mantissa * 10, shift - 1
@@ -92,16 +84,14 @@ def integers(values: Sequence[Magnitude]) -> list[int]:
     [3, 2, 0]
     """
     top = max((value.exponent for value in values if value.positive), default=0)
-    kept = [
-        value.mantissa * Fraction(10) ** (value.exponent - top)
-        if value.positive and value.exponent > top - 60
-        else Fraction(0)
-        for value in values
-    ]
-    common = lcm(*(value.denominator for value in kept))
-    scaled = [value.numerator * (common // value.denominator) for value in kept]
-    divisor = gcd(*scaled) or 1
-    return [number // divisor for number in scaled]
+    return in_proportion(
+        [
+            value.mantissa * Fraction(10) ** (value.exponent - top)
+            if value.positive and value.exponent > top - 60
+            else Fraction(0)
+            for value in values
+        ]
+    )
 
 
 def apportion(amount: int, weights: Sequence[int]) -> list[int]:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import NamedTuple
 
-from ledger.exact import ZERO, Magnitude, half_even, power
+from ledger.bounded import ratio, rounded
+from ledger.exact import ZERO, Magnitude, power
 from ledger.rules import RuleSet
 from ledger.values import format_fixed
 from projections.columns import Contest, Facts
@@ -42,12 +43,12 @@ def _sum(_: RuleSet, own: Sums) -> Fraction:
 
 
 def _mean(_: RuleSet, own: Sums) -> Fraction:
-    return Fraction(own.score, own.weight)
+    return ratio(own.score, own.weight)
 
 
 def _per_coverage(rules: RuleSet, own: Sums) -> Fraction:
     """Source: the average peer score by which forecasters are ranked across contests since January 2024."""
-    return Fraction(own.score, max(Fraction(rules.least_coverage), own.covered))
+    return ratio(own.score, max(Fraction(rules.least_coverage), own.covered))
 
 
 def _kind_means(_: RuleSet, own: Sums) -> Fraction:
@@ -57,7 +58,7 @@ def _kind_means(_: RuleSet, own: Sums) -> Fraction:
 
 def _kind_means_third(rules: RuleSet, own: Sums) -> Fraction:
     """Of three kinds, whatever kinds the contest has. Source: the evaluation notebook of that competition."""
-    return Fraction(_kind_means(rules, own), 3)
+    return ratio(_kind_means(rules, own), Fraction(3))
 
 
 TOTALS: dict[str, Callable[[RuleSet, Sums], Fraction]] = {
@@ -118,9 +119,9 @@ def published(take: Magnitude) -> str:
         return published(ZERO)
     if take.exponent < _LARGE:
         value = take.mantissa * Fraction(10) ** (take.exponent + 9)
-        return format_fixed(half_even(value.numerator, value.denominator), 10**9, least=9)
+        return format_fixed(rounded(value, 1), 10**9, least=9)
     tens = 10 ** (_DIGITS - 1)
-    digits = format_fixed(half_even(take.mantissa.numerator * tens, take.mantissa.denominator), tens)
+    digits = format_fixed(rounded(take.mantissa, tens), tens)
     return f"{digits}E+{take.exponent}" if digits != "10" else f"1E+{take.exponent + 1}"
 
 

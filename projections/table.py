@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from ledger.exact import half_even
+from ledger.bounded import rounded
 from ledger.values import MONEY, PROBABILITY, format_fixed, format_instant
 from projections.columns import Codes
 from projections.limbs import Int64Array, Limbs, column, ordered
@@ -95,7 +95,7 @@ def published(number: Fraction) -> int:
     >>> published(Fraction(2, 3))
     666666667
     """
-    return half_even(number.numerator * POINTS, number.denominator)
+    return rounded(number, POINTS)
 
 
 class Kind(NamedTuple):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from ledger.bounded import added
 from ledger.commands import AnyCommand, OpenQuestion
 from ledger.events import NumericRange
 from ledger.rules import RuleSet
@@ -49,7 +50,7 @@ def own(projections: Projections, name: str = "cup") -> dict[str, Sums]:
 @given(PAIRS)
 def test_fractions_are_added_exactly(pairs: list[tuple[int, int]]) -> None:
     """However many, in any signs; nothing adds up to nothing."""
-    assert sums.added(pairs) == sum((Fraction(*pair) for pair in pairs), Fraction(0))
+    assert added(pairs) == sum((Fraction(*pair) for pair in pairs), Fraction(0))
 
 
 def test_the_consensus_is_labelled_as_nobody_is() -> None:

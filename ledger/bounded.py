@@ -1,0 +1,240 @@
+"""Sums of fractions of so many denominators that their common one has a million digits: exact, but seldom spelled out.
+
+A comparison or a rounding needs few digits of them, and is certain unless the number lies within a hair of a boundary.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+
+_BITS = 256  # to which a sum is known, after the binary point
+_FEW = 16  # terms that are added up at once
+_ONE = Fraction(1)
+
+
+def half_even(numerator: int, denominator: int) -> int:
+    """The integer nearest to numerator / denominator (> 0); of two equally near, the even one.
+
+    >>> [half_even(n, 2) for n in (-3, -1, 1, 3, 5)]
+    [-2, 0, 0, 2, 2]
+    """
+    quotient, rest = divmod(numerator, denominator)
+    doubled = 2 * rest
+    return quotient + (doubled > denominator or (doubled == denominator and quotient & 1))
+
+
+def added(terms: Iterable[tuple[int, int]]) -> Fraction:
+    """The sum of numerators over denominators (> 0).
+
+    >>> added([(1, 2), (1, 3), (1, 6)])
+    Fraction(1, 1)
+    """
+    found: dict[int, int] = {}
+    for numerator, denominator in terms:
+        found[denominator] = found.get(denominator, 0) + numerator
+    return _of({denominator: numerator for denominator, numerator in found.items() if numerator})
+
+
+class Bounded(Fraction):
+    """A factor times a sum of numerators by denominator: a Fraction that puts off finding its one denominator.
+
+    What is not defined here is a Fraction's own, and spells the number out.
+    """
+
+    __slots__ = ("_bounds", "_factor", "_terms", "_whole")
+    _terms: Mapping[int, int]
+    _factor: Fraction
+    _bounds: tuple[int, int] | None
+    _whole: Fraction | None
+
+    def __new__(cls, terms: Mapping[int, int], factor: Fraction = _ONE) -> "Bounded":
+        """terms: more than a few, none 0."""
+        self = super(Fraction, cls).__new__(cls)
+        self._terms, self._factor, self._bounds, self._whole = terms, factor, None, None
+        return self
+
+    @property
+    def whole(self) -> Fraction:
+        """The number, spelled out."""
+        if self._whole is None:
+            self._whole = self._factor * Fraction(*_together(_pairs(self._terms)))
+        return self._whole
+
+    @property
+    def _numerator(self) -> int:
+        return self.whole.numerator
+
+    @property
+    def _denominator(self) -> int:
+        return self.whole.denominator
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Two integers in 2^-256 between which the number lies, or which it is."""
+        if self._bounds is None:
+            low = sum((numerator << _BITS) // denominator for denominator, numerator in self._terms.items())
+            both = [low * self._factor.numerator, (low + len(self._terms)) * self._factor.numerator]
+            self._bounds = min(both) // self._factor.denominator, -(-max(both) // self._factor.denominator)
+        return self._bounds
+
+    def __add__(self, other: Any) -> Any:
+        return _merged(self, other) if isinstance(other, int | Fraction) else NotImplemented
+
+    __radd__ = __add__
+
+    def __neg__(self) -> "Bounded":
+        return Bounded(self._terms, -self._factor)
+
+    def __sub__(self, other: Any) -> Any:
+        return _merged(self, -other) if isinstance(other, int | Fraction) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Bounded) or not isinstance(other, int | Fraction):
+            return super().__mul__(other)
+        return Bounded(self._terms, self._factor * other) if other else Fraction(0)
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared(other) == 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    def __lt__(self, other: Any) -> bool:
+        return self._compared(other) < 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    def __le__(self, other: Any) -> bool:
+        return self._compared(other) <= 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compared(other) > 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compared(other) >= 0 if isinstance(other, int | Fraction) else NotImplemented
+
+    __hash__ = Fraction.__hash__
+
+    def __bool__(self) -> bool:
+        return self._compared(0) != 0
+
+    def __abs__(self) -> "Bounded":
+        return -self if self._compared(0) < 0 else self
+
+    def __floor__(self) -> int:
+        low, high = (bound >> _BITS for bound in self.bounds)
+        return low if low == high else self.whole.numerator // self.whole.denominator
+
+    def _compared(self, other: "int | Fraction") -> int:
+        """The sign of the difference; where the bounds leave a doubt, from its numerator."""
+        low, high = self.bounds
+        least, most = other.bounds if isinstance(other, Bounded) else (other * (1 << _BITS),) * 2
+        if high < least or low > most:
+            return -1 if high < least else 1
+        difference = _merged(self, -other)
+        if not isinstance(difference, Bounded):
+            return _sign(difference.numerator)
+        return _sign(_together(_pairs(difference._terms))[0]) * _sign(difference._factor.numerator)
+
+
+def ratio(number: Fraction, by: Fraction) -> Fraction:
+    """The quotient of two numbers, which stays a sum where only the first is one.
+
+    >>> ratio(Fraction(1, 2), Fraction(3))
+    Fraction(1, 6)
+    """
+    spelled = isinstance(by, Bounded) or not isinstance(number, Bounded)
+    return Fraction(number, by) if spelled else number * Fraction(1, by)
+
+
+def rounded(number: Fraction, units: int) -> int:
+    """A number in 1/units, rounded half-even once.
+
+    >>> rounded(Fraction(2, 3), 10)
+    7
+    """
+    if isinstance(number, Bounded):
+        low, high = (half_even(bound * units, 1 << _BITS) for bound in number.bounds)
+        if low == high:
+            return low
+    return half_even(number.numerator * units, number.denominator)
+
+
+def decimal(number: Fraction, context: Context) -> Decimal:
+    """A number as a decimal, rounded once as the context says.
+
+    >>> decimal(Fraction(1, 3), Context(prec=2))
+    Decimal('0.33')
+    """
+    if isinstance(number, Bounded):
+        low, high = (context.divide(Decimal(bound), Decimal(1 << _BITS)) for bound in number.bounds)
+        if low == high:
+            return low
+    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def in_proportion(numbers: Sequence[Fraction]) -> list[int]:
+    """Integers in exact proportion to numbers: as small as can be, but of numbers with very many denominators.
+
+    >>> in_proportion([Fraction(1, 4), Fraction(1, 6)])
+    [3, 2]
+    """
+    if any(isinstance(number, Bounded) for number in numbers):
+        parts = [_parts(number) for number in numbers]
+        every = dict.fromkeys(denominator for terms, _ in parts for denominator in terms)
+        common = lcm(*(factor.denominator for _, factor in parts))
+        return [
+            _together([(terms.get(denominator, 0), denominator) for denominator in every])[0] * int(factor * common)
+            for terms, factor in parts
+        ]
+    common = lcm(*(number.denominator for number in numbers))
+    scaled = [number.numerator * (common // number.denominator) for number in numbers]
+    divisor = gcd(*scaled) or 1
+    return [number // divisor for number in scaled]
+
+
+def _of(terms: Mapping[int, int]) -> Fraction:
+    return Bounded(terms) if len(terms) > _FEW else Fraction(*_together(_pairs(terms)))
+
+
+def _together(terms: list[tuple[int, int]]) -> tuple[int, int]:
+    """Numerators over denominators as one, in pairs of pairs, which is far faster; not in lowest terms."""
+    while len(terms) > 1:
+        paired = [(a * d + c * b, b * d) for (a, b), (c, d) in zip(terms[::2], terms[1::2], strict=False)]
+        terms = [*paired, *terms[len(paired) * 2 :]]
+    return terms[0] if terms else (0, 1)
+
+
+def _parts(number: "int | Fraction") -> tuple[Mapping[int, int], Fraction]:
+    """A number as terms and a factor."""
+    if isinstance(number, Bounded):
+        return number._terms, number._factor
+    return ({number.denominator: number.numerator} if number else {}), _ONE
+
+
+def _merged(one: "int | Fraction", other: "int | Fraction") -> Fraction:
+    """The sum; terms that cancel out are dropped."""
+    (terms, factor), (more, by) = _parts(one), _parts(other)
+    if abs(factor) != abs(by):
+        terms, more = _scaled(terms, factor), _scaled(more, by)
+        factor = by = _ONE
+    found, sign = dict(terms), 1 if factor == by else -1
+    for denominator, numerator in more.items():
+        found[denominator] = found.get(denominator, 0) + sign * numerator
+        if not found[denominator]:
+            del found[denominator]
+    return _of(found) * factor
+
+
+def _pairs(terms: Mapping[int, int]) -> list[tuple[int, int]]:
+    return [(numerator, denominator) for denominator, numerator in terms.items()]
+
+
+def _scaled(terms: Mapping[int, int], factor: Fraction) -> dict[int, int]:
+    return {d * factor.denominator: n * factor.numerator for d, n in terms.items()}
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)
