@@ -181,6 +181,8 @@ def in_proportion(numbers: Sequence[Fraction]) -> list[int]:
     >>> in_proportion([Fraction(1, 4), Fraction(1, 6)])
     [3, 2]
     """
+    if sum(map(bool, numbers)) == 1:
+        return [int(bool(number)) * (1 if number > 0 else -1) for number in numbers]
     if any(isinstance(number, Bounded) for number in numbers):
         parts = [_parts(number) for number in numbers]
         every = dict.fromkeys(denominator for terms, _ in parts for denominator in terms)

@@ -32,8 +32,8 @@ class Questions:
 
     contest: which, of those scored together; they lie one after another. as_of: log position up to which it counts what
     was said. code: the question. opens, until, spot: µs; `until` is when scored time ends. length, reached: of the
-    period and of scored time, in the rule set's units of time; whole, hidden: of which of the two a coverage is a share,
-    and of the hidden part of that. width: numbers of a forecast.
+    period and of scored time, in the rule set's units of time; whole, hidden: of which of the two a coverage is a
+    share, and of the hidden part of that. width: numbers of a forecast.
     added, least, greatest: 1e-10, to a logarithm. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage.
     uniform: the uniform distribution's kernel. per_point: how much of a kernel's unit one point is; unit: of that
     kernel, in 1.

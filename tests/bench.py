@@ -319,6 +319,59 @@ def _one_question(count: int, participants: int, *, numeric: bool = False) -> Fa
         return facts(ledger.read())
 
 
+def many_contests() -> dict[str, float]:
+    """Every table of 2,000 contests of one question each over those of one contest of as many, a forecast on each."""
+    one, few, many = (_seconds_of_tables(_season(*size)) for size in ((2_000, 1), (500, 500), (2_000, 2_000)))
+    return {
+        "2,000 contests of one question, every table, over one contest of 2,000 (aim 5)": many / one,
+        "the same: growth from 500 contests to 2,000 (aim 4)": many / few,
+    }
+
+
+def unlike_lengths() -> dict[str, float]:
+    """A board of one row over questions of which no two are open equally long, over scoring them; and how it grows."""
+    measured = {}
+    for count in (10_000, 40_000):
+        found = Projections(_season(count, 1, unlike=True))
+        scoring: list[float] = []
+        board: list[float] = []
+        with timed(scoring):
+            found.scored("c0")
+        with timed(board):
+            found.table("leaderboard")
+        measured[count] = (scoring[0], board[0])
+    return {
+        "board of one row, 40,000 questions of unlike lengths, over scoring them (aim 5)": measured[40_000][1]
+        / measured[40_000][0],
+        "the same: growth from 10,000 questions to 40,000 (aim 4)": measured[40_000][1] / measured[10_000][1],
+    }
+
+
+def _season(questions: int, contests: int, *, unlike: bool = False) -> Facts:
+    """A forecast on each question, these divided among contests; unlike: no two questions are open equally long."""
+    chance, at = random.Random(4), format_instant(START)
+    commands: list[AnyCommand] = [
+        OpenContest(id=f"c{c}", at=at, contest=f"c{c}", rules="relative-2022-04", pool=100) for c in range(contests)
+    ]
+    for q in range(questions):
+        closes_at = format_instant(START + 30 * DAY - unlike * chance.randrange(DAY))
+        fields: dict[str, Any] = {"question": f"q{q}", "kind": "binary", "opens_at": at, "closes_at": closes_at}
+        commands.append(OpenQuestion(id=f"o{q}", at=at, **fields))
+        commands.append(AddQuestion(id=f"a{q}", at=at, contest=f"c{q % contests}", question=f"q{q}"))
+        forecast: dict[str, Any] = {"question": f"q{q}", "participant": "ada", "probability": Decimal("0.7")}
+        commands.append(SubmitForecast(id=f"f{q}", at=at, **forecast))
+    with Ledger.open(":memory:") as ledger:
+        handled(ledger, [*commands, *resolutions(questions)])
+        return facts(ledger.read())
+
+
+def _seconds_of_tables(found: Facts) -> float:
+    taken: list[float] = []
+    with timed(taken):
+        built(found)
+    return taken[0]
+
+
 def peak(log: Path, count: int) -> dict[str, float]:
     """Peak memory of a process that goes from the log to the leaderboard, over one that only imports."""
     bytes_of = {}
@@ -451,6 +504,8 @@ def main() -> None:
             lambda: reading(folder, count),
             lambda: scoring(folder / "log0.db", count),
             growing,
+            many_contests,
+            unlike_lengths,
             lambda: peak(folder / "log0.db", count),
             lambda: trading(folder),
         ]

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SHELL = {"ledger.collector", "ledger.ledger", "ledger.store", "ledger.subscription", "ledger.telling"}
-PURE = {"values", "exact", "bounded", "events", "rules", "log", "errors", "spans", "trading"}  # what projections may see
+PURE = {"values", "exact", "bounded", "events", "rules", "log", "errors", "spans", "trading"}  # that projections see
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
 INTEGER_MATH = {"floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out
 WRITERS = {"replay.append", "replay.demo", "replay.pay", "replay.cli", "replay.unstarted"}
