@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 from projections.brier import Aggregate
 from projections.columns import Contest, Facts
 from projections.kept import Kept, basis, listed
-from projections.parts import Part, changed, divided
+from projections.parts import Parts, parts
 from projections.projection import Known, Projections
+from projections.sums import labels
 
-OF_BOARDS = ("leaderboard", "kind_means", "prizes")
-OF_SCORING = ("scores", "brier", "calibration", *OF_BOARDS)
 _MOST = 2  # one in so many of a contest's questions are scored by themselves, if there are no more
 
 Only = Callable[[dict[str, Contest], Iterable[int]], Facts]  # contests, questions: the facts about them
@@ -51,7 +50,7 @@ class Boards:
             self._kept.pop(name, None)
             self._aggregates.pop(name, None)
 
-    def parts(self, found: Facts, due: Due, before: int) -> Iterator[Part]:
+    def parts(self, found: Facts, due: Due, before: int) -> Iterator[Parts]:
         """The parts of tables that can have changed. before: the log position at which the tables were right."""
         if not due.contests:
             return
@@ -70,34 +69,34 @@ class Boards:
         kept = self._kept.get(name)
         return kept is None or kept.basis != basis(found, contest) or _MOST * len(some) > len(contest.entries)
 
-    def _of_all_questions(self, found: Facts, contests: list[str]) -> Iterator[Part]:
+    def _of_all_questions(self, found: Facts, contests: list[str]) -> Iterator[Parts]:
         if contests:
             own = {name: found.contests[name] for name in contests}
             every = Projections(self._only(own, {code for contest in own.values() for code in contest.entries}))
             for name in contests:
                 kept = self._kept[name] = Kept(every, name)
                 self._aggregates[name] = kept.aggregates
-                known = kept.known(_owners(found))
+                known = kept.known(_owners(found), kept.aggregates)
                 every.known.aggregates |= known.aggregates
                 every.known.calibration |= known.calibration
-            yield from divided(every, OF_SCORING, "contest", contests)
+            for division in ("scores", "judgements", "boards"):
+                yield from parts(every, division, [(name,) for name in contests])
 
-    def _of_some(self, found: Facts, name: str, due: Due, before: int) -> Iterator[Part]:
+    def _of_some(self, found: Facts, name: str, due: Due, before: int) -> Iterator[Parts]:
         contest, kept = found.contests[name], self._kept[name]
         board = name in due.boards
         if questions := due.questions.get(name):
             then, now = self._then_and_now(contest, questions, before)
             if any(len(of.scored(name).questions.code) for of in (then, now)):
                 board = True
-                yield changed("scores", then, now)
-                was, known = kept.change(then, now)
-                known_then, known_now = (Projections(now.facts, known=each) for each in (was, known))
-                yield changed("brier", known_then, known_now)
-                yield changed("calibration", known_then, known_now)
+                yield from parts(now, "scores", [(name, found.questions[code].question) for code in questions])
+                concerned = kept.change(then, now)
+                judged = Projections(now.facts, known=kept.known(_owners(found), concerned))
+                yield from parts(judged, "judgements", [(name, who) for who in _names(found, concerned)])
             kept.entries |= now.facts.contests[name].entries
         if board:
             own = self._only({name: contest}, ())
-            yield from divided(Projections(own, known=Known({name: kept.tally})), OF_BOARDS, "contest", [name])
+            yield from parts(Projections(own, known=Known({name: kept.tally})), "boards", [(name,)])
 
     def _then_and_now(self, contest: Contest, questions: set[int], before: int) -> tuple[Projections, Projections]:
         """The contest as if it had only these questions, as of the log position before and now."""
@@ -109,26 +108,26 @@ class Boards:
         old = replace(contest, entries={code: held[code] for code in questions if code in held}, sealed=sealed)
         return Projections(replace(now, contests={name: old}, as_of=before)), Projections(now)
 
-    def _overall(self, found: Facts, was: dict[str, dict[int, Aggregate]] | None) -> Iterator[Part]:
-        """Brier scores over all contests: whole, or, given some contests' aggregates as they were, what has changed."""
+    def _overall(self, found: Facts, was: dict[str, dict[int, Aggregate]] | None) -> Iterator[Parts]:
+        """Brier scores over all contests: all, or, given some contests' aggregates as they were, what has changed."""
         if unknown := {name: found.contests[name] for name in found.contests.keys() - self._aggregates.keys()}:
             others = Projections(self._only(unknown, {code for each in unknown.values() for code in each.entries}))
             for name in unknown:
                 owners = _owners(found)
                 self._aggregates[name] = {(code + 1) % owners: each for code, each in others.aggregates(name).items()}
         own, now = self._only(found.contests, ()), self._aggregates
-        if was is None:
-            yield Part(_with(own, now, {owner for of in now.values() for owner in of}).table("brier_overall"))
-            return
-        others_then = now | was
-        some = {owner for name, of in was.items() for owner, each in now[name].items() if each != of.get(owner)}
-        if some:
-            yield changed("brier_overall", _with(own, others_then, some), _with(own, now, some))
+        some = {owner for of in now.values() for owner in of}
+        if was is not None:
+            some = {owner for name, of in was.items() for owner, each in now[name].items() if each != of.get(owner)}
+        known = Known(aggregates={name: listed(of, _owners(found), some) for name, of in now.items()})
+        keys = [()] if was is None else [(who,) for who in _names(found, some)]
+        yield from parts(Projections(own, known=known), "judgements_overall", keys)
 
 
-def _with(found: Facts, aggregates: dict[str, dict[int, Aggregate]], some: set[int]) -> Projections:
-    owners = _owners(found)
-    return Projections(found, known=Known(aggregates={n: listed(of, owners, some) for n, of in aggregates.items()}))
+def _names(found: Facts, owners: Iterable[int]) -> list[str]:
+    """What owners are called, by their numbers; the consensus is the last of the labels."""
+    names = labels(found)
+    return [names[owner - 1] for owner in owners]
 
 
 def _owners(found: Facts) -> int:

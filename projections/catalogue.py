@@ -27,6 +27,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("state", "text", "open; complete, where one trades and all is decided and settled; sealed"),
         ),
         reports.contests_values,
+        divided="contests",
     ),
     "standing": Projection(
         1,
@@ -41,6 +42,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("log_position", "count", "where the log has it"),
         ),
         builders.standing_values,
+        divided="forecasts",
     ),
     "consensus": Projection(
         1,
@@ -55,6 +57,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("median", "probability", "their median probability of the outcome"),
         ),
         builders.consensus_values,
+        divided="forecasts",
     ),
     "score_parts": Projection(
         4,
@@ -91,6 +94,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("denominator", "integer", "the contributions of one point over the period"),
         ),
         builders.scores_values,
+        divided="scores",
     ),
     "leaderboard": Projection(
         3,
@@ -111,6 +115,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("excluded", "text", "why it has no rank or prize: no_prize, no_rank, consensus, not_best"),
         ),
         builders.leaderboard_values,
+        divided="boards",
     ),
     "kind_means": Projection(
         1,
@@ -125,6 +130,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("questions", "count", "questions of the kind that are resolved"),
         ),
         reports.kind_means_values,
+        divided="boards",
     ),
     "prizes": Projection(
         3,
@@ -137,6 +143,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("paid", "money", "what has been paid"),
         ),
         builders.prizes_values,
+        divided="boards",
     ),
     "brier": Projection(
         2,
@@ -158,6 +165,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("interpretation", "text", "what such a Brier score is called"),
         ),
         reports.brier_values,
+        divided="judgements",
     ),
     "brier_overall": Projection(
         2,
@@ -171,6 +179,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("mean_of_contest_means", "points", "mean of the contests' means"),
         ),
         reports.brier_overall_values,
+        divided="judgements_overall",
     ),
     "calibration": Projection(
         2,
@@ -189,6 +198,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("wilson_high", "share", "upper end"),
         ),
         reports.calibration_values,
+        divided="judgements",
     ),
     "admissions": Projection(
         1,
@@ -210,6 +220,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("window", "text", "open, or empty if the question opened after its cut-off"),
         ),
         reports.admissions_values,
+        divided="receipts",
     ),
 } | TRADING
 BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.asked_for)  # without being asked for

@@ -1,50 +1,28 @@
 """Facts that grow with their log, and of every table only what the new events touch, worked out again.
 
-A table's rows are divided by question, by contest or by account, and such a part follows from the facts about that
-alone: the projection of the catalogue is run over those facts, so that there is one definition of each table.
+A table is divided as its row of the catalogue says, and each part follows from the facts about one question, contest or
+account alone: the projection of the catalogue is run over those facts, so that there is one definition of each table.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
 
 import numpy as np
 
 from ledger import events
 from ledger.log import Recorded
-from projections.boards import OF_SCORING, Boards, Due
+from projections.boards import Boards, Due
 from projections.bookkeeping import check_done
 from projections.books import Books
-from projections.catalogue import BUILT
 from projections.columns import Contest, Facts, Forecasts, joined
 from projections.limbs import Int64Array, column, ordered
-from projections.parts import Part, divided
+from projections.parts import Parts, divided, parts
 from projections.projection import Projections
 from projections.sums import consensus_label
-from projections.table import Table
 from projections.tables import Columns, gathered, note, width
-from projections.traders import OF_DEALINGS, OF_MARKED, OF_TRADING, Dealt, Traders
+from projections.traders import Dealt, Traders
 
-OF_QUESTIONS = ("standing", "consensus")
-OF_BOTH = ("admissions",)  # of a question in a contest
-OF_CONTESTS = ("contests",)
-OVERALL = ("brier_overall", "arena_overall")  # each row over many contests
-OF_NEW = ("journal",)  # whose rows never change
-OF_ALL = ("marks",)  # as of the clock, each with its age
-_DIVIDED = {
-    *OF_QUESTIONS,
-    *OF_BOTH,
-    *OF_SCORING,
-    *OF_MARKED,
-    *OF_DEALINGS,
-    *OF_TRADING,
-    *OVERALL,
-    *OF_CONTESTS,
-    *OF_NEW,
-    *OF_ALL,
-}
-OTHERS = tuple(name for name in BUILT if name not in _DIVIDED)  # all anew
 _FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 _QUESTION = 3  # the column of forecasts that has their questions
 _SETTLE = (events.QuestionClosed, events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
@@ -113,24 +91,24 @@ class Growing:
         self._right_at, self._clock = self.facts.as_of, self.facts.books.clock
         self.touched = Touched()
 
-    def whole(self, names: Sequence[str]) -> Iterator[Part]:
+    def whole(self, names: Sequence[str]) -> Iterator[Parts]:
         """The whole tables of some projections."""
         self._gather()
         if names:
             every = Projections(replace(self.facts, forecasts=self._on(range(len(self.facts.questions)))))
-            yield from (Part(every.table(name)) for name in names)
+            yield from (Parts(every.table(name), [()]) for name in names)
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Parts]:
         """The parts of tables that can have changed, as they now are."""
         self._gather()
         self._told = self._keeps = True
-        yield from self._of_questions()
-        yield from self._of_admissions()
+        yield from self._of_forecasts()
+        yield from self._of_receipts()
         yield from self._boards.parts(self.facts, self.touched.scoring, self._right_at)
         yield from self._of_trading()
-        yield from self._of_new()
-        yield from self._of_marks()
-        yield from self.whole(OTHERS)
+        yield from self._of_movements()
+        yield from self._of_quotes()
+        yield from self.whole(divided("log"))
 
     def _forecast(self, questions: list[int]) -> None:
         self.touched.questions.update(questions)
@@ -207,51 +185,44 @@ class Growing:
     def _own(self, names: Iterable[str]) -> dict[str, Contest]:
         return {name: self.facts.contests[name] for name in names}
 
-    def _of_questions(self) -> Iterator[Part]:
-        if codes := sorted(self.touched.questions):
-            labels = [self.facts.questions[code].question for code in codes]
-            now = self._only({}, codes)
-            recorded = now.forecasts.position <= self._right_at
-            then = Projections(
-                replace(now, as_of=self._right_at, forecasts=now.forecasts.rows(np.flatnonzero(recorded)))
-            )
-            before = cache(lambda name: then.table(name).by("question"))
-            for part in divided(Projections(now), OF_QUESTIONS, "question", labels):
-                yield part._replace(before=partial(_before, before, part))
+    def _of_forecasts(self) -> Iterator[Parts]:
+        codes = self.touched.questions
+        keys = [(self.facts.questions[code].question,) for code in codes]
+        yield from parts(Projections(self._only({}, codes)), "forecasts", keys)
 
-    def _of_admissions(self) -> Iterator[Part]:
+    def _of_receipts(self) -> Iterator[Parts]:
         for name, code in sorted(self.touched.admissions):
-            contest, question = self.facts.contests[name], self.facts.questions[code].question
+            contest = self.facts.contests[name]
             if contest.opened.rules.attested:
                 own = replace(contest, entries={code: contest.entries[code]})
-                table = Projections(self._only({name: own}, [code])).table("admissions")
-                yield Part(table, (("contest", name), ("question", question)))
+                key = name, self.facts.questions[code].question
+                yield from parts(Projections(self._only({name: own}, [code])), "receipts", [key])
 
-    def _of_trading(self) -> Iterator[Part]:
+    def _of_trading(self) -> Iterator[Parts]:
         dealt = self.touched.dealt
         yield from self._traders.parts(dealt, ticked=self._ticked())
-        if contests := sorted(dealt.contests):
-            yield from divided(Projections(self._only(self._own(contests))), OF_CONTESTS, "contest", contests)
-            yield self._traders.overall()
+        if contests := dealt.contests:
+            every = Projections(self._only(self._own(contests)))
+            yield from parts(every, "contests", [(name,) for name in contests])
+            yield from self._traders.overall()
 
-    def _of_new(self) -> Iterator[Part]:
-        """The rows of what has been recorded since, which are added."""
+    def _of_movements(self) -> Iterator[Parts]:
+        """The rows of what has been recorded since."""
         books = self.facts.books
         since = bisect_right(books.movements, self._right_at, key=lambda movement: movement.position)
         new = replace(books, movements=books.movements[since:])
         every = Projections(self._only(self._own(self.touched.dealt.contests), books=new))
-        for name in OF_NEW:
+        for name in divided("movements"):
             table = every.table(name)
             table = table.rows_at(np.flatnonzero(column(table.numbers("log_position")) > self._right_at))
             if len(table):
-                yield Part(table, before=partial(table.rows_at, column([])))
+                yield Parts(table, [(position,) for position in sorted({*table.numbers("log_position")})])
 
-    def _of_marks(self) -> Iterator[Part]:
-        """All of them, for each has its age."""
+    def _of_quotes(self) -> Iterator[Parts]:
         if self._ticked() or self.touched.dealt.quoted or self.touched.dealt.ruled:
             every = Projections(self._only({}))
             every.marks = self._traders.marks
-            yield from (Part(every.table(name)) for name in OF_ALL)
+            yield from parts(every, "quotes", [()])
 
 
 def _rows_of(rows: Forecasts) -> Columns:
@@ -269,9 +240,3 @@ def _sorted(pages: list[Columns]) -> Forecasts:
     """Forecasts in log order within each question, question after question."""
     forecasts, _ = joined(pages)
     return forecasts.rows(ordered(forecasts.question))
-
-
-def _before(tables: Callable[[str], dict[str, Table]], part: Part) -> Table:
-    """What a part was, given the tables of before by the id that it has."""
-    [(by, label)] = part.ids
-    return tables(part.table.name).get(label) or part.table.only(by, "")

@@ -1,7 +1,7 @@
 """What is kept of a contest's scores, so that when those of a question change, the others need not be scored again."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -39,25 +39,20 @@ class Kept:
         self._rows = np.sort(_rows(sample))
         self.aggregates = {owner: brier.aggregate(counts) for owner, counts in self._counts.items()}
 
-    def known(self, owners: int) -> Known:
-        """All of it, among so many owners."""
-        return self._known(owners, self._counts, self._bins)
-
-    def change(self, before: Projections, after: Projections) -> tuple[Known, Known]:
-        """Take in what has become of some questions; returns what was and what is known of whoever forecast on them."""
-        owners, samples = after.judged(self.name).owners, [_numbered(of.judged(self.name)) for of in (before, after)]
+    def change(self, before: Projections, after: Projections) -> set[int]:
+        """Take in what has become of some questions; returns the numbers of whoever forecast on them."""
+        samples = [_numbered(of.judged(self.name)) for of in (before, after)]
         concerned = {owner for sample in samples for owner in sample.owner.tolist()}
-        bins = {place for sample in samples for place in brier.binned(sample)}
-        was = self._known(owners, concerned, bins)
         for sign, of, sample in zip((-1, 1), (before, after), samples, strict=True):
             self.tally = self.tally.plus(of.tally(self.name), sign)
             self._count(sign, sample)
         for owner in concerned:
             self.aggregates[owner] = brier.aggregate(self._counts[owner])
-        return was, self._known(owners, concerned, bins)
+        return concerned
 
-    def _known(self, owners: int, some: Iterable[int], bins: Iterable[tuple[int, int]]) -> Known:
-        there = {place: self._bins[place] for place in bins if self._bins.get(place, (0,))[0]}
+    def known(self, owners: int, some: Collection[int]) -> Known:
+        """What is known of some owners, of so many that there are."""
+        there = {place: sums for place, sums in self._bins.items() if place[0] in some and sums[0]}
         calibration = [each._replace(owner=(each.owner - 1) % owners) for each in brier.filled(there)]
         return Known(
             tallies={self.name: self.tally},

@@ -1,39 +1,35 @@
-"""Parts of tables, from which tables are kept up."""
+"""Parts of tables, from which tables are kept up; how a table is divided is in its row of the catalogue."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from projections.catalogue import BUILT, CATALOGUE
 from projections.projection import Projections
 from projections.table import Table
 
-Ids = tuple[tuple[str, str], ...]  # column, id
+Key = tuple[str | int, ...]  # values of the columns that a table is divided by, or of the first of these
 
 
-class Part(NamedTuple):
-    """The rows of a projection's table that have these ids in these columns, or all of them.
+class Parts(NamedTuple):
+    """Parts of a projection's table as they now are: all their rows, and which parts they are, in order.
 
-    before: what they were, where that is known without reading it; without ids it says which rows are meant.
+    keys: one that names only the first columns stands for all the parts that begin so; () is the whole table.
     """
 
     table: Table
-    ids: Ids = ()
-    before: Callable[[], Table] | None = None
-
-    @property
-    def is_change(self) -> bool:
-        """Whether it is some rows in place of others, whatever ids they have."""
-        return self.before is not None and not self.ids
+    keys: list[Key]
 
 
-def changed(name: str, before: Projections, after: Projections) -> Part:
-    """The rows of one in place of those of the other."""
-    return Part(after.table(name), before=lambda: before.table(name))
+def divided(division: str) -> list[str]:
+    """The projections whose tables are divided in this way.
+
+    >>> divided("forecasts")
+    ['standing', 'consensus']
+    """
+    return [name for name in BUILT if CATALOGUE[name].divided == division]
 
 
-def divided(of: Projections, names: Iterable[str], by: str, ids: list[str]) -> Iterator[Part]:
-    """A part of each table for each id, also where it has no rows."""
-    for name in names:
-        table = of.table(name)
-        parts = table.by(by)
-        for each in ids:
-            yield Part(parts[each] if each in parts else table.only(by, each), ((by, each),))
+def parts(of: Projections, division: str, keys: Iterable[Key]) -> Iterator[Parts]:
+    """The same parts of each table that is divided in this way."""
+    if due := sorted(keys):
+        yield from (Parts(of.table(name), due) for name in divided(division))

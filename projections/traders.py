@@ -9,13 +9,8 @@ from projections.arena import Record
 from projections.books import Books, Key, Movement, Trade
 from projections.columns import Facts
 from projections.marks import Marks
-from projections.parts import Part, divided
+from projections.parts import Parts, parts
 from projections.projection import Projections
-
-OF_MARKED = ("accounts", "positions")
-OF_DEALINGS = ("cash", "trades", "bet_brier", "decisions", "refused_legs")
-OF_TRADING = ("arena_leaderboard",)
-_MOST = 2  # one in so many of a contest's accounts are looked at by themselves, if there are no more
 
 
 @dataclass(slots=True)
@@ -87,16 +82,16 @@ class Traders:
     def _holders(self, question: int) -> set[Key]:
         return {key[:2] for key in self._found.books.holders.get(question, ())}
 
-    def parts(self, due: Dealt, *, ticked: bool) -> Iterator[Part]:
+    def parts(self, due: Dealt, *, ticked: bool) -> Iterator[Parts]:
         """The parts of tables that can have changed. ticked: whether the clock has moved on."""
         self._filed.read()
         self._find(due, ticked=ticked)
         contests = sorted(self._traded(due.contests))
-        yield from self._of_accounts(OF_MARKED, due.marked)
-        yield from self._of_accounts(OF_DEALINGS, due.accounts)
+        for division, keys in (("holdings", due.marked), ("dealings", due.accounts)):
+            yield from parts(self._only(keys), division, keys)
         if contests:
             self._record(due.marked | self._unknown(contests))
-            yield from divided(self._every(contests), OF_TRADING, "contest", contests)
+            yield from parts(self._every(contests), "trading_boards", [(name,) for name in contests])
 
     def _find(self, due: Dealt, *, ticked: bool) -> None:
         """Whoever holds or held a question is due with it; what waits for a resolution or a tick, with the clock."""
@@ -118,25 +113,14 @@ class Traders:
         due.marked |= due.accounts
         due.contests |= {contest for contest, _ in due.marked}
 
-    def overall(self) -> Part:
+    def overall(self) -> Iterator[Parts]:
         """Families and releases over all contests."""
         contests = sorted(self._traded(self._found.contests))
         self._record(self._unknown(contests))
-        return Part(self._every(contests).table("arena_overall"))
+        yield from parts(self._every(contests), "trading_overall", [()])
 
     def _traded(self, contests: Iterable[str]) -> Iterator[str]:
         return (name for name in contests if self._found.contests[name].opened.rules.trading is not None)
-
-    def _of_accounts(self, names: tuple[str, ...], keys: set[Key]) -> Iterator[Part]:
-        for contest in sorted({contest for contest, _ in keys}):
-            every = self._filed.keys[contest]
-            some = {key for key in keys if key[0] == contest}
-            if _MOST * len(some) > len(every):
-                yield from divided(self._only(every), names, "contest", [contest])
-            else:
-                who = sorted(participant for _, participant in some)
-                for part in divided(self._only(some), names, "participant", who):
-                    yield part._replace(ids=(("contest", contest), *part.ids))
 
     def _only(self, keys: Iterable[Key]) -> Projections:
         books = self._filed.of(keys)

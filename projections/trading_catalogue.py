@@ -41,6 +41,7 @@ TRADING: dict[str, Projection] = {
             Column("state", "text", "active, debt, or ruined: no bet is possible and nothing is open"),
         ),
         statements.accounts_values,
+        divided="holdings",
     ),
     "positions": Projection(
         2,
@@ -63,6 +64,7 @@ TRADING: dict[str, Projection] = {
             Column("pending_for", "seconds", "since the close"),
         ),
         statements.positions_values,
+        divided="holdings",
     ),
     "cash": Projection(
         2,
@@ -83,6 +85,7 @@ TRADING: dict[str, Projection] = {
             Column("debt", "text", "debt if that is negative"),
         ),
         statements.cash_values,
+        divided="dealings",
     ),
     "portfolio_snapshots": Projection(
         2,
@@ -139,6 +142,7 @@ TRADING: dict[str, Projection] = {
             _SIDE_WON,
         ),
         statements.trades_values,
+        divided="dealings",
     ),
     "bet_brier": Projection(
         1,
@@ -158,6 +162,7 @@ TRADING: dict[str, Projection] = {
             Column("market_brier", "points", "(price - side_won)²"),
         ),
         arena.bet_brier_values,
+        divided="dealings",
     ),
     "arena_leaderboard": Projection(
         2,
@@ -186,6 +191,7 @@ TRADING: dict[str, Projection] = {
             Column("excluded", "text", "why it has no rank or prize: no_prize, no_rank"),
         ),
         arena.leaderboard_values,
+        divided="trading_boards",
     ),
     "arena_overall": Projection(
         1,
@@ -208,6 +214,7 @@ TRADING: dict[str, Projection] = {
             _WIN_RATE,
         ),
         arena.overall_values,
+        divided="trading_overall",
     ),
     "decisions": Projection(
         1,
@@ -229,6 +236,7 @@ TRADING: dict[str, Projection] = {
             Column("reasoning", "text", "why"),
         ),
         statements.decisions_values,
+        divided="dealings",
     ),
     "refused_legs": Projection(
         1,
@@ -244,6 +252,7 @@ TRADING: dict[str, Projection] = {
             Column("code", "text", "why"),
         ),
         statements.refused_legs_values,
+        divided="dealings",
     ),
     "journal": Projection(
         1,
@@ -257,6 +266,7 @@ TRADING: dict[str, Projection] = {
             Column("amount", "fine_money", "added to the account"),
         ),
         statements.journal_values,
+        divided="movements",
     ),
     "marks": Projection(
         2,
@@ -273,5 +283,6 @@ TRADING: dict[str, Projection] = {
             Column("brier", "points", "(price - payout)², once resolved"),
         ),
         statements.marks_values,
+        divided="quotes",
     ),
 }

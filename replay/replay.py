@@ -13,15 +13,14 @@ from ledger import collector, log, telling, values
 from ledger.errors import Refused
 from ledger.log import Checkpoint, Recorded
 from ledger.store import Store
-from projections.boards import OF_BOARDS
-from projections.catalogue import BUILT
+from projections.catalogue import BUILT, CATALOGUE
 from projections.columns import Facts
 from projections.projection import Projections
 from projections.table import Table
 from projections.tables import facts
 
 AsOf = int | str | datetime | None  # a log position, an instant of the ledger's own clock, or the whole log
-_OF_SCORES = {"scores", *OF_BOARDS}
+_OF_SCORES = {"scores", "boards"}  # ways in which a table is divided
 _logger = logging.getLogger(__name__)
 Watch = Callable[[int], None]  # told how many events have been read
 
@@ -83,7 +82,7 @@ def built(facts: Facts) -> dict[str, Built]:
     """
     with collector.paused(), ThreadPoolExecutor(1) as aside:
         scores, rest = Projections(facts), Projections(facts)
-        beside = {name: aside.submit(_built, scores, name) for name in BUILT if name in _OF_SCORES}
+        beside = {name: aside.submit(_built, scores, name) for name in BUILT if CATALOGUE[name].divided in _OF_SCORES}
         try:
             here = {name: _built(rest, name) for name in BUILT if name not in beside}
             return {name: beside[name].result() if name in beside else here[name] for name in BUILT}

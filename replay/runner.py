@@ -42,8 +42,8 @@ class Runner:
     def __init__(self, location: str, path: str, name: str = "main", watch: Watch = lambda _: None) -> None:
         """location, name: of the log. path: of the read model, which is started if there is none. watch: of reading.
 
-        Raises, first that applies: Refused (the name is no id), Unavailable (either cannot be opened, or the read model
-        follows another ledger).
+        Raises, first that applies: Refused (the name is no id), Unavailable (either cannot be opened; another runner
+        keeps the read model; it is not what was written, or follows another ledger).
         """
         self._name, self._watch = values.identifier(name, "name"), watch
         self._store = Store(location, self._name, read_only=True)
@@ -67,7 +67,8 @@ class Runner:
         """Take in whatever has been recorded since, and write what follows.
 
         Raises, first that applies: Corrupt (the log is damaged, or not the one that the read model was made of),
-        Conflict (another runner keeps the same read model), Unavailable. Then the read model is as it was.
+        Unavailable (also where the read model is not what was written), Conflict (somebody else has changed what it
+        speaks of). Then the read model is as it was.
         """
         before = self._tracking
         with collector.paused():
@@ -76,13 +77,14 @@ class Runner:
             reached = self._subscription.reached
             if before and reached.position < before.reached.position:
                 raise Corrupt(reached.position + 1, f"the read model has seen the log up to {before.reached.position}")
+            self._model.check()
             anew = self._model.outdated()
             if self._subscription.stopped or (before and before.reached == reached and not anew):
                 return Refreshed(0, 0, before.reached if before else START)
             now = Tracking(self._name, self._first, reached, self._recorded_at)
             parts = [*self._growing.whole(anew)]
             if before:
-                parts += [part for part in self._growing.parts() if part.table.name not in anew]
+                parts += [each for each in self._growing.parts() if each.table.name not in anew]
             rows = self._model.write(before, now, Change(parts, self._places, anew))
         self._growing.forget()
         self._places = {}

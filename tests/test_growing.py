@@ -17,14 +17,13 @@ from ledger.commands import AnyCommand, read
 from ledger.log import Recorded
 from ledger.rules import PRESETS
 from ledger.trading import Trading
-from projections import boards, growing, traders
-from projections.boards import OF_SCORING
+from projections import boards, catalogue
 from projections.catalogue import BUILT, CATALOGUE
 from projections.growing import Growing
-from projections.parts import Part
+from projections.parts import Parts, divided
 from projections.projection import Projections
+from projections.schemas import DIVISIONS
 from projections.tables import facts
-from projections.traders import OF_DEALINGS, OF_MARKED, OF_TRADING
 from tests import oracle
 from tests.given import (
     annulment,
@@ -55,28 +54,21 @@ Rows = list[tuple[Any, ...]]
 
 
 class Kept:
-    """Tables to which parts are applied: whatever had their ids goes, what they have comes."""
+    """Tables to which parts are applied: whatever had their keys goes, what they have comes."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Rows] = {name: [] for name in BUILT}
 
-    def apply(self, part: Part) -> None:
-        """Replace the rows of a part."""
-        if part.before is not None and part.is_change:
-            rows = Counter(self.rows[part.table.name])
-            rows.subtract(part.before().plain())
-            assert min(rows.values(), default=0) >= 0, "a part takes away only what is there"
-            self.rows[part.table.name] = [*rows.elements(), *part.table.plain()]
-            return
-        names = [column.name for column in part.table.columns]
-        held = self.rows[part.table.name]
-        places = [(names.index(column), label) for column, label in part.ids]
-        rest = [row for row in held if any(row[place] != label for place, label in places)]
-        if part.before is not None:
-            assert Counter(part.before().plain()) == Counter(held) - Counter(rest)
-        if not places:
-            rest = []
-        self.rows[part.table.name] = rest + list(part.table.plain())
+    def apply(self, parts: Parts) -> None:
+        """Replace the rows of parts; they have no rows of other parts, and are in order."""
+        name, new = parts.table.name, list(parts.table.plain())
+        assert parts.keys == sorted(parts.keys)
+        assert [row for row in new if self.belongs(row, parts)] == new, name
+        self.rows[name] = [row for row in self.rows[name] if not self.belongs(row, parts)] + new
+
+    def belongs(self, row: tuple[Any, ...], parts: Parts) -> bool:
+        """Whether a row is of one of these parts."""
+        return any(row[: len(key)] == key for key in parts.keys)
 
 
 @cache
@@ -123,9 +115,8 @@ def assert_right_after_each(recorded: Sequence[Recorded], begin: int = 0) -> Non
 
 @pytest.fixture(params=[0, 2], ids=["one by one", "together"])
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether even most of a contest's questions or accounts are worked out by themselves."""
-    for module in (boards, traders):
-        monkeypatch.setattr(module, "_MOST", request.param)
+    """Whether even most of a contest's questions are worked out by themselves."""
+    monkeypatch.setattr(boards, "_MOST", request.param)
 
 
 def assert_equal_a_rebuild(kept: Kept, recorded: Sequence[Recorded]) -> None:
@@ -297,12 +288,40 @@ def test_who_comes_late_changes_no_board_but_may_take_the_name_of_the_consensus(
     assert_equal_a_rebuild(grown(recorded, range(len(recorded))), recorded)
 
 
-def test_each_projection_is_divided_in_one_way() -> None:
-    """None is named twice, none is named that does not exist; what nobody divides is worked out anew."""
-    named = [*growing.OF_QUESTIONS, *growing.OF_BOTH, *OF_SCORING, *OF_MARKED, *OF_DEALINGS, *OF_TRADING]
-    named += [*growing.OF_CONTESTS, *growing.OVERALL, *growing.OF_NEW, *growing.OF_ALL]
-    assert len(set(named)) == len(named)
-    assert sorted([*named, *growing.OTHERS]) == sorted(BUILT)
+def test_the_columns_that_a_table_is_divided_by_come_first_in_it_and_in_its_key() -> None:
+    """So that its rows lie part by part; a board, which has no key, is divided by its contests."""
+    for name in BUILT:
+        columns = tuple(column.name for column in CATALOGUE[name].columns)
+        key = CATALOGUE[name].key or ("contest",)
+        assert columns[: len(key)] == key, name
+        assert key[: len(CATALOGUE[name].part)] == CATALOGUE[name].part, name
+    assert all(CATALOGUE[name].part == ("contest",) for name in BUILT if not CATALOGUE[name].key)
+
+
+def test_every_way_of_dividing_a_table_is_followed() -> None:
+    """Between them, two histories make a part of each table; none of them is left as it was."""
+    made = dict.fromkeys(BUILT, 0)
+    for recorded in (tournament(), trading(0)):
+        grows = Growing()
+        for each in recorded:
+            grows.add([each])
+            for parts in grows.parts():
+                made[parts.table.name] += 1
+            grows.forget()
+    assert 0 not in made.values()
+    assert {CATALOGUE[name].divided for name in BUILT} | {"log"} == {*DIVISIONS}
+
+
+@pytest.mark.usefixtures("few")
+def test_a_table_that_nobody_classified_is_made_again_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs more, and is right: every one of them, whatever it follows from."""
+    monkeypatch.setattr(
+        catalogue, "CATALOGUE", {name: each._replace(divided="log") for name, each in CATALOGUE.items()}
+    )
+    monkeypatch.setattr("projections.parts.CATALOGUE", catalogue.CATALOGUE)
+    recorded = tournament()
+    assert divided("log") == [*BUILT]
+    assert_equal_a_rebuild(grown(recorded, range(3, len(recorded), 5)), recorded)
 
 
 def test_a_forecast_touches_its_question_alone() -> None:
@@ -321,7 +340,7 @@ def test_a_forecast_touches_its_question_alone() -> None:
     grows.add(recorded[:-1])
     grows.forget()
     grows.add(recorded[-1:])
-    assert {(part.table.name, part.ids) for part in grows.parts()} == {
-        ("standing", (("question", "rain"),)),
-        ("consensus", (("question", "rain"),)),
-    }
+    assert [(parts.table.name, parts.keys) for parts in grows.parts()] == [
+        ("standing", [("rain",)]),
+        ("consensus", [("rain",)]),
+    ]

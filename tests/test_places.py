@@ -19,7 +19,7 @@ from projections.projection import Projections
 from replay import explain
 from replay.cli import FINE, USAGE
 from replay.explain import Source
-from replay.readmodel import PLACES
+from replay.layouts import PLACES
 from replay.runner import Runner
 from tests import oracle
 from tests.given import contest, day, entry, forecast, opened, resolution, withdrawal

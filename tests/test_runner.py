@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger import Conflict, Corrupt, Ledger, Refused, Unavailable, log
+from ledger import Corrupt, Ledger, Refused, Unavailable, log
 from ledger.commands import AnyCommand
 from ledger.events import TAGS
 from ledger.log import Recorded
@@ -23,6 +23,7 @@ from projections.catalogue import BUILT, CATALOGUE
 from projections.projection import Projections
 from projections.tables import facts
 from replay.cli import main
+from replay.layouts import VERSIONS
 from replay.readmodel import ReadModel
 from replay.runner import Lag, Runner
 from tests import oracle
@@ -65,7 +66,7 @@ def assert_up_to_date(path: str, recorded: Sequence[Recorded]) -> None:
         assert (sorted(found[name], key=str) if keyed else found[name]) == (
             sorted(expected[name], key=str) if keyed else expected[name]
         ), name
-    with closing(ReadModel(path)) as model:
+    with closing(ReadModel(path, read_only=True)) as model:
         tracking = model.tracking()
     assert tracking is not None
     assert tracking.reached == ((recorded[-1].position, recorded[-1].digest) if recorded else log.START)
@@ -73,14 +74,14 @@ def assert_up_to_date(path: str, recorded: Sequence[Recorded]) -> None:
 
 def crashing(model: ReadModel, after: int) -> None:
     """Have a read model fail after so many changes of a table, in the middle of its transaction."""
-    change, left = model._change, iter(range(after))
+    written, left = model._stored._written, iter(range(after))
 
     def fail(*arguments: Any) -> int:
         if next(left, None) is None:
             raise RuntimeError("crashed")
-        return change(*arguments)
+        return written(*arguments)
 
-    vars(model)["_change"] = fail
+    vars(model._stored)["_written"] = fail
 
 
 def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> None:
@@ -101,7 +102,7 @@ def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> No
             runner.close()
             runner = Runner(path, tables)
         else:
-            vars(runner._model).pop("_change", None)  # the same runner goes on after a failure
+            vars(runner._model._stored).pop("_written", None)  # the same runner goes on after a failure
         if random.random() < 0.7:
             runner.refresh()
             assert_up_to_date(tables, recorded[:end])
@@ -149,21 +150,22 @@ def test_a_projection_of_another_version_is_made_again(
     path, tables = followed
     with closing(sqlite3.connect(tables)) as other, other:
         other.execute("UPDATE standing SET log_position = 77")
-        other.execute("UPDATE consensus SET count = count + 1")
+        rest = other.execute("SELECT rowid, * FROM sqlite_master WHERE name <> 'standing'").fetchall()
     monkeypatch.setitem(CATALOGUE, "standing", CATALOGUE["standing"]._replace(version=99))
     with Runner(path, tables) as runner:
         assert runner.refresh().rows == 2
         assert runner.refresh().rows == 0
-    assert {row[5] for row in stored(tables)["standing"]} == {4, 5}
-    assert stored(tables)["consensus"] != rebuilt(history(path))["consensus"]
+    assert_up_to_date(tables, history(path))
+    with closing(sqlite3.connect(tables)) as other:
+        assert {*rest} - {*other.execute("SELECT rowid, * FROM sqlite_master")} == set()
 
 
 def test_the_table_of_a_projection_that_is_no_more_goes(followed: tuple[str, str]) -> None:
     """With the next refresh that has something to do."""
     path, tables = followed
-    with closing(sqlite3.connect(tables)) as other, other:
-        other.execute("CREATE TABLE gone (question TEXT)")
-        other.execute("INSERT INTO _projections VALUES ('gone', 1, 'v1')")
+    with closing(ReadModel(tables)) as model:
+        model._connection.execute("CREATE TABLE gone (question TEXT)")
+        model._stored.put(VERSIONS, (), [*model._stored.rows(VERSIONS), ("gone", 1, "v1")])
     with Runner(path, tables) as runner, Ledger.open(path) as ledger:
         ledger.handle(resolution(), "late")
         runner.refresh()
@@ -224,15 +226,25 @@ def test_a_log_that_is_not_there_is_not_started(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_runners_on_one_read_model_do_not_both_write(followed: tuple[str, str]) -> None:
-    """The second to write finds that the tables are no longer those it knows."""
+def test_a_second_runner_on_one_read_model_is_refused_when_it_starts(followed: tuple[str, str]) -> None:
+    """In the same process; the first goes on, anybody may read, and once it has ended there is room again."""
     path, tables = followed
-    with Runner(path, tables) as one, Runner(path, tables) as two, Ledger.open(path) as ledger:
+    with Runner(path, tables) as one, Ledger.open(path) as ledger:
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="another runner keeps this read model up to date; end that one"):
+                Runner(path, tables)
         ledger.handle(forecast(participant="eve"), "eve")
-        one.refresh()
-        with pytest.raises(Conflict, match="somebody else"):
-            two.refresh()
-    assert_up_to_date(tables, history(path))
+        assert one.refresh().events == 1
+        assert_up_to_date(tables, history(path))
+    with Runner(path, tables) as two:
+        assert two.refresh().events == 0
+
+
+def test_what_is_no_read_model_is_left_without_a_lock_beside_it(followed: tuple[str, str], tmp_path: Path) -> None:
+    """A log given twice: nothing is left beside it."""
+    with pytest.raises(Unavailable, match="not a read model"):
+        Runner(followed[0], followed[0])
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("log.db-lock")] == []
 
 
 def test_a_locked_read_model_is_told_and_can_be_tried_again(
