@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from projections.limbs import Int64Array, Limbs, column, ordered
 
 POINTS = 10**9  # published units in 1
 _AT_ONCE = 4_096  # rows that are printed
+_INSTANTS = 1 << 16  # whose texts are kept: those of a question are printed again with each forecast on it
 FINE = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
 _encode = msgspec.json.Encoder().encode
 
@@ -110,7 +112,7 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     "id": Kind("text", str),
     "text": Kind("text", str),
-    "instant": Kind("µs since the epoch, UTC", format_instant),
+    "instant": Kind("µs since the epoch, UTC", lru_cache(_INSTANTS)(format_instant)),
     "probability": Kind("1e-11", lambda value: format_fixed(value, 10**11)),
     "points": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
     "term": Kind("1e-12", lambda value: format_fixed(value, 10**12, least=12)),

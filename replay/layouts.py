@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from msgspec import msgpack
@@ -48,7 +49,7 @@ class Layout(NamedTuple):
 
     def grouped(self, rows: Iterable[Row]) -> Iterator[Group]:
         """Rows in order of their keys, part by part."""
-        for key, group in groupby(rows, lambda row: row[: self.part]):
+        for key, group in groupby(rows, itemgetter(slice(self.part))):
             yield key, list(group)
 
 
