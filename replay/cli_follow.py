@@ -1,30 +1,78 @@
-"""The command that keeps a read model up to date."""
+"""The command that keeps a read model up to date, or checks one."""
 
 import signal
+import time
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from replay.shell import kept, log_argument, name_option, progress, reported, say
+from replay.shell import FINDINGS, USAGE, fail, kept, log_argument, name_option, progress, reported, say, say_as_of
 
 if TYPE_CHECKING:
+    from replay.drift import Drift
     from replay.runner import Refreshed
+
+_POLL = 0.2  # s, after which a ledger that is waited for is looked for again
+_MOST = 80  # characters of a value that are shown
 
 
 @click.command(epilog="Example: forecast-ledger follow season.db tables.db --once")
 @log_argument
 @click.argument("readmodel", metavar="READMODEL", callback=kept)
 @click.option("--once", is_flag=True, help="Bring it up to date and end.")
+@click.option("--check", is_flag=True, help="Change nothing; compare every row with what the log makes it, and end.")
+@click.option("--wait", is_flag=True, help="Wait for the ledger if there is none of this name yet.")
 @name_option
 @reported
-def follow(log: str, readmodel: str, once: bool, name: str) -> None:
+def follow(log: str, readmodel: str, once: bool, check: bool, wait: bool, name: str) -> None:
     """Keep the tables in READMODEL, an SQLite file, up to date with a log.
 
     One table a projection, as printed, but score_parts and portfolio_snapshots; `_tracking` says which log position and
     digest they speak of, and changes with them or not at all. Goes on where it was, until interrupted; each refresh is
-    told on stderr, with the lag behind the log.
+    told on stderr, with the lag behind the log. A file that is no more what was written is refused.
+
+    With --check, exits with 1 if the tables are not what the log makes them as of that log position, after saying which
+    values differ.
     """
+    if check:
+        if once or wait:
+            fail("--check neither refreshes nor waits: leave out --once and --wait", USAGE)
+        _check(log, readmodel, name)
+        return
+    try:
+        while not _is_there(log, name, wait):
+            time.sleep(_POLL)
+    except KeyboardInterrupt:
+        if once:
+            raise
+        say("stopped")
+    else:
+        _follow(log, readmodel, name, once)
+
+
+def _is_there(log: str, name: str, wait: bool) -> bool:
+    """Whether a store has a ledger of this name; if not, and it is not waited for, that is wrong usage."""
+    from ledger import values
+    from ledger.errors import Absent
+    from ledger.store import Store
+
+    try:
+        store = Store(log, values.identifier(name, "name"), read_only=True)
+    except Absent:
+        if wait:
+            return False
+        raise
+    try:
+        there = bool(store.read(0, limit=1))
+    finally:
+        store.close()
+    if not there and not wait:
+        fail(f"{log} has no ledger named {name!r}: name another, or wait for its first event with --wait", USAGE)
+    return there
+
+
+def _follow(log: str, readmodel: str, name: str, once: bool) -> None:
     from replay.runner import Runner
 
     with progress("read") as watch, Runner(log, readmodel, name, watch) as runner:
@@ -46,6 +94,29 @@ def follow(log: str, readmodel: str, once: bool, name: str) -> None:
                 signal.signal(number, stop)
             runner.follow(told)
             say("stopped")
+
+
+def _check(log: str, readmodel: str, name: str) -> None:
+    from replay.drift import check
+
+    with progress("read") as watch:
+        checked = check(log, readmodel, name, watch)
+    for drift in checked.drifts:
+        print(_said(drift))
+    if more := checked.found - len(checked.drifts):
+        print(f"and {more:,} more")
+    say_as_of(checked.reached)
+    if checked.found:
+        fail(f"{readmodel}: {checked.found:,} values or rows are not what the log makes them", FINDINGS)
+    say(f"{readmodel}: every table is what the log makes it")
+
+
+def _said(drift: "Drift") -> str:
+    from replay.render import visible
+
+    where = [drift.table, *([repr(drift.key)] if drift.key else []), *([drift.column] if drift.column else [])]
+    values = (f"{word} {repr(value)[:_MOST]}" for word, value in (("expected", drift.expected), ("found", drift.found)))
+    return visible(f"{' '.join(where)}: {', '.join(values)}")
 
 
 COMMANDS = (follow,)

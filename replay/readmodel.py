@@ -159,9 +159,7 @@ class ReadModel:
     def _check(self) -> None:
         [(now,)] = self._connection.execute("PRAGMA data_version")
         if now != self._checked:
-            [(said, *_)] = self._connection.execute("PRAGMA integrity_check(1)")
-            if said != "ok":
-                raise Unavailable(f"{self.path}: the file is damaged, SQLite says: {said}; {REMEDY}")
+            self._stored.check_file()
             if self.placed():
                 outdated = self.outdated()
                 for name in (*SYSTEM, *(name for name in BUILT if name not in outdated)):

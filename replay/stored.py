@@ -19,6 +19,12 @@ class Stored:
         self._connection = connection
         self._path = path
 
+    def check_file(self) -> None:
+        """Raises Unavailable if SQLite finds that tables and indexes do not fit together."""
+        [(said, *_)] = self._connection.execute("PRAGMA integrity_check(1)")
+        if said != "ok":
+            raise Unavailable(f"{self._path}: the file is damaged, SQLite says: {said}; {REMEDY}")
+
     def made(self) -> dict[str, str]:
         """The statements that made what there is, by name."""
         return dict(self._connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
@@ -48,10 +54,19 @@ class Stored:
         for said in layout(name).indexes().values():
             self._connection.execute(said)
 
-    def keys(self, name: str) -> list[Key]:
-        """The parts of which there is a digest, in order."""
-        width, query = layout(name).part, f"SELECT first, second FROM {PARTS} WHERE name = ?"  # noqa: S608 - a constant
-        return sorted(tuple(both[:width]) for both in self._connection.execute(query, [name]))
+    def digests(self, name: str, key: Key = ()) -> dict[Key, str]:
+        """The digests of what was written in the parts whose keys begin so."""
+        query = f"SELECT first, second, digest FROM {PARTS} WHERE name = ?"  # noqa: S608 - a constant
+        query += "".join(f" AND {column} = ?" for column, _ in zip(("first", "second"), key, strict=False))
+        width = layout(name).part
+        return {tuple(both[:width]): said for *both, said in self._connection.execute(query, (name, *key))}
+
+    def divided(self, name: str) -> set[Key]:
+        """The parts that have rows."""
+        of = layout(name)
+        columns = ", ".join(f'"{column}"' for column in of.key_names()[: of.part]) or "NULL"
+        query = f'SELECT DISTINCT {columns} FROM "{name}"'  # noqa: S608 - names of layouts
+        return {row[: of.part] for row in self._connection.execute(query)}
 
     def rows(self, name: str, key: Key = ()) -> list[Row]:
         """The rows of the parts whose keys begin so, in order, without a look at their digests."""
@@ -60,9 +75,7 @@ class Stored:
     def parts(self, name: str, key: Key = ()) -> Iterator[Group]:
         """The parts whose keys begin so, in order. Raises Unavailable at one that is not what was written."""
         of = layout(name)
-        query = f"SELECT first, second, digest FROM {PARTS} WHERE name = ?"  # noqa: S608 - a constant
-        query += "".join(f" AND {column} = ?" for column, _ in zip(("first", "second"), key, strict=False))
-        kept = {tuple(both[: of.part]): said for *both, said in self._connection.execute(query, (name, *key))}
+        kept = self.digests(name, key)
         for part, rows in of.grouped(self._rows(of, key)):
             if kept.pop(part, None) != digest(rows):
                 raise self._differs(name, part)

@@ -253,6 +253,46 @@ def test_a_follower_killed_at_any_moment_loses_nothing_and_doubles_nothing(tmp_p
     assert_up_to_date(str(tables), recorded)
 
 
+def test_a_second_follower_is_refused_as_long_as_the_first_lives(tmp_path: Path) -> None:
+    """In another process, at once, with what to do; whoever reads does not wait, and a killed one leaves no lock."""
+    log, tables = tmp_path / "log.db", tmp_path / "tables.db"
+    record(str(log), trading(5))
+    assert run("follow", log, tables, "--once").returncode == FINE
+    follower = start("follow", log, tables)
+    until(lambda: invoke("follow", log, tables, "--once").exit_code == UNREADABLE, follower)
+    told(run("follow", log, tables), UNREADABLE, "another runner keeps this read model up to date; end that one")
+    assert run("follow", log, tables, "--check").returncode == FINE
+    follower.kill()
+    assert ended(follower).returncode == KILLED
+    assert run("follow", log, tables, "--once").returncode == FINE
+
+
+def test_a_ledger_that_is_waited_for_is_followed_from_its_first_event(tmp_path: Path) -> None:
+    """Without a file, or a file without a ledger of that name; without --wait either is told, and nothing is made."""
+    log, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
+    told(run("follow", log, tables, "--once"), UNREADABLE, "no such ledger")
+    follower = start("follow", log, tables, "--name", "second", "--wait")
+    with Ledger.open(log) as ledger:
+        ledger.handle(opened(), "c1")
+    told(run("follow", log, tables, "--name", "secnd"), USAGE, "has no ledger named 'secnd': .*--wait")
+    assert not Path(tables).exists()
+    with Ledger.open(log, "second") as ledger:
+        ledger.handle(opened(), "c1")
+    assert follower.stderr is not None
+    assert follower.stderr.readline().startswith("1 events, ")
+    follower.send_signal(signal.SIGTERM)
+    assert ended(follower).returncode == FINE
+
+
+def test_a_follower_that_waits_ends_when_it_is_asked_to(tmp_path: Path) -> None:
+    """With 0, having made nothing."""
+    follower = start("follow", tmp_path / "log.db", tmp_path / "tables.db", "--wait")
+    time.sleep(1)
+    follower.send_signal(signal.SIGINT)
+    done = ended(follower)
+    assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (FINE, "stopped\n", [])
+
+
 @pytest.fixture(scope="module")
 def logs(folder: Path) -> tuple[str, str]:
     """A log, and the same one later."""
