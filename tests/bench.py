@@ -53,6 +53,7 @@ from projections.portfolios import snapshots
 from projections.projection import Projections
 from projections.tables import facts
 from replay import explain, export
+from replay.drift import check
 from replay.replay import built, replay
 from replay.runner import Runner
 from replay.verify import verify
@@ -250,6 +251,10 @@ def using(folder: Path) -> dict[str, float]:
         for _ in range(1 if name.startswith("export") else RUNS):
             with timed(seconds.setdefault(name, [])):
                 step()
+    with timed(seconds.setdefault("check of a read model", [])):
+        check(log, model)
+    with timed(seconds.setdefault("start of a runner", [])), Runner(log, model) as runner:
+        runner.refresh()
     with Ledger.open(log) as ledger, Runner(log, model) as runner:
         ledger.handle(RevokeResolution(id="u", at=format_instant(START + 40 * DAY), question="q0", reason="bench"))
         runner.refresh()

@@ -217,6 +217,21 @@ def test_a_file_of_something_else_is_refused(followed: tuple[str, str], tmp_path
     assert len(history(path)) == len(SAID)
 
 
+def test_instants_that_are_in_another_order_as_text_are_what_they_were_written(tmp_path: Path) -> None:
+    """Half a second after noon comes before noon: ".5Z" sorts before "Z"; a runner that starts finds nothing wrong."""
+    path, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
+    instants = ("2026-03-11T12:00:00Z", "2026-03-11T12:00:00.5Z", "2026-03-11T12:00:01Z")
+    assert [*instants] != sorted(instants)
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named([opened(), *(forecast(at=at) for at in instants)]))
+        for late in (None, forecast(at="2026-03-11T12:00:01.5Z")):
+            if late is not None:
+                ledger.handle(late, "late")
+            with Runner(path, tables) as runner:
+                runner.refresh()
+            assert_up_to_date(tables, history(path))
+
+
 def test_a_log_that_is_not_there_is_not_started(tmp_path: Path) -> None:
     """Neither is its read model; a name that is no id is refused."""
     with pytest.raises(Unavailable, match="no such ledger"):
