@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger import Corrupt, Ledger, Refused, Unavailable, log
+from ledger import Conflict, Corrupt, Ledger, Refused, Unavailable, log
 from ledger.commands import AnyCommand
 from ledger.events import TAGS
 from ledger.log import Recorded
@@ -253,6 +253,20 @@ def test_a_second_runner_on_one_read_model_is_refused_when_it_starts(followed: t
         assert_up_to_date(tables, history(path))
     with Runner(path, tables) as two:
         assert two.refresh().events == 0
+
+
+def test_two_runners_do_not_both_write_where_locks_do_not_work(
+    followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on some network drives: the second to write finds that the tables are no longer those it knows."""
+    path, tables = followed
+    monkeypatch.setattr(ReadModel, "_keep", lambda _: None)
+    with Runner(path, tables) as one, Runner(path, tables) as two, Ledger.open(path) as ledger:
+        ledger.handle(forecast(participant="eve"), "eve")
+        one.refresh()
+        with pytest.raises(Conflict, match="somebody else"):
+            two.refresh()
+    assert_up_to_date(tables, history(path))
 
 
 def test_what_is_no_read_model_is_left_without_a_lock_beside_it(followed: tuple[str, str], tmp_path: Path) -> None:
