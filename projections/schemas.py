@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from projections.projection import Projections
 
 # What the rows of a table follow from -> the columns that say which part of the table a row belongs to. A part is the
-# least that is worked out again, compared, written and checked; without columns the whole table is one part.
+# smallest unit that is worked out again, compared, written and checked; without columns the whole table is one part.
 DIVISIONS: dict[str, tuple[str, ...]] = {
     "log": (),  # anything at all: made again whenever something is recorded
     "forecasts": ("question",),

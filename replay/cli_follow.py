@@ -30,7 +30,7 @@ def follow(log: str, readmodel: str, once: bool, check: bool, wait: bool, name: 
 
     One table a projection, as printed, but score_parts and portfolio_snapshots; `_tracking` says which log position and
     digest they speak of, and changes with them or not at all. Goes on where it was, until interrupted; each refresh is
-    told on stderr, with the lag behind the log. A file that is no more what was written is refused.
+    told on stderr, with the lag behind the log. A file that is damaged, or was changed by something else, is refused.
 
     With --check, exits with 1 if the tables are not what the log makes them as of that log position, after saying which
     values differ.

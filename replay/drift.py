@@ -22,8 +22,8 @@ SHOWN = 100  # differences that are kept
 
 
 class Drift(NamedTuple):
-    """A value that is not what the log makes it; without a column, a row that is missing or that nothing accounts for,
-    or a table that is not there. expected, found: as stored.
+    """A value that differs from what the log makes it; if column is empty, a row that is missing or one too many, or a
+    table that does not exist. expected, found: as stored, None for a row that is not there.
     """
 
     table: str

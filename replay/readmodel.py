@@ -47,18 +47,18 @@ class Change(NamedTuple):
 class ReadModel:
     """The tables, which change together with the checkpoint they speak of, or not at all.
 
-    Each part of a table has a digest here, which is compared whenever the part is read or replaced.
+    The file holds a digest of each part of a table, which is compared when the part is replaced.
     """
 
     def __init__(self, path: str, *, read_only: bool = False) -> None:
         """Open a file, or start one, and keep others from writing to it as a runner does; or only read it.
 
-        Raises Unavailable: it cannot be opened, holds something else, is kept up to date by another runner, or holds
-        something that was not written there. What is read only is not looked through.
+        Raises Unavailable: the file cannot be opened, holds something else, is kept up to date by another runner, is
+        damaged, or was changed by something else. A file that is only read is not checked here.
         """
         self.path = path
         self._lock: sqlite3.Connection | None = None
-        self._checked = -1  # SQLite's number for what others had written when everything was looked through
+        self._checked = -1  # SQLite's number for what others had written when everything was last compared
         with self._told():
             self._connection = self._connected("ro" if read_only else "rwc")
             self._stored = Stored(self._connection, path)
@@ -149,9 +149,9 @@ class ReadModel:
         return changed
 
     def check(self) -> None:
-        """Look through everything, unless only this has written since that was last done.
+        """Compare every part with its digest, unless nobody else has written to the file since that was last done.
 
-        Raises Unavailable if anything is not what was written.
+        Raises Unavailable: the file is damaged, or a part does not match its digest.
         """
         with self.reading():
             self._check()
@@ -187,8 +187,9 @@ class ReadModel:
         return sqlite3.connect(location, timeout=wait, isolation_level=None, uri=True)
 
     def _keep(self) -> None:
-        """Take a lock that lasts as long as this, and that the system takes back if the process is killed: of a file of
-        its own, so that whoever reads the tables need not wait. Raises Unavailable: another runner has it.
+        """Lock a file beside this one until `close`; if the process is killed, the system releases the lock.
+
+        Readers of the tables do not wait for it. Raises Unavailable: another runner has the lock.
         """
         self._lock = self._connected("rwc", "-lock", timeout=0)
         try:

@@ -1,4 +1,4 @@
-"""Rows in an SQLite file, part by part, with a digest of each part: what is no more what was written is found."""
+"""Rows in an SQLite file, part by part, with a digest of each part: a part that something else changed is found."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ _AT_ONCE = 10_000  # rows that are written together
 
 
 class Stored:
-    """The tables of a read model, through a connection to its file; it begins and ends no transaction."""
+    """The tables of a read model, through a connection to its file. Whoever calls begins and ends the transactions."""
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         self._connection = connection
@@ -30,27 +30,27 @@ class Stored:
         return dict(self._connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
 
     def has(self, *names: str) -> bool:
-        """Whether there are these tables, made as they would be now."""
+        """Whether these tables exist and are made as today."""
         return not self.lacking(names)
 
     def lacking(self, names: Iterable[str]) -> list[str]:
-        """Those of these tables that are not there as they would be made now, with their indexes."""
+        """The tables among these that do not exist, or are not made as today, or lack an index."""
         made = self.made().items()
         return [name for name in names if not {name: layout(name).made_by(), **layout(name).indexes()}.items() <= made]
 
     def drop(self, name: str) -> None:
-        """Leave nothing of a table."""
+        """Remove a table, its rows and the digests of its parts."""
         self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
         if name != PARTS:
             self._connection.execute(f"DELETE FROM {PARTS} WHERE name = ?", [name])  # noqa: S608 - a constant
 
     def make(self, name: str) -> None:
-        """A table without rows, in place of what there is."""
+        """Make a table without rows; one of this name is removed first."""
         self.drop(name)
         self._connection.execute(layout(name).made_by())
 
     def index(self, name: str) -> None:
-        """Make a table's indexes: faster once the rows are there."""
+        """Make a table's indexes, which is faster after its rows are written."""
         for said in layout(name).indexes().values():
             self._connection.execute(said)
 
@@ -69,11 +69,11 @@ class Stored:
         return {row[: of.part] for row in self._connection.execute(query)}
 
     def rows(self, name: str, key: Key = ()) -> list[Row]:
-        """The rows of the parts whose keys begin so, in order, without a look at their digests."""
+        """The rows of the parts whose keys begin so, in order; their digests are not compared."""
         return self._rows(layout(name), key).fetchall()
 
     def parts(self, name: str, key: Key = ()) -> Iterator[Group]:
-        """The parts whose keys begin so, in order. Raises Unavailable at one that is not what was written."""
+        """The parts whose keys begin so, in order. Raises Unavailable at the first that does not match its digest."""
         of = layout(name)
         kept = self.digests(name, key)
         for part, rows in of.grouped(self._rows(of, key)):
@@ -84,11 +84,11 @@ class Stored:
             raise self._differs(name, part)
 
     def put(self, name: str, key: Key, rows: list[Row]) -> int:
-        """Make a part what it should be; returns how many rows were not. Raises Unavailable as `parts` does."""
+        """Write the rows of a part that differ from these; returns how many. Raises what `parts` raises."""
         return self._exchange(layout(name), self.parts(name, key), iter([(key, sorted(rows))] if rows else []))
 
     def replace(self, parts: Parts) -> int:
-        """The same for parts of a projection's table."""
+        """Do the same with parts of a projection's table."""
         of = layout(parts.table.name)
         before = chain.from_iterable(self.parts(of.name, key) for key in parts.keys)
         now = ((key, sorted(rows)) for key, rows in of.grouped(printed(parts.table)))  # as text, as SQLite has them
@@ -103,7 +103,7 @@ class Stored:
         return self._connection.execute(query, key)
 
     def _exchange(self, of: Layout, before: Iterator[Group], now: Iterator[Group]) -> int:
-        """Have the parts there are in place of those there were, touching no row that is right."""
+        """Replace parts, and write only the rows that differ."""
         changed, gone, come, digests = 0, list[Row](), list[Row](), list[Row]()
         for key, old, new in paired(before, now):
             if old != new:
