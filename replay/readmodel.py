@@ -215,6 +215,8 @@ class ReadModel:
     def _told(self) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError:  # what SQLite says of a damaged schema has parts of it
+            raise Unavailable(f"{self.path}: the file is damaged: its schema is no text; {REMEDY}") from None
         except sqlite3.Error as error:
             damaged = any(sign in str(error) for sign in ("malformed", "decode"))
             raise Unavailable(f"{self.path}: {error}{f'; {REMEDY}' if damaged else ''}") from None

@@ -17,6 +17,7 @@ from projections.catalogue import BUILT
 from replay.cli import DAMAGED, FINDINGS, UNREADABLE, USAGE
 from replay.drift import SHOWN, Drift, check
 from replay.layouts import SYSTEM, digest
+from replay.readmodel import ReadModel
 from replay.runner import Runner
 from tests import oracle
 from tests.given import forecast, opened
@@ -236,6 +237,41 @@ def test_a_flipped_bit_is_found_or_harms_nobody(copied: tuple[str, str], seed: i
     if not told(refreshed):
         assert readable(tables, log)
         assert check(log, tables).found == 0
+
+
+def overwritten(data: bytes, random: Random) -> bytes:
+    """A file with a stretch of chance in it."""
+    place = random.randrange(4_096)
+    return data[:place] + random.randbytes(random.randint(1, 3_000)) + data[place + 3_000 :]
+
+
+def swapped(data: bytes, random: Random) -> bytes:
+    """A file in which two pages have changed places."""
+    pages = [data[begin : begin + 4_096] for begin in range(0, len(data), 4_096)]
+    one, other = random.sample(range(len(pages)), 2)
+    pages[one], pages[other] = pages[other], pages[one]
+    return b"".join(pages)
+
+
+def cut(data: bytes, random: Random) -> bytes:
+    """The beginning of a file, which is not its header alone."""
+    return data[: random.randrange(100, len(data))]
+
+
+@pytest.mark.parametrize("damage", [overwritten, swapped, cut])
+def test_larger_damage_is_told_too(copied: tuple[str, str], damage: Callable[[bytes, Random], bytes]) -> None:
+    """Chance in the schema, pages in one another's place, an end that is missing: a line each, and no traceback."""
+    log, tables = copied
+    whole = Path(tables).read_bytes()
+    for seed in range(max(FLIPS // 6, 10)):
+        Path(tables).write_bytes(damage(whole, Random(seed)))
+        found: list[int] = []
+        assert told(lambda: found.append(check(log, tables).found)) or found[0]  # noqa: B023 - called at once
+        assert told(lambda: Runner(log, tables).refresh())
+        with suppress(Unavailable), closing(ReadModel(tables, read_only=True)) as model:
+            model.places("main", "derby", "week-1")
+        for beside in ("-wal", "-shm"):
+            Path(f"{tables}{beside}").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("seed", range(FLIPS // 4))
