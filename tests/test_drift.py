@@ -239,6 +239,16 @@ def test_a_flipped_bit_is_found_or_harms_nobody(copied: tuple[str, str], seed: i
         assert check(log, tables).found == 0
 
 
+def test_a_schema_that_is_no_text_is_told(copied: tuple[str, str]) -> None:
+    """SQLite repeats it in what it says, which then cannot be read either."""
+    log, tables = copied
+    bad = "UPDATE sqlite_master SET sql = CAST(X'43524541544520E34141' AS TEXT), name = CAST(X'E341' AS TEXT)"
+    changed(tables, "PRAGMA writable_schema = 1", f"{bad} WHERE name = 'prizes'")
+    for act in (lambda: check(log, tables), lambda: Runner(log, tables)):
+        with pytest.raises(Unavailable, match=r"damaged|malformed"):
+            act()
+
+
 def overwritten(data: bytes, random: Random) -> bytes:
     """A file with a stretch of chance in it."""
     place = random.randrange(4_096)
