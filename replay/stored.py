@@ -8,7 +8,7 @@ from ledger.errors import Unavailable
 from projections.parts import Key, Parts
 from replay.layouts import PARTS, Group, Layout, Row, apart, digest, layout, paired, printed
 
-REMEDY = "delete the file, with those beside it whose names begin with its name, and follow the log again"
+REMEDY = "delete the file with its -wal and -shm files, and follow the log again"
 _AT_ONCE = 10_000  # rows that are written together
 
 
