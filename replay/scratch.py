@@ -1,5 +1,6 @@
 """Where files are written before they are whole: a hidden folder beside their place, which goes with its process."""
 
+import errno
 import fcntl
 import os
 import re
@@ -26,10 +27,16 @@ def scratch(out: Path) -> Iterator[Path]:
 
 
 def put(new: Path, out: Path) -> None:
-    """Give what is whole in a scratch folder its name; a file replaces a file at once, else the old one makes room."""
+    """Give what is whole in a scratch folder its name; a file replaces a file at once, else the old one makes room.
+
+    It is on the disk before it has its name, and has its name on the disk on return.
+    """
+    for path in (*new.rglob("*"), new):
+        _sync(path)
     if os.path.lexists(out) and (_is_folder(out) or _is_folder(new)):
         out.replace(new.with_name(_OLD))
     new.replace(out)
+    _sync(out.parent)
 
 
 def clear(out: Path) -> None:
@@ -44,6 +51,17 @@ def clear(out: Path) -> None:
                     _discard(part, out)
             finally:
                 os.close(held)
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some file systems of networks do not synchronise folders
+            raise
+    finally:
+        os.close(opened)
 
 
 def _made(part: Path) -> int:

@@ -56,6 +56,36 @@ def test_the_same_log_gives_the_same_bytes(log: str, tmp_path: Path, form: str) 
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("before", [False, True], ids=["new", "replaced"])
+def test_an_export_is_on_the_disk_before_it_has_its_name(
+    log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, before: bool
+) -> None:
+    """Every file of it, and the folder that they are in; then the folder in which it got its name."""
+    if before:
+        exported(log, tmp_path / "out", form)
+    synced: list[int] = []
+    named: list[tuple[str, set[int]]] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def watched(opened: int) -> None:
+        synced.append(os.fstat(opened).st_ino)
+        fsync(opened)
+
+    def renamed(self: Path, target: Path) -> Path:
+        inside = {path.stat().st_ino for path in (self, *self.rglob("*"))}
+        named.append((target.name, inside - {*synced}))
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    monkeypatch.setattr(Path, "replace", renamed)
+    exported(log, tmp_path / "out", form, force=before)
+    given = [(name, missing) for name, missing in named if name != "old"]
+    assert [name for name, _ in given] == (["out", "out.metadata.json"] if form == "sqlite" else ["out"])
+    assert [missing for _, missing in given] == [set()] * len(given)
+    assert synced[-1] == tmp_path.stat().st_ino
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_an_export_is_complete(log: str, tmp_path: Path, form: str) -> None:
     """Imported into a new ledger of any name, the rows are the same bytes, and every projection has the same digest."""
     exported(log, tmp_path / "out", form, tables=["scores"])
