@@ -132,8 +132,8 @@ class LedgerError(Exception):
     """Root of everything this project raises on purpose.
 
     `to_dict` and `as_json` have, of these keys and in this order, those that apply: `error` (refused, conflict,
-    unavailable, corrupt), `code`, `field`, `value` (as text, shortened), `position` (of the log), `detail` (of this
-    case), `meaning`, `remedy`. Keys, kinds of error and codes are for good; the wording of the rest is not.
+    unavailable, uncertain, corrupt), `code`, `field`, `value` (as text, shortened), `position` (of the log), `detail`
+    (of this case), `meaning`, `remedy`. Keys, kinds of error and codes are for good; the wording of the rest is not.
     """
 
     kind, meaning, remedy = "error", "something went wrong", "read the message"
@@ -204,10 +204,10 @@ def _shown(text: str, most: int = 80) -> str:
 
 
 class Conflict(LedgerError):
-    """Other writers won the race for the next log position every time; nothing was recorded, so a retry is safe."""
+    """Somebody who takes no turns wrote at the same time, each time; nothing was recorded, so a retry is safe."""
 
     kind = "conflict"
-    meaning, remedy = "other writers won every race for the next log position; nothing was recorded", "send it again"
+    meaning, remedy = "somebody else wrote there at the same time; nothing was recorded", "send it again"
 
 
 class Unavailable(LedgerError):
@@ -219,6 +219,24 @@ class Unavailable(LedgerError):
 
 class Absent(Unavailable):
     """There is no ledger there yet: the first command appended would start one."""
+
+
+class Uncertain(LedgerError):
+    """The store failed as it was recording: what was sent is recorded as a whole or not at all, and which is not known.
+
+    A disk that could not be synchronised may still have the rows after a crash, a server that did not answer may have
+    committed. Sent again, nothing is recorded twice.
+    """
+
+    kind = "uncertain"
+    meaning, remedy = "it is not known whether this was recorded", "send it again, which is safe"
+
+    def __str__(self) -> str:
+        """What failed, what that means, and the remedy."""
+        return f"{self.args[0]}: {self.meaning}; {self.remedy}"
+
+    def _particulars(self) -> dict[str, str | int]:
+        return {"detail": _shown(str(self.args[0]), 1_000)}
 
 
 class Corrupt(LedgerError):

@@ -3,9 +3,10 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from os import PathLike, fspath, getpid
+from os import PathLike, fspath
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -22,12 +23,14 @@ from ledger.spelling import content
 from ledger.state import State, Write
 
 if TYPE_CHECKING:
-    from ledger.store import Store
+    from ledger.store import Store, Turn
     from ledger.subscription import Subscription
 
 # What a sealed board is worth: pages of a log from its first row on, and a contest -> participant -> amount in 1e-6.
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
-ATTEMPTS = 100  # how often a lost race is run again
+ATTEMPTS = 10  # how often a batch is decided again that somebody who takes no turns has overtaken
+LONGEST = 16 * 2**20  # bytes of what a command says: its rows are then shorter than `database.LONGEST`
+FAR = 500  # rows: so many that others have written are read before one's turn, not in it
 _MISSING = object()
 _ATTEMPTS = (DecisionRecorded, DecisionMalformed)
 _Attempt = tuple[str, str, int, int]  # contest, participant, period, attempt
@@ -98,7 +101,8 @@ class Ledger:
         """Decide one command and record what follows, durable on return; a retry returns the first receipt.
 
         command_id: defaults to command.id.
-        Raises, first that applies: Refused, Conflict, Unavailable, Corrupt. Then nothing was recorded.
+        Raises, first that applies: Refused, Conflict, Unavailable, Corrupt, and then nothing was recorded; Uncertain,
+        and then that is not known.
         """
         begun = telling.begun()
         [outcome] = self._handled([(command.id if command_id is None else command_id, command)], atomic=False)
@@ -112,7 +116,9 @@ class Ledger:
         """Decide commands in order, each against what the one before left, and record them in one transaction.
 
         Returns a receipt or a refusal for each; a refusal refuses that command alone, or, if atomic, all of them.
-        Raises, first that applies: Conflict, Unavailable, Corrupt. Then nothing was recorded.
+        Other writers wait until all are decided: many commands at once are better sent in several batches.
+        Raises, first that applies: Conflict, Unavailable, Corrupt, and then nothing was recorded; Uncertain, and then
+        that is not known.
         """
         begun = telling.begun()
         with collector.paused():
@@ -149,7 +155,7 @@ class Ledger:
     def head(self) -> Checkpoint:
         """The newest log position and its digest."""
         with self._lock:
-            self._catch_up()
+            self._catch_up(self._store)
             return self._head
 
     def close(self) -> None:
@@ -170,66 +176,69 @@ class Ledger:
         from ledger.store import TakenError  # noqa: PLC0415
 
         spelt = [_spelt(command_id, command) for command_id, command in asked]
-        worth: dict[str, Mapping[str, int]] = {}
         with self._lock:
-            for attempt in range(ATTEMPTS):
-                if attempt or not self._head.position:
-                    self._catch_up()
-                batch = _Batch(self, max(self._clock(), self._recorded_at))
-                self._state.prizes = partial(self._worth, self._prizes, batch, worth) if self._prizes else None
+            if all(map(self._is_recorded, asked, spelt)):  # then nobody has to be waited for
+                return _Batch(self, self._recorded_at).decided(asked, spelt, atomic=atomic)
+            for _ in range(ATTEMPTS):
                 try:
-                    outcomes = batch.decided(asked, spelt, atomic=atomic)
-                    if any(type(outcome) is Refused for outcome in outcomes) and self._moved(batch):
-                        continue
-                    if batch.rows:
-                        self._store.append(batch.rows)
+                    batch, outcomes = self._in_turn(asked, spelt, atomic=atomic)
                 except TakenError:
-                    batch.undo()
                     telling.tell(_logger, logging.DEBUG, "race lost", self._lost)
-                    time.sleep(min(attempt, 20) * (getpid() % 7 + 1) / 7_000)
                     continue
-                except BaseException:
-                    batch.undo()
-                    raise
                 self._head = Checkpoint(batch.position, batch.digest)
                 self._recorded_at = batch.recorded_at
-                self._state.prizes = None  # the batch is done with
                 for subscription in tuple(self._subscriptions) if batch.rows else ():
                     subscription.wake()
                 return outcomes
         raise Conflict(f"{ATTEMPTS} races lost for the next log position; nothing was recorded, try again")
 
+    def _in_turn(
+        self, asked: Sequence[tuple[str, AnyCommand]], spelt: Sequence[str | Refused], *, atomic: bool
+    ) -> tuple["_Batch", list[Receipt | Refused]]:
+        """Decide against the newest state and record, while no other writer does. Raises TakenError: one did."""
+        with self._turn() as turn:
+            batch = _Batch(self, max(self._clock(), self._recorded_at))
+            self._state.prizes = partial(_worth, self._prizes, turn, batch) if self._prizes else None
+            try:
+                outcomes = batch.decided(asked, spelt, atomic=atomic)
+                if batch.rows:
+                    turn.append(batch.rows)
+            except BaseException:
+                batch.undo()
+                raise
+            finally:
+                self._state.prizes = None
+        return batch, outcomes
+
+    @contextmanager
+    def _turn(self) -> Iterator["Turn"]:
+        """A turn to write, the state being the newest; where much is new, it is read while others may still write."""
+        if not self._head.position:
+            self._catch_up(self._store)
+        with self._store.turn() as turn:
+            newer = turn.read(self._head.position, FAR)
+            near = len(newer) < FAR
+            if near:
+                if newer:
+                    self._catch_up(turn)
+                yield turn
+        if not near:
+            self._catch_up(self._store)
+            with self._store.turn() as turn:
+                self._catch_up(turn)
+                yield turn
+
+    def _is_recorded(self, asked: tuple[str, AnyCommand], said: str | Refused) -> bool:
+        known = self._commands.get(asked[0])
+        return known is not None and known[0] == said
+
     def _lost(self) -> dict[str, Any]:
         return {"ledger": self._store.name, "position": self._head.position + 1}
 
-    def _worth(
-        self, prizes: Prizes, batch: "_Batch", known: dict[str, Mapping[str, int]], contest: str
-    ) -> Mapping[str, int]:
-        """What a finalized contest's board is worth, by the log with the batch's rows so far.
-
-        known: of boards that were sealed before the batch, which stay as they are whatever others append: a lost race
-        does not have them worked out again.
-        """
-        if contest not in known:
-            stored = _upto(self._store.pages(), batch.head.position)
-            with collector.paused():
-                worth = prizes(log.follow(chain(stored, batch.pages())), contest)
-            if batch.seals(contest):
-                return worth
-            known[contest] = worth
-        return known[contest]
-
-    def _moved(self, batch: "_Batch") -> bool:
-        """Whether others have appended since the state was read: a refusal must stand against the newest state."""
-        if not self._store.read(self._head.position, limit=1):
-            return False
-        batch.undo()
-        return True
-
-    def _catch_up(self) -> None:
+    def _catch_up(self, source: "Store | Turn") -> None:
         """Fold in what has been appended since, by whomever."""
         state, commands = self._state, self._commands
-        for page in log.follow(self._store.pages(self._head.position), self._head):
+        for page in log.follow(source.pages(self._head.position), self._head):
             last = None
             try:
                 for recorded in page:
@@ -290,12 +299,6 @@ class _Batch:
         """The rows so far, as a page of the log; none if there are none."""
         return [[row for _, _, row in self.rows]] if self.rows else []
 
-    def seals(self, contest: str) -> bool:
-        """Whether the contest was finalized by one of the batch's own commands."""
-        earlier = (value for table, key, value in self._undo if table is self.state.contests and key == contest)
-        first = next(earlier, None)
-        return first is not None and (first is _MISSING or not first.finalized)
-
     def _outcome(self, command_id: str, command: AnyCommand, said: str) -> Receipt | Refused:
         known = self.commands.get(command_id)
         if known is not None:
@@ -350,7 +353,11 @@ def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
     """The fingerprint of what the command says, or the foremost reason why it cannot be said at all."""
     try:
         values.identifier(command_id, "id")
-        return log.fingerprint(content(command))
+        said = content(command)
+        if len(said) <= LONGEST:
+            return log.fingerprint(said)
+        too_long = f"it says more than {LONGEST} bytes"
+        return Refused("malformed", "command", None, too_long, remedy="say it in several commands")
     except Refused as refused:
         fault = refused
     try:
@@ -358,6 +365,12 @@ def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
     except Refused as other:
         return foremost([other, fault])
     return fault
+
+
+def _worth(prizes: Prizes, turn: "Turn", batch: _Batch, contest: str) -> Mapping[str, int]:
+    """What a finalized contest's board is worth, by the log with the batch's rows so far."""
+    with collector.paused():
+        return prizes(log.follow(chain(_upto(turn.pages(), batch.head.position), batch.pages())), contest)
 
 
 def _upto(pages: Iterator[list[bytes]], position: int) -> Iterator[list[bytes]]:

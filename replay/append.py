@@ -1,5 +1,6 @@
 """Feeding a file of commands to a ledger."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
@@ -8,7 +9,9 @@ from typing import IO, Any, NamedTuple
 from ledger import Ledger, Receipt, Refused
 from ledger.commands import AnyCommand, read
 
-BATCH = 10_000  # commands a transaction
+BATCH = 10_000  # commands a transaction at most; others wait for each
+FIRST = 1_000  # commands of the first one
+TURN = 0.05  # s of work that a transaction is to take: others may wait for several
 LONGEST = 4 * 2**20  # bytes of a line
 MARK = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the marks that such a text begins with; UTF-32's begins so or with a NUL
@@ -101,12 +104,23 @@ def named(outcome: Receipt | Refused) -> str:
 
 def outcomes(ledger: Ledger, source: Iterable[Read], watch: Watch, *, atomic: bool = False) -> Iterator[Outcome]:
     """What becomes of each command, batch by batch, in order. Raises what `Ledger.handle_many` raises."""
-    reading = iter(source)
-    while batch := list(islice(reading, None if atomic else BATCH)):
+    reading, size = iter(source), FIRST
+    while batch := list(islice(reading, None if atomic else size)):
+        begun = time.thread_time()  # this thread's own work, without its waiting for others
         handled = _outcomes(ledger, [said for _, said in batch], atomic=atomic)
+        size = _size(len(batch), time.thread_time() - begun)
         for (place, said), outcome in zip(batch, handled, strict=True):
             yield place, None if isinstance(said, Refused) else said, outcome
         watch(batch[-1][0].line)
+
+
+def _size(done: int, seconds: float) -> int:
+    """How many commands the next transaction is to have, when one of so many has taken so long.
+
+    >>> _size(1_000, 0.05), _size(1_000, 2.0), _size(1_000, 0.0)
+    (1000, 25, 10000)
+    """
+    return max(1, min(BATCH, int(done * TURN / max(seconds, 1e-6))))
 
 
 def _outcomes(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool) -> list[Receipt | Refused]:

@@ -7,7 +7,7 @@ from ledger import Ledger, values
 from ledger.errors import Absent
 from ledger.ledger import Prizes, system_clock
 from ledger.log import Checkpoint
-from ledger.store import PAGE, Store
+from ledger.store import PAGE, Store, Turn
 
 
 class Branch(Store):
@@ -22,6 +22,11 @@ class Branch(Store):
     def fork(self, position: int) -> None:
         """Part from the store here: what others append to it from now on is not read."""
         self._fork = position
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """At once, for nobody else appends here."""
+        yield self
 
     def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
         """Keep rows for as long as the branch is there."""

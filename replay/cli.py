@@ -1,7 +1,7 @@
 """The command line: the only place that reads arguments, prints, and configures logging.
 
-Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 log damaged; stopped by a signal, 128 and
-its number.
+Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 log damaged, 5 not known whether it was
+recorded; stopped by a signal, 128 and its number.
 """
 
 import sys
@@ -15,6 +15,7 @@ from replay.shell import (
     DAMAGED,
     FINDINGS,
     FINE,
+    UNCERTAIN,
     UNREADABLE,
     USAGE,
     as_of_option,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from replay.append import Read
     from replay.replay import Replay
 
-__all__ = ["DAMAGED", "FINDINGS", "FINE", "UNREADABLE", "USAGE", "main"]
+__all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

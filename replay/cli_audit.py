@@ -75,8 +75,24 @@ def verify(
         sys.exit(DAMAGED)
     if not quiet or found.differences or apart:
         say_as_of(found.head)
+    if kept is None and not quiet:
+        say(_unseen(log, name))
     if found.differences or apart:
         sys.exit(FINDINGS)
+
+
+def _unseen(log: str, name: str) -> str:
+    """What no check of a log can see, and the command that can."""
+    from shlex import join
+
+    from ledger.store import shown
+
+    ledger = [shown(log), *([] if name == "main" else ["--name", name])]
+    keep, compare = join(["forecast-ledger", "checkpoint", *ledger]), join(["forecast-ledger", "verify", *ledger])
+    return (
+        "only a checkpoint that is kept elsewhere can tell whether the newest rows were removed: "
+        f"`{keep} > FILE` makes one, `{compare} --checkpoint FILE` compares the log with it"
+    )
 
 
 def _kept(file: IO[bytes]) -> "Kept":

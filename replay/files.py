@@ -5,9 +5,11 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
+from ledger.database import LONGEST
+
 MANIFEST_BYTES = 2**20  # of a manifest
 MAP_BYTES = 2**20  # of a map for CSV
-ROW_BYTES = 2**26  # of a row of a log or table, as it is written
+ROW_BYTES = LONGEST  # of a row of a log or table, as it is written
 
 
 def regular(path: Path, most: int | None = None) -> BufferedReader:

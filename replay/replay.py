@@ -145,7 +145,7 @@ class Cut:
                 self.recorded_at = kept[-1].recorded_at
                 watch(self.last.position)
                 yield kept
-            if len(kept) < len(page):
+            if len(kept) < len(page) or self.last.position == self._position:
                 return
 
     def includes(self, position: int, recorded_at: int) -> bool:

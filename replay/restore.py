@@ -140,8 +140,9 @@ class _Exported(NamedTuple):
 def _in_common(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
     """Where a ledger ends that is the beginning of what is exported."""
     position, row = 0, b""
+    exported = chain.from_iterable(pages)
     for there in store.pages():
-        here = next(pages, [])
+        here = [*islice(exported, len(there))]
         for one, other in zip(there, here, strict=False):
             position += 1
             if one != other:

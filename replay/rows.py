@@ -1,4 +1,4 @@
-"""Looking at the rows of a log one by one, whoever wrote them: four checks, each of which can fail by itself."""
+"""Looking at the rows of a log one by one, whoever wrote them: five checks, each of which can fail by itself."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -8,14 +8,18 @@ from msgspec import Struct
 
 from ledger import log
 from ledger.errors import Corrupt
+from ledger.events import TAGS
 from ledger.log import Checkpoint, Recorded
 from replay.replay import Cut
 
-ROWS = ("positions", "digests", "schemas", "clock")  # the checks
+ROWS = ("positions", "digests", "schemas", "clock", "store")  # the checks
+ASIDE = {"clock", "store"}  # those whose damage keeps no other check from being made
 _TAIL = b',"digest":"'
 _SEAL = len(_TAIL) + 64 + len(b'"}')
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _SHOWN = 100  # characters of a digest that may be anything
+_TOPICS = {kind: tag.encode() for kind, tag in TAGS.items()}
+Labelled = tuple[Sequence[bytes], Sequence[object]]  # rows, and the type of event that is written beside each
 
 
 class Envelope(Struct, frozen=True, gc=False):
@@ -44,18 +48,20 @@ class Rows:
         self._cut = cut
         self._recorded_at = -(2**63)
 
-    def pages(self, pages: Iterator[Sequence[bytes]]) -> Iterator[list[Recorded]]:
+    def pages(self, pages: Iterator[Labelled]) -> Iterator[list[Recorded]]:
         """Look at page after page, and pass on the events while every row is what it must be."""
         try:
-            for rows in pages:
+            for rows, topics in pages:
+                after = self.last.position
                 page = self._as_it_must_be(rows)
                 whole = bool(page) or all(self._looked(row, page) for row in rows)
+                self._compare(after, page, topics)
                 if page and not self.found.keys() & {"positions", "digests", "schemas"}:
                     yield page
                 if not whole:
                     return
         except Corrupt as damage:
-            self._note(damage)
+            self.note(damage)
             self.stopped = True
 
     def _as_it_must_be(self, rows: Sequence[bytes]) -> list[Recorded]:
@@ -95,7 +101,7 @@ class Rows:
             if canonical is not None and canonical[:-_SEAL] != row[:-_SEAL]:
                 wrong = "the row is not in canonical bytes"
         if wrong:
-            self._note(Corrupt(position, wrong, "schemas"))
+            self.note(Corrupt(position, wrong, "schemas"))
         if said is not None:
             self._place(position, said)
         if isinstance(said, Recorded):
@@ -103,11 +109,23 @@ class Rows:
         self.last = Checkpoint(position, digest)
         return True
 
+    def _compare(self, after: int, page: Sequence[Recorded], topics: Sequence[object]) -> None:
+        """Note the first event whose type is not what the store has beside its row."""
+        if [_TOPICS[type(said.event)] for said in page] == topics:
+            return
+        for said in page:
+            tag, place = TAGS[type(said.event)], said.position - after - 1
+            if 0 <= place < len(topics) and topics[place] != tag.encode():
+                topic = topics[place]
+                shown = topic.decode(errors="replace") if isinstance(topic, bytes) else str(topic)
+                wrong = f"the event is of type {tag}, the store's column beside it says {shown[:_SHOWN]}"
+                self.note(Corrupt(said.position, wrong, "store"))
+
     def _digest(self, position: int, row: bytes) -> str:
         """What the digest of a row should be, whatever it says; what it says is compared with that."""
         digest = sha256(row[:-_SEAL]).hexdigest()
         if row[-_SEAL:] != _TAIL + digest.encode() + b'"}':
-            self._note(
+            self.note(
                 Corrupt(position, f"the row's bytes have digest {digest}, the row says {_stated(row)}", "digests")
             )
         return digest
@@ -115,18 +133,19 @@ class Rows:
     def _place(self, position: int, said: Recorded | Envelope) -> None:
         """Note what is wrong between a row and the row before."""
         if said.position != position:
-            self._note(Corrupt(position, f"the row here says it is log position {said.position}", "positions"))
+            self.note(Corrupt(position, f"the row here says it is log position {said.position}", "positions"))
         if said.previous != self.last.digest:
             before, follows = self.last.digest, said.previous[:_SHOWN]
-            self._note(
+            self.note(
                 Corrupt(position, f"expected previous digest {before}, of the row before; found {follows}", "digests")
             )
         if said.recorded_at < self._recorded_at:
             expected = f"expected recorded_at {self._recorded_at}, of the row before, or later"
-            self._note(Corrupt(position, f"{expected}; found {said.recorded_at}", "clock"))
+            self.note(Corrupt(position, f"{expected}; found {said.recorded_at}", "clock"))
         self._recorded_at = said.recorded_at
 
-    def _note(self, damage: Corrupt) -> None:
+    def note(self, damage: Corrupt) -> None:
+        """Keep what a check has found first."""
         self.found.setdefault(damage.check, damage)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from replay.append import Place
     from replay.replay import Replay
 
-FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED = range(5)
+FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED, UNCERTAIN = range(6)
 SIGNALLED = 128  # and the signal's number, as shells have it
 _DIGITS = 1_000  # of a log position that are read
 
@@ -58,7 +58,7 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
 
     @wraps(command)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        from ledger.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable
+        from ledger.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
 
         def told(error: LedgerError, text: str, code: int) -> NoReturn:
             if kwargs.get("errors") != "json":
@@ -76,6 +76,8 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
             told(error, str(error), UNREADABLE)
         except Corrupt as error:
             told(error, f"the log is damaged: {error}", DAMAGED)
+        except Uncertain as error:
+            told(error, str(error), UNCERTAIN)
         except BrokenPipeError:  # whoever reads the output has seen enough
             sys.exit(FINE)
         except OSError as error:

@@ -1,10 +1,11 @@
 """A ledger that is not there until it accepts a command: what is refused leaves no file behind."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ledger import Ledger, values
 from ledger.ledger import Prizes, system_clock
-from ledger.store import PAGE, Store, is_there
+from ledger.store import PAGE, Store, Turn, is_there
 
 
 class Unstarted(Store):
@@ -14,6 +15,15 @@ class Unstarted(Store):
         super().__init__(":memory:", name)
         self._location = location
 
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """As of a store; where there is none, nobody else writes."""
+        if self._is_started():
+            with super().turn() as turn:
+                yield turn
+        else:
+            yield self
+
     def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
         """As of a store; nothing is deleted if it fails, for others may have the file open by then."""
         self._start()
@@ -21,13 +31,17 @@ class Unstarted(Store):
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
         """As of a store."""
+        self._is_started()
+        return super().read(after, limit)
+
+    def _is_started(self) -> bool:
         if self._location and is_there(self._location):
             self._start()
-        return super().read(after, limit)
+        return not self._location
 
     def _start(self) -> None:
         if self._location:
-            in_memory, location = self._factory, self._location
+            in_memory, location = self._database, self._location
             super().__init__(location, self.name)
             in_memory.close()
             self._location = ""

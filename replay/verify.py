@@ -11,13 +11,14 @@ from projections.findings import money, named, unlike
 from projections.projection import Projections
 from projections.tables import facts
 from replay.replay import AsOf, Cut, Watch, opened
-from replay.rows import ROWS, Rows
+from replay.rows import ASIDE, ROWS, Rows
 
 CHECKS = {
     "positions": "1, 2, 3 … without a gap, each row in its place",
     "digests": "each row matches its digest and follows the row before",
     "schemas": "each row is an event of a known type, in its canonical bytes",
     "clock": "recorded_at never decreases",
+    "store": "an SQLite file passes SQLite's own integrity_check, and the type beside each row is its event's",
     "contents": "each event fits what came before it: nothing unknown, twice, out of order or out of range",
     "rules": "each contest's rule set fits together, and fits its start, its questions and who decides",
     "books": "every amount of cash and shares is what the rules make of what came before it, down to the last unit",
@@ -76,13 +77,15 @@ def verified(
     """
     asked = sorted({*(only or CHECKS)}, key=_ORDER.index)
     cut = Cut(as_of)
-    rows, differences = Rows(cut), []
+    rows, differences = Rows(cut), list[Corrupt]()
     with opened(location, name) as store:
-        pages = cut.pages(rows.pages(store.pages()), watch)
+        for fault in store.faults() if "store" in asked else ():
+            rows.note(Corrupt(fault.position or 1, fault.says, "store"))
+        pages = cut.pages(rows.pages(store.labelled()), watch)
         damage = rows.found
         if not {*asked} <= {*ROWS}:
             found = _read(pages, damage)
-            if found is not None and "payouts" in asked and not damage.keys() - {"clock"}:
+            if found is not None and "payouts" in asked and not damage.keys() - ASIDE:
                 differences = _payouts(found, cut_short=isinstance(as_of, int))
         deque(pages, maxlen=0)
     if not damage:
@@ -114,7 +117,7 @@ def _result(check: str, rows: Rows, differences: list[Corrupt]) -> Result:
     if check == "payouts" and differences:
         first, more = differences[0], len(differences) - 1
         return Result(check, "differs", first.position, f"{first.args[1]}{f' (and {more} more)' if more else ''}")
-    stops = [wrong for name, wrong in rows.found.items() if name != "clock"]
+    stops = [wrong for name, wrong in rows.found.items() if name not in ASIDE]
     if stops and (check not in ROWS or rows.stopped):
         first = min(stops, key=_place)
         return Result(check, "not checked", first.position, f"{first.check}: the reading stops there")

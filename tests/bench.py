@@ -14,7 +14,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path
 from statistics import median
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent
+from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 from msgspec import structs
 
 from ledger import Ledger, Receipt, collector
@@ -57,6 +58,9 @@ from replay.drift import check
 from replay.replay import built, replay
 from replay.runner import Runner
 from replay.verify import verify
+from tests.crowds import crowd
+from tests.servers import PG_CTL, postgres
+from tests.test_crowds import beside
 
 START = 1_767_225_600_000_000  # µs
 DAY = 86_400 * 10**6
@@ -152,16 +156,17 @@ def rows_of(log: Path) -> list[StoredEvent]:
 
 def read_rows(log: str) -> None:
     """The library's recorder merely reading a log."""
-    store, after = Store(log, "main", read_only=True), 0
+    theirs, after = recorder(Path(log)), 0
     with collector.paused():
-        while rows := store._recorder.select_events("main", gt=after, limit=2_000):
+        while rows := theirs.select_events("main", gt=after, limit=2_000):
             after = rows[-1].originator_version
-    store.close()
 
 
 def recorder(log: Path) -> ApplicationRecorder:
-    """The library's recorder on a new file."""
-    return Store(str(log), "main")._recorder
+    """The library's recorder as it comes, on a file that may be new."""
+    made = SQLiteApplicationRecorder(SQLiteDatastore(str(log), originator_id_type="text"))
+    made.create_table()
+    return made
 
 
 def appending(folder: Path, made: list[AnyCommand]) -> dict[str, float]:
@@ -497,6 +502,30 @@ def portfolios(found: Facts) -> dict[str, float]:
     }
 
 
+def crowded(folder: Path) -> dict[str, float]:
+    """Eight processes that write to one ledger against one, and a large append beside a trickle, on each store."""
+    stores: dict[str, AbstractContextManager[str]] = {"SQLite": nullcontext(str(folder / "crowd.db"))}
+    if PG_CTL:
+        stores["PostgreSQL"] = postgres()
+    found: dict[str, float] = {}
+    for store, started in stores.items():
+        with started as location:
+            pairs = [(crowd(location, f"one {n}", 1, 800), crowd(location, f"all {n}", 8, 200)) for n in range(RUNS)]
+            counts, trickle = beside(location, "beside", 20_000, rate=20)
+        if counts["accepted"] != 20_000 or trickle.found.errors or any(each.errors for _, each in pairs):
+            raise AssertionError("a command of the benchmark was not recorded")
+        found |= {
+            f"{store}, eight writers: ratio to one writer's rate (aim 0.5)": median(
+                eight.rate / one.rate for one, eight in pairs
+            ),
+            f"{store}, eight writers: ms that 99 of 100 commands take at most (aim 1,000)": 1e3
+            * median(eight.percentile(99) for _, eight in pairs),
+            f"{store}, 20 commands a second beside 20,000 lines: ms that 99 of 100 take at most (aim 1,000)": 1e3
+            * trickle.found.percentile(99),
+        }
+    return found
+
+
 def main() -> None:
     """Print the table that the README carries."""
     count = 200_000
@@ -513,6 +542,7 @@ def main() -> None:
             unlike_lengths,
             lambda: peak(folder / "log0.db", count),
             lambda: trading(folder),
+            lambda: crowded(folder),
         ]
         for step in steps:
             measured |= step()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ledger import Conflict, Corrupt, Ledger, LedgerError, Refused, Unavailable, spelling
+from ledger import Conflict, Corrupt, Ledger, LedgerError, Refused, Unavailable, Uncertain, spelling
 from ledger import accounts as account_rules
 from ledger import commands as said
 from ledger import contests as contest_rules
@@ -323,6 +323,7 @@ def test_every_meaning_and_remedy_is_one_plain_phrase() -> None:
         Refused("not_enrolled", "participant", "ada", "not in spring", remedy="name another"),
         Conflict("lost"),
         Unavailable("gone"),
+        Uncertain("gone"),
         Corrupt(7, "digest"),
     ],
     ids=lambda error: type(error).__name__,
@@ -377,6 +378,19 @@ def test_the_other_errors_have_the_same_form() -> None:
         told = json.loads(error.as_json())
         assert list(told) == ["error", "detail", "meaning", "remedy"]
         assert (told["error"], told["detail"]) == (kind, str(error))
+
+
+def test_an_unknown_outcome_says_that_it_is_unknown_and_what_is_safe() -> None:
+    """To people and to programs."""
+    error = Uncertain("a.db: disk I/O error")
+    said = "a.db: disk I/O error: it is not known whether this was recorded; send it again, which is safe"
+    assert str(error) == said
+    assert error.to_dict() == {
+        "error": "uncertain",
+        "detail": "a.db: disk I/O error",
+        "meaning": "it is not known whether this was recorded",
+        "remedy": "send it again, which is safe",
+    }
 
 
 @pytest.mark.parametrize("value", ["x" * 10**6, "a\x1b[2J\n", "\ud800", b"\xff", ["a"] * 10**5, 0, ""], ids=ascii)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import Result
 
-from ledger import Ledger, store
+from ledger import Ledger, database
 from ledger.commands import AnyCommand
 from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
 from replay.verify import verify
@@ -786,13 +786,13 @@ def test_what_a_newer_version_wrote_is_not_read_as_something_else(tmp_path: Path
 
 
 def test_a_store_of_a_newer_form_is_not_read(tmp_path: Path) -> None:
-    """Whose table has other columns: exit code 3, with what is missing; nothing is added."""
+    """Whose table has other columns: exit code 3, with what is not as it was; nothing is added."""
     path = tmp_path / "log.db"
     written(path, commands_of("metaculus-2022"))
     with closing(sqlite3.connect(path)) as database:
         database.execute("ALTER TABLE stored_events RENAME COLUMN state TO payload")
     for result in every_reading(path):
-        told(result, UNREADABLE, "no such column: state")
+        told(result, UNREADABLE, "its table 'stored_events' is not as this version makes it")
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT count(*) FROM stored_events").fetchone() == (34,)
 
@@ -817,7 +817,7 @@ def test_a_store_that_stays_locked_is_told(
     logs: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readers: bool
 ) -> None:
     """Exit code 3 after the time that is waited, and nothing is recorded; as a rule, only for who wants to write."""
-    monkeypatch.setattr(store, "_LOCK_TIMEOUT", "1")
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
     path = tmp_path / "log.db"
     shutil.copy(logs[0], path)
     before = rows(str(path))

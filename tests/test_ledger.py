@@ -10,12 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from queue import Queue
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import pytest
@@ -26,7 +26,7 @@ from ledger import Conflict, Corrupt, Ledger, Receipt, Refused, Unavailable, eve
 from ledger.commands import AnyCommand, Command
 from ledger.log import START, Checkpoint, Recorded
 from ledger.rules import PRESETS, RuleSet
-from ledger.store import Store, TakenError
+from ledger.store import PAGE, Store, TakenError, Turn
 from replay.pay import prizes
 from tests.given import (
     NOW,
@@ -514,19 +514,40 @@ def test_two_ledgers_on_one_file_see_each_others_commands(tmp_path: Path) -> Non
         assert other.handle(forecast(at=day(14)), "c8").duplicate
 
 
+class Held(NamedTuple):
+    """A turn in which something else happens to what is appended."""
+
+    turn: Turn
+    append: Callable[[Any], None]
+
+    def read(self, after: int, limit: int = PAGE) -> list[bytes]:
+        """As of the turn."""
+        return self.turn.read(after, limit)
+
+    def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
+        """As of the turn."""
+        return self.turn.pages(after, limit)
+
+
 class LosingStore(Store):
-    """A store in which others win the race so many times."""
+    """A store in which somebody who takes no turns is faster so many times."""
 
     losses = 0
     tried = 0
 
-    def append(self, rows: Any) -> None:
-        """Lose, while there are losses left."""
-        self.tried += 1
-        if self.losses:
-            self.losses -= 1
-            raise TakenError("taken")
-        super().append(rows)
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """A turn whose append loses, while there are losses left."""
+        with super().turn() as turn:
+
+            def append(rows: Any) -> None:
+                self.tried += 1
+                if self.losses:
+                    self.losses -= 1
+                    raise TakenError("taken")
+                turn.append(rows)
+
+            yield Held(turn, append)
 
 
 def test_a_lost_race_is_run_again() -> None:
@@ -559,11 +580,17 @@ class FailingStore(Store):
 
     reason: BaseException | None = None
 
-    def append(self, rows: Any) -> None:
-        """Fail, if there is a reason."""
-        if self.reason:
-            raise self.reason
-        super().append(rows)
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """A turn whose append fails, if there is a reason."""
+        with super().turn() as turn:
+
+            def append(rows: Any) -> None:
+                if self.reason:
+                    raise self.reason
+                turn.append(rows)
+
+            yield Held(turn, append)
 
 
 @pytest.mark.parametrize("reason", [Unavailable("full"), OSError("gone"), MemoryError(), KeyboardInterrupt()])

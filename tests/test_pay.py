@@ -3,10 +3,14 @@
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -276,57 +280,57 @@ def test_each_contest_is_paid_for_itself() -> None:
     assert rows == [("cup", "100.00"), ("league", "48.00")]
 
 
-def overtaken(path: Path, overtake: Callable[[], object]) -> Ledger:
-    """A ledger on this log that is overtaken, the first time, just while it works out what a board is worth."""
-    left = [overtake]
+def while_worked_out(path: Path, aside: Executor, come: Callable[[], object]) -> tuple[Ledger, list[Future[object]]]:
+    """A ledger on this log, and what became of what comes, the first time, just while it works out a board."""
+    left, came = [come], list[Future[object]]()
 
     def slow(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
         while left:
-            left.pop()()
+            came.append(aside.submit(left.pop()))
         return prizes(pages, contest)
 
-    return Ledger.open(path, clock=lambda: NOW, prizes=slow)
+    return Ledger.open(path, clock=lambda: NOW, prizes=slow), came
 
 
 @pytest.mark.parametrize("when", [PAID_AT, day(29)])
-def test_of_two_who_pay_at_once_the_slower_one_finds_it_done(tmp_path: Path, when: str) -> None:
-    """Both saw that nothing was paid; whether or not they claim the same instant, one is told that it paid."""
-    receipts: list[Receipt | None] = []
+def test_of_two_who_pay_at_once_the_later_one_finds_it_done(tmp_path: Path, when: str) -> None:
+    """Whether or not they claim the same instant, one is told that it paid; the other waits for it."""
     path = tmp_path / "log.db"
-    with (
-        kept(path, *sealed()) as first,
-        overtaken(path, lambda: receipts.append(pay(first, "cup", PAID_AT))) as second,
-    ):
-        assert pay(second, "cup", when) is None
-        assert [receipt and (receipt.first, receipt.last) for receipt in receipts] == [(10, 13)]
+    with kept(path, *sealed()) as first, ThreadPoolExecutor(1) as aside:
+        second, came = while_worked_out(path, aside, lambda: pay(first, "cup", when))
+        with second:
+            receipt = pay(second, "cup", PAID_AT)
+        assert receipt
+        assert (receipt.first, receipt.last, came[0].result()) == (10, 13, None)
         assert [type(event) is PrizePaid for event in events(first, 9)] == [True] * 4
     assert verify(str(path)).position == 13
 
 
-def test_who_is_overtaken_by_another_command_that_pays_finds_it_done(tmp_path: Path) -> None:
+def test_another_command_that_pays_finds_it_done(tmp_path: Path) -> None:
     """Nothing is recorded on top of it."""
     path = tmp_path / "log.db"
-    with (
-        kept(path, *sealed()) as first,
-        overtaken(path, lambda: first.handle(payment(), "by hand")) as second,
-    ):
-        assert pay(second, "cup", PAID_AT) is None
+    with kept(path, *sealed()) as first, ThreadPoolExecutor(1) as aside:
+        second, came = while_worked_out(path, aside, lambda: first.handle(payment(), "by hand"))
+        with second:
+            assert pay(second, "cup", PAID_AT)
+        with pytest.raises(Refused, match="prizes_paid"):
+            came[0].result()
         assert len(events(first, 9)) == 4
 
 
-def test_who_is_overtaken_by_anything_else_pays_what_the_seal_says(tmp_path: Path) -> None:
-    """What comes in between moves the log position, and nothing of what is paid."""
+def test_anything_else_is_recorded_after_what_is_paid(tmp_path: Path) -> None:
+    """It moves nothing of what the seal says."""
     path = tmp_path / "log.db"
-    with (
-        kept(path, *sealed()) as first,
-        overtaken(
-            path, lambda: [first.handle(revocation(), "r"), first.handle(forecast(participant="eve"), "e")]
-        ) as second,
-    ):
-        receipt = pay(second, "cup", PAID_AT)
+    with kept(path, *sealed()) as first, ThreadPoolExecutor(1) as aside:
+        both: list[AnyCommand] = [revocation(), forecast(participant="eve")]
+        second, came = while_worked_out(
+            path, aside, lambda: [first.handle(each, str(number)).first for number, each in enumerate(both)]
+        )
+        with second:
+            receipt = pay(second, "cup", PAID_AT)
         assert receipt
-        assert (receipt.first, receipt.last) == (12, 15)
-        paid = [(event.participant, event.amount) for event in events(first, 11) if isinstance(event, PrizePaid)]
+        assert (receipt.first, receipt.last, came[0].result()) == (10, 13, [14, 15])
+        paid = [(event.participant, event.amount) for event in events(first, 9) if isinstance(event, PrizePaid)]
         assert paid == payouts(*sealed())
     assert verify(str(path)).position == 15
 
@@ -515,48 +519,63 @@ def test_an_atomic_batch_that_is_refused_pays_nobody() -> None:
 
 
 def test_what_others_append_meanwhile_is_not_mixed_with_the_batch(tmp_path: Path) -> None:
-    """A ledger that has not seen it yet is shown the log as it knows it, then the rows of its own batch; having lost
-    the race, it decides again: Eve has forecast before the seal after all, and is paid.
+    """A ledger that has not seen it yet reads it first: Eve has forecast before the seal after all, and is paid. Who
+    comes while it is worked out waits, and is recorded after it.
     """
-    asked, commands = Asked(), oracle.named([*sealed(), payment()])
-    with Ledger.open(tmp_path / "log.db") as other, Ledger.open(tmp_path / "log.db", prizes=asked) as ledger:
+    asked, commands, path = Asked(), oracle.named([*sealed(), payment()]), tmp_path / "log.db"
+    with (
+        Ledger.open(path) as other,
+        Ledger.open(path, prizes=asked) as ledger,
+        ThreadPoolExecutor(1) as aside,
+    ):
         ledger.handle_many(commands[:7])
         other.handle(forecast(participant="eve", probability="0.5", at=OPENS), "eve")
-        asked.overtake = lambda: other.handle(opened("snow"), "snow")
-        assert ledger.handle_many(commands[7:])[-1] == Receipt("c9", 12, 16)
-        assert asked.shown == [("cup", [*range(1, 10)]), ("cup", [*range(1, 12)])]
+        waiting: list[Future[Receipt]] = []
+        asked.overtake = lambda: waiting.append(aside.submit(other.handle, opened("snow"), "snow"))
+        assert ledger.handle_many(commands[7:])[-1] == Receipt("c9", 11, 15)
+        assert waiting[0].result() == Receipt("snow", 16, 16)
+        assert asked.shown == [("cup", [*range(1, 11)])]
         assert paid_to(ledger) == {"ada": 2000, "bob": 3200, "cyd": 800, "dan": 2000, "eve": 2000}
-    assert verify(str(tmp_path / "log.db")).position == 16
+    assert verify(str(path)).position == 16
 
 
-def test_a_board_sealed_before_is_worked_out_once_however_many_races_are_lost(tmp_path: Path) -> None:
-    """It is what it is, whatever others append; so a log that is never still can be paid from."""
-    asked = Asked()
-    with Ledger.open(tmp_path / "log.db") as other, Ledger.open(tmp_path / "log.db", prizes=asked) as ledger:
-        other.handle_many(oracle.named(sealed()))
-        ticks = iter(range(10**6))
+def test_a_log_that_is_never_still_can_be_paid_from(tmp_path: Path) -> None:
+    """The board is worked out once, however much others append."""
+    asked, path, stop = Asked(), tmp_path / "log.db", Event()
 
-        def busy() -> int:
-            if (tick := next(ticks)) < 20:
+    def busy() -> int:
+        with Ledger.open(path) as other:
+            for tick in count():
                 other.handle(opened(f"q{tick}"), f"q{tick}")
-            return NOW
+                if stop.is_set():
+                    return tick
+        raise AssertionError
 
-        ledger._clock = busy
-        assert ledger.handle(payment(), "pay") == Receipt("pay", 30, 33)
-        assert len(asked.shown) == 1
+    with Ledger.open(path, prizes=asked) as ledger, ThreadPoolExecutor(1) as aside:
+        ledger.handle_many(oracle.named(sealed()))
+        ticks = aside.submit(busy)
+        try:
+            while ledger.head().position < 20:
+                time.sleep(0.001)
+            receipt = ledger.handle(payment(), "pay")
+        finally:
+            stop.set()
+        assert (receipt.last - receipt.first, len(asked.shown)) == (3, 1)
+        last = ticks.result()
+        assert ledger.head().position == 9 + last + 1 + 4
 
 
 def test_a_retry_is_not_worked_out_again(tmp_path: Path) -> None:
-    """By the same ledger, by another on the log, or by one that was overtaken by its own retry."""
+    """By the same ledger, or by another on the log."""
     path, asked = tmp_path / "log.db", Asked()
     with kept(path, *sealed()) as first, Ledger.open(path, prizes=asked) as second:
-        asked.overtake = lambda: first.handle(payment(), "pay")
+        assert second.head().position == 9
+        first.handle(payment(), "pay")
         assert second.handle(payment(), "pay") == Receipt("pay", 10, 13, duplicate=True)
         assert second.handle(payment(), "pay").duplicate
-        assert len(asked.shown) == 1
     with Ledger.open(path, prizes=asked) as third:
         assert third.handle(payment(), "pay") == Receipt("pay", 10, 13, duplicate=True)
-    assert len(asked.shown) == 1
+    assert asked.shown == []
 
 
 def test_a_log_that_was_damaged_since_is_not_paid_from(tmp_path: Path) -> None:

@@ -1,13 +1,9 @@
 """The same ledger on a PostgreSQL server: same events, same digests, same promises."""
 
 import json
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,44 +12,29 @@ import pytest
 from click.testing import CliRunner
 from psycopg import sql
 
-from ledger import Ledger, Receipt, commands, events, store
+from ledger import Ledger, Receipt, Unavailable, Uncertain, commands, database, events, store
 from ledger.rules import RuleSet
+from ledger.store import Store, TakenError
 from projections.projection import CATALOGUE
 from replay.cli import FINE, UNREADABLE, main
 from replay.pay import prizes
 from replay.replay import replay
 from replay.verify import verify
+from tests.crowds import QUESTION, crowd
+from tests.crowds import forecast as line
 from tests.given import NOW, contest, day, enrolment, entry, forecast, payment, quartiles, won
+from tests.servers import PG_CTL, postgres
+from tests.test_crowds import LINES, MOST, beside
 
 STORY = Path(__file__).parent.parent / "data" / "metaculus-2022" / "commands.jsonl"
-_PLACES = [shutil.which("pg_ctl"), *map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")))]
-PG_CTL = next((place for place in _PLACES if place), "")
-
 pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
-
-
-def _as_server(*arguments: str) -> None:
-    """Run one of the server's programs, which refuse to run as root, as the user that its package made."""
-    user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
-    subprocess.run([*user, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The URL of a server of our own, on loopback, in a folder of its own; stopped in the end."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folder = Path(tempfile.mkdtemp(prefix="ledger-postgres-"))
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-    data = folder / "data"
-    _as_server(PG_CTL, "init", "-D", str(data), "-o", "--auth=trust --username=ledger --encoding=UTF8")
-    options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder}"
-    _as_server(PG_CTL, "start", "-w", "-D", str(data), "-o", options, "-l", str(folder / "server.log"))
-    yield f"postgresql://ledger@127.0.0.1:{port}/postgres"
-    _as_server(PG_CTL, "stop", "-m", "immediate", "-D", str(data))
-    shutil.rmtree(folder)
+    """The URL of a server for all tests here."""
+    with postgres() as url:
+        yield url
 
 
 def _story() -> list[commands.AnyCommand]:
@@ -143,9 +124,139 @@ def test_several_processes_lose_and_double_nothing(server: str) -> None:
     assert verify(server, "raced").position == 100
 
 
+def test_eight_writers_take_turns_on_a_server(server: str) -> None:
+    """In the order in which they came: none is sent away or waits long, and each command is recorded once."""
+    eight = crowd(server, "eight", 8, 25)
+    assert (eight.errors, verify(server, "eight").position) == ([], 1 + 8 * 25)
+    assert eight.percentile(99) < MOST
+
+
+def test_a_large_append_and_a_trickle_leave_each_other_room_on_a_server(server: str) -> None:
+    """As on SQLite."""
+    counts, trickle = beside(server, "beside", LINES, rate=20)
+    assert counts == {"accepted": LINES, "duplicate": 0, "refused": 0}
+    assert (trickle.found.errors, trickle.found.percentile(99) < MOST) == ([], True)
+    assert verify(server, "beside").position == 1 + LINES + trickle.found.commands
+
+
+def test_a_lock_on_the_table_is_not_waited_for_without_end(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever keeps it: writers and, if it keeps all others out, readers are told in time; nothing is recorded."""
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
+    with Ledger.open(server, "locked") as ledger, psycopg.connect(server) as holder:
+        ledger.handle(QUESTION)
+        holder.execute("LOCK TABLE stored_events IN EXCLUSIVE MODE")
+        with pytest.raises(Unavailable, match="lock timeout: somebody else keeps it, and at most 1 s are waited"):
+            ledger.handle(line("one", 0))
+        assert ledger.head().position == 1
+        holder.execute("LOCK TABLE stored_events IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(Unavailable, match="lock timeout"):
+            ledger.head()
+        with pytest.raises(Unavailable, match="lock timeout"):
+            Ledger.open(server, "locked").head()
+        holder.rollback()
+        assert ledger.handle(line("one", 0)).first == 2
+
+
+def test_a_turn_is_a_ledgers_own(server: str) -> None:
+    """While one ledger's writer decides, those of others in the same database write; of its own, one waits."""
+    with closing(Store(server, "busy")) as busy, closing(Store(server, "other")) as other, busy.turn() as turn:
+        other.append([(1, "t", b"one")])
+        turn.append([(1, "t", b"one")])
+    with closing(Store(server, "busy", read_only=True)) as busy:
+        assert busy.read(0) == [b"one"]
+
+
+DYING = """
+CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER die AFTER INSERT ON stored_events DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.originator_id = 'dying') EXECUTE FUNCTION die()
+"""
+
+
+def test_a_server_that_is_lost_at_a_commit_leaves_the_outcome_unknown(server: str) -> None:
+    """It ends the connection while it commits; the ledger asks anew, and what is sent again is recorded once."""
+    with Ledger.open(server, "dying") as ledger, psycopg.connect(server, autocommit=True) as owner:
+        ledger.handle(QUESTION)
+        owner.execute(DYING)
+        try:
+            with pytest.raises(Uncertain, match="it is not known whether this was recorded; send it again"):
+                ledger.handle(line("one", 0))
+        finally:
+            owner.execute("DROP TRIGGER die ON stored_events; DROP FUNCTION die")
+        assert ledger.handle(line("one", 0)) == Receipt("one.0", 2, 2)
+
+
+def test_an_answer_that_does_not_come_leaves_the_outcome_unknown(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows are there, though the connection was lost before the server could say so."""
+    sync = psycopg.Pipeline.sync
+
+    def lost(self: psycopg.Pipeline) -> None:
+        sync(self)
+        self._conn.close()
+        raise psycopg.OperationalError("the connection is lost")
+
+    with Ledger.open(server, "lost") as ledger:
+        ledger.handle(QUESTION)
+        with monkeypatch.context() as patched:
+            patched.setattr(psycopg.Pipeline, "sync", lost)
+            with pytest.raises(Uncertain):
+                ledger.handle(line("one", 0))
+        assert ledger.head().position == 2
+        assert ledger.handle(line("one", 0)) == Receipt("one.0", 2, 2, duplicate=True)
+
+
+def test_what_a_server_does_not_keep_is_not_acknowledged(server: str) -> None:
+    """A trigger that passes rows over: the append fails, and nothing of it is there."""
+    swallow = "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;"
+    trigger = "CREATE TRIGGER swallow BEFORE INSERT ON stored_events FOR EACH ROW EXECUTE FUNCTION swallow()"
+    with Ledger.open(server, "swallowed") as ledger, psycopg.connect(server, autocommit=True) as owner:
+        owner.execute(f"{swallow} {trigger}")
+        try:
+            with pytest.raises(Unavailable, match="did not keep the rows as they were given to it"):
+                ledger.handle(QUESTION)
+        finally:
+            owner.execute("DROP TRIGGER swallow ON stored_events; DROP FUNCTION swallow")
+        assert ledger.handle(QUESTION).first == 1
+
+
+def test_a_writer_of_an_older_version_loses_and_doubles_nothing(server: str) -> None:
+    """It takes no turns: what it has written meanwhile is found by the position, which is the guard that stays."""
+    with closing(Store(server, "older")) as store, store.turn() as turn, psycopg.connect(server) as older:
+        older.execute("INSERT INTO stored_events VALUES ('older', 1, 't', 'x')")
+        older.commit()
+        with pytest.raises(TakenError):
+            turn.append([(1, "t", b"one"), (2, "t", b"two")])
+    with closing(Store(server, "older", read_only=True)) as store:
+        assert store.read(0) == [b"x"]
+
+
+def test_a_server_that_was_restarted_is_gone_on_with(server: str) -> None:
+    """Connections that it has ended are made anew."""
+    with Ledger.open(server, "restarted") as ledger:
+        ledger.handle(QUESTION)
+        with psycopg.connect(server, autocommit=True) as owner:
+            owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        assert ledger.handle(line("one", 0)).first == 2
+
+
+def test_a_view_in_the_tables_place_is_no_ledger(server: str) -> None:
+    """However long it would go on."""
+    with psycopg.connect(server, autocommit=True) as owner:
+        owner.execute("CREATE DATABASE viewed")
+    viewed = server.removesuffix("postgres") + "viewed"
+    with psycopg.connect(viewed, autocommit=True) as owner:
+        owner.execute(
+            "CREATE VIEW stored_events AS SELECT 'main' AS originator_id, generate_series(1, 9e9::bigint) AS x"
+        )
+    for read_only in (True, False):
+        with pytest.raises(Unavailable, match="is not a table"):
+            Store(viewed, "main", read_only=read_only)
+
+
 def test_a_server_that_is_not_there_is_reported(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 3, no traceback, no password; so does a database that is not there."""
-    monkeypatch.setattr(store, "_CONNECT_TIMEOUT", "1")
+    monkeypatch.setattr(database, "CONNECT_TIMEOUT", 1)
     nowhere = server.rpartition("/")[0] + "/nowhere"
     for location in ("postgresql://ada:secret@127.0.0.1:1/postgres", nowhere):
         result = CliRunner().invoke(main, ["replay", location])

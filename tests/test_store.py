@@ -13,9 +13,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from ledger import Corrupt, Ledger, LedgerError, Refused, Unavailable, log, store
+from ledger import Corrupt, Ledger, LedgerError, Refused, Unavailable, database, log
+from ledger.sqlite import PRAGMAS, SQLite
 from ledger.store import Store, TakenError
+from replay.cli import UNREADABLE, main
+from replay.replay import replay
+from replay.verify import verified
 from tests.given import NOW, opened
 
 Row = tuple[int, str, bytes]
@@ -269,7 +274,7 @@ def test_no_part_of_a_password_is_shown(password: str) -> None:
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/none", "postgres://127.0.0.1:1/none"])
 def test_a_database_server_that_is_not_there_is_unavailable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens on port 1; or the optional driver is not installed: said either way, without a traceback."""
-    monkeypatch.setattr(store, "_CONNECT_TIMEOUT", "1")
+    monkeypatch.setattr(database, "CONNECT_TIMEOUT", 1)
     assert url in unavailable(url)
 
 
@@ -355,11 +360,219 @@ def test_another_programs_database_is_not_written_into(tmp_path: Path, journal: 
     assert positions(filled(path)) == [1, 2, 3, 4, 5]
 
 
-def test_a_ledgers_file_may_have_other_tables_beside(tmp_path: Path) -> None:
-    """Whoever put them there: what is a ledger's stays one, and so do others of the same store."""
-    path = changed(filled(tmp_path / "a.db"), "CREATE TABLE people (name TEXT)")
-    with Ledger.open(path) as ledger, Ledger.open(path, "second") as other:
-        assert (ledger.head().position, other.head().position) == (5, 0)
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'main', i, 't', zeroblob(9) FROM n"
+STRANGE = {
+    "the trigger 'swallow'": ["CREATE TRIGGER swallow BEFORE INSERT ON stored_events BEGIN SELECT RAISE(IGNORE); END"],
+    "the view 'everything'": [f"CREATE VIEW everything AS {ENDLESS}"],
+    "the index 'states'": ["CREATE INDEX states ON stored_events (upper(state))"],
+    "the table 'people'": ["CREATE TABLE people (name TEXT)"],
+    "the table 'found'": ["CREATE VIRTUAL TABLE found USING fts5 (text)"],
+    "table 'stored_events' is not as": ["ALTER TABLE stored_events ADD COLUMN more AS (zeroblob(900000000))"],
+    "TABLE 'stored_events' is not as": ["ALTER TABLE stored_events ADD COLUMN more TEXT DEFAULT 'x'"],
+    "the view 'stored_events'": ["ALTER TABLE stored_events RENAME TO kept", f"CREATE VIEW stored_events AS {ENDLESS}"],
+}
+
+
+@pytest.mark.parametrize("says", STRANGE)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_with_anything_but_a_ledgers_table_is_not_opened(tmp_path: Path, says: str, read_only: bool) -> None:
+    """What it has is named, nothing of it is run, and the file stays as it is."""
+    path = changed(filled(tmp_path / "a.db"), *STRANGE[says])
+    before = path.read_bytes()
+    said = unavailable(path, read_only=read_only)
+    assert (says.lower() if "not as" in says else says.removeprefix("the ")) in said
+    assert path.read_bytes() == before
+
+
+def test_an_endless_view_is_refused_at_once_by_every_command(tmp_path: Path) -> None:
+    """As the table itself, with nothing else in the file: exit code 3, and not a row is asked for."""
+    path = changed(tmp_path / "a.db", f"CREATE VIEW stored_events AS {ENDLESS}")
+    (tmp_path / "file.jsonl").write_bytes(b"")
+    asked = [
+        *(["verify"], ["replay"], ["leaderboard", "k"], ["log"], ["show", "1"], ["checkpoint"], ["pay", "k"]),
+        *(["append", str(tmp_path / "file.jsonl")], ["append", str(tmp_path / "file.jsonl"), "--dry-run"]),
+        *(["follow", str(tmp_path / "model.db"), "--once"], ["export", str(tmp_path / "out"), "--format", "csv"]),
+    ]
+    for command, *rest in asked:
+        result = CliRunner().invoke(main, [command, str(path), *rest])
+        assert (result.exit_code, "the view 'stored_events'" in result.stderr) == (UNREADABLE, True), result.output
+
+
+def test_what_sqlite_itself_does_to_a_file_changes_nothing(tmp_path: Path) -> None:
+    """Statistics for its planner, another page size, incremental vacuuming, a version that somebody wrote."""
+    path = filled(tmp_path / "a.db")
+    statements = ["ANALYZE", "PRAGMA journal_mode = DELETE", "PRAGMA page_size = 8192", "PRAGMA user_version = 7"]
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for statement in [*statements, "PRAGMA auto_vacuum = INCREMENTAL", "VACUUM"]:
+            database.execute(statement)
+    assert positions(path) == positions(path, read_only=False) == [1, 2, 3, 4, 5]
+
+
+SWALLOWING = {
+    "keeps nothing": "BEFORE INSERT ON stored_events BEGIN SELECT RAISE(IGNORE); END",
+    "keeps the row elsewhere": """BEFORE INSERT ON stored_events WHEN NEW.originator_id = 'main'
+        BEGIN INSERT INTO stored_events VALUES ('x', 1, 't', x''); SELECT RAISE(IGNORE); END""",
+    "takes it away again": """AFTER INSERT ON stored_events
+        BEGIN DELETE FROM stored_events WHERE originator_version = NEW.originator_version; END""",
+    "writes something else": """AFTER INSERT ON stored_events
+        BEGIN UPDATE stored_events SET state = x'00' WHERE originator_version = NEW.originator_version; END""",
+}
+
+
+@pytest.mark.parametrize("trigger", SWALLOWING.values(), ids=SWALLOWING.keys())
+def test_what_is_not_kept_is_not_acknowledged(tmp_path: Path, trigger: str) -> None:
+    """A trigger made while the file was open: the append fails, and without it is as if it had never been there."""
+    path = filled(tmp_path / "a.db")
+    with Ledger.open(path) as ledger:
+        changed(path, f"CREATE TRIGGER swallow {trigger}")
+        with pytest.raises(Unavailable, match="did not keep the rows as they were given to it"):
+            ledger.handle(opened("new"), "new")
+        changed(path, "DROP TRIGGER swallow")
+        assert ledger.handle(opened("new"), "new").first == 6
+    assert positions(path) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("others", [False, True])
+def test_each_connection_is_told_how_to_write_and_what_to_distrust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool, others: bool
+) -> None:
+    """A commit is on the disk (FULL), nothing that a file defines is trusted, and the length of a row is bounded.
+
+    Some of it is what SQLite does by itself as it is built here; so it is seen that other values are heeded, too.
+    """
+    if others:
+        for name, value in {"synchronous": 1, "cell_size_check": 0, "trusted_schema": 1}.items():
+            monkeypatch.setitem(PRAGMAS, name, value)
+    asked = {**PRAGMAS} if others else {"synchronous": 2, "trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0}
+    kept = SQLite(str(filled(tmp_path / "a.db")), "main", read_only=read_only)
+    with closing(kept), kept._datastore.get_connection(commit=not read_only) as connection:
+        connected = connection.cursor().sqlite_cursor.connection
+        assert {name: connected.execute(f"PRAGMA {name}").fetchone()[0] for name in asked} == asked
+        assert connected.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        assert connected.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.LONGEST
+
+
+def test_a_row_too_long_for_any_command_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not read into memory; a length is a limit that the store names."""
+    monkeypatch.setattr("ledger.sqlite.LONGEST", 5_000)
+    path = changed(filled(tmp_path / "a.db"), "UPDATE stored_events SET state = zeroblob(4000) || state")
+    with pytest.raises(Corrupt):
+        positions(path)
+    path = changed(path, "UPDATE stored_events SET state = zeroblob(1000000) WHERE originator_version = 3")
+    with pytest.raises(Corrupt, match="too big"):
+        positions(path)
+
+
+def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page holds so many bytes or a few rows, whichever is more; every row comes once all the same."""
+    monkeypatch.setattr("ledger.sqlite._PAGE_BYTES", 1_000)
+    kept = [(position, "t", bytes([position]) * 200) for position in range(1, 31)]
+    with closing(Store(":memory:", "main")) as memory:
+        memory.append(kept)
+        pages = [*memory.pages()]
+        assert [row for page in pages for row in page] == [row for *_, row in kept]
+        assert max(map(len, pages)) == 8
+        assert memory.at([*range(1, 31)]) == [row for *_, row in kept]
+        assert [row for page, _ in memory.labelled() for row in page] == [row for *_, row in kept]
+
+
+def test_what_lies_before_a_gap_is_read(tmp_path: Path) -> None:
+    """A page ends there, so that a log can be exported as of before its damage."""
+    path = changed(filled(tmp_path / "a.db"), "DELETE FROM stored_events WHERE originator_version = 4")
+    with closing(Store(str(path), "main", read_only=True)) as kept:
+        assert len(kept.read(0)) == 3
+        with pytest.raises(Corrupt, match="log position 4: the row is missing; the next one is 5"):
+            kept.read(3)
+    assert replay(str(path), as_of=3).checkpoint.position == 3
+
+
+@pytest.mark.parametrize("topic", ["CAST(x'ff00fe' AS TEXT)", "NULL", "7", "x'00'", "'question_closed.v1'", "''"])
+def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Path, topic: str) -> None:
+    """Nothing is sealed of it, so no answer rests on it, even where it is no text in UTF-8; `verify` says where."""
+    path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET topic = {topic} WHERE originator_version = 3")  # noqa: S608
+    assert positions(path) == [1, 2, 3, 4, 5]
+    with closing(Store(str(path), "main")) as kept:
+        assert (kept.newest(), len(kept.at([3, 4]))) == (5, 2)
+    found = verified(str(path))
+    assert [(result.check, result.found, result.position) for result in found.results if result.found != "ok"] == [
+        ("store", "damaged", 3)
+    ]
+    assert "the event is of type question_opened.v1, the store's column beside it says" in str(found.damage[0])
+    with Ledger.open(path) as ledger:
+        assert ledger.handle(opened("new"), "new").first == 6
+
+
+def test_a_table_that_its_index_does_not_agree_with_is_found(tmp_path: Path) -> None:
+    """Read by the index, every row is right; what the table itself has as the third row's position is another one."""
+    path = filled(tmp_path / "a.db")
+    before = path.read_bytes()
+    assert before.count(b"main\x03question_opened.v1") == 1
+    path.write_bytes(before.replace(b"main\x03question_opened.v1", b"main\x02question_opened.v1"))
+    assert positions(path) == [1, 2, 3, 4, 5]
+    found = verified(str(path))
+    [wrong] = found.damage
+    assert (wrong.check, "integrity_check: row 3 missing from index" in str(wrong)) == ("store", True)
+    assert verified(str(path), only=["digests"]).damage == []
+
+
+STATES = [
+    (size, wal, shm) for size in (0, 1, 100, 512, None) for wal in (-1, 0, 10, 32, 4_152, None) for shm in (-1, 0, None)
+]
+
+
+def test_a_ledger_left_half_made_by_a_power_cut_says_what_to_do(tmp_path: Path) -> None:
+    """Of its files each may be there or not, whole or not: a reader gets a reason, never SQLite's own about writing; a
+    writer starts it, or gets one.
+    """
+    script = "import os, sys; from ledger.store import Store; kept = Store(sys.argv[1], 'main'); os._exit(0)"
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "made.db")], check=True)
+    whole = {suffix: (tmp_path / f"made.db{suffix}").read_bytes() for suffix in ("", "-wal", "-shm")}
+    for number, sizes in enumerate(STATES):
+        path = tmp_path / str(number) / "a.db"
+        path.parent.mkdir()
+        for (suffix, content), size in zip(whole.items(), sizes, strict=True):
+            if size != -1:
+                path.with_name(f"a.db{suffix}").write_bytes(content[:size])
+        assert whether(path, read_only=True) in {"[]", "how to start one", "no database", *half_written(sizes[0])}, (
+            sizes
+        )
+        assert whether(path, read_only=False) in {"[]", *half_written(sizes[0])}, sizes
+
+
+def half_written(size: int | None) -> set[str]:
+    """What may be said of a file whose first page is not whole."""
+    return {"damaged", "no database"} if size in {1, 100, 512} else set()
+
+
+def whether(path: Path, *, read_only: bool) -> str:
+    """What comes of opening and reading it."""
+    try:
+        return str(positions(path, read_only=read_only))
+    except Corrupt:
+        return "damaged"
+    except Unavailable as error:
+        said = str(error)
+    if "the file is not an SQLite database" in said:
+        return "no database"
+    return "how to start one" if f"`forecast-ledger append {path} FILE`" in said else said
+
+
+def test_half_a_transaction_is_told_to_a_reader(tmp_path: Path) -> None:
+    """It is not the reader's to take back, and SQLite's own words for it speak of writing."""
+    path = tmp_path / "a.db"
+    script = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.executescript("PRAGMA user_version = 1; PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (t)")
+database.executemany("INSERT INTO half VALUES (?)", [("x" * 1000,)] * 5000)
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+    assert re.search(
+        "a crash has left half a transaction there; `.* append .*` takes it back", unavailable(path, read_only=True)
+    )
+    assert positions(filled(path)) == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("kept", ["", "CREATE TABLE people (name TEXT);"], ids=["ours", "another's"])
@@ -425,7 +638,7 @@ def test_overwritten_pages_never_pass_for_a_log(tmp_path: Path) -> None:
 
 def test_a_locked_file_cannot_be_written_and_still_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who holds the file longer than the time-out makes it unavailable to writers; afterwards nothing is missing."""
-    monkeypatch.setattr(store, "_LOCK_TIMEOUT", "1")
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
     path = filled(tmp_path / "a.db")
     with closing(sqlite3.connect(path, isolation_level=None)) as holder, Ledger.open(path) as ledger:
         holder.execute("BEGIN EXCLUSIVE")

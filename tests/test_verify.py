@@ -210,7 +210,7 @@ def rewritten(path: Path, *commands: AnyCommand, of: int, change: Callable[[byte
             assert change(body) != body
             body = change(body)
         digest = sha256(body).hexdigest()
-        rows.append((recorded.position, "any", body + b',"digest":"' + digest.encode() + b'"}'))
+        rows.append((recorded.position, TAGS[type(recorded.event)], body + b',"digest":"' + digest.encode() + b'"}'))
         head = Checkpoint(recorded.position, digest)
     kept(path, rows)
     return str(path)
@@ -259,6 +259,11 @@ def default_of_a_new_field(path: Path) -> str:
 def of_no_known_type(path: Path) -> str:
     """A forecast of a version to come."""
     return rewritten(path, *PAID, of=4, change=lambda body: body.replace(b"forecast_made.v1", b"forecast_made.v9"))
+
+
+def mislabelled(path: Path) -> str:
+    """Beside the fourth row, a forecast, the store says something else, of which no digest is."""
+    return changed(forged(path, happened(*PAID)), "UPDATE stored_events SET topic = 'x' WHERE originator_version = 4")
 
 
 def back_in_time(path: Path) -> str:
@@ -413,6 +418,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
         (of_no_known_type, 4, "not a record that this version can read"),
     ],
     "clock": [(back_in_time, 4, "expected recorded_at ")],
+    "store": [(mislabelled, 4, "the event is of type forecast_made.v1, the store's column beside it says x")],
     "contents": [
         (no_distribution, 4, "expected probabilities that sum to 1; found 0.5"),
         (
@@ -590,7 +596,7 @@ def test_no_bit_of_a_row_can_flip_unseen(data: st.DataObject) -> None:
     flipped = bytearray(rows[place])
     flipped[bit // 8] ^= 1 << bit % 8
     eyes = Rows(Cut(None))
-    passed = list(eyes.pages(iter([[*rows[:place], bytes(flipped), *rows[place + 1 :]]])))
+    passed = list(eyes.pages(iter([([*rows[:place], bytes(flipped), *rows[place + 1 :]], [])])))
     assert passed == []
     assert {wrong.position for wrong in eyes.found.values()} >= {place + 1}
     assert min(wrong.position for wrong in eyes.found.values()) == place + 1
@@ -601,7 +607,7 @@ def test_no_bit_of_a_row_can_flip_unseen(data: st.DataObject) -> None:
 def test_rows_of_any_bytes_are_damaged_and_nothing_worse(rows: list[bytes]) -> None:
     """Neither digest nor schema is right."""
     eyes = Rows(Cut(None))
-    assert list(eyes.pages(iter([rows]))) == []
+    assert list(eyes.pages(iter([(rows, [])]))) == []
     assert {eyes.found[check].position for check in ("digests", "schemas")} == {1}
 
 
@@ -790,7 +796,14 @@ def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
     assert [(check, found, at, meaning.strip('"')) for check, found, at, meaning in rows[1:]] == [
         (check, "ok", "", meaning) for check, meaning in CHECKS.items()
     ]
-    assert result.stderr == f"as of log position 13, digest {verify(path).digest}\n"
+    as_of, unseen = result.stderr.splitlines()
+    assert as_of == f"as of log position 13, digest {verify(path).digest}"
+    assert unseen == (
+        "only a checkpoint that is kept elsewhere can tell whether the newest rows were removed: "
+        f"`forecast-ledger checkpoint {path} > FILE` makes one, "
+        f"`forecast-ledger verify {path} --checkpoint FILE` compares the log with it"
+    )
+    assert run("verify", path, "--quiet").stderr == ""
 
 
 def test_wrong_payouts_exit_with_1_and_name_every_one(tmp_path: Path) -> None:
@@ -814,7 +827,7 @@ def test_damage_exits_with_4_and_says_how_to_look_closer(tmp_path: Path) -> None
     path = unchained(tmp_path / "a log.db")
     result = run("verify", path)
     assert result.exit_code == DAMAGED
-    told, closer = result.stderr.splitlines()
+    told, closer = result.stderr.splitlines()  # and no word of rows that may be missing
     assert told.startswith("forecast-ledger: the log is damaged: log position 4: expected previous digest ")
     assert told.endswith(f" of the row before; found {'f' * 64}")
     assert closer == f"look closer: forecast-ledger show '{path}' 4 --raw"

@@ -1,0 +1,63 @@
+"""What a store asks of the database that keeps its rows, whichever that is: to read them, and to write in turns."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+LOCK_TIMEOUT = 30  # s, to wait for other writers
+CONNECT_TIMEOUT = 10  # s, to wait for a server
+LONGEST = 64 * 2**20  # bytes of a row: no command that is not refused makes a longer one
+Row = tuple[int, str, bytes]  # log position, type of event, bytes
+Found = Sequence[tuple[int, bytes]]  # log positions and bytes, as they are in the database, whatever their types
+
+
+class TakenError(Exception):
+    """Another writer, which takes no turns, has appended at this log position."""
+
+
+class Fault(NamedTuple):
+    """What a database says of its own file, and the log position that it speaks of; 0 if it names none."""
+
+    position: int
+    says: str
+
+
+class Writing(Protocol):
+    """A writer's turn: until it ends, no other writer that takes turns appends to the ledger."""
+
+    def select(self, after: int, limit: int) -> Found:
+        """The rows after a log position, in order, the newest ones that others have written included."""
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Record rows, all or none; durable on return. Ends the transaction, so once a turn.
+
+        Raises TakenError, Uncertain (it is not known whether they are recorded), Unavailable.
+        """
+
+
+class Database(Protocol):
+    """The rows of one ledger. Whatever fails raises an error of the database's own, which the store translates."""
+
+    def select(self, after: int, limit: int) -> Found:
+        """The rows after a log position, in order, from 0 on also those below the first; so many or fewer, not none."""
+
+    def among(self, positions: Sequence[int]) -> Found:
+        """The rows at these log positions, in order."""
+
+    def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+        """As `select`, with the event's type that is written beside each row: bytes, if it is a text."""
+
+    def newest(self) -> int:
+        """The last log position; 0 if there is none."""
+
+    def is_missing(self, after: int) -> bool:
+        """Whether there are rows after a log position that the database does not find by their position."""
+
+    def faults(self) -> Iterator[Fault]:
+        """What the database finds wrong with its own file."""
+
+    def turn(self) -> AbstractContextManager[Writing]:
+        """Wait for one's turn to write; what is not inserted when it ends is not recorded."""
+
+    def close(self) -> None:
+        """Give the connections back."""
