@@ -182,13 +182,13 @@ def test_who_is_worth_less_than_the_least_prize_leaves_it_to_the_others() -> Non
     assert cents(*sealed(rules=least)) == {"ada": 2778, "bob": 4444, "dan": 2778}
 
 
-def test_of_equals_below_the_least_prize_the_last_by_id_gives_way_first() -> None:
-    """Three times 33.33 are less than 40, twice 50 are not."""
+def test_equals_below_the_least_prize_are_paid_together_or_one_by_one() -> None:
+    """Three times 33.33 are less than 40; nobody else is left, so all stay. One by one, the last by id goes: 50, 50."""
     least = structs.replace(RELATIVE, least_prize=40_000_000)
-    assert cents(*sealed(chances=dict.fromkeys(("cyd", "bob", "ada"), "0.6"), rules=least)) == {
-        "ada": 5000,
-        "bob": 5000,
-    }
+    equal = dict.fromkeys(("cyd", "bob", "ada"), "0.6")
+    assert cents(*sealed(chances=equal, rules=least)) == {"ada": 3334, "bob": 3333, "cyd": 3333}
+    former = structs.replace(least, least_prize_passes="one_by_one")
+    assert cents(*sealed(chances=equal, rules=former)) == {"ada": 5000, "bob": 5000}
 
 
 @pytest.mark.parametrize(
