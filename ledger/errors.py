@@ -245,7 +245,7 @@ class Corrupt(LedgerError):
     kind = "corrupt"
     meaning, remedy = "the log is damaged", "trust nothing from that log position on; restore a copy of the log"
 
-    def __init__(self, position: int, message: str, check: str = "contents") -> None:
+    def __init__(self, position: int, message: str, check: str = "decided") -> None:
         self.position, self.check = position, check
         super().__init__(position, message)
 

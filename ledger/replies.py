@@ -9,10 +9,12 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from ledger import commands, values
 from ledger.errors import Refused
 from ledger.events import Action, Bet, Sale
+from ledger.exact import WIDE
 from ledger.trading import PERCENT, WHOLE, Trading, cap
 
 _UNCOUNTED = -(2**63)  # an amount or percentage that is no number, or beyond every limit
@@ -90,6 +92,38 @@ def fault(reply: Reply | None, trading: Trading, cash: int) -> str:
     if reply is None:
         return "unreadable"
     return next((name for name, is_wrong in _WRONG.items() if is_wrong(reply, trading, cap(trading, cash))), "")
+
+
+def made_malformed(fault: str, trading: Trading, cash: int) -> dict[str, Any]:
+    """Fields of a decision with this fault and none that comes before it, for somebody with so much cash, 1e-6; no
+    fields where none can have it.
+
+    >>> made_malformed("no_legs", Trading(), 10**10)
+    {'action': 'BET', 'bets': (), 'reasoning': '-'}
+    """
+    bet, sale = commands.Bet(market_id="-", side="-", amount=0), commands.Sale(position_id="1", percentage=101)
+    most = Decimal(cap(trading, cash)).scaleb(-6, WIDE)
+    bets: dict[str, list[commands.Bet]] = {
+        "no_legs": [],
+        "blank_leg": [replace(bet, side="")],
+        "bad_amount": [replace(bet, amount=values.LARGEST_POOL)],
+        "below_least_bet": [bet],
+        "above_cap": [replace(bet, amount=values.LARGEST_POOL // values.MONEY)],
+        "above_sum_cap": [replace(bet, amount=most)] * 2,
+    }
+    if fault in bets:
+        return {"action": "BET", "bets": tuple(bets[fault]), "reasoning": "-"}
+    made: dict[str, dict[str, Any]] = {
+        "unknown_action": {"action": "-"},
+        "no_reasoning": {"action": "HOLD"},
+        "mixed_legs": {"action": "HOLD", "bets": (bet,), "reasoning": "-"},
+        "bad_percentage": {
+            "action": "SELL",
+            "sells": (sale,),
+            "reasoning": "-",
+        },
+    }
+    return made.get(fault, {})
 
 
 _WRONG: dict[str, Callable[[Reply, Trading, int], bool]] = {

@@ -92,6 +92,15 @@ def _number(value: Any, name: str) -> str:
     """The shortest decimal text."""
     if type(value) is not Decimal or not value.is_finite():
         value = values.decimal(value, name)
+    return shortest(value)
+
+
+def shortest(value: Decimal) -> str:
+    """The one spelling of a number: its shortest decimal text.
+
+    >>> shortest(Decimal("0.50")), shortest(Decimal("-0.0")), shortest(Decimal(100))
+    ('0.5', '0', '1E+2')
+    """
     return str(value.normalize(_EXACT)) if value else "0"
 
 

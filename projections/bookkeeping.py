@@ -7,12 +7,12 @@ from typing import Any
 
 from ledger import events
 from ledger.errors import Corrupt
+from ledger.findings import chance, fixed, instant, money, named, several, short, unlike
 from ledger.trading import FAULTS, PERCENT, WHOLE, Trading, cap, period
 from ledger.values import LARGEST_CASH, PROBABILITY
 from projections.books import Account, Attempt, Attempts, Due, Holding, Quoted, Ruling
 from projections.columns import Facts
 from projections.dealings import leg
-from projections.findings import chance, fixed, instant, money, named, several, short, unlike
 
 Ruled = events.QuestionResolved | events.QuestionAnnulled | events.ResolutionRevoked
 Ending = events.PositionSettled | events.PositionRefunded | events.TradesVoided

@@ -12,6 +12,7 @@ from typing import Any
 
 from ledger import events
 from ledger.errors import Corrupt
+from ledger.findings import chance, fixed, instant, money, named, several, unlike
 from ledger.rules import RuleSet, inconsistency, unscorable
 from ledger.trading import sunday
 from ledger.values import (
@@ -28,7 +29,6 @@ from ledger.values import (
     WEIGHT,
 )
 from projections.columns import Facts
-from projections.findings import chance, fixed, instant, money, named, several, unlike
 
 _PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{PLACES}}})?", re.ASCII)
 CALENDAR = "an instant of the years 1 to 9999"

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from ledger import events
 from ledger.exact import half_even
+from ledger.findings import chance, fixed, instant, money, named, several, unlike
 from ledger.trading import LEG_CODES, PERCENT, WHOLE, cap, stale
 from ledger.values import LARGEST_HOLDING, PROBABILITY
 from projections.books import Holding, Quoted, Trade
 from projections.checks import unanswered
 from projections.columns import Facts
-from projections.findings import chance, fixed, instant, money, named, several, unlike
 
 Leg = events.SharesBought | events.SharesSold | events.LegRefused
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from ledger import events
 from ledger.errors import Corrupt
+from ledger.findings import named, short, unlike
 from ledger.log import Checkpoint, Recorded
 from ledger.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from projections.bookkeeping import check_done, keep
 from projections.checks import check
 from projections.columns import Contest, Entry, Facts, Forecasts, Payment, Settlement, Status, joined
-from projections.findings import named, short, unlike
 from projections.limbs import Int64Array, column, ordered
 from projections.vetting import Asked, check_attestation, check_forecasts, check_open, refute
 

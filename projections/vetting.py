@@ -7,10 +7,10 @@ import numpy as np
 
 from ledger import events, spans
 from ledger.errors import Corrupt, Refused
+from ledger.findings import fixed, instant, named, unlike
 from ledger.values import FIRST_INSTANT, LARGEST_MEASURE, LAST_INSTANT, PROBABILITY
 from projections.checks import CALENDAR, unanswered
 from projections.columns import Facts, Forecasts
-from projections.findings import fixed, instant, named, unlike
 from projections.limbs import BoolArray, Int64Array, chosen, column
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _LAST = 2**63 - 1  # no log position is greater
 
 
-@click.command(epilog="Example: forecast-ledger verify season.db --only digests --only books")
+@click.command(epilog="Example: forecast-ledger verify season.db --only digests --only decided")
 @log_argument
 @click.option("--only", multiple=True, metavar="CHECK", help="Run this check, and what it rests on; repeatable.")
 @click.option("--checkpoint", "file", type=click.File("rb"), help="Compare with what `checkpoint` printed once.")

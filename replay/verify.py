@@ -4,10 +4,13 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from ledger.audit import Audit
 from ledger.errors import Corrupt
-from ledger.log import Checkpoint, Recorded
+from ledger.events import TextKept
+from ledger.findings import money, named, unlike
+from ledger.log import Checkpoint, Recorded, unseal_one
+from ledger.store import Store
 from projections.columns import Facts, Payment
-from projections.findings import money, named, unlike
 from projections.projection import Projections
 from projections.tables import facts
 from replay.replay import AsOf, Cut, Watch, opened
@@ -19,14 +22,11 @@ CHECKS = {
     "schemas": "each row is an event of a known type, in its canonical bytes",
     "clock": "recorded_at never decreases",
     "store": "an SQLite file passes SQLite's own integrity_check, and the type beside each row is its event's",
-    "contents": "each event fits what came before it: nothing unknown, twice, out of order or out of range",
-    "rules": "each contest's rule set fits together, and fits its start, its questions and who decides",
-    "books": "every amount of cash and shares is what the rules make of what came before it, down to the last unit",
-    "boards": "a contest is complete when it is sealed; after its seal come its prizes, and nothing else of it",
+    "decided": "each command, rebuilt from its events and decided again, leads to the same events, and is there once",
     "payouts": "each prize paid is what the contest's sealed board is worth to the winner, and no winner is left out",
 }
 _ORDER = list(CHECKS)
-_READING = ("contents", "rules", "books", "boards")  # one reading of all events, which stops at the first that fails
+_READING = "decided"  # the check that stops the reading of events at the first that fails
 
 
 class Result(NamedTuple):
@@ -77,23 +77,34 @@ def verified(
     """
     asked = sorted({*(only or CHECKS)}, key=_ORDER.index)
     cut = Cut(as_of)
-    rows, differences = Rows(cut), list[Corrupt]()
+    rows, differences, rounded = Rows(cut), list[Corrupt](), 0
     with opened(location, name) as store:
         for fault in store.faults() if "store" in asked else ():
             rows.note(Corrupt(fault.position or 1, fault.says, "store"))
         pages = cut.pages(rows.pages(store.labelled()), watch)
         damage = rows.found
         if not {*asked} <= {*ROWS}:
-            found = _read(pages, damage)
+            audit = Audit(lambda position: _text(store, position))
+            found = _read(audit.pages(pages, cut=isinstance(as_of, int)), damage)
+            rounded = audit.rounded
             if found is not None and "payouts" in asked and not damage.keys() - ASIDE:
                 differences = _payouts(found, cut_short=isinstance(as_of, int))
         deque(pages, maxlen=0)
     if not damage:
         cut.reached()
     results = [_result(check, rows, differences) for check in asked]
-    needed = {*asked, *(() if {*asked} <= {*ROWS} else ("positions", "digests", "schemas", *_READING))}
+    if rounded and "decided" in asked:
+        results = [_more_said(result, rounded) for result in results]
+    needed = {*asked, *(() if {*asked} <= {*ROWS} else ("positions", "digests", "schemas", _READING))}
     told = [each for check, each in damage.items() if check in needed]
     return Verification(rows.last, results, sorted(told, key=_place), differences)
+
+
+def _text(store: Store, position: int) -> TextKept:
+    """The text that is kept at a log position."""
+    event = unseal_one(store.at([position])[0], position).event
+    assert isinstance(event, TextKept)  # noqa: S101 - it was when it was read
+    return event
 
 
 def _place(damage: Corrupt) -> tuple[int, int]:
@@ -106,7 +117,7 @@ def _read(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt]) -> Fa
         found = facts(pages)
         Projections(found).standing  # noqa: B018 - it holds that nobody's forecasts go back in time
     except Corrupt as wrong:
-        damage[wrong.check] = wrong
+        damage.setdefault(_READING, Corrupt(wrong.position, wrong.args[1], _READING))
         return None
     return found
 
@@ -122,6 +133,14 @@ def _result(check: str, rows: Rows, differences: list[Corrupt]) -> Result:
         first = min(stops, key=_place)
         return Result(check, "not checked", first.position, f"{first.check}: the reading stops there")
     return Result(check, "ok", None, CHECKS[check])
+
+
+def _more_said(result: Result, rounded: int) -> Result:
+    """What deciding again has found, with how many digests it could not rebuild."""
+    if (result.check, result.found) != (_READING, "ok"):
+        return result
+    commands = "1 command" if rounded == 1 else f"{rounded} commands"
+    return result._replace(says=f"{result.says}; {commands} said more than the events keep")
 
 
 def _payouts(found: Facts, *, cut_short: bool) -> list[Corrupt]:

@@ -7,8 +7,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
-from msgspec import structs
-
 from ledger import Ledger, Refused, log
 from ledger.commands import (
     AddQuestion,
@@ -40,6 +38,7 @@ from ledger.events import TAGS, AnyEvent, PrizePaid
 from ledger.ledger import Prizes
 from ledger.store import Store
 from replay.pay import prizes
+from tests.forging import enveloped
 
 HOUR = 3_600 * 10**6  # µs
 DAY = 24 * HOUR
@@ -302,12 +301,9 @@ class Given:
 def forge(path: Path | str, *happened: AnyEvent) -> None:
     """Write events at the end of a log, every digest right, whatever a decider would say of them."""
     with closing_store(Store(str(path), "main")) as store:
-        [*_, last] = [recorded for page in log.follow(store.pages()) for recorded in page]
-        for event in happened:
-            last = structs.replace(last, position=last.position + 1, previous=last.digest, event=event)
-            row, digest = log.seal(last)
-            store.append([(last.position, TAGS[type(event)], row)])
-            last = structs.replace(last, digest=digest)
+        before = [recorded for page in log.follow(store.pages()) for recorded in page]
+        forged = enveloped(happened, after=before)[len(before) :]
+        store.append([(each.position, TAGS[type(each.event)], log.seal(each)[0]) for each in forged])
 
 
 def prizes_paid(contest: str = "cup", /, **amounts: Any) -> list[AnyEvent]:

@@ -9,7 +9,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 STORES = {"ledger.store", "ledger.sqlite", "ledger.postgres"}  # what knows the library that keeps the rows
 SHELL = {"ledger.collector", "ledger.ledger", "ledger.subscription", "ledger.telling"} | STORES
-PURE = {"values", "exact", "bounded", "events", "rules", "log", "errors", "spans", "trading"}  # for projections
+# What projections may see.
+PURE = {"values", "exact", "bounded", "events", "findings", "rules", "log", "errors", "spans", "trading"}
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
 INTEGER_MATH = {"floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out
 WRITERS = {"replay.append", "replay.demo", "replay.pay", "replay.cli", "replay.unstarted"}

@@ -19,9 +19,10 @@ from replay.cli import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from replay.compare import COLUMNS, Source, _parting, compared, source
 from replay.replay import replay
 from tests.exports import FORMS, exported
-from tests.given import contest, entry, forecast, opened, resolution
+from tests.forging import enveloped
+from tests.given import NOW, contest, entry, forecast, opened, resolution
 from tests.test_cli import run
-from tests.test_verify import another_number, chained, forged, happened, kept
+from tests.test_verify import another_number, forged, happened, kept
 
 SAID: list[AnyCommand] = [
     opened(),
@@ -79,7 +80,7 @@ def test_two_logs_part_at_the_first_row_that_differs(one: str, other: str) -> No
     assert [row["projection"] for row in rows if row["same"] == "no"] == apart
     assert {"consensus", "scores", "leaderboard"} <= set(apart) < set(BUILT)
     told = result.stderr.splitlines()
-    assert told[0] == "the logs part at log position 5, in event.probabilities"
+    assert told[0] == "the logs part at log position 5, in command, event.probabilities"
     assert told[1] == (
         f"{one}: recorded at 2026-03-31T00:00:05Z, at 2026-03-11T00:00:00Z, forecast_made.v1: bob on rain: 0.2, 0.8"
     )
@@ -149,7 +150,7 @@ def test_either_may_be_an_export(tmp_path: Path, one: str, other: str, form: str
     part = run("replay", one, "--compare", f"{out}@3")
     assert (part.exit_code, part.stderr.startswith(f"{out}@3 is the beginning of {one}, ")) == (FINDINGS, True)
     apart = run("replay", out, "--compare", other)
-    assert apart.stderr.startswith("the logs part at log position 5, in event.probabilities\n")
+    assert apart.stderr.startswith("the logs part at log position 5, in command, event.probabilities\n")
     assert run("replay", one, "--compare", f"{out}@7").exit_code == USAGE
 
 
@@ -198,7 +199,7 @@ def test_damage_says_in_which_of_the_two(tmp_path: Path, one: str) -> None:
 
 def test_logs_may_differ_in_when_and_by_what_an_event_was_recorded(tmp_path: Path, one: str) -> None:
     """The events are the same, so every projection that shows no recorded time and no digest is; the logs are not."""
-    later = chained(happened(*SAID))
+    later = enveloped(happened(*SAID), NOW, 1)
     path = tmp_path / "later.db"
     kept(path, [(place, "any", row) for place, row in enumerate(rows(later), 1)])
     found = compared(Source(one), Source(str(path)))
@@ -206,13 +207,18 @@ def test_logs_may_differ_in_when_and_by_what_an_event_was_recorded(tmp_path: Pat
     assert (found.parting.position, found.parting.fields(), found.apart()) == (1, ["recorded_at"], [])
     command = structs.replace(later[0], command_id="x", command="y")
     assert found.parting._replace(one=later[0], other=command).fields() == ["command_id", "command"]
-    assert found.parting._replace(one=later[0], other=later[1]).fields() == ["recorded_at", "command_id", "type"]
+    assert found.parting._replace(one=later[0], other=later[1]).fields() == [
+        "recorded_at",
+        "command_id",
+        "command",
+        "type",
+    ]
 
 
 @given(st.integers(0, 6), st.integers(0, 6))
 def test_the_place_is_that_of_the_slow_definition(first: int, second: int) -> None:
     """Every pair of prefixes of two histories: the first index at which the lists are not the same."""
-    ours, theirs = chained(happened(*SAID))[:first], chained(happened(*ANOTHER))[:second]
+    ours, theirs = enveloped(happened(*SAID), NOW, 1)[:first], enveloped(happened(*ANOTHER), NOW, 1)[:second]
     ours, theirs = ([structs.replace(each, digest=log.seal(each)[1]) for each in log_] for log_ in (ours, theirs))
     same = [a == b for a, b in zip(ours, theirs, strict=False)]
     slow = same.index(False) + 1 if False in same else min(first, second) + 1 if first != second else None

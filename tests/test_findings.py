@@ -10,9 +10,9 @@ from msgspec import structs
 from ledger import events
 from ledger.errors import Corrupt
 from ledger.events import AnyEvent
+from ledger.findings import chance, instant, money, named, several
 from ledger.rules import RuleSet
 from ledger.trading import Trading
-from projections.findings import chance, instant, money, named, several
 from projections.projection import Projections
 from tests import oracle
 from tests.given import (
