@@ -150,7 +150,7 @@ class Audit:
     ) -> Sequence[AnyEvent]:
         """What the decider answers, with prizes as they were recorded: what a board is worth is for others to say."""
         paid = {event.participant: event.amount for event in happened if isinstance(event, PrizePaid)}
-        self.state.prizes = lambda _: paid
+        self.state.prizes = lambda contest: paid | self._paid(contest)
         try:
             content(said.command)
             return decide(said.command, self.state)
@@ -163,12 +163,17 @@ class Audit:
         finally:
             self.state.prizes = None
 
+    def _paid(self, contest: str) -> dict[str, int]:
+        """Prizes recorded before, by winner."""
+        return {winner: amount for (of, winner), amount in self.state.paid.items() if of == contest}
+
     def _check_payable(self, recorded: Recorded, paid: dict[str, int], count: int) -> None:
         """Raise Corrupt unless prizes are one a winner, in payable units, of what is left of the pool."""
-        contest = self.state.contests[recorded.event.contest]  # type: ignore[union-attr]
+        name: str = recorded.event.contest  # type: ignore[union-attr]
+        contest, before = self.state.contests[name], self._paid(name)
         unit, left = contest.payable_unit, contest.pool - contest.paid
         payable = all(amount > 0 and amount % unit == 0 for amount in paid.values())
-        if not payable or sum(paid.values()) > left or len(paid) < count:
+        if not payable or sum(paid.values()) > left or len(paid) < count or before.keys() & paid.keys():
             expected = f"prizes above 0, one a winner, in units of {money(unit)}, at most {money(left)} in all"
             found = f"{count} of {money(sum(paid.values()))} in all, the least {money(min(paid.values()))}"
             raise _corrupt(recorded, unlike(expected, found))

@@ -165,24 +165,26 @@ def _revoke_resolution(event: events.ResolutionRevoked, _: State, __: Texts) -> 
 
 
 def _open_contest(event: events.ContestOpened, _: State, __: Texts) -> Iterator[Said]:
-    """A preset is known by its name, whatever its rules are by now: the event has them whole."""
+    """Under a preset, which has the rules that this version knows by its name, or under rules that were given whole."""
     pool = in_units(event.pool, MONEY)
-    named: tuple[RuleSet | str, ...] = (event.rules, event.rules.name)
-    spellings: list[AnyCommand] = [
-        commands.OpenContest(
-            at=instant_text(event.at),
-            contest=event.contest,
-            rules=rules,
-            pool=pool if said or pool else None,
-            currency=event.currency,
-            payable_unit=in_units(event.payable_unit, MONEY),
-            title=event.title,
-            starts_at=perhaps(event.starts_at) if started else None,
-            series=event.series or None,
-        )
-        for rules, said, started in product(named, (True, False), (True, False))
-    ]
-    yield Said(spellings[0], spellings, lossy=True)
+
+    def spellings(rules: RuleSet | str) -> Iterator[AnyCommand]:
+        for said, started in product((True, False), (True, False)):
+            yield commands.OpenContest(
+                at=instant_text(event.at),
+                contest=event.contest,
+                rules=rules,
+                pool=pool if said or pool else None,
+                currency=event.currency,
+                payable_unit=in_units(event.payable_unit, MONEY),
+                title=event.title,
+                starts_at=perhaps(event.starts_at) if started else None,
+                series=event.series or None,
+            )
+
+    for rules in (event.rules.name, event.rules):
+        several = [*spellings(rules)]
+        yield Said(several[0], several, lossy=True)
 
 
 def _add_question(event: events.QuestionAdded, _: State, __: Texts) -> Iterator[Said]:

@@ -88,7 +88,7 @@ def verified(
             found = _read(audit.pages(pages, cut=isinstance(as_of, int)), damage)
             rounded = audit.rounded
             if found is not None and "payouts" in asked and not damage.keys() - ASIDE:
-                differences = _payouts(found, cut_short=isinstance(as_of, int))
+                differences = payouts(found, cut_short=isinstance(as_of, int))
         deque(pages, maxlen=0)
     if not damage:
         cut.reached()
@@ -143,7 +143,7 @@ def _more_said(result: Result, rounded: int) -> Result:
     return result._replace(says=f"{result.says}; {commands} said more than the events keep")
 
 
-def _payouts(found: Facts, *, cut_short: bool) -> list[Corrupt]:
+def payouts(found: Facts, *, cut_short: bool) -> list[Corrupt]:
     """Each payment that the sealed board does not say, and the payments after which a winner is left unpaid.
 
     cut_short: whether the reading may have ended between the payments of one contest, which are recorded together.

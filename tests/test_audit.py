@@ -16,10 +16,11 @@ from ledger.log import Recorded
 from ledger.rebuild import LOST, REBUILD
 from ledger.rules import RuleSet
 from ledger.trading import FAULTS, Trading
-from replay.pay import prizes
+from replay.pay import pay, prizes
 from tests import oracle
-from tests.forging import audited, chained
+from tests.forging import audited, chained, written
 from tests.given import (
+    AFTER,
     annulment,
     bet,
     cancellation,
@@ -457,3 +458,19 @@ def test_every_event_that_begins_a_command_has_its_row() -> None:
         events.TradesVoided,
         events.SettlementReversed,
     }
+
+
+def test_prizes_that_are_paid_in_two_commands_are_decided_as_they_were(tmp_path: Path) -> None:
+    """What was cut half-way is for `payouts` to say; what finishes it follows from it. Nobody is paid twice."""
+    log = oracle.history(*won(chances={"ada": "0.5", "bob": "0.8"}), payment())
+    half = log[:-1]
+    audited(half)
+    path = written(tmp_path / "log.db", half)
+    with Ledger.open(path, prizes=prizes) as ledger:
+        assert pay(ledger, "cup", AFTER)
+        whole = [each for page in ledger.read() for each in page]
+    assert len(whole) == len(log)
+    audited(whole)
+    assert "found prizes_paid: " in stops(chained([*whole, structs.replace(whole[-1], command_id="again")]))[1]
+    twice = [structs.replace(each, command_id="again") for each in log[-2:]]
+    assert stops(chained([*half, *twice])) == (9, "prize_paid.v1: expected participant 'bob'; found 'ada'")
