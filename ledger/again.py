@@ -63,8 +63,15 @@ class Forecasts:
         return self._forms[name]
 
 
-@lru_cache(maxsize=65_536)
 def _spelt(units: int, places: int) -> bytes:
+    """A number of 10^-places as it is spelt; most lie between a millionth and 1."""
+    if 10**places > units >= 10**places // 10**6 > 0:
+        return b'"0.%b"' % (b"%0*d" % (places, units)).rstrip(b"0")
+    return _shortest(units, places)
+
+
+@lru_cache(maxsize=65_536)
+def _shortest(units: int, places: int) -> bytes:
     return b'"%b"' % shortest(Decimal(units).scaleb(-places, WIDE)).encode()
 
 

@@ -61,7 +61,9 @@ class Audit:
         rest = start
         while rest < end:
             recorded = page[rest]
-            after = _until_another(page, rest + 1, recorded.command_id)
+            after = rest + 1
+            if after < end and page[after].command_id == recorded.command_id:
+                after = _until_another(page, after, recorded.command_id)
             if after == end:
                 break
             if after > rest + 1 or type(recorded.event) is not ForecastMade or not self._is_forecast(recorded):
@@ -72,13 +74,14 @@ class Audit:
 
     def _is_forecast(self, recorded: Recorded) -> bool:
         """Whether a row is, at a quick look, what the decider records of a forecast; then it is taken in."""
-        if recorded.command_id in self._commands:
+        command_id = recorded.command_id
+        if command_id in self._commands or (said := self._forecasts.content(recorded)) is None:
             return False
-        said = self._forecasts.content(recorded)
-        if said is None or (fingerprint(said) != recorded.command and not _DIGEST.fullmatch(recorded.command)):
-            return False
-        self.rounded += fingerprint(said) != recorded.command
-        self._commands[recorded.command_id] = recorded.position
+        if fingerprint(said) != recorded.command:
+            if not _DIGEST.fullmatch(recorded.command):
+                return False
+            self.rounded += 1
+        self._commands[command_id] = recorded.position
         self._take_in(recorded)
         return True
 

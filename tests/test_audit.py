@@ -2,19 +2,23 @@
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given as given_numbers
+from hypothesis import strategies as st
 from msgspec import structs
 
 from ledger import Corrupt, Ledger, events
-from ledger.again import Forecasts
+from ledger.again import Forecasts, _spelt
 from ledger.commands import AnyCommand, Prices, read
 from ledger.log import Recorded
 from ledger.rebuild import LOST, REBUILD
 from ledger.rules import RuleSet
+from ledger.spelling import shortest
 from ledger.trading import FAULTS, Trading
 from replay.pay import pay, prizes
 from tests import oracle
@@ -413,6 +417,15 @@ def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatc
     monkeypatch.setattr(Forecasts, "content", lambda *_: None)
     assert [outcome(each) for each in logs] == quick
     assert len(set(quick)) > 10
+
+
+@given_numbers(
+    st.integers(-(10**13), 10**13) | st.sampled_from([0, 1, 999, 1_000, 10**9 - 1, 10**9, 10**9 + 1]),
+    st.integers(0, 12),
+)
+def test_a_number_is_spelt_at_a_quick_look_as_it_is_anywhere(units: int, places: int) -> None:
+    """By the shortest decimal text."""
+    assert _spelt(units, places) == b'"%b"' % shortest(Decimal(units).scaleb(-places)).encode()
 
 
 def outcome(log: Sequence[Recorded]) -> tuple[int, str]:
