@@ -65,7 +65,7 @@ class Record:
     @property
     def decided(self) -> int:
         """How many decisions are taken."""
-        return sum(attempts.taken for attempts in self.account.attempts.values())
+        return self.account.decided
 
 
 def stakes(found: Facts, trades: Iterable[Trade]) -> list[Stake]:

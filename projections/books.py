@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ledger import events
+from ledger.errors import Corrupt
+from ledger.findings import money, unlike
 from ledger.values import PROBABILITY
 
 EXTERNAL = frozenset({"granted", "deposited", "withdrawn"})
 ENDS = frozenset({"settled", "refunded", "voided"})
 Key = tuple[str, str]  # contest, participant
 Change = tuple[int, int, int, int, int, int, int | None]  # of a movement, from `question` on
+LARGEST_SUM = 2**62  # 1e-6: that no account can come to
 FINE = PROBABILITY  # postings are counted in 1e-15: money, 1e-6, times this
 
 
@@ -67,10 +70,7 @@ class Trade(NamedTuple):
 
 @dataclass(slots=True)
 class Holding:
-    """A position as it now stands; shares and cost of a settled or refunded one are those it had.
-
-    ended: the log position of what settled, refunded or voided it, 0 while nothing has.
-    """
+    """A position as it now stands; shares and cost of a settled or refunded one are those it had."""
 
     question: int
     outcome: int
@@ -81,7 +81,6 @@ class Holding:
     received: int = 0
     realised: int = 0
     status: str = "open"
-    ended: int = 0
 
     def is_open(self) -> bool:
         """Whether shares are held."""
@@ -95,27 +94,14 @@ class Account:
     enrolled: events.ParticipantEnrolled
     cash: int = 0
     deposits: int = 0  # less withdrawals
-    deposited: int = 0  # beyond the grant
     realised: int = 0
     counts_from: int = -(2**63)  # the instant of its last movement
-    decided_at: int = -(2**63)
-    bought: int = 0
+    decided: int = 0  # how many decisions are taken
     holdings: dict[int, Holding] = field(default_factory=dict)
-    newest: dict[tuple[int, int], int] = field(default_factory=dict)  # question, outcome -> number
-    attempts: dict[int, "Attempts"] = field(default_factory=dict)  # by period
 
     def cost(self) -> int:
         """What the open positions have cost."""
         return sum(holding.cost for holding in self.holdings.values() if holding.is_open())
-
-
-@dataclass(slots=True)
-class Attempts:
-    """What came of the attempts at one decision."""
-
-    made: int = 0
-    malformed: int = 0
-    taken: bool = False
 
 
 class Attempt(NamedTuple):
@@ -133,14 +119,6 @@ class Ruling(NamedTuple):
     at: int
     question: int
     payouts: tuple[int, ...]
-
-
-class Due(NamedTuple):
-    """What the event at a log position must be, because of one before it: of one of these kinds, whose and when."""
-
-    kinds: tuple[type, ...]
-    whose: tuple[str | int, ...]
-    at: int
 
 
 @dataclass(slots=True)
@@ -173,26 +151,18 @@ class Books:
     trades: list[Trade] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     refusals: list[tuple[int, events.LegRefused]] = field(default_factory=list)
-    texts: set[str] = field(default_factory=set)
     payouts: dict[int, tuple[int, ...]] = field(default_factory=dict)  # of settled questions, 1e-9 by outcome
     rulings: list[Ruling] = field(default_factory=list)
     sealed: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict)  # payouts as of a contest's seal
     closed: dict[int, int] = field(default_factory=dict)  # question -> its early close, µs
     holders: dict[int, set[tuple[str, str, int]]] = field(default_factory=dict)  # question -> its positions
     contests: dict[str, Progress] = field(default_factory=dict)
-    cohorts: dict[str, list[int]] = field(default_factory=dict)  # series -> starts of its weekly contests, µs, in order
     ends: dict[int, Movement] = field(default_factory=dict)  # by log position: what settled, refunded, voided
-    due: dict[int, Due] = field(default_factory=dict)  # by log position
-    executed: int = 0  # legs of the decision whose legs are being read
     clock: int = -(2**63)  # the latest instant that an event claims, whichever it is
 
     def payouts_of(self, contest: str, question: int) -> tuple[int, ...] | None:
         """What a share of each outcome pays, 1e-9, if the question is resolved; of a sealed contest as of its seal."""
         return self.sealed.get(contest, self.payouts).get(question)
-
-    def expect(self, position: int, at: int, whose: tuple[str | int, ...], *kinds: type) -> None:
-        """From now on the event at a log position is due."""
-        self.due[position] = Due(kinds, whose, at)
 
     def progress(self, contest: str) -> Progress:
         """How far a contest has come."""
@@ -214,6 +184,8 @@ class Books:
         progress = self.contests.get(event.contest)
         if progress is not None and progress.completed_at is not None:
             progress.completed_at = max(progress.completed_at, movement.at)
+        if max(abs(account.cash), abs(account.realised), abs(account.deposits)) > LARGEST_SUM:
+            raise Corrupt(position, unlike(f"sums within {money(LARGEST_SUM)}", money(account.cash)))
         self.movements.append(movement)
 
 

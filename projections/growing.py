@@ -13,7 +13,6 @@ import numpy as np
 from ledger import events
 from ledger.log import Recorded
 from projections.boards import Boards, Due
-from projections.bookkeeping import check_done
 from projections.books import Books
 from projections.columns import Contest, Facts, Forecasts, joined
 from projections.limbs import Int64Array, column, ordered
@@ -147,8 +146,7 @@ class Growing:
     # --- forecasts, in a few runs, so that a new one moves few others
 
     def _gather(self) -> None:
-        """File the new forecasts. Raises Corrupt at one that cannot be, or where something due is missing."""
-        check_done(self.facts)
+        """File the new forecasts. Raises Corrupt at one that cannot be."""
         if self._new:
             self._runs.append(gathered(self.facts, self._new))
             self._new = []

@@ -6,7 +6,6 @@ import numpy as np
 
 from projections.columns import Forecasts
 from projections.limbs import Int64Array, ordered
-from projections.vetting import check_order
 
 
 class Intervals(NamedTuple):
@@ -38,7 +37,6 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     key, question, at = key[order], question[order], at[order]
     until = ends[question]
     same = key[1:] == key[:-1]
-    check_order(forecasts.position[order], same, at, forecasts.made[order])
     replaced = np.flatnonzero(same)
     until[replaced] = np.minimum(until[replaced], at[replaced + 1])
     opening = opens[question]

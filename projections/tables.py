@@ -12,11 +12,11 @@ from ledger.errors import Corrupt
 from ledger.findings import named, short, unlike
 from ledger.log import Checkpoint, Recorded
 from ledger.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
-from projections.bookkeeping import check_done, keep
+from projections.bookkeeping import keep
 from projections.checks import check
 from projections.columns import Contest, Entry, Facts, Forecasts, Payment, Settlement, Status, joined
 from projections.limbs import Int64Array, column, ordered
-from projections.vetting import Asked, check_attestation, check_forecasts, check_open, refute
+from projections.vetting import Asked, check_attestation, check_forecasts, refute
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
 Columns = tuple[Int64Array, ...]  # of forecasts: what `joined` takes a page of
@@ -26,7 +26,6 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     """Columns from recorded events in log order. Raises Corrupt at an event that does not fit those before it."""
     found = Facts()
     columns = [forecasts for page in pages if (forecasts := note(found, page)) is not None]
-    check_done(found)
     found.forecasts = gathered(found, columns)
     return found
 
@@ -232,6 +231,5 @@ def gathered(found: Facts, pages: list[Columns]) -> Forecasts:
         return unlike("a question opened before", f"{name}, opened at log position {opened[row]}")
 
     refute(forecasts.position, forecasts.position < opened, too_early)
-    check_open(found, forecasts)
     check_forecasts(forecasts, lengths, [_asked(each) for each in found.questions])
     return forecasts.rows(ordered(forecasts.question))

@@ -9,7 +9,7 @@ from ledger import log
 from ledger.audit import Audit
 from ledger.decider import evolve
 from ledger.errors import LedgerError
-from ledger.events import TAGS, AnyEvent, PrizePaid, TextKept
+from ledger.events import TAGS, AnyEvent, ContestOpened, PrizePaid, TextKept
 from ledger.log import START, Checkpoint, Recorded
 from ledger.rebuild import REBUILD, rebuilt
 from ledger.spelling import content
@@ -56,8 +56,9 @@ def digest_of(happened: Sequence[AnyEvent], state: State) -> str:
     """The digest of what the first command of these events said, if one can have led to them."""
     texts = {event.digest: event.text for event in happened if isinstance(event, TextKept)}
     main = next((event for event in happened if not isinstance(event, TextKept)), None)
+    place = -1 if isinstance(main, ContestOpened) else 0  # under rules given whole
     try:
-        return log.fingerprint(content(rebuilt(main, state, texts.get)[0].spellings[0])) if main else NOTHING
+        return log.fingerprint(content(rebuilt(main, state, texts.get)[place].spellings[0])) if main else NOTHING
     except (LedgerError, LookupError):
         return NOTHING
 

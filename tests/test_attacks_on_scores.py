@@ -24,6 +24,7 @@ from projections.limbs import Limbs
 from projections.projection import CATALOGUE, Projections
 from projections.tables import facts
 from replay.cli import USAGE, main
+from tests.forging import audited, enveloped
 from tests.test_checks import CLOSES, HALF, OPENS, added, attested, binary, enrolled, finalized, flow, paid, read
 
 CENTURY = 36_525 * 86_400 * 10**6  # µs
@@ -135,9 +136,10 @@ def test_prizes_beyond_the_pool_are_found_however_many_came_before() -> None:
     prizes = [paid(10_000, f"p{i}") for i in range(2_000)]
     cup = msgspec.structs.replace(contest(PRESETS["baseline"], pool=20_000_000), payable_unit=10_000)
     assert read(cup, finalized(), *prizes).contests["cup"].paid_in_all == 20_000_000
+    audited(enveloped([cup, finalized(), *prizes]))
     with pytest.raises(Corrupt) as caught:
-        read(cup, finalized(), *prizes, paid(10_000, "one more"))
-    assert caught.value.position == 2_003
+        audited(enveloped([cup, finalized(), *prizes, paid(10_000, "one more")]))
+    assert caught.value.position == 3
 
 
 def test_a_log_position_of_thousands_of_digits_is_beyond_the_log(tmp_path: Path) -> None:
