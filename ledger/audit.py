@@ -24,14 +24,17 @@ _DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 class Audit:
     """Follows a log from its first row on. Raises Corrupt at the first event that no decider would have recorded.
 
-    text: the event that keeps a text, by its log position; asked where a text that was kept before counts again.
+    text: the event that keeps a text, by its log position; asked where a text that was kept before counts again. If it
+    is left out, all texts are remembered.
     rounded: how many commands said more than their events keep, so that the digest of it cannot be rebuilt.
     """
 
-    def __init__(self, text: Callable[[int], TextKept]) -> None:
+    def __init__(self, text: Callable[[int], TextKept] | None = None) -> None:
         self.state = State()
         self.rounded = 0
-        self._text = text
+        self._remembered: dict[int, TextKept] = {}  # by log position
+        self._text = text or self._remembered.__getitem__
+        self._remembers = text is None
         self._kept: dict[str, int] = {}  # log position by digest
         self._commands: dict[str, int] = {}  # first log position by id
         self._forecasts = Forecasts(self.state)
@@ -116,6 +119,8 @@ class Audit:
             self._take_in(recorded)
             if isinstance(recorded.event, TextKept):
                 self._kept[recorded.event.digest] = recorded.position
+                if self._remembers:
+                    self._remembered[recorded.position] = recorded.event
 
     def _check_envelope(self, rows: Sequence[Recorded]) -> None:
         """What all rows of a command have in common, and no other command has."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from ledger import log, values
+from ledger.audit import Audit
 from ledger.errors import Conflict, Corrupt, Unavailable
 from ledger.events import TAGS
 from ledger.log import Checkpoint, Recorded
@@ -37,16 +38,17 @@ class _Command(msgspec.Struct):
 def restore(export: Path, location: str, name: str = "main", watch: Watch = lambda _: None) -> int:
     """Append the rows of an export that a ledger does not have; returns how many. Interrupted, it can be run again.
 
-    Everything is checked before anything is written. Raises, first that applies: Refused (the name is no id),
-    Unavailable (no whole export, or the store), Corrupt (its log), FileExistsError (the ledger is the export's own
-    file, or not the beginning of the export), Conflict (somebody else is writing).
+    Everything is checked before anything is written, and each command decided again, as `verify` does. Raises, first
+    that applies: Refused (the name is no id), Unavailable (no whole export, or the store), Corrupt (its log),
+    FileExistsError (the ledger is the export's own file, or not the beginning of the export), Conflict (somebody else
+    is writing).
     """
     values.identifier(name, "name")
     manifest = read_manifest(export)
     if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - of whatever is written there
         raise FileExistsError("that is the export itself")
     with closing(_checked(export, manifest)) as checked:
-        found = facts(checked)
+        found = facts(Audit().pages(checked, cut=not manifest.whole))
     _check_files(export, manifest, found)
     if not manifest.whole:
         raise Unavailable(

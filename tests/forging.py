@@ -84,13 +84,7 @@ def chained(rows: Iterable[Recorded]) -> list[Recorded]:
 
 def audited(rows: Sequence[Recorded], *, cut: bool = False, page: int = 500) -> Audit:
     """Decide a log again. Raises Corrupt."""
-
-    def text(position: int) -> TextKept:
-        event = rows[position - 1].event
-        assert isinstance(event, TextKept)
-        return event
-
-    audit = Audit(text)
+    audit = Audit()
     for _ in audit.pages((rows[first : first + page] for first in range(0, len(rows), page)), cut=cut):
         pass
     return audit
