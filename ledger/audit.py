@@ -37,6 +37,7 @@ class Audit:
         self._remembers = text is None
         self._kept: dict[str, int] = {}  # log position by digest
         self._commands: dict[str, int] = {}  # first log position by id
+        self._paid: dict[str, dict[str, int]] = {}  # by contest and winner, 1e-6
         self._forecasts = Forecasts(self.state)
         self._pending: list[Recorded] = []  # the rows of the last command, of which there may be more
 
@@ -117,7 +118,9 @@ class Audit:
         self.rounded += bool(digest)
         for recorded in rows:
             self._take_in(recorded)
-            if isinstance(recorded.event, TextKept):
+            if isinstance(recorded.event, PrizePaid):
+                self._paid.setdefault(recorded.event.contest, {})[recorded.event.participant] = recorded.event.amount
+            elif isinstance(recorded.event, TextKept):
                 self._kept[recorded.event.digest] = recorded.position
                 if self._remembers:
                     self._remembered[recorded.position] = recorded.event
@@ -158,7 +161,7 @@ class Audit:
     ) -> Sequence[AnyEvent]:
         """What the decider answers, with prizes as they were recorded: what a board is worth is for others to say."""
         paid = {event.participant: event.amount for event in happened if isinstance(event, PrizePaid)}
-        self.state.prizes = lambda contest: paid | self._paid(contest)
+        self.state.prizes = lambda contest: paid | self._paid.get(contest, {})
         try:
             content(said.command)
             return decide(said.command, self.state)
@@ -171,14 +174,10 @@ class Audit:
         finally:
             self.state.prizes = None
 
-    def _paid(self, contest: str) -> dict[str, int]:
-        """Prizes recorded before, by winner."""
-        return {winner: amount for (of, winner), amount in self.state.paid.items() if of == contest}
-
     def _check_payable(self, recorded: Recorded, paid: dict[str, int], count: int) -> None:
         """Raise Corrupt unless prizes are one a winner, in payable units, of what is left of the pool."""
         name: str = recorded.event.contest  # type: ignore[union-attr]
-        contest, before = self.state.contests[name], self._paid(name)
+        contest, before = self.state.contests[name], self._paid.get(name, {})
         unit, left = contest.payable_unit, contest.pool - contest.paid
         payable = all(amount > 0 and amount % unit == 0 for amount in paid.values())
         if not payable or sum(paid.values()) > left or len(paid) < count or before.keys() & paid.keys():

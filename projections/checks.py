@@ -156,7 +156,7 @@ def _contest(found: Facts, event: events.ContestOpened) -> Iterator[str]:
 def _entry(found: Facts, event: events.QuestionAdded) -> Iterator[str]:
     question, contest = found.questions[found.question_codes.codes[event.question]], found.contests[event.contest]
     spot_at, hidden = event.spot_at, event.hidden_coverage_weight
-    if why := unscorable(question.range, contest.opened.rules):
+    if why := unscorable(question.range, contest.opened.rules, len(question.outcomes)):
         yield unlike("a question that its contest can score", f"{named(event.question)}: {why}")
     if not 0 < event.weight <= LARGEST_WEIGHT:
         yield unlike(f"a weight above 0 and up to {fixed(LARGEST_WEIGHT, WEIGHT)}", fixed(event.weight, WEIGHT))

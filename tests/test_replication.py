@@ -17,6 +17,7 @@ from projections.projection import Projections
 from projections.table import Table
 from projections.tables import facts
 from tests import replication
+from tests.forging import audited
 from tests.replication import DUST, Row
 
 pytestmark = pytest.mark.skipif(
@@ -153,6 +154,12 @@ def _sums(orders: dict[str, Row], key: Callable[[Row], Any], number: Callable[[R
 def _slack(missing: dict[str, Fraction], order: Row) -> Fraction:
     """How far an order may be off in points: a share that is let go is worth at most one."""
     return ROUNDING + abs(missing[order["tid"]])
+
+
+def test_the_markets_are_decided_as_they_were(ledger: Ledger, found: Projections) -> None:
+    """Every command, rebuilt from its events, leads to them again, and its digest is that of what they say."""
+    assert audited([each for page in ledger.read() for each in page]).rounded == 0
+    assert found.facts.as_of == ledger.head().position
 
 
 def test_every_order_is_carried_out(outcomes: list[tuple[dict[str, Any], Any]], found: Projections) -> None:
