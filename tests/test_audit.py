@@ -214,11 +214,15 @@ def test_a_reply_that_is_no_decision_is_decided_again(fault: str, response: str 
 
 
 def stops(log: Sequence[Recorded], *, cut: bool = False) -> tuple[int, str]:
-    """Where deciding a log again stops, and what it says."""
-    with pytest.raises(Corrupt) as stopped:
-        audited(log, cut=cut, page=2)
-    assert SAYS_BOTH.fullmatch(str(stopped.value)), stopped.value
-    return stopped.value.position, str(stopped.value).partition(": ")[2]
+    """Where deciding a log again stops, and what it says, whatever the size of the pages."""
+    found = set()
+    for page in (2, 500):
+        with pytest.raises(Corrupt) as stopped:
+            audited(log, cut=cut, page=page)
+        assert SAYS_BOTH.fullmatch(str(stopped.value)), stopped.value
+        found.add((stopped.value.position, str(stopped.value).partition(": ")[2]))
+    [only] = found
+    return only
 
 
 def of(log: Sequence[Recorded], kind: type[Any]) -> int:
@@ -276,7 +280,7 @@ def test_a_field_that_no_decider_records_is_found(
     asked: list[AnyCommand], kind: type[Any], fields: dict[str, Any], says: str
 ) -> None:
     """The message has what was expected and what was found, of the first field that differs, or why it is refused."""
-    log = oracle.history(*asked)
+    log = oracle.history(*asked, opened("more follows"))
     audited(log)
     position, said = stops(another(log, kind, **fields))
     assert says in said
@@ -426,6 +430,15 @@ def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatc
 def test_a_number_is_spelt_at_a_quick_look_as_it_is_anywhere(units: int, places: int) -> None:
     """By the shortest decimal text."""
     assert _spelt(units, places) == b'"%b"' % shortest(Decimal(units).scaleb(-places)).encode()
+
+
+def test_a_quick_look_does_not_pass_what_comes_after_the_answer() -> None:
+    """Whatever it says of when; nor at the close, nor before what the participant said last."""
+    log = oracle.history(opened(), forecast(), forecast(at=day(13)), resolution(), opened("more follows"))
+    late = [log[0], log[1], log[3], log[2], log[4]]
+    position, said = stops(chained(late))
+    assert (position, "found question_resolved: at = '2026-03-13T00:00:00Z': " in said) == (4, True)
+    assert "found out_of_order: " in stops(chained([log[0], log[2], log[1], *log[3:]]))[1]
 
 
 def outcome(log: Sequence[Recorded]) -> tuple[int, str]:
