@@ -18,6 +18,7 @@ from msgspec import structs
 from ledger import Corrupt, Ledger, Refused, Unavailable, log
 from ledger.commands import AnyCommand
 from ledger.events import (
+    TAGS,
     AnyEvent,
     ContestFinalized,
     ContestOpened,
