@@ -13,7 +13,7 @@ from ledger import commands, events, rebuild_trading
 from ledger.commands import AnyCommand
 from ledger.events import AnyEvent
 from ledger.exact import WIDE
-from ledger.rules import RuleSet
+from ledger.rules import FORMER_PRESETS, RuleSet
 from ledger.said import (
     Rebuild,
     Said,
@@ -165,7 +165,7 @@ def _revoke_resolution(event: events.ResolutionRevoked, _: State, __: Texts) -> 
 
 
 def _open_contest(event: events.ContestOpened, _: State, __: Texts) -> Iterator[Said]:
-    """Under a preset, which has the rules that this version knows by its name, or under rules that were given whole."""
+    """Under a preset, as it is now or once was, or under rules that were given whole."""
     pool = in_units(event.pool, MONEY)
 
     def spellings(rules: RuleSet | str) -> Iterator[AnyCommand]:
@@ -182,9 +182,10 @@ def _open_contest(event: events.ContestOpened, _: State, __: Texts) -> Iterator[
                 series=event.series or None,
             )
 
-    for rules in (event.rules.name, event.rules):
-        several = [*spellings(rules)]
-        yield Said(several[0], several, lossy=True)
+    named, whole = [*spellings(event.rules.name)], [*spellings(event.rules)]
+    is_former = event.rules in FORMER_PRESETS.get(event.rules.name, ())
+    yield Said((whole if is_former else named)[0], named, lossy=True)
+    yield Said(whole[0], whole, lossy=True)
 
 
 def _add_question(event: events.QuestionAdded, _: State, __: Texts) -> Iterator[Said]:

@@ -298,3 +298,7 @@ _PRESETS = (
     ),
 )
 PRESETS: dict[str, RuleSet] = {rules.name: rules for rules in _PRESETS}
+# What a preset was before it was changed. A contest that was opened by its name then keeps those rules.
+FORMER_PRESETS: dict[str, tuple[RuleSet, ...]] = {
+    "brier-daily": (structs.replace(PRESETS["brier-daily"], day_edges="both"),),  # it counted days that are cut short
+}

@@ -17,7 +17,7 @@ from ledger.again import Forecasts, _spelt
 from ledger.commands import AnyCommand, Prices, read
 from ledger.log import Recorded
 from ledger.rebuild import LOST, REBUILD
-from ledger.rules import RuleSet
+from ledger.rules import FORMER_PRESETS, PRESETS, RuleSet
 from ledger.spelling import shortest
 from ledger.trading import FAULTS, Trading
 from replay.pay import pay, prizes
@@ -328,6 +328,24 @@ def test_a_digest_is_a_digest_whatever_it_is_of(digest: str) -> None:
 
 
 # --- envelopes
+
+
+def test_a_contest_keeps_the_preset_as_it_was_when_it_was_opened() -> None:
+    """Its name stood for other rules before; for rules that it never had it does not stand."""
+    asked = {"type": "open_contest", "at": "2026-03-02T00:00:00Z", "contest": "cup", "rules": "brier-daily"}
+    with Ledger.open(":memory:", clock=lambda: 0) as ledger:
+        ledger.handle(read(json.dumps(asked)), "c1")
+        [[opened]] = ledger.read()
+    assert isinstance(opened.event, events.ContestOpened)
+
+    def under(rules: RuleSet) -> list[Recorded]:
+        return chained([structs.replace(opened, event=structs.replace(opened.event, rules=rules))])
+
+    [former] = FORMER_PRESETS["brier-daily"]
+    assert former.day_edges == "both"
+    assert former != PRESETS["brier-daily"] == opened.event.rules
+    assert audited(under(former)).rounded == 0
+    assert stops(under(structs.replace(former, day_edges="opening")))[0] == 1
 
 
 def test_a_command_id_is_used_once() -> None:
