@@ -3,67 +3,19 @@
 Every kernel gives integers of 1/QUANTUM, rounded half-even once; those of quantiles 1/quantum of the question's unit.
 """
 
-from collections.abc import Callable, Iterator
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from ledger.events import NumericRange
 from ledger.exact import QUANTUM, half_even, ln_fixed, log2_fixed
-from ledger.values import CUMULATIVE, PROBABILITY
-from projections.limbs import Int64Array, Limbs, column, half_even_many, ln_many, log2_many
-
-_BLOCK = 1 << 21  # numbers taken at a time
-_FINE = Decimal("1e-30")  # to which a place on a logarithmic scale is rounded
-
-
-class Numbers(NamedTuple):
-    """n forecasts on questions of one form: `width` numbers each, from `start` in `flat`. Shape (n,) but flat.
-
-    outcome: index. spans, values: of each question, by `question`: its range and its answer's exact text.
-    """
-
-    flat: Int64Array
-    start: Int64Array
-    width: Int64Array
-    outcome: Int64Array
-    question: Int64Array
-    spans: list[NumericRange | None]
-    values: list[str]
-
-    def rows(self, part: slice) -> "Numbers":
-        """Some of the forecasts."""
-        return self._replace(
-            start=self.start[part],
-            width=self.width[part],
-            outcome=self.outcome[part],
-            question=self.question[part],
-        )
-
-    def asked(self) -> list[NumericRange]:
-        """The range of each forecast's question; every one has one."""
-        spans = [self.spans[question] for question in self.question.tolist()]
-        return [span for span in spans if span is not None]
-
-    def blocks(self) -> Iterator["Numbers"]:
-        """The forecasts, some at a time."""
-        upto = np.cumsum(self.width)
-        begin = 0
-        while begin < len(upto):
-            before = int(upto[begin - 1]) if begin else 0
-            end = max(int(np.searchsorted(upto, before + _BLOCK, "right")), begin + 1)
-            yield self.rows(slice(begin, end))
-            begin = end
-
-    def laid_out(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """All numbers end to end, where each forecast begins among them, and each number's place in its forecast."""
-        begins = np.cumsum(self.width) - self.width
-        place = np.arange(int(self.width.sum())) - np.repeat(begins, self.width)
-        return self.flat[np.repeat(self.start, self.width) + place], begins, place
+from ledger.values import PROBABILITY
+from projections.estimates import root_shares
+from projections.limbs import Int64Array, half_even_many, ln_many, log2_many
+from projections.numbers import Numbers
+from projections.ranges import absolute, crps, pinball
 
 
 class Kernel(NamedTuple):
@@ -152,131 +104,27 @@ def spherical(numbers: Numbers) -> Int64Array:
     >>> spherical(two).tolist()
     [919145030018]
     """
-    return column([_root_share(hit, total) for hit, total in zip(_hits(numbers), _lengths(numbers), strict=True)])
-
-
-def crps(numbers: Numbers) -> Int64Array:
-    """∫ (F(x) - 1{x >= y})² dx over the range as 0..1, F linear in each bin; an answer beyond it counts as its end.
-
-    On a logarithmic range x is the place on the logarithmic scale.
-    Source: Gneiting and Raftery (2007), doi:10.1198/016214506000001437, section 4.2.
-
-    >>> span, cdf = NumericRange(lower="0", upper="1", bins=1), np.array([0, 10**10])
-    >>> crps(Numbers(cdf, *(np.array([each]) for each in (0, 2, 1, 0)), [span], ["0.5"])).tolist()
-    [83333333333]
-    """
-    return _joined([_crps(block) for block in numbers.blocks()])
-
-
-def pinball(numbers: Numbers) -> Int64Array:
-    """Twice the mean over levels of (1{y < q} - level)(q - y): the weighted interval score where levels are symmetric
-    about 0.5, which is one of them; the absolute error where it is the only one. In units of the question, lower is
-    better.
-
-    Source: Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618.
-
-    >>> span = NumericRange(lower="0", upper="9", levels=(500_000_000,))
-    >>> pinball(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
-    [20000]
-    """
-    found: list[int] = []
-    for block in numbers.blocks():
-        quantiles, begins, place = block.laid_out()
-        asked = np.repeat(block.question, block.width)
-        levels = [() if span is None else span.levels for span in block.spans]
-        first = np.cumsum(list(map(len, levels))) - list(map(len, levels))
-        level = column([level for each in levels for level in each])[first[asked] + place]
-        answers = [_counted(*each) for each in zip(block.values, block.spans, strict=True)]
-        whole = column([int(answer // 1) for answer in answers])[asked]
-        slope = np.where(whole < quantiles, PROBABILITY - level, -level)
-        sums = Limbs.product(np.abs(quantiles - whole), np.abs(slope)).summed(begins).integers()
-        slopes = np.add.reduceat(slope, begins).tolist()  # times what the answer is above a whole number goes off
-        for total, rise, question, span in zip(sums, slopes, block.question.tolist(), block.asked(), strict=True):
-            gaps, unit = (total - rise * (answers[question] % 1)).as_integer_ratio()
-            over = unit * len(span.levels) * PROBABILITY * 10**span.decimals
-            found.append(half_even(2 * gaps * quantum(span), over))
-    return column(found)
-
-
-def absolute(numbers: Numbers) -> Int64Array:
-    """|x - y| on the range as 0..1, along its logarithmic scale if it has one. The one level must be 0.5. What lies
-    beyond an open end counts as that end.
-
-    Source: seed 003_ec2881b80447d7f2, "Evaluation": L1 distance, bounded between 0% and 100%.
-
-    >>> span = NumericRange(lower="0", upper="10", levels=(500_000_000,))
-    >>> absolute(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
-    [200000000000]
-    """
-    columns = (numbers.flat[numbers.start].tolist(), numbers.asked(), numbers.question.tolist())
-    return column([
-        _quanta(abs(place_of(Fraction(point, 10**span.decimals), span) - place_of(numbers.values[question], span)))
-        for point, span, question in zip(*columns, strict=True)
-    ])  # fmt: skip
-
-
-@lru_cache(maxsize=65_536)
-def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
-    """The place of a value between the bounds of a range, 0..1; beyond them, the bound.
-
-    Exact, but on a logarithmic scale rounded to thirty decimals.
-
-    >>> place_of("2", NumericRange(lower="1", upper="4"))
-    Fraction(1, 3)
-    >>> place_of("10", NumericRange(lower="1", upper="100", zero_point="0"))
-    Fraction(1, 2)
-    """
-    lower, upper = Fraction(span.lower), Fraction(span.upper)
-    within = min(max(Fraction(value), lower), upper)
-    if span.zero_point is None:
-        return Fraction(within - lower, upper - lower)
-    zero = Fraction(span.zero_point)
-    ratios = Fraction(within - zero, lower - zero), Fraction(upper - zero, lower - zero)
-    digits = 60 + len(str(ratios[1].denominator))  # enough where the bounds are very near each other
-    precise = Context(digits, ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX)
-    part, whole = (precise.ln(precise.divide(each.numerator, each.denominator)) for each in ratios)
-    return Fraction(precise.quantize(precise.divide(part, whole), _FINE))
-
-
-def quantum(span: NumericRange) -> int:
-    """What a score by quantiles is counted in: four digits beyond the unit of its values, 10^12 at most.
-
-    >>> quantum(NumericRange(lower="0", upper="1", levels=(500_000_000,), decimals=2))
-    1000000
-    """
-    units: int = 10 ** min(12, span.decimals + 4)
-    return units
-
-
-def _counted(value: str, span: NumericRange | None) -> Fraction:
-    """An answer in the unit of the quantiles, exact, if they are what the question asks for."""
-    return Fraction(value) * 10**span.decimals if span is not None and span.levels else Fraction(0)
-
-
-def _quanta(number: Fraction) -> int:
-    return half_even(number.numerator * QUANTUM, number.denominator)
+    hits, squares = numbers.flat[numbers.start + numbers.outcome], _lengths(numbers)
+    found, doubtful = root_shares(hits, squares)
+    for row in doubtful.tolist():
+        found[row] = _root_share(int(hits[row]), int(squares[row]))
+    return found
 
 
 def _squares(numbers: Numbers) -> Int64Array:
     """Σ (p_k - o_k)² in PROBABILITY²."""
+    hits = numbers.flat[numbers.start + numbers.outcome]
+    total: Int64Array = _lengths(numbers) - 2 * PROBABILITY * hits + PROBABILITY**2
+    return total
+
+
+def _lengths(numbers: Numbers) -> Int64Array:
+    """Σ p_k² of each forecast in PROBABILITY²."""
     found = []
     for block in numbers.blocks():
         chances, begins, _ = block.laid_out()
-        total = np.add.reduceat(chances * chances, begins)
-        found.append(total - 2 * PROBABILITY * chances[begins + block.outcome] + PROBABILITY**2)
+        found.append(np.add.reduceat(chances * chances, begins))
     return _joined(found)
-
-
-def _hits(numbers: Numbers) -> list[int]:
-    hits: list[int] = numbers.flat[numbers.start + numbers.outcome].tolist()
-    return hits
-
-
-def _lengths(numbers: Numbers) -> Iterator[int]:
-    """Σ p_k² of each forecast."""
-    for block in numbers.blocks():
-        chances, begins, _ = block.laid_out()
-        yield from np.add.reduceat(chances * chances, begins).tolist()
 
 
 def _root_share(part: int, squares: int) -> int:
@@ -285,48 +133,6 @@ def _root_share(part: int, squares: int) -> int:
     exact = doubled * doubled * squares == 4 * (part * QUANTUM) ** 2
     rounded: int = half_even(doubled, 2) if exact else (doubled + 1) // 2
     return rounded
-
-
-def _crps(block: Numbers) -> Int64Array:
-    """With a and b the distance from the step at both edges of a bin, its integral is (a² + ab + b²) / 3 of a bin; the
-    bin with the answer has two such pieces.
-    """
-    heights, begins, edge = block.laid_out()
-    bins = block.width - 1
-    columns = (block.question.tolist(), block.asked(), bins.tolist())
-    answers = [place_of(block.values[q], span) * width for q, span, width in zip(*columns, strict=True)]
-    at = np.minimum(column([int(answer // 1) for answer in answers]), bins - 1)  # the bin with the answer, from 0
-    after = edge > np.repeat(at, block.width)
-    gaps = np.where(after, CUMULATIVE - heights, heights)
-    pairs = (edge > 0) & (np.repeat(at, block.width) + 1 != edge)  # bins, by their upper edge, all on one side
-    before = np.append(0, gaps[:-1])
-    rows = np.repeat(np.arange(len(begins)), block.width)[pairs]
-    starts = np.searchsorted(rows, np.arange(len(begins)))
-    sums = [0] * len(begins)
-    if len(rows):
-        thirds = [
-            Limbs.product(one[pairs], two[pairs]) for one, two in ((gaps, gaps), (before, before), (gaps, before))
-        ]
-        some = np.flatnonzero(bins > 1)
-        totals = [each.summed(starts[some]).integers() for each in thirds]
-        for row, *parts in zip(some.tolist(), *totals, strict=True):
-            sums[row] = sum(parts)
-    ends = zip(heights[begins + at].tolist(), heights[begins + at + 1].tolist(), strict=True)
-    found = []
-    for total, (low, high), width, index, answer in zip(
-        sums, ends, bins.tolist(), at.tolist(), answers, strict=True
-    ):  # of the bin with the answer, `inner` of `unit` lies below it
-        inner, unit = (answer - index).as_integer_ratio()
-        middle = low * unit + (high - low) * inner
-        below = _pieces(low * unit, middle) * inner
-        above = _pieces(CUMULATIVE * unit - middle, (CUMULATIVE - high) * unit) * (unit - inner)
-        whole = total * unit**3 + below + above
-        found.append(half_even(whole * QUANTUM, 3 * width * CUMULATIVE**2 * unit**3))
-    return column(found)
-
-
-def _pieces(a: int, b: int) -> int:
-    return a * a + a * b + b * b
 
 
 def _ln_uniform(outcomes: int, _: int | Fraction) -> int:

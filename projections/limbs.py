@@ -217,7 +217,11 @@ def half_even_many(numerators: Int64Array, denominators: Int64Array | int) -> In
     >>> half_even_many(np.array([-3, -1, 1, 3, 5]), 2).tolist()
     [-2, 0, 0, 2, 2]
     """
-    quotients, rests = np.divmod(numerators, denominators)
+    return to_even(*np.divmod(numerators, denominators), denominators)
+
+
+def to_even(quotients: Int64Array, rests: Int64Array, denominators: Int64Array | int) -> Int64Array:
+    """Quotients rounded half-even by what is left over, 0 <= rest < denominator < 2^62, shape (n,)."""
     doubled = 2 * rests
     up: Int64Array = (doubled > denominators) | ((doubled == denominators) & (quotients & 1 == 1))
     rounded: Int64Array = quotients + up

@@ -8,7 +8,8 @@ from ledger.events import QuestionOpened
 from ledger.exact import QUANTUM, half_even, ln_fixed, log2_fixed
 from ledger.rules import LOGARITHMS, RuleSet
 from projections.columns import CHANCE
-from projections.kernels import KERNELS, place_of, quantum
+from projections.kernels import KERNELS
+from projections.ranges import place_of, quantum
 
 _PPM = CHANCE // 10**6
 _MILLION = 10**6

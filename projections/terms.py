@@ -13,8 +13,9 @@ from projections.axis import chunks, shifts
 from projections.columns import CHANCE, DOUBLED, Contest, Facts, Forecasts
 from projections.consensus import Changes, changes, neighbours
 from projections.entries import CDF, NAMED, QUANTILES, Questions, measure, who_count
-from projections.kernels import KERNELS, Kernel, Numbers
+from projections.kernels import KERNELS, Kernel
 from projections.limbs import BoolArray, Int64Array, Limbs, chosen, half_even_many, ordered
+from projections.numbers import Numbers
 from projections.others import Others, others
 from projections.recency import Aged
 from projections.references import Compared, Scored, Steps, fine_bits, latest, of_consensus, of_peers, steps

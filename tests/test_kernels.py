@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,8 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ledger.events import NumericRange
-from projections import kernels
-from projections.kernels import KERNELS, Kernel, Numbers, place_of, quantum
+from projections import numbers as forecast_numbers
+from projections.kernels import KERNELS, Kernel
+from projections.numbers import Numbers
+from projections.ranges import place_of, quantum
 from tests.oracle import EXACT, logarithm, picos
 
 PICO = 10**12
@@ -60,7 +62,7 @@ def worth(name: str, *cases: Case, block: int = 1 << 21) -> list[int]:
     kernel = KERNELS[name].of_numbers
     assert kernel
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kernels, "_BLOCK", block)
+        patched.setattr(forecast_numbers, "_BLOCK", block)
         found: list[int] = kernel(laid_out(cases)).tolist()
     return found
 
@@ -405,6 +407,77 @@ def test_the_worst_crps_is_one() -> None:
     assert worth("crps", Case((CDF, CDF, CDF), 2, span, "1"), Case((0, 0, 0), 1, span, "0")) == [PICO, PICO]
 
 
+@pytest.mark.parametrize(
+    ("heights", "doubled"), [((0, 0, 30_000), 999_997_000_003), ((0, 60_000, 90_000), 999_985_000_069)]
+)
+def test_a_crps_halfway_between_two_quanta_goes_to_the_even_one(heights: tuple[int, ...], doubled: int) -> None:
+    """Below the odd 499,998,500,001 and a half, and above the even 499,992,500,034."""
+    case = Case(heights, 2, NumericRange(lower="0", upper="2", bins=2, open_upper=True), "1")
+    assert integral(case) * PICO == Fraction(doubled, 2)
+    assert worth("crps", case) == [round(Fraction(doubled, 2))]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_crps_of_ten_thousand_bins_is_exact(seed: int) -> None:
+    """Sums of 83 bits: heights anywhere, all at the top, all at the bottom; answers of hundreds of decimals."""
+    choose, bins = Random(seed), 10_000
+    spans = [
+        NumericRange(lower="0", upper="3", bins=bins, open_lower=True, open_upper=True, zero_point=zero)
+        for zero in (None, "-0.001")
+    ]
+    answers = ("0", "3", "1.0002", f"2.{'3' * 300}", f"0.{'0' * 200}1", "2.9999999999999999")
+    anywhere = tuple(sorted(choose.randrange(CDF + 1) for _ in range(bins + 1)))
+    rows = [anywhere, (CDF,) * (bins + 1), (0,) * (bins + 1), (0,) * bins + (CDF,)]
+    cases = [Case(row, 1, span, answer) for row in rows for span in spans for answer in answers]
+    assert worth("crps", *cases) == [round(rises(case) * PICO) for case in cases]
+
+
+def rises(case: Case) -> Fraction:
+    """The CRPS again, by what lies on each side of the answer: of a piece from a to b, (a² + ab + b²) / 3."""
+    assert case.span
+    bins, place = case.span.bins, placed(Fraction(case.value), case.span) * case.span.bins
+    at = min(int(place), bins - 1)
+    low, high = case.numbers[at : at + 2]
+    middle = low + (high - low) * (place - at)
+    below = sum(a * a + a * b + b * b for a, b in pairwise(case.numbers[: at + 1]))
+    above = sum(a * a + a * b + b * b for a, b in pairwise([CDF - height for height in case.numbers[at + 1 :]]))
+    left, right = (low, middle, place - at), (CDF - middle, CDF - high, 1 - (place - at))
+    ends = sum((a * a + a * b + b * b) * share for a, b, share in (left, right))
+    return Fraction(below + above + ends) / (3 * bins * CDF**2)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("finest", [1, 10**6])
+def test_the_pinball_loss_is_exact_as_far_as_numbers_may_go(finest: int, seed: int) -> None:
+    """Up to 200 levels of nine digits or three; quantiles and answers up to 10^13 units, side by side with small ones;
+    answers between two units, by up to 900 decimals. Products have 88 bits.
+    """
+    choose, cases = Random(seed), []
+    for width in (1, 2, 23, 200):
+        levels = tuple(sorted(finest * each for each in choose.sample(range(1, BILLION // finest), width)))
+        for decimals in (0, 4, 9, 12):
+            span = NumericRange(lower="0", upper="1", levels=levels, decimals=decimals)
+            for most in (1, 10**4, 10**9, 10**13):
+                made = tuple(sorted(choose.choice([-most, most, choose.randint(-most, most)]) for _ in range(width)))
+                for rest in ("", "5", "1", "3" * 20, f"{'0' * 899}1"):
+                    answer = Decimal(choose.choice([0, most - 1, choose.randrange(most)]))
+                    units = f"{answer}.{rest}" if rest else str(answer)
+                    with localcontext(prec=2_000):
+                        cases.append(Case(made, 1, span, format(Decimal(units).scaleb(-decimals), "f")))
+    choose.shuffle(cases)
+    expected = [round(twice_mean_loss(case) * quantum(case.span)) for case in cases if case.span]
+    assert worth("pinball", *cases) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "score"), [("0.5", 0), ("1.5", 2), ("2.5", 2), ("-0.5", 0), ("-1.5", 2), ("4.5", 4)]
+)
+def test_a_loss_halfway_between_two_quanta_goes_to_the_even_one(answer: str, score: int) -> None:
+    """Of the level 0.5 alone the loss is the distance, here in 1e-12 as it is rounded."""
+    span = NumericRange(lower="0", upper="1", open_lower=True, levels=(BILLION // 2,), decimals=12)
+    assert worth("pinball", Case((0,), 1, span, format(Decimal(answer).scaleb(-12), "f"))) == [score]
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(quantiles(), min_size=1, max_size=6), BLOCKS)
 def test_the_pinball_loss_is_its_definition_rounded_once(cases: list[Case], block: int) -> None:
@@ -438,6 +511,20 @@ def test_the_worked_examples_of_quantiles(
 @given(st.lists(points() | points(logarithmic=True), min_size=1, max_size=6))
 def test_the_absolute_error_is_the_distance_on_the_range_rounded_once(cases: list[Case]) -> None:
     """Beyond a bound, whichever of the two it is, it counts as the bound."""
+    assert worth("absolute", *cases) == [round(distance(case) * PICO) for case in cases]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_absolute_error_is_exact_as_far_as_numbers_may_go(seed: int) -> None:
+    """Points up to 10^13 units, on ranges whose ends and answers have few decimals or hundreds."""
+    choose, cases = Random(seed), []
+    ends = [("0", "10"), ("-9999999", "9999999"), ("-0.25", "0.5"), ("0", f"0.{'3' * 500}"), ("-7", "0.000000001")]
+    for (lower, upper), decimals in product(ends, (0, 2, 6)):
+        asked: dict[str, Any] = {"levels": (BILLION // 2,), "decimals": decimals}
+        span = NumericRange(lower=lower, upper=upper, open_lower=True, open_upper=True, **asked)
+        for answer in (lower, upper, "0.1", "0.333333333333", f"0.{'1' * 300}", "-3.5"):
+            most = choose.choice([10, 10**decimals, 10**13])
+            cases.append(Case((choose.randint(-most, most),), 1, span, answer))
     assert worth("absolute", *cases) == [round(distance(case) * PICO) for case in cases]
 
 
@@ -543,7 +630,7 @@ def test_blocks_hold_every_forecast_once_in_order_and_are_as_long_as_they_may_be
     """At most so many numbers, or one forecast."""
     cases = [Case((1,) * width, number) for number, width in enumerate(widths)]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kernels, "_BLOCK", most)
+        patched.setattr(forecast_numbers, "_BLOCK", most)
         blocks = list(laid_out(cases).blocks())
     assert [number for block in blocks for number in block.outcome.tolist()] == list(range(len(widths)))
     for block, following in pairwise([*blocks, None]):

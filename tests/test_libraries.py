@@ -26,8 +26,10 @@ from ledger.exact import QUANTUM
 from ledger.rules import RuleSet
 from ledger.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from projections.brier import Aggregate, Sample, aggregates, calibration
-from projections.kernels import KERNELS, Numbers, place_of, quantum
+from projections.kernels import KERNELS
+from projections.numbers import Numbers
 from projections.projection import Projections
+from projections.ranges import place_of, quantum
 from tests.given import COLOURS, contest, entry, forecast, opened, resolution
 from tests.oracle import projected
 
@@ -331,6 +333,18 @@ def test_pinball_is_the_crps_from_quantiles(row: Ranged) -> None:
 def test_pinball_at_mirrored_levels_is_the_weighted_interval_score(row: Ranged) -> None:
     """Bracher, Ray, Gneiting and Reich (2021), at the 23 levels of forecast hubs."""
     assert pinball(row) == near(weighted_intervals(row), in_units(row))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_season_of_quantiles_scores_as_scoringrules_scores_it(seed: int) -> None:
+    """5,000 forecasts at the 23 levels of forecast hubs, counted to four decimals, on 100 questions."""
+    chance = np.random.default_rng(seed)
+    made, answers = np.sort(chance.integers(0, 10**8, (5_000, 23)), axis=1), chance.integers(0, 10**8, 100)
+    span = NumericRange(lower="0", upper="1", open_upper=True, levels=MIRRORED, decimals=4)
+    values = [str(Decimal(answer).scaleb(-4)) for answer in answers.tolist()]
+    rows = [Ranged(span, tuple(row), values[n % 100]) for n, row in enumerate(made.tolist())]
+    expected = scoringrules.crps_quantile(np.resize(answers, 5_000) / 10**4, made / 10**4, shares(MIRRORED))
+    assert shares(worth("pinball", rows), quantum(span)) == pytest.approx(expected, rel=1e-9, abs=1e-8)
 
 
 def test_the_worked_weighted_interval_score_is_two_and_six_tenths() -> None:

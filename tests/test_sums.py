@@ -15,7 +15,8 @@ from ledger.events import NumericRange
 from ledger.rules import RuleSet
 from projections import shares, sums
 from projections.columns import Facts
-from projections.kernels import KERNELS, Numbers
+from projections.kernels import KERNELS
+from projections.numbers import Numbers
 from projections.projection import Projections
 from projections.shares import KINDS
 from projections.sums import WORST, Sums
