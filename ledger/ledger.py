@@ -19,7 +19,7 @@ from ledger.decider import decide, evolve
 from ledger.errors import Conflict, Refused, foremost
 from ledger.events import TAGS, AnyEvent, DecisionMalformed, DecisionRecorded
 from ledger.log import Checkpoint, Recorded
-from ledger.spelling import content
+from ledger.spelling import content, parsed
 from ledger.state import State, Write
 
 if TYPE_CHECKING:
@@ -175,6 +175,7 @@ class Ledger:
     def _handled(self, asked: Sequence[tuple[str, AnyCommand]], *, atomic: bool) -> list[Receipt | Refused]:
         from ledger.store import TakenError  # noqa: PLC0415
 
+        asked = [(command_id, parsed(command)) for command_id, command in asked]
         spelt = [_spelt(command_id, command) for command_id, command in asked]
         with self._lock:
             if all(map(self._is_recorded, asked, spelt)):  # then nobody has to be waited for

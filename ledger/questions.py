@@ -1,16 +1,12 @@
 """Part of the decider: questions, forecasts and resolutions."""
 
-import itertools
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Any
 
-from ledger import commands, events, values
+from ledger import commands, distributions, events, values
 from ledger.errors import Refused
-from ledger.ranges import countable, counted, numeric_range
+from ledger.ranges import countable, numeric_range
 from ledger.state import Question, State, Write
 
-TOLERANCE = values.PROBABILITY // 10**6  # by how much a sum of probabilities may miss one
-_UNCOUNTABLE = f"it is more than {values.LARGEST_MEASURE:,} units of the question's last decimal"
 EDGE = Decimal("1e-10")  # of a bin: how far above an inner edge a value still counts as on it
 
 
@@ -51,22 +47,11 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
     """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
     not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, out_of_order.
     """
-    form, numbers = _given(command)
+    form, numbers = distributions.given(command)
     question = _question(command.question, state)
-    if form != _form(question):
+    if form != distributions.form(question):
         raise Refused("wrong_distribution", "question", command.question)
-    probabilities: tuple[int, ...] = ()
-    cdf: tuple[int, ...] = ()
-    quantiles: tuple[int, ...] = ()
-    span = question.range
-    if isinstance(numbers, int):
-        probabilities = (numbers, values.PROBABILITY - numbers)
-    elif isinstance(numbers, dict):
-        probabilities = _distribution(numbers, question.outcomes)
-    elif span is not None and span.levels:
-        quantiles = _checked_quantiles(numbers, span)
-    else:
-        cdf = _checked_cdf(numbers, span)
+    probabilities, cdf, quantiles = distributions.checked(numbers, question)
     at = _open_at(command, question)
     last = state.standing.get((command.question, command.participant))
     if last is not None and at < last[0]:
@@ -119,7 +104,7 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     """
     at = values.instant(command.at)
     value = None if command.value is None else values.measure(command.value, "value")
-    shares = {name: values.probability(each, f"payouts.{name}") for name, each in (command.payouts or {}).items()}
+    shares = distributions.chances(command.payouts or {}, "payouts")
     question = _question(command.question, state)
     known_at = min(at, question.closes_at) if command.known_at is None else values.instant(command.known_at)
     named = (command.outcome is not None) + (command.payouts is not None)
@@ -129,9 +114,9 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     if value is not None and question.range is not None:
         outcome = bin_of(value, question.range)
         if question.range.levels and not countable(value, question.range.decimals):
-            raise Refused("open_end_needed", "value", str(value), _UNCOUNTABLE)
+            raise Refused("open_end_needed", "value", str(value), distributions.UNCOUNTABLE)
     elif command.payouts is not None:
-        outcome, payouts = _paid(_distribution(shares, question.outcomes, "payouts"))
+        outcome, payouts = _paid(distributions.brought_to_one(shares, question.outcomes, "payouts"))
     elif command.outcome in question.outcomes:
         outcome = question.outcomes.index(command.outcome)
     else:
@@ -285,73 +270,3 @@ def _open_at(command: commands.Command, question: Question) -> int:
     if at >= question.closed_at:
         raise Refused("question_closed", "at", command.at)
     return at
-
-
-def _form(question: Question) -> str:
-    """The form of distribution that a question takes: the name of the command's field."""
-    if question.range is None:
-        return "probability" if question.kind == "binary" else "probabilities"
-    return "quantiles" if question.range.levels else "cdf"
-
-
-def _given(command: commands.SubmitForecast) -> tuple[str, int | dict[str, int] | tuple[Any, ...]]:
-    """The form of the distribution, and its numbers; no form if there is not exactly one."""
-    probability, probabilities, cdf, quantiles = (
-        command.probability, command.probabilities, command.cdf, command.quantiles
-    )  # fmt: skip
-    if (probability is None) + (probabilities is None) + (cdf is None) + (quantiles is None) != 3:
-        return "", ()
-    if probability is not None:
-        return "probability", values.probability(probability, "probability")
-    if probabilities is not None:
-        chances = probabilities.items()
-        return "probabilities", {name: values.probability(chance, f"probabilities.{name}") for name, chance in chances}
-    if cdf is not None:
-        return "cdf", tuple(values.fixed(height, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE) for height in cdf)
-    return "quantiles", tuple(values.measure(value, "quantiles") for value in quantiles or ())
-
-
-def _distribution(chances: dict[str, int], outcomes: tuple[str, ...], field: str = "probabilities") -> tuple[int, ...]:
-    """Probabilities, or payouts, in the question's order, brought to exactly one.
-
-    What they miss of one (at most 1e-6) goes to the largest, the first of equals.
-    """
-    there = frozenset(outcomes)
-    for outcome in chances:
-        if outcome not in there:
-            raise Refused("unknown_outcome", field, outcome)
-    if len(chances) != len(outcomes):
-        raise Refused("wrong_length", field, None, f"an outcome is missing in {field}")
-    row = [chances[outcome] for outcome in outcomes]
-    missing = values.PROBABILITY - sum(row)
-    if abs(missing) > TOLERANCE:
-        total = values.format_fixed(sum(row), values.PROBABILITY)
-        raise Refused("not_summing_to_one", field, total)
-    row[row.index(max(row))] += missing
-    return tuple(row)
-
-
-def _checked_cdf(heights: tuple[int, ...], span: events.NumericRange | None) -> tuple[int, ...]:
-    if span is None or len(heights) != span.bins + 1:
-        raise Refused("wrong_length", "cdf", len(heights))
-    if any(after < before for before, after in itertools.pairwise(heights)):
-        raise Refused("decreasing", "cdf", None)
-    if (heights[0] and not span.open_lower) or (heights[-1] != values.CUMULATIVE and not span.open_upper):
-        raise Refused("open_end_needed", "cdf", None)
-    return heights
-
-
-def _checked_quantiles(given: tuple[Decimal, ...], span: events.NumericRange) -> tuple[int, ...]:
-    """Quantiles in 10^-decimals; ends that are open take what the unit can count."""
-    if len(given) != len(span.levels):
-        raise Refused("wrong_length", "quantiles", len(given))
-    quantiles = tuple(counted(value, span.decimals) for value in given)
-    if any(after < before for before, after in itertools.pairwise(quantiles)):
-        raise Refused("decreasing", "quantiles", None)
-    lower, upper = Decimal(span.lower), Decimal(span.upper)
-    for value in given:
-        if (value < lower and not span.open_lower) or (value > upper and not span.open_upper):
-            raise Refused("open_end_needed", "quantiles", str(value))
-        if not countable(value, span.decimals):
-            raise Refused("open_end_needed", "quantiles", str(value), _UNCOUNTABLE)
-    return quantiles

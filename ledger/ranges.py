@@ -5,13 +5,6 @@ from decimal import Decimal
 
 from ledger import commands, events, values
 from ledger.errors import Refused
-from ledger.exact import half_even
-
-
-def counted(value: Decimal, decimals: int) -> int:
-    """A value in 10^-decimals, rounded half-even."""
-    numerator, denominator = value.as_integer_ratio()
-    return half_even(numerator * 10**decimals, denominator)
 
 
 def countable(value: Decimal, decimals: int) -> bool:

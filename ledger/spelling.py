@@ -5,10 +5,22 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, get_args
 
 import msgspec
-from msgspec import json
+from msgspec import json, structs
 
 from ledger import values
-from ledger.commands import BINS, DECIMALS, AnyCommand, Bet, Command, Prices, Range, Sale, malformed, rule_set
+from ledger.commands import (
+    BINS,
+    DECIMALS,
+    AnyCommand,
+    Bet,
+    Command,
+    Prices,
+    Range,
+    Sale,
+    SubmitForecast,
+    malformed,
+    rule_set,
+)
 from ledger.errors import Refused, foremost
 from ledger.events import Attestation, Kind, Policy
 from ledger.rules import Level, RuleSet
@@ -42,6 +54,28 @@ def content(command: AnyCommand) -> bytes:
     while said[-1] is None and len(said) > least:
         said.pop()
     return _encoder.encode([name, *said])
+
+
+def parsed(command: AnyCommand) -> AnyCommand:
+    """The command with a forecast's floats and texts as decimals, so that each is read once; as it is if one is no
+    number.
+    """
+    if type(command) is not SubmitForecast:
+        return command
+    for field in ("probabilities", "cdf", "quantiles"):
+        given = getattr(command, field)
+        named = type(given) is dict
+        if not given or type(given) not in {dict, tuple, list}:
+            continue
+        numbers = [*(given.values() if named else given)]
+        if type(numbers[0]) is not float and type(numbers[0]) is not str:
+            continue
+        try:
+            read = values.decimals(numbers, field)
+        except Refused:  # `content` says what is foremost at fault
+            continue
+        return structs.replace(command, **{field: dict(zip(given, read, strict=True)) if named else tuple(read)})
+    return command
 
 
 def _faults(command: AnyCommand) -> Iterator[Refused]:
@@ -104,10 +138,22 @@ def shortest(value: Decimal) -> str:
     return str(value.normalize(_EXACT)) if value else "0"
 
 
+def _numbers(value: Any, name: str) -> list[str]:
+    """The shortest decimal text of each."""
+    if type(value) is not tuple and type(value) is not list:
+        raise Refused("malformed", name, value, "not an array")
+    return _shortest(values.decimals(value, name))
+
+
+def _shortest(numbers: list[Decimal]) -> list[str]:
+    texts = [*map(str, map(_EXACT.normalize, numbers))]
+    return texts if "-0" not in texts else ["0" if text == "-0" else text for text in texts]
+
+
 def _by_id(value: Any, name: str) -> dict[str, str]:
     if type(value) is not dict:
         raise Refused("malformed", name, value, "not an object of ids and numbers")
-    return {_id(outcome, name): _number(item, name) for outcome, item in value.items()}
+    return dict(zip([_id(outcome, name) for outcome in value], _numbers([*value.values()], name), strict=True))
 
 
 def _each(spell: _Spell) -> _Spell:
@@ -214,7 +260,7 @@ _SPELLING: dict[str, _Spell] = {
     **dict.fromkeys(["probability", "value", "pool", "payable_unit"], _number),
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _number),
     "probabilities": _by_id,
-    "cdf": _each(_number),
+    "cdf": _numbers,
     "range": _range,
     "kind": _checked(Kind),
     "outcome": _checked(str | None),
@@ -236,7 +282,7 @@ _SPELLING: dict[str, _Spell] = {
 # recorded before they existed is still known when it is sent again.
 _ADDED: dict[str, _Spell] = {
     "spot_at": values.instant,
-    "quantiles": _each(_number),
+    "quantiles": _numbers,
     "attestation": _attestation,
     "payouts": _by_id,
     "starts_at": values.instant,
@@ -248,7 +294,7 @@ _DEFAULT_TRADING = json.decode(json.encode(Trading()))
 
 def _spelling(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, _Spell, bool]], int]:
     """A command's type; each field, how it is spelt and whether it may be left out; how many are always there."""
-    fields = {field.name: field.default is None for field in msgspec.structs.fields(kind)}
+    fields = {field.name: field.default is None for field in structs.fields(kind)}
     spelt = [(name, spell, fields[name]) for name, spell in (_SPELLING | _ADDED).items() if name in fields]
     return kind.__struct_config__.tag, spelt, len(fields.keys() & _SPELLING.keys())
 

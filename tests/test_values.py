@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from decimal import Context, Decimal, FloatOperation, Inexact, localcontext
 from fractions import Fraction
@@ -497,3 +498,59 @@ def test_equal_decimals_have_equal_texts(value: Decimal, zeros: int) -> None:
     padded = Decimal(format(value, "f") + "0" * zeros)
     assert values.exact_text(padded) == values.exact_text(value)
     assert values.fraction(values.exact_text(value)) == Fraction(value)
+
+
+NUMBERS = (
+    st.decimals(allow_nan=True, allow_infinity=True)
+    | st.decimals(-10, 10, places=12, allow_nan=False)
+    | st.floats()
+    | st.floats(-1, 2)
+    | st.integers(-(10**32), 10**32)
+    | st.integers(-1, 2)
+    | st.booleans()
+    | st.sampled_from(["0.5", "1", "-0", "0.10", "1e-3", "1E5", "nan", "x", "", "0.1,0.2", ",", "1e999999999", "1_0"])
+    | st.sampled_from([Decimal("1E-61"), Decimal("1e999999"), Decimal("-0.0"), Decimal("0E-2000"), Decimal("1E-2000")])
+    | st.sampled_from(
+        [Decimal("1." + "0" * 1_001), Decimal("0." + "5" * 999), Decimal("1." + "0" * 59), Decimal("5e-10")]
+    )
+    | st.sampled_from([Decimal("0.0000000005" + "0" * 60), "0." + "3" * 400, Decimal(10**30), Decimal(10**30) + 1])
+)
+ALIKE = st.one_of(*(st.lists(each, max_size=6) for each in (st.floats(-1, 2), st.integers(-1, 2), st.decimals(-9, 9))))
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call gives, or with what it is refused."""
+    try:
+        return call()
+    except Refused as refused:
+        return refused.code, refused.field, refused.value, refused.detail
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(NUMBERS, max_size=6) | ALIKE | st.lists(st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,12})?", fullmatch=True)))
+def test_many_numbers_are_read_as_each_alone(numbers: list[Any]) -> None:
+    """The same numbers, or refused for the first that is at fault and in the same words; whatever stands together."""
+    spelt = outcome(lambda: [str(number) for number in values.decimals(numbers, "f")])
+    assert spelt == outcome(lambda: [str(values.decimal(number, "f")) for number in numbers])
+    measured = outcome(lambda: values.measures(numbers, "f"))
+    assert measured == outcome(lambda: [values.measure(number, "f") for number in numbers])
+    unit, low, high = values.CUMULATIVE, 0, values.CUMULATIVE
+    found = outcome(lambda: values.each_fixed(numbers, unit, "f", low, high))
+    assert found == outcome(lambda: [values.fixed(number, unit, "f", low, high) for number in numbers])
+
+
+HALVES = st.integers(-(10**13), 10**13).map(lambda units: Decimal(f"{units}.5").scaleb(-12))
+
+
+@given(st.lists(st.decimals(-(10**29), 10**29, allow_nan=False) | HALVES, max_size=5), st.integers(0, 12))
+def test_measures_are_counted_half_even_once(numbers: list[Decimal], places: int) -> None:
+    """By their exact fractions; Python's round of a fraction is half-even."""
+    given = values.measures(numbers, "f")
+    assert values.counted(given, 10**places) == [round(Fraction(number) * 10**places) for number in given]
+
+
+def test_what_a_program_does_with_decimals_changes_no_number() -> None:
+    """Neither few digits nor a small range of exponents, nor traps."""
+    numbers = (Decimal("0.123456789012"), Decimal("1"))
+    with localcontext(Context(prec=2, Emin=-3, Emax=3, traps=[Inexact])):
+        assert values.each_fixed(numbers, values.CUMULATIVE, "f", 0, values.CUMULATIVE) == [1_234_567_890, 10**10]
