@@ -1,7 +1,7 @@
 """Part of the decider: the numbers of a forecast, brought to units and checked against the question's form."""
 
 from decimal import Decimal
-from operator import gt
+from functools import lru_cache
 from typing import Any
 
 from ledger import commands, events, values
@@ -20,20 +20,23 @@ def form(question: Question) -> str:
     return "quantiles" if question.range.levels else "cdf"
 
 
-def given(command: commands.SubmitForecast) -> tuple[str, int | dict[str, int] | tuple[Any, ...]]:
-    """The form of the distribution, and its numbers; no form if there is not exactly one."""
+def given(command: commands.SubmitForecast, question: Question | None) -> tuple[str, int | dict[str, int] | list[int]]:
+    """The form of the distribution, and its numbers; no form if there is not exactly one. Quantiles are in the
+    question's unit, if it has one.
+    """
     probability, probabilities, cdf, quantiles = (
         command.probability, command.probabilities, command.cdf, command.quantiles
     )  # fmt: skip
     if (probability is None) + (probabilities is None) + (cdf is None) + (quantiles is None) != 3:
-        return "", ()
+        return "", []
     if probability is not None:
         return "probability", values.probability(probability, "probability")
     if probabilities is not None:
         return "probabilities", chances(probabilities, "probabilities")
     if cdf is not None:
-        return "cdf", tuple(values.each_fixed(cdf, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE))
-    return "quantiles", tuple(values.measures(quantiles or (), "quantiles"))
+        return "cdf", values.each_fixed(cdf, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE)
+    decimals = 0 if question is None or question.range is None else question.range.decimals
+    return "quantiles", values.measures(quantiles or (), 10**decimals, "quantiles")
 
 
 def chances(given: dict[str, Any], field: str) -> dict[str, int]:
@@ -66,9 +69,11 @@ def brought_to_one(chances: dict[str, int], outcomes: tuple[str, ...], field: st
 
 
 def checked(
-    numbers: int | dict[str, int] | tuple[Any, ...], question: Question
+    command: commands.SubmitForecast, numbers: int | dict[str, int] | list[int], question: Question
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Probabilities, cdf and quantiles as a forecast on the question records them: one of them, the others empty.
+
+    numbers: those of the command, as `given` says.
 
     Refuses, first that applies: unknown_outcome, wrong_length, not_summing_to_one, decreasing, open_end_needed.
     """
@@ -77,34 +82,47 @@ def checked(
     if isinstance(numbers, dict):
         return brought_to_one(numbers, question.outcomes), (), ()
     if question.range is not None and question.range.levels:
-        return (), (), _checked_quantiles(numbers, question.range)
+        return (), (), _checked_quantiles(command, numbers, question.range)
     return (), _checked_cdf(numbers, question.range), ()
 
 
-def _checked_cdf(heights: tuple[int, ...], span: events.NumericRange | None) -> tuple[int, ...]:
+def _checked_cdf(heights: list[int], span: events.NumericRange | None) -> tuple[int, ...]:
     if span is None or len(heights) != span.bins + 1:
         raise Refused("wrong_length", "cdf", len(heights))
-    if any(map(gt, heights, heights[1:])):
+    if heights != sorted(heights):
         raise Refused("decreasing", "cdf", None)
     if (heights[0] and not span.open_lower) or (heights[-1] != values.CUMULATIVE and not span.open_upper):
         raise Refused("open_end_needed", "cdf", None)
-    return heights
+    return tuple(heights)
 
 
-def _checked_quantiles(given: tuple[Decimal, ...], span: events.NumericRange) -> tuple[int, ...]:
+def _checked_quantiles(
+    command: commands.SubmitForecast, units: list[int], span: events.NumericRange
+) -> tuple[int, ...]:
     """Quantiles in 10^-decimals; ends that are open take what the unit can count."""
-    if len(given) != len(span.levels):
-        raise Refused("wrong_length", "quantiles", len(given))
-    quantiles = tuple(values.counted(given, 10**span.decimals))
-    if any(map(gt, quantiles, quantiles[1:])):
+    if len(units) != len(span.levels):
+        raise Refused("wrong_length", "quantiles", len(units))
+    if units != sorted(units):
         raise Refused("decreasing", "quantiles", None)
+    furthest = values.LARGEST_MEASURE
+    least, most = _bounds(span.lower, span.upper, span.decimals)
+    least, most = -furthest if span.open_lower else least, furthest if span.open_upper else most
+    if least < units[0] and units[-1] < most:  # by a unit at least, which is more than rounding moves
+        return tuple(units)
     lower, upper = Decimal(span.lower), Decimal(span.upper)
-    within = (span.open_lower or min(given) >= lower) and (span.open_upper or max(given) <= upper)
-    if within and quantiles[0] > -values.LARGEST_MEASURE and quantiles[-1] < values.LARGEST_MEASURE:
-        return quantiles
-    for value in given:  # one of them may be at fault
+    for number, counted in zip(command.quantiles or (), units, strict=True):
+        if least < counted < most:
+            continue
+        value = values.measure(number, "quantiles")
         if (value < lower and not span.open_lower) or (value > upper and not span.open_upper):
-            raise Refused("open_end_needed", "quantiles", str(value or 0))
+            raise Refused("open_end_needed", "quantiles", str(value))
         if not countable(value, span.decimals):
             raise Refused("open_end_needed", "quantiles", str(value), UNCOUNTABLE)
-    return quantiles
+    return tuple(units)
+
+
+@lru_cache(maxsize=4_096)
+def _bounds(lower: str, upper: str, decimals: int) -> tuple[int, int]:
+    """The bounds of a range in 10^-decimals, rounded."""
+    least, most = values.measures((Decimal(lower), Decimal(upper)), 10**decimals, "range")
+    return least, most

@@ -47,11 +47,11 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
     """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
     not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, out_of_order.
     """
-    form, numbers = distributions.given(command)
+    form, numbers = distributions.given(command, state.questions.get(command.question))
     question = _question(command.question, state)
     if form != distributions.form(question):
         raise Refused("wrong_distribution", "question", command.question)
-    probabilities, cdf, quantiles = distributions.checked(numbers, question)
+    probabilities, cdf, quantiles = distributions.checked(command, numbers, question)
     at = _open_at(command, question)
     last = state.standing.get((command.question, command.participant))
     if last is not None and at < last[0]:

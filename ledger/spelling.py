@@ -29,6 +29,7 @@ from ledger.trading import Trading
 
 _Spell = Callable[[Any, str], Any]  # value, name of the field -> its one spelling
 _EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_ZERO = Decimal(0)
 _encoder = json.Encoder(order="deterministic")
 
 
@@ -64,11 +65,11 @@ def parsed(command: AnyCommand) -> AnyCommand:
         return command
     for field in ("probabilities", "cdf", "quantiles"):
         given = getattr(command, field)
-        named = type(given) is dict
         if not given or type(given) not in {dict, tuple, list}:
             continue
-        numbers = [*(given.values() if named else given)]
-        if type(numbers[0]) is not float and type(numbers[0]) is not str:
+        named = type(given) is dict
+        numbers = given.values() if named else given
+        if type(next(iter(numbers))) not in {float, str}:
             continue
         try:
             read = values.decimals(numbers, field)
@@ -138,19 +139,15 @@ def shortest(value: Decimal) -> str:
     return str(value.normalize(_EXACT)) if value else "0"
 
 
-def _numbers(value: Any, name: str) -> list[str]:
-    """The shortest decimal text of each."""
+def _numbers(value: Any, name: str) -> list[Decimal]:
+    """Each as the decimal whose text, which the encoder writes, is the shortest."""
     if type(value) is not tuple and type(value) is not list:
         raise Refused("malformed", name, value, "not an array")
-    return _shortest(values.decimals(value, name))
+    found = [*map(_EXACT.normalize, values.decimals(value, name))]
+    return found if all(found) else [number or _ZERO for number in found]  # zero may have a sign
 
 
-def _shortest(numbers: list[Decimal]) -> list[str]:
-    texts = [*map(str, map(_EXACT.normalize, numbers))]
-    return texts if "-0" not in texts else ["0" if text == "-0" else text for text in texts]
-
-
-def _by_id(value: Any, name: str) -> dict[str, str]:
+def _by_id(value: Any, name: str) -> dict[str, Decimal]:
     if type(value) is not dict:
         raise Refused("malformed", name, value, "not an object of ids and numbers")
     return dict(zip([_id(outcome, name) for outcome in value], _numbers([*value.values()], name), strict=True))

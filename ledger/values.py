@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from decimal import Context, Decimal, DecimalException, InvalidOperation, Overflow, Rounded, Subnormal
+from decimal import Context, Decimal, DecimalException, InvalidOperation, Overflow, Rounded
 from fractions import Fraction
 from functools import lru_cache
 from itertools import repeat
@@ -48,9 +48,8 @@ _SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
 _WRITTEN = r"[+-]?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,9})?"
 _DECIMAL = re.compile(_WRITTEN, re.ASCII)
 _DECIMALS = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII)
-# Numbers of 1e-60 up to 1e30 of at most 60 digits; what is beyond either is looked at one by one. Then room to scale.
-_COMMON = Context(prec=60, Emin=-60, Emax=29, traps=[InvalidOperation, Overflow, Rounded, Subnormal])
-_SCALED = Context(prec=80, Emin=-99, Emax=99, traps=[InvalidOperation, Overflow, Rounded])
+# Numbers of units below 1e30, of at most 60 digits; others are looked at one by one.
+_COMMON = Context(prec=60, Emax=29, traps=[InvalidOperation, Overflow, Rounded])
 _RFC_3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(?P<fraction>\.[0-9]{1,40})?(?P<offset>[Zz]|[+-][0-2][0-9]:[0-5][0-9])?",
@@ -85,24 +84,33 @@ def decimal(number: Number, field: str) -> Decimal:
     return value
 
 
-def decimals(numbers: Collection[Number], field: str) -> list[Decimal]:
-    """`decimal` of each; many at once take a third of the time.
+def decimals(numbers: Collection[Number], field: str) -> Collection[Decimal]:
+    """`decimal` of each; many at once take a third of the time, and decimals stay as they are.
 
     >>> decimals((0.5, 2.0), "quantiles"), decimals(("0.5", 2), "quantiles")
     ([Decimal('0.5'), Decimal('2.0')], [Decimal('0.5'), Decimal('2')])
     """
-    kinds, given = set(map(type, numbers)), list[Any](numbers)
-    found: list[Decimal] | None = None
-    if kinds <= {Decimal, int}:
-        found = given if kinds == {Decimal} else [*map(Decimal, given)]
-    elif kinds == {float}:
-        found = [*map(Decimal, map(float.__repr__, given))]
-    elif kinds == {str} and _DECIMALS.fullmatch(written := ",".join(given)) and written.count(",") < len(given):
-        with suppress(InvalidOperation):  # an exponent of absurd size
-            found = [*map(Decimal, given)]
-    if found is not None and all(map(Decimal.is_finite, found)):
-        return found
+    given: Collection[Any] = numbers
+    try:
+        if all(map(Decimal.is_finite, given)):
+            return given
+    except TypeError:  # not all are decimals
+        found = _converted([*given])
+        if found is not None and all(map(Decimal.is_finite, found)):
+            return found
     return [decimal(number, field) for number in given]
+
+
+def _converted(given: list[Any]) -> list[Decimal] | None:
+    """Floats, texts, or whole numbers among decimals; None if they are something else, or one is no number."""
+    kinds = {*map(type, given)}
+    if kinds == {float}:
+        return [*map(Decimal, map(float.__repr__, given))]
+    written = ",".join(given) if kinds == {str} else ""
+    if kinds <= {Decimal, int} or (_DECIMALS.fullmatch(written) and written.count(",") < len(given)):
+        with suppress(InvalidOperation):  # an exponent of absurd size
+            return [*map(Decimal, given)]
+    return None
 
 
 def measure(number: Number, field: str) -> Decimal:
@@ -122,16 +130,18 @@ def measure(number: Number, field: str) -> Decimal:
     return value
 
 
-def measures(numbers: Collection[Number], field: str) -> list[Decimal]:
-    """`measure` of each, many at once.
+def measures(numbers: Collection[Number], unit: int, field: str) -> list[int]:
+    """`measure` of each in 1/unit (a power of ten), rounded half-even; many at once.
 
-    >>> measures(("2.5", "1e-999999"), "quantiles")
-    [Decimal('2.5'), Decimal('0')]
+    >>> measures(("0.25", "0.35", "1e-999999"), 10, "quantiles")
+    [2, 4, 0]
     """
     try:
-        return [*map(_COMMON.plus, decimals(numbers, field))]
+        scaled = map(_COMMON.multiply, decimals(numbers, field), repeat(Decimal(unit)))
+        return [*map(Decimal.__round__, scaled)]  # to the nearest integer, half-even, in every context
     except (DecimalException, Refused):  # an uncommon number, or the first at fault
-        return [measure(number, field) for number in numbers]
+        ratios = [measure(number, field).as_integer_ratio() for number in numbers]
+        return [half_even(numerator * unit, denominator) for numerator, denominator in ratios]
 
 
 def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
@@ -169,26 +179,12 @@ def each_fixed(numbers: Collection[Number], unit: int, field: str, low: int, hig
     [500000000, 123456790]
     """
     try:
-        found = counted([*map(_COMMON.plus, decimals(numbers, field))], unit)
-    except (DecimalException, Refused):
+        found = measures(numbers, unit, field)
+    except Refused:
         found = []
     if found and low <= min(found) and max(found) <= high:
         return found
     return [fixed(number, unit, field, low, high) for number in numbers]
-
-
-def counted(numbers: Collection[Decimal], unit: int) -> list[int]:
-    """Measures in 1/unit (a power of ten), rounded half-even.
-
-    >>> counted([Decimal("0.25"), Decimal("0.35")], 10)
-    [2, 4]
-    """
-    try:
-        scaled = [*map(_SCALED.scaleb, numbers, repeat(len(str(unit)) - 1))]
-    except DecimalException:
-        ratios = [number.as_integer_ratio() for number in numbers]
-        return [half_even(numerator * unit, denominator) for numerator, denominator in ratios]
-    return [*map(int, map(_SCALED.to_integral_value, scaled))]
 
 
 def probability(number: Number, field: str) -> int:

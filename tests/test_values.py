@@ -532,8 +532,8 @@ def test_many_numbers_are_read_as_each_alone(numbers: list[Any]) -> None:
     """The same numbers, or refused for the first that is at fault and in the same words; whatever stands together."""
     spelt = outcome(lambda: [str(number) for number in values.decimals(numbers, "f")])
     assert spelt == outcome(lambda: [str(values.decimal(number, "f")) for number in numbers])
-    measured = outcome(lambda: values.measures(numbers, "f"))
-    assert measured == outcome(lambda: [values.measure(number, "f") for number in numbers])
+    measured = outcome(lambda: values.measures(numbers, 10**4, "f"))
+    assert measured == outcome(lambda: [round(Fraction(values.measure(each, "f")) * 10**4) for each in numbers])
     unit, low, high = values.CUMULATIVE, 0, values.CUMULATIVE
     found = outcome(lambda: values.each_fixed(numbers, unit, "f", low, high))
     assert found == outcome(lambda: [values.fixed(number, unit, "f", low, high) for number in numbers])
@@ -545,8 +545,8 @@ HALVES = st.integers(-(10**13), 10**13).map(lambda units: Decimal(f"{units}.5").
 @given(st.lists(st.decimals(-(10**29), 10**29, allow_nan=False) | HALVES, max_size=5), st.integers(0, 12))
 def test_measures_are_counted_half_even_once(numbers: list[Decimal], places: int) -> None:
     """By their exact fractions; Python's round of a fraction is half-even."""
-    given = values.measures(numbers, "f")
-    assert values.counted(given, 10**places) == [round(Fraction(number) * 10**places) for number in given]
+    found = values.measures(numbers, 10**places, "f")
+    assert found == [round(Fraction(values.measure(each, "f")) * 10**places) for each in numbers]
 
 
 def test_what_a_program_does_with_decimals_changes_no_number() -> None:
