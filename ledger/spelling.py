@@ -1,6 +1,6 @@
 """One spelling of what a command says, by which a retry is told from another command of the same id."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any, get_args
 
@@ -30,6 +30,8 @@ from ledger.trading import Trading
 _Spell = Callable[[Any, str], Any]  # value, name of the field -> its one spelling
 _EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ZERO = Decimal(0)
+_ROWS = frozenset({tuple, list})
+_READ_AS_DECIMALS = frozenset({float, str})
 _encoder = json.Encoder(order="deterministic")
 
 
@@ -58,25 +60,18 @@ def content(command: AnyCommand) -> bytes:
 
 
 def parsed(command: AnyCommand) -> AnyCommand:
-    """The command with a forecast's floats and texts as decimals, so that each is read once; as it is if one is no
-    number.
+    """The command with the floats and texts of a cdf or of quantiles as decimals, so that each is read once; as it is
+    if one of them is no number.
     """
     if type(command) is not SubmitForecast:
         return command
-    for field in ("probabilities", "cdf", "quantiles"):
-        given = getattr(command, field)
-        if not given or type(given) not in {dict, tuple, list}:
-            continue
-        named = type(given) is dict
-        numbers = given.values() if named else given
-        if type(next(iter(numbers))) not in {float, str}:
-            continue
-        try:
-            read = values.decimals(numbers, field)
-        except Refused:  # `content` says what is foremost at fault
-            continue
-        return structs.replace(command, **{field: dict(zip(given, read, strict=True)) if named else tuple(read)})
-    return command
+    field, numbers = ("quantiles", command.quantiles) if command.cdf is None else ("cdf", command.cdf)
+    if not numbers or type(numbers) not in _ROWS or type(numbers[0]) not in _READ_AS_DECIMALS:
+        return command
+    try:
+        return structs.replace(command, **{field: tuple(values.decimals(numbers, field))})
+    except Refused:  # `content` says what is foremost at fault
+        return command
 
 
 def _faults(command: AnyCommand) -> Iterator[Refused]:
@@ -140,17 +135,23 @@ def shortest(value: Decimal) -> str:
 
 
 def _numbers(value: Any, name: str) -> list[Decimal]:
-    """Each as the decimal whose text, which the encoder writes, is the shortest."""
     if type(value) is not tuple and type(value) is not list:
         raise Refused("malformed", name, value, "not an array")
-    found = [*map(_EXACT.normalize, values.decimals(value, name))]
+    return _shortest(value, name)
+
+
+def _shortest(numbers: Collection[Any], name: str) -> list[Decimal]:
+    """Each as the decimal whose text, which the encoder writes, is the shortest."""
+    found = [*map(_EXACT.normalize, values.decimals(numbers, name))]
     return found if all(found) else [number or _ZERO for number in found]  # zero may have a sign
 
 
 def _by_id(value: Any, name: str) -> dict[str, Decimal]:
     if type(value) is not dict:
         raise Refused("malformed", name, value, "not an object of ids and numbers")
-    return dict(zip([_id(outcome, name) for outcome in value], _numbers([*value.values()], name), strict=True))
+    for outcome in value:
+        _id(outcome, name)
+    return dict(zip(value, _shortest(value.values(), name), strict=True))
 
 
 def _each(spell: _Spell) -> _Spell:
