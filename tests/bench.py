@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
-from msgspec import structs
+from msgspec import json, structs
 
 from ledger import Ledger, Receipt, collector
 from ledger.commands import (
@@ -41,6 +41,7 @@ from ledger.commands import (
     ResolveQuestion,
     RevokeResolution,
     SubmitForecast,
+    read,
 )
 from ledger.decider import decide, evolve
 from ledger.events import ForecastMade, NumericRange
@@ -331,22 +332,31 @@ def quantile_commands(count: int) -> list[AnyCommand]:
     return commands
 
 
-def recording() -> dict[str, float]:
-    """A forecast of 23 quantiles against a binary one, in batches, without a disk."""
+def recording(folder: Path) -> dict[str, float]:
+    """A forecast of 23 quantiles against a binary one, in batches: without a disk and with one, from commands and from
+    lines of JSON.
+    """
     at, closes_at = format_instant(START), format_instant(START + 30 * DAY)
     span = Range(lower=0, upper=10**6, levels=tuple(Decimal(level).scaleb(-9) for level in LEVELS), decimals=4)
     asked = OpenQuestion(id="w", at=at, question="w", kind="numeric", range=span, opens_at=at, closes_at=closes_at)
-    seconds: dict[int, list[float]] = {1: [], len(LEVELS): []}
-    pages = {1: forecasts(2_000, 1, 50), len(LEVELS): quantile_commands(2_000)}
-    for _ in range(4 * RUNS):  # in turn, and each at its fastest, since others use the machine too
-        for width, page in pages.items():
-            with Ledger.open(":memory:") as ledger:
-                handled(ledger, [*opening(1), asked])
-                with timed(seconds[width]):
-                    handled(ledger, page)
-    return {
-        "recording 23 quantiles: ratio to recording a probability (aim 2)": min(seconds[len(LEVELS)]) / min(seconds[1])
-    }
+    encode, pages = json.Encoder(decimal_format="number").encode, (forecasts(2_000, 1, 50), quantile_commands(2_000))
+    lines = [[*map(encode, page)] for page in pages]
+    ratios: dict[str, float] = {}
+    for store in ("in memory", "on a file"):
+        seconds = [[list[float](), list[float]()] for _ in pages]
+        for run in range(4 * RUNS):  # in turn, and each at its fastest, since others use the machine too
+            for width, page in enumerate(lines):
+                path = ":memory:" if store == "in memory" else folder / f"recording{run}.{width}.db"
+                with Ledger.open(path) as ledger:
+                    handled(ledger, [*opening(1), asked])
+                    with timed(seconds[width][0]):
+                        made = [*map(read, page)]
+                    with timed(seconds[width][1]):
+                        handled(ledger, made)
+        few, many = ([min(part) for part in parts] for parts in seconds)
+        ratios[f"recording 23 quantiles, {store}: ratio to recording a probability (aim 2)"] = many[1] / few[1]
+        ratios[f"the same with its line of JSON read, {store}"] = sum(many) / sum(few)
+    return ratios
 
 
 def plain_pinball(quantiles: Int64Array, answers: Int64Array) -> Int64Array:
@@ -638,7 +648,7 @@ def main() -> None:
             growing,
             many_contests,
             unlike_lengths,
-            recording,
+            lambda: recording(folder),
             kernels,
             lambda: peak(folder / "log0.db", count),
             lambda: trading(folder),
