@@ -55,3 +55,5 @@ def test_what_is_halfway_is_not_certain() -> None:
     """7 3/5 less half of 1/5 is 7.5."""
     _, uncertain = lessened(np.array([7]), np.array([3]), 5, np.array([[0.5]]))
     assert uncertain.tolist() == [0]
+    _, uncertain = root_shares(np.array([1]), np.array([2**26]))  # 10^12 / 2^13 = 122,070,312.5
+    assert uncertain.tolist() == [0]

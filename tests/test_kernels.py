@@ -246,6 +246,13 @@ def test_kernels_of_named_outcomes_are_their_definitions_rounded_once(cases: lis
     assert worth("spherical", *cases, block=block) == [share_of_length(case) for case in cases]
 
 
+@pytest.mark.parametrize("chance", [578_028_900, 574_800_861, 448_875_908, 472_455_862, 554_971_863])
+def test_a_spherical_score_that_floats_round_wrongly_is_exact(chance: int) -> None:
+    """So near to halfway between two quanta that the nearest float lies on the other side."""
+    case = Case((chance, BILLION - chance), 0)
+    assert worth("spherical", case) == [share_of_length(case)]
+
+
 @pytest.mark.parametrize(("moved", "score"), [((0,), 0), ((0, 1, 2), 2), ((0, 0, 1), 2), ((0, 0, 0, 1, 1), 6)])
 def test_a_tie_between_two_quanta_goes_to_the_even_one(moved: tuple[int, ...], score: int) -> None:
     """Five outcomes, 1e-6 moved up over these splits: 0.5, 1.5, 2.5 and 2 (3² + 2²) / 4 = 6.5 of 1e-12."""

@@ -46,6 +46,7 @@ def test_equal_numbers_say_the_same(number: Any) -> None:
 def test_every_zero_says_the_same(zero: Any) -> None:
     """Minus nothing is nothing."""
     assert content(given.forecast(probability=zero)) == content(given.forecast(probability=Decimal(0)))
+    assert content(given.forecast(quantiles=(zero, 1))) == content(given.forecast(quantiles=(Decimal(0), 1)))
 
 
 SAME_INSTANTS = [day(15), "2026-03-15T05:30:00+05:30", "2026-03-15t00:00:00.000z"]
