@@ -230,6 +230,8 @@ class Ledger:
                 yield turn
 
     def _is_recorded(self, asked: tuple[str, AnyCommand], said: str | Refused) -> bool:
+        if isinstance(said, Refused):  # what is no id may not even be one that can be looked up
+            return False
         known = self._commands.get(asked[0])
         return known is not None and known[0] == said
 
