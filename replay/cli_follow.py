@@ -107,7 +107,7 @@ def _check(log: str, readmodel: str, name: str) -> None:
         print(f"and {more:,} more")
     say_as_of(checked.reached)
     if checked.found:
-        fail(f"{readmodel}: {checked.found:,} values or rows are not what the log makes them", FINDINGS)
+        fail(f"{readmodel}: differs from what the log makes it, in places: {checked.found:,}", FINDINGS)
     say(f"{readmodel}: every table is what the log makes it")
 
 
