@@ -66,8 +66,9 @@ class Store:
         Raises TakenError if a position is taken, Uncertain if it is not known whether the rows are recorded,
         Unavailable if the store cannot write.
         """
-        with self.turn() as turn:
-            turn.append(rows)
+        if rows:
+            with self.turn() as turn:
+                turn.append(rows)
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
         """The rows at after + 1, after + 2, … up to limit, or to the last before a gap. Raises Corrupt at a gap, and at

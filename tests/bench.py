@@ -26,7 +26,7 @@ from eventsourcing.persistence import ApplicationRecorder, StoredEvent
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 from msgspec import json, structs
 
-from ledger import Ledger, Receipt, collector
+from ledger import Ledger, Receipt, Refused, collector
 from ledger.commands import (
     AddQuestion,
     AnyCommand,
@@ -465,6 +465,22 @@ def unlike_lengths() -> dict[str, float]:
     }
 
 
+def refusing() -> dict[str, float]:
+    """What it costs to refuse the 8 million rows that the score parts of 4,000 forecasts on one question would be."""
+    found = Projections(_one_question(4_000, 10**9))
+    found.scored("c")
+    seconds: list[float] = []
+    refused = False
+    with timed(seconds):
+        try:
+            found.table("score_parts")
+        except Refused:
+            refused = True
+    if not refused:
+        raise AssertionError("so many rows were made")
+    return {"score_parts of one question with 4,000 forecasters, refused: ms": 1_000 * seconds[0]}
+
+
 def _season(questions: int, contests: int, *, unlike: bool = False) -> Facts:
     """A forecast on each question, these divided among contests; unlike: no two questions are open equally long."""
     chance, at = random.Random(4), format_instant(START)
@@ -648,6 +664,7 @@ def main() -> None:
             growing,
             many_contests,
             unlike_lengths,
+            refusing,
             lambda: recording(folder),
             kernels,
             lambda: peak(folder / "log0.db", count),
