@@ -52,6 +52,7 @@ class Book:
         self.contests: dict[str, Contest] = {}
         self.attempts: dict[Key, list[Attempt]] = {}
         self.taken: set[Key] = set()
+        self._told: dict[tuple[str, int], int] = {}  # what the log has said stays
 
     # --- what is there, as of a log position or an instant
 
@@ -78,8 +79,10 @@ class Book:
 
     def told(self, question: str, number: int) -> int:
         """Since when the quote of a log position is known: no earlier than the question's quotes before it."""
-        asked = [event for event in self.log[:number] if question in (q["question"] for q in event.get("quotes", []))]
-        return max(int(event["at"]) for event in asked)
+        if (question, number) not in self._told:
+            asked = [e for e in self.log[:number] if question in (q["question"] for q in e.get("quotes", []))]
+            self._told[question, number] = max(int(event["at"]) for event in asked)
+        return self._told[question, number]
 
     def quote(self, question: str) -> tuple[int, Event, Sequence[int | None]] | None:
         """The question's last quote: log position, event, prices."""
