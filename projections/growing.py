@@ -81,6 +81,7 @@ class Growing:
                 self._touch(recorded.event)
         if consensus_label(found) != label:
             self.touched.scoring.boards |= set(found.contests)
+            self.touched.scoring.renamed = True
 
     def forget(self) -> None:
         """Nothing has changed since."""

@@ -1,7 +1,7 @@
 """What is kept of a contest's scores, so that when those of a question change, the others need not be scored again."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
 from fractions import Fraction
 
 import numpy as np
@@ -50,7 +50,7 @@ class Kept:
             self.aggregates[owner] = brier.aggregate(self._counts[owner])
         return concerned
 
-    def known(self, owners: int, some: Collection[int]) -> Known:
+    def known(self, owners: int, some: AbstractSet[int]) -> Known:
         """What is known of some owners, of so many that there are."""
         there = {place: sums for place, sums in self._bins.items() if place[0] in some and sums[0]}
         calibration = [each._replace(owner=(each.owner - 1) % owners) for each in brier.filled(there)]
@@ -89,9 +89,9 @@ class Kept:
         return change
 
 
-def listed(aggregates: dict[int, Aggregate], owners: int, some: Iterable[int]) -> dict[int, Aggregate]:
+def listed(aggregates: dict[int, Aggregate], owners: int, some: AbstractSet[int]) -> dict[int, Aggregate]:
     """The aggregates of some owners by participant code, the consensus last."""
-    return {(owner - 1) % owners: aggregates[owner] for owner in some if owner in aggregates}
+    return {(owner - 1) % owners: aggregates[owner] for owner in aggregates.keys() & some}
 
 
 def _numbered(judged: Judged) -> Sample:

@@ -26,6 +26,12 @@ class Known:
     aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
 
+    def add(self, other: "Known") -> None:
+        """Take in what is known of other contests."""
+        self.tallies |= other.tallies
+        self.aggregates |= other.aggregates
+        self.calibration |= other.calibration
+
 
 class Projections:
     """Every table that follows from one set of facts; each is worked out when first asked for."""
@@ -40,6 +46,7 @@ class Projections:
         self.known = Known() if known is None else known
         self._scored: dict[str, Together] = {}
         self._judged: dict[str, JudgedTogether] = {}
+        self._samples: dict[str, Judged] = {}
         self._boards: dict[str, list[leaderboard.Place]] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
 
@@ -101,22 +108,30 @@ class Projections:
 
     def judged(self, contest: str) -> Judged:
         """What a contest's Brier aggregates are computed from."""
+        if contest not in self._samples:
+            self._samples |= self._judged_alone(contest).samples()
+        return self._samples[contest]
+
+    def _judged_alone(self, contest: str) -> JudgedTogether:
         if contest not in self._judged:
             self._judged[contest] = judged_together(self.facts, [contest], self.chunk)
-        return self._judged[contest].of(0)
+        return self._judged[contest]
+
+    def judge_all(self) -> None:
+        """Work out what every contest's Brier aggregates are computed from."""
+        for each in self.judged_together:
+            self._samples |= each.samples()
 
     def aggregates(self, contest: str) -> dict[int, brier.Aggregate]:
         """A contest's Brier aggregates, by participant code, the consensus last; of who has one."""
         if contest not in self.known.aggregates:
-            self.judged(contest)
-            self.known.aggregates |= self._judged[contest].aggregates()
+            self.known.aggregates |= self._judged_alone(contest).aggregates()
         return self.known.aggregates[contest]
 
     def calibration(self, contest: str) -> list[brier.Bin]:
         """How often what was forecast in a contest came true, by owner, as in its Brier aggregates, and probability."""
         if contest not in self.known.calibration:
-            self.judged(contest)
-            self.known.calibration |= self._judged[contest].calibration()
+            self.known.calibration |= self._judged_alone(contest).calibration()
         return self.known.calibration[contest]
 
     @cached_property

@@ -11,7 +11,7 @@ from projections import brier, scores, sums
 from projections.columns import Contest, Facts
 from projections.entries import Questions, scored_questions
 from projections.judged import Judged, judged
-from projections.limbs import Int64Array, distinct
+from projections.limbs import Int64Array, distinct, ordered
 
 
 class Scored(NamedTuple):
@@ -39,6 +39,10 @@ class Together(NamedTuple):
         part = slice(*np.searchsorted(self.questions.contest, [number, number + 1]).tolist())
         own = self.questions.of(part)
         return Scored(replace(own, contest=np.zeros_like(own.contest)), self.rows.on(part))
+
+    def counted(self) -> list[str]:
+        """Those of which a question counts."""
+        return [self.names[number] for number in np.unique(self.questions.contest).tolist()]
 
     def tallies(self, consensus: int) -> dict[str, sums.Tally]:
         """What the scores of each add up to; consensus: the code that it has."""
@@ -75,9 +79,14 @@ class JudgedTogether(NamedTuple):
     sample: brier.Sample
     owners: int
 
-    def of(self, number: int) -> Judged:
-        """That of one."""
-        return Judged(self.sample.take(np.flatnonzero(self.contest == number)), self.owners)
+    def samples(self) -> dict[str, Judged]:
+        """That of each contest."""
+        order = ordered(self.contest)
+        limits = np.searchsorted(self.contest[order], np.arange(len(self.names) + 1)).tolist()
+        return {
+            name: Judged(self.sample.take(order[first:end]), self.owners)
+            for name, first, end in zip(self.names, limits, limits[1:], strict=False)
+        }
 
     def aggregates(self) -> dict[str, dict[int, brier.Aggregate]]:
         """Of each contest, by owner: of who has a row."""

@@ -79,6 +79,15 @@ def trading(seed: int) -> list[Recorded]:
         return [recorded for page in ledger.read() for recorded in page]
 
 
+def told(grows: Growing, kept: Kept) -> list[Parts]:
+    """Whatever has changed, which is applied."""
+    parts = list(grows.parts())
+    for part in parts:
+        kept.apply(part)
+    grows.forget()
+    return parts
+
+
 def grown(recorded: Sequence[Recorded], cuts: Sequence[int], lost: frozenset[int] = frozenset()) -> Kept:
     """The tables kept up over a log that is read up to these positions, one after another; what is told at those that
     are lost comes to nothing, as where a disk is full.
@@ -107,9 +116,7 @@ def assert_right_after_each(recorded: Sequence[Recorded], begin: int = 0) -> Non
             grows.forget()
     for number in range(begin, len(recorded)):
         grows.add(recorded[number : number + 1])
-        for part in grows.parts():
-            kept.apply(part)
-        grows.forget()
+        told(grows, kept)
         assert_equal_a_rebuild(kept, recorded[: number + 1])
 
 

@@ -1,12 +1,14 @@
 """Contests of one rule set are scored together: the same numbers as one by one, and work as of one."""
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 from ledger.log import Recorded
-from projections import scores
+from projections import scores, together
+from projections.growing import Growing
 from projections.projection import Projections
 from projections.sums import NOTHING, Tally
 from projections.together import grouped
@@ -24,6 +26,7 @@ from tests.given import (
     resolution,
     revocation,
 )
+from tests.test_growing import Kept, assert_equal_a_rebuild, told
 from tests.test_judged import seasons
 
 NAMES = ("one", "two", "three", "four")
@@ -115,3 +118,58 @@ def test_closing_early_counts_from_when_it_was_recorded() -> None:
     asked += [finalization("one"), closing("rain", at=day(12)), resolution("rain")]
     found = oracle.projected(*asked)
     assert [len(found.scored(name).questions.code) for name in NAMES[:2]] == [0, 1]
+
+
+def _many_contests(questions: int) -> list[Any]:
+    """Ten contests of as many questions each, with two forecasts on each question."""
+    asked: list[Any] = []
+    for c in range(10):
+        asked.append(contest(f"c{c}", rules="baseline" if c % 2 else "peer-2024-03"))
+        for q in (f"q{c}.{number}" for number in range(questions)):
+            asked += [opened(q), entry(f"c{c}", q)]
+            asked += [forecast(q, "ada", probability="0.6"), forecast(q, f"bob{c}", probability="0.3")]
+    return asked
+
+
+@pytest.mark.parametrize("questions", [1, 5])
+def test_contests_that_change_together_are_scored_together(questions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one question each, of which all change, or with five, of which one does: as many calls as rule sets."""
+    first = [*_many_contests(questions), *(resolution(f"q{c}.0") for c in range(10))]
+    later: list[Any] = [revocation(f"q{c}.0") for c in range(10)]
+    later += [resolution(f"q{c}.0", outcome="no") for c in range(10)]
+    recorded = oracle.history(*first, *later)
+    grows, rows = Growing(), Kept()
+    end = len(recorded) - len(later)
+    grows.add(recorded[:end])
+    told(grows, rows)
+    calls: list[str] = []
+
+    def count(module: ModuleType, name: str) -> None:
+        real = getattr(module, name)
+
+        def counting(*given: Any) -> Any:
+            calls.append(name)
+            return real(*given)
+
+        monkeypatch.setattr(module, name, counting)
+
+    count(scores, "scores")
+    count(together, "judged")
+    grows.add(recorded[end:])
+    told(grows, rows)
+    monkeypatch.undo()
+    assert len(calls) <= 2 * 2 * 2  # scores and judgements, before and after, of two rule sets
+    assert_equal_a_rebuild(rows, recorded)
+
+
+def test_a_resolution_concerns_who_forecast_on_the_question_alone() -> None:
+    """In Brier scores over all contests, too, whether its contest has other questions or not."""
+    asked = [*_many_contests(1), *(resolution(f"q{c}.0") for c in range(9))]
+    recorded = oracle.history(*asked, resolution("q9.0"))
+    grows, rows = Growing(), Kept()
+    grows.add(recorded[:-2])
+    told(grows, rows)
+    grows.add(recorded[-2:])
+    [keys] = [each.keys for each in told(grows, rows) if each.table.name == "brier_overall"]
+    assert keys == [("[consensus]",), ("ada",), ("bob8",), ("bob9",)]
+    assert_equal_a_rebuild(rows, recorded)
