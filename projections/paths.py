@@ -1,6 +1,7 @@
 """The way of every account through a contest, movement by movement, and the ticks at which one looks at all of them."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from projections.books import EXTERNAL, Movement
 from projections.columns import Facts
 from projections.limbs import BoolArray, Int64Array, column
 
-MOST_LOOKS = 50_000_000  # at portfolios of one contest, all participants together
+MOST_LOOKS = 50_000_000  # at portfolios in one table, all contests and participants together
 _LARGEST = 1 << 61  # of any sum of money, 1e-6, so that a few can be added
 
 
@@ -85,15 +86,11 @@ def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) 
     changes: leave out those at which everything is worth what it was at the tick before.
     Raises Refused: more looks than can be held, because something in the log claims an instant far away.
     """
-    starts_at, completed_at = found.contests[contest].opened.starts_at or 0, found.books.progress(contest).completed_at
-    seconds = found.trading(contest).snapshot_seconds
-    last, step = found.books.clock if completed_at is None else completed_at, seconds * 10**6
-    count = max(last - starts_at, -step) // step + 1
+    starts_at, step, count = _every(found, contest)
     numbers = _changed(found, paths, starts_at, step, count) if changes else range(count)
     if len(numbers) * len(paths.own) > MOST_LOOKS:
         said = f"contest {contest!r} would have {len(numbers):,} looks at {len(paths.own):,} portfolios"
-        remedy = "read the log as of an instant before it claims one that is far away"
-        raise Refused("out_of_range", "snapshot_seconds", seconds, said, remedy=remedy)
+        raise _too_many(found, contest, said)
     ticks = starts_at + step * column(list(numbers)) if changes else np.arange(count) * step + starts_at
     tick = np.searchsorted(ticks, paths.at)
     begins = tick[paths.first[:-1]]
@@ -102,6 +99,31 @@ def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) 
     moved = np.zeros(len(tick) + int(offsets[-1]), bool)
     moved[np.arange(len(tick)) + number[:-1]] = True
     return Axis(ticks, tick, number, moved)
+
+
+def check_looks(found: Facts, contests: Sequence[str]) -> None:
+    """Raises Refused: contests have more looks at portfolios in all than one table can hold."""
+    accounts = Counter(contest for contest, _ in {move.key for move in found.books.movements})
+    looks = {name: _every(found, name)[-1] * accounts[name] for name in contests}
+    total = sum(looks.values())
+    if total > MOST_LOOKS:
+        most = max(looks, key=lambda name: looks[name])
+        said = f"its contests would have {total:,} looks at portfolios in all, {most!r} {looks[most]:,} of them"
+        raise _too_many(found, most, said)
+
+
+def _too_many(found: Facts, contest: str, said: str) -> Refused:
+    seconds = found.trading(contest).snapshot_seconds
+    remedy = "read the log as of an instant before it claims one that is far away"
+    return Refused("out_of_range", "snapshot_seconds", seconds, said, remedy=remedy)
+
+
+def _every(found: Facts, contest: str) -> tuple[int, int, int]:
+    """The ticks of a contest: the first and the step between them, µs, and how many there are."""
+    starts_at, completed_at = found.contests[contest].opened.starts_at or 0, found.books.progress(contest).completed_at
+    last = found.books.clock if completed_at is None else completed_at
+    step = found.trading(contest).snapshot_seconds * 10**6
+    return starts_at, step, max(last - starts_at, -step) // step + 1
 
 
 def _changed(found: Facts, paths: Paths, starts_at: int, step: int, count: int) -> list[int]:

@@ -15,6 +15,7 @@ from projections.books import FINE, Holding, Key, Posting, Trade, postings
 from projections.columns import Codes, Facts
 from projections.limbs import column
 from projections.marks import NONE
+from projections.paths import check_looks
 from projections.portfolios import Snapshots
 from projections.table import Ids, Values, from_rows, known, published
 
@@ -98,7 +99,8 @@ def accounts_values(of: "Projections") -> list[Values]:
 
 
 def snapshots_values(of: "Projections") -> list[Values]:
-    """One row a tick and one a movement of every account."""
+    """One row a tick and one a movement of every account. Raises Refused: more looks in all than can be held."""
+    check_looks(of.facts, of.traded)
     seen = [of.snapshots(name) for name in of.traded]
     counts = [len(each.at) for each in seen]
     position = np.concatenate([each.log_position for each in seen] or [column([])])

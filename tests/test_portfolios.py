@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, pairwise
@@ -15,10 +16,11 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from ledger import Ledger, Refused
-from ledger.commands import AnyCommand, Bet, Command, read
+from ledger.commands import AnyCommand, Bet, Command, OpenQuestion, QuotePrices, read
 from ledger.log import Recorded
 from ledger.rules import PRESETS, RuleSet
 from ledger.values import format_fixed
+from projections import paths
 from projections.columns import Facts
 from projections.limbs import column
 from projections.marks import NONE, Marks
@@ -171,6 +173,18 @@ def test_more_looks_than_can_be_held_are_refused() -> None:
     with pytest.raises(Refused, match="contest 'week' would have 90,9"):
         looks(played(*trading_floor(rules=rules(snapshot_seconds=60)), far))
     assert len(looks(played(*trading_floor(rules=rules(snapshot_seconds=10**9)), far)).at) > 1
+
+
+def test_looks_of_all_contests_together_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two contests of two accounts each: every ten minutes of a day and at its end, 145 times, at each of the four."""
+    floor = trading_floor("ada", "bo", rules=rules(cohorts="none"))
+    again = [each for each in floor if not isinstance(each, OpenQuestion | QuotePrices)]
+    again = [structs.replace(each, contest="month") for each in again]
+    found = played(*floor, *again, quote(at=day(2)))
+    for most, refused in ((4 * 145 - 1, True), (4 * 145, False)):
+        monkeypatch.setattr(paths, "MOST_LOOKS", most)
+        with pytest.raises(Refused, match=r"580 looks .* 290 of them") if refused else nullcontext():
+            assert len(Projections(found).table("portfolio_snapshots")) >= 4 * 145
 
 
 def test_a_board_does_not_wait_for_looks_that_see_nothing_new() -> None:
@@ -420,7 +434,7 @@ def test_a_correction_may_leave_debt() -> None:
     legs = [bet(amount, "red", "colour") for amount in ("3437.5", "2578.125", "1933.59375")]
     again = [quote("colour", prices={"red": "0.5"}, at=day(9)), decision(*legs, at=day(9), period=2)]
     ends = [revocation(at=day(10)), resolution(outcome="no", at=day(11))]
-    floor = trading_floor("ada", "bo")
+    floor = trading_floor("ada", "bo", rules=rules(cohorts="none"))
     of = looks(played(*floor, decision(bet(2_500)), resolution(at=day(3)), *again, *ends))
     won, *_, undone, lost = moves(of)[2:]
     assert (won["cash"], won["brier"]) == (money("13750"), 0)
