@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import gcd, lcm
-from typing import Any
+from typing import Any, Self
 
 _BITS = 256  # to which a sum is known, after the binary point
 _FEW = 16  # terms that are added up at once
@@ -37,29 +37,40 @@ def added(terms: Iterable[tuple[int, int]]) -> Fraction:
     return _of({denominator: numerator for denominator, numerator in found.items() if numerator})
 
 
-class Bounded(Fraction):
-    """A factor times a sum of numerators by denominator: a Fraction that puts off finding its one denominator.
+class _Late(Fraction):
+    """A Fraction that puts off finding its numerator and denominator, and is known within bounds before.
 
     What is not defined here is a Fraction's own, and spells the number out.
     """
 
-    __slots__ = ("_bounds", "_factor", "_terms", "_whole")
-    _terms: Mapping[int, int]
+    __slots__ = ("_bounds", "_factor", "_whole")
     _factor: Fraction
     _bounds: tuple[int, int] | None
     _whole: Fraction | None
 
-    def __new__(cls, terms: Mapping[int, int], factor: Fraction = _ONE) -> "Bounded":
-        """terms: more than a few, none 0."""
+    def __new__(cls, factor: Fraction) -> Self:
+        """A number that is so many times another."""
         self = super(Fraction, cls).__new__(cls)
-        self._terms, self._factor, self._bounds, self._whole = terms, factor, None, None
+        self._factor, self._bounds, self._whole = factor, None, None
         return self
+
+    def _spelled(self) -> Fraction:
+        """The number that the factor multiplies."""
+        raise NotImplementedError
+
+    def _around(self) -> tuple[int, int, int]:
+        """Two integers between which that lies, and of how many binary places they are."""
+        raise NotImplementedError
+
+    def _sign_less(self, other: "int | Fraction") -> int:
+        """The sign of the difference, exact."""
+        return _sign((self.whole - (other.whole if isinstance(other, _Late) else other)).numerator)
 
     @property
     def whole(self) -> Fraction:
         """The number, spelled out."""
         if self._whole is None:
-            self._whole = self._factor * Fraction(*_together(_pairs(self._terms)))
+            self._whole = self._factor * self._spelled()
         return self._whole
 
     @property
@@ -74,31 +85,11 @@ class Bounded(Fraction):
     def bounds(self) -> tuple[int, int]:
         """Two integers in 2^-256 between which the number lies, or which it is."""
         if self._bounds is None:
-            low = sum((numerator << _BITS) // denominator for denominator, numerator in self._terms.items())
-            both = [low * self._factor.numerator, (low + len(self._terms)) * self._factor.numerator]
-            self._bounds = min(both) // self._factor.denominator, -(-max(both) // self._factor.denominator)
+            low, high, places = self._around()
+            both, by = (low * self._factor.numerator, high * self._factor.numerator), self._factor.denominator
+            by <<= places - _BITS
+            self._bounds = min(both) // by, -(-max(both) // by)
         return self._bounds
-
-    def __add__(self, other: Any) -> Any:
-        return _merged(self, other) if isinstance(other, int | Fraction) else NotImplemented
-
-    __radd__ = __add__
-
-    def __neg__(self) -> "Bounded":
-        return Bounded(self._terms, -self._factor)
-
-    def __sub__(self, other: Any) -> Any:
-        return _merged(self, -other) if isinstance(other, int | Fraction) else NotImplemented
-
-    def __rsub__(self, other: Any) -> Any:
-        return -self + other
-
-    def __mul__(self, other: Any) -> Any:
-        if isinstance(other, Bounded) or not isinstance(other, int | Fraction):
-            return super().__mul__(other)
-        return Bounded(self._terms, self._factor * other) if other else Fraction(0)
-
-    __rmul__ = __mul__
 
     def __eq__(self, other: object) -> bool:
         return self._compared(other) == 0 if isinstance(other, int | Fraction) else NotImplemented
@@ -120,9 +111,6 @@ class Bounded(Fraction):
     def __bool__(self) -> bool:
         return self._compared(0) != 0
 
-    def __abs__(self) -> "Bounded":
-        return -self if self._compared(0) < 0 else self
-
     def __floor__(self) -> int:
         low, high = (bound >> _BITS for bound in self.bounds)
         return low if low == high else self.whole.numerator // self.whole.denominator
@@ -130,13 +118,100 @@ class Bounded(Fraction):
     def _compared(self, other: "int | Fraction") -> int:
         """The sign of the difference; where the bounds leave a doubt, from its numerator."""
         low, high = self.bounds
-        least, most = other.bounds if isinstance(other, Bounded) else (other * (1 << _BITS),) * 2
+        least, most = other.bounds if isinstance(other, _Late) else (other * (1 << _BITS),) * 2
         if high < least or low > most:
             return -1 if high < least else 1
+        return self._sign_less(other)
+
+
+class Bounded(_Late):
+    """A factor times a sum of numerators by denominator."""
+
+    __slots__ = ("_terms",)
+    _terms: Mapping[int, int]
+
+    def __new__(cls, terms: Mapping[int, int], factor: Fraction = _ONE) -> "Bounded":
+        """terms: more than a few, none 0."""
+        self = super().__new__(cls, factor)
+        self._terms = terms
+        return self
+
+    def _spelled(self) -> Fraction:
+        return Fraction(*_together(_pairs(self._terms)))
+
+    def _around(self) -> tuple[int, int, int]:
+        low = sum((numerator << _BITS) // denominator for denominator, numerator in self._terms.items())
+        return low, low + len(self._terms), _BITS
+
+    def __add__(self, other: Any) -> Any:
+        return _merged(self, other) if isinstance(other, int | Fraction) else NotImplemented
+
+    __radd__ = __add__
+
+    def __neg__(self) -> "Bounded":
+        return Bounded(self._terms, -self._factor)
+
+    def __sub__(self, other: Any) -> Any:
+        return _merged(self, -other) if isinstance(other, int | Fraction) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, _Late) or not isinstance(other, int | Fraction):
+            return super().__mul__(other)
+        return Bounded(self._terms, self._factor * other) if other else Fraction(0)
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
+        return Square(abs(self), _ONE) if exponent == 2 else super().__pow__(exponent)
+
+    def __abs__(self) -> "Bounded":
+        return -self if self._compared(0) < 0 else self
+
+    def _sign_less(self, other: "int | Fraction") -> int:
         difference = _merged(self, -other)
         if not isinstance(difference, Bounded):
             return _sign(difference.numerator)
         return _sign(_together(_pairs(difference._terms))[0]) * _sign(difference._factor.numerator)
+
+
+class Square(_Late):
+    """A factor times the square of such a sum."""
+
+    __slots__ = ("root",)
+    root: Bounded
+
+    def __new__(cls, root: Bounded, factor: Fraction) -> "Square":
+        """root: not below 0. factor: above 0."""
+        self = super().__new__(cls, factor)
+        self.root = root
+        return self
+
+    @property
+    def factor(self) -> Fraction:
+        """What multiplies the square of the root."""
+        return self._factor
+
+    def _spelled(self) -> Fraction:
+        return self.root.whole**2
+
+    def _around(self) -> tuple[int, int, int]:
+        low, high = self.root.bounds
+        return max(low, 0) ** 2, high**2, 2 * _BITS
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, _Late) or not isinstance(other, int | Fraction) or other <= 0:
+            return super().__mul__(other)
+        return Square(self.root, self._factor * other)
+
+    __rmul__ = __mul__
+
+    def _sign_less(self, other: "int | Fraction") -> int:
+        if isinstance(other, Square) and self._factor == other.factor:
+            return self.root._compared(other.root)
+        return super()._sign_less(other)
 
 
 def ratio(number: Fraction, by: Fraction) -> Fraction:
@@ -145,7 +220,7 @@ def ratio(number: Fraction, by: Fraction) -> Fraction:
     >>> ratio(Fraction(1, 2), Fraction(3))
     Fraction(1, 6)
     """
-    spelled = isinstance(by, Bounded) or not isinstance(number, Bounded)
+    spelled = isinstance(by, _Late) or not isinstance(number, Bounded)
     return Fraction(number, by) if spelled else number * Fraction(1, by)
 
 
@@ -155,7 +230,7 @@ def rounded(number: Fraction, units: int) -> int:
     >>> rounded(Fraction(2, 3), 10)
     7
     """
-    if isinstance(number, Bounded):
+    if isinstance(number, _Late):
         low, high = (half_even(bound * units, 1 << _BITS) for bound in number.bounds)
         if low == high:
             return low
@@ -168,7 +243,7 @@ def decimal(number: Fraction, context: Context) -> Decimal:
     >>> decimal(Fraction(1, 3), Context(prec=2))
     Decimal('0.33')
     """
-    if isinstance(number, Bounded):
+    if isinstance(number, _Late):
         low, high = (context.divide(Decimal(bound), Decimal(1 << _BITS)) for bound in number.bounds)
         if low == high:
             return low
@@ -183,6 +258,8 @@ def in_proportion(numbers: Sequence[Fraction]) -> list[int]:
     """
     if sum(map(bool, numbers)) == 1:
         return [int(bool(number)) * (1 if number > 0 else -1) for number in numbers]
+    if any(isinstance(number, Square) for number in numbers):
+        return _squares_in_proportion(numbers)
     if any(isinstance(number, Bounded) for number in numbers):
         parts = [_parts(number) for number in numbers]
         every = dict.fromkeys(denominator for terms, _ in parts for denominator in terms)
@@ -197,16 +274,28 @@ def in_proportion(numbers: Sequence[Fraction]) -> list[int]:
     return [number // divisor for number in scaled]
 
 
+def _squares_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
+    roots = in_proportion([number.root if isinstance(number, Square) else _ONE for number in numbers])
+    factors = [number.factor if isinstance(number, Square) else number for number in numbers]
+    common = lcm(*(factor.denominator for factor in factors))
+    return [root * root * int(factor * common) for root, factor in zip(roots, factors, strict=True)]
+
+
 def _of(terms: Mapping[int, int]) -> Fraction:
     return Bounded(terms) if len(terms) > _FEW else Fraction(*_together(_pairs(terms)))
 
 
 def _together(terms: list[tuple[int, int]]) -> tuple[int, int]:
     """Numerators over denominators as one, in pairs of pairs, which is far faster; not in lowest terms."""
+    if not terms:
+        return 0, 1
+    shared = gcd(*(denominator for _, denominator in terms))
+    terms = [(numerator, denominator // shared) for numerator, denominator in terms]
     while len(terms) > 1:
         paired = [(a * d + c * b, b * d) for (a, b), (c, d) in zip(terms[::2], terms[1::2], strict=False)]
         terms = [*paired, *terms[len(paired) * 2 :]]
-    return terms[0] if terms else (0, 1)
+    [(numerator, denominator)] = terms
+    return numerator, denominator * shared
 
 
 def _parts(number: "int | Fraction") -> tuple[Mapping[int, int], Fraction]:

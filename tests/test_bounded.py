@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from ledger import bounded
 from ledger.bounded import Bounded, added, decimal, in_proportion, ratio, rounded
 from ledger.exact import half_even, power
+from projections.leaderboard import positive_square, published
 
 PRIMES = [p for p in range(1_000, 2_000) if all(p % q for q in range(2, 50))]
+CONTEXT = Context(prec=40)
 CLOSE = Fraction(1, 10**100)  # nearer to a boundary than any bound tells
 
 
@@ -110,6 +112,51 @@ def test_a_certain_comparison_does_not_spell_the_number_out(monkeypatch: pytest.
     assert power(made[0] * small, "2", made[1] * small).positive
     with pytest.raises(TypeError):
         assert made[0].numerator
+
+
+@settings(max_examples=100, deadline=None)
+@given(terms, terms, st.fractions(min_value=0, max_value=10**6, max_denominator=10**6), st.integers(1, 10**12))
+def test_squares_are_those_of_fractions(
+    one: list[tuple[int, int]], other: list[tuple[int, int]], factor: Fraction, units: int
+) -> None:
+    """Multiples, comparisons and roundings; of equal ones, of unlike ones, and beside plain fractions."""
+    a, b, x, y = (added(one) ** 2, added(other) ** 2, slow(one) ** 2, slow(other) ** 2)
+    for left, right, exact, beside in (
+        (a, b, x, y),
+        (a * factor, b, x * factor, y),
+        (a, -a, x, -x),
+        (a, factor, x, factor),
+    ):
+        assert (left, right) == (exact, beside)
+        assert (left < right, left == right, left >= right) == (exact < beside, exact == beside, exact >= beside)
+        assert rounded(left, units) == half_even(exact.numerator * units, exact.denominator)
+        assert floor(left) == floor(exact)
+        assert decimal(left, CONTEXT) == CONTEXT.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+        assert left - right == exact - beside
+    numbers, exacts = [a, b * factor, factor, a * 2], [x, y * factor, factor, x * 2]
+    found = in_proportion(numbers)
+    for i, p in zip(found, exacts, strict=True):
+        assert bool(i) == bool(p)
+        assert all(i * q == j * p for j, q in zip(found, exacts, strict=True))
+
+
+def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor a comparison of two, even of equal ones."""
+    made = [added([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
+    real = bounded._together
+
+    def few(terms: list[tuple[int, int]]) -> tuple[int, int]:
+        assert len(terms) < len(PRIMES), "spelled out"
+        return real(terms)
+
+    monkeypatch.setattr(bounded, "_together", few)
+    takes = [positive_square(number, Fraction(1)) for number in made]
+    assert takes[0] < takes[1]
+    assert takes[0] == takes[2]
+    assert takes[0] <= takes[2]
+    assert published(takes[0]) < published(takes[1])
+    with pytest.raises(AssertionError, match="spelled out"):
+        assert takes[0].mantissa.numerator
 
 
 @settings(max_examples=60, deadline=None)
