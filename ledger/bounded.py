@@ -3,7 +3,7 @@
 A comparison or a rounding needs few digits of them, and is certain unless the number lies within a hair of a boundary.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import gcd, lcm
@@ -31,10 +31,24 @@ def added(terms: Iterable[tuple[int, int]]) -> Fraction:
     >>> added([(1, 2), (1, 3), (1, 6)])
     Fraction(1, 1)
     """
+    found = _collected(terms)
+    lowest = _collected(_lowest(found.items()))
+    return _of(lowest if len(lowest) <= _FEW else found)  # those that differ little from one sum to another are kept
+
+
+def _collected(terms: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Numerators by denominator, without those that cancel out."""
     found: dict[int, int] = {}
     for numerator, denominator in terms:
         found[denominator] = found.get(denominator, 0) + numerator
-    return _of({denominator: numerator for denominator, numerator in found.items() if numerator})
+    return {denominator: numerator for denominator, numerator in found.items() if numerator}
+
+
+def _lowest(terms: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Numerators and denominators in lowest terms, given denominators and numerators."""
+    for denominator, numerator in terms:
+        common = gcd(numerator, denominator)
+        yield numerator // common, denominator // common
 
 
 class _Late(Fraction):

@@ -159,6 +159,12 @@ def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.Monke
         assert takes[0].mantissa.numerator
 
 
+def test_terms_that_are_whole_are_added_as_such() -> None:
+    """Shares of 1 of many lengths make a plain fraction, of which nothing is put off."""
+    assert type(added([(3 * p, p) for p in PRIMES])) is Fraction
+    assert added([(3 * p, p) for p in PRIMES]) == 3 * len(PRIMES)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(terms, st.fractions(min_value=0, max_value=9, max_denominator=50)), min_size=1, max_size=5))
 def test_integers_in_proportion_are_that(numbers: list[tuple[list[tuple[int, int]], Fraction]]) -> None:
