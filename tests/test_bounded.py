@@ -133,6 +133,7 @@ def test_squares_are_those_of_fractions(
         assert floor(left) == floor(exact)
         assert decimal(left, CONTEXT) == CONTEXT.divide(Decimal(exact.numerator), Decimal(exact.denominator))
         assert left - right == exact - beside
+    assert (2 * added(one)) ** 2 * Fraction(1, 4) == a
     numbers, exacts = [a, b * factor, factor, a * 2], [x, y * factor, factor, x * 2]
     found = in_proportion(numbers)
     for i, p in zip(found, exacts, strict=True):
