@@ -196,19 +196,24 @@ class Ledger:
     def _in_turn(
         self, asked: Sequence[tuple[str, AnyCommand]], spelt: Sequence[str | Refused], *, atomic: bool
     ) -> tuple["_Batch", list[Receipt | Refused]]:
-        """Decide against the newest state and record, while no other writer does. Raises TakenError: one did."""
-        with self._turn() as turn:
-            batch = _Batch(self, max(self._clock(), self._recorded_at))
-            self._state.prizes = partial(_worth, self._prizes, turn, batch) if self._prizes else None
-            try:
+        """Decide against the newest state and record, while no other writer does. Raises TakenError: one did.
+
+        Whatever is raised, the state is as it was; if the rows are there all the same, they are read like others'.
+        """
+        batch = None
+        try:
+            with self._turn() as turn:
+                batch = _Batch(self, max(self._clock(), self._recorded_at))
+                self._state.prizes = partial(_worth, self._prizes, turn, batch) if self._prizes else None
                 outcomes = batch.decided(asked, spelt, atomic=atomic)
                 if batch.rows:
                     turn.append(batch.rows)
-            except BaseException:
+        except BaseException:
+            if batch is not None:
                 batch.undo()
-                raise
-            finally:
-                self._state.prizes = None
+            raise
+        finally:
+            self._state.prizes = None
         return batch, outcomes
 
     @contextmanager

@@ -6,7 +6,8 @@ import json
 import sqlite3
 import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,15 @@ from ledger import Ledger, Receipt, Refused, Unavailable, Uncertain, database
 from ledger.commands import AnyCommand, OpenQuestion
 from ledger.decider import evolve
 from ledger.events import AnyEvent
+from ledger.rules import RuleSet
 from ledger.state import State, Write
+from ledger.store import Store, Turn
+from ledger.trading import Trading
 from replay.append import appended
 from replay.cli import FINE, UNCERTAIN, main
 from replay.verify import verify
 from tests.crowds import QUESTION, Trickle, crowd, forecast
+from tests.given import cash_out, deposit, trading_floor
 
 MOST = 1.0  # s, that 99 of 100 commands take at most among eight writers
 LINES = 6_000  # of an append beside a trickle; the benchmark sends 20,000
@@ -169,6 +174,34 @@ def test_when_the_disk_fails_at_a_commit_the_outcome_is_unknown(
         assert [(each.first, each.duplicate) for each in receipts] == [(n + 2, committed) for n in range(len(batch))]
         assert ledger.handle(forecast("one", 9)).first == 2 + len(batch)
     assert verify(str(path)).position == 2 + len(batch)
+
+
+def test_what_interrupts_the_end_of_a_turn_after_the_commit_is_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are there, so that the ledger reads them: 1,000 more than 10,000 can be withdrawn, and no more."""
+    path, turn = tmp_path / "a.db", Store.turn
+    rules = RuleSet(name="open", trading=Trading(recapitalisation=True))
+
+    @contextmanager
+    def interrupted(self: Store) -> Iterator[Turn]:
+        with turn(self) as mine:
+            yield mine
+        raise KeyboardInterrupt
+
+    with Ledger.open(path) as ledger:
+        for number, command in enumerate(trading_floor(rules=rules)):
+            ledger.handle(command, f"c{number}")
+        monkeypatch.setattr(Store, "turn", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.handle(deposit(1_000), "in")
+        monkeypatch.setattr(Store, "turn", turn)
+        last = ledger.head().position
+        assert ledger.handle(deposit(1_000), "in") == Receipt("in", last, last, duplicate=True)
+        with pytest.raises(Refused, match="not_enough_cash"):
+            ledger.handle(cash_out(11_001), "too much")
+        assert ledger.handle(cash_out(11_000), "out").first == last + 1
+    assert verify(str(path)).position == last + 1
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY])
