@@ -30,7 +30,7 @@ class Forecasts:
         self._participants: dict[str, bytes] = {}  # how ids that ids may be are spelt
 
     def content(self, recorded: Recorded) -> bytes | None:
-        """What a command to record this forecast said, if it is certain that it may be recorded; else None."""
+        """The content of the command that records this forecast, if the decider certainly allows it; else None."""
         event: ForecastMade = recorded.event  # type: ignore[assignment]
         state, at = self._state, event.at
         question = state.questions.get(event.question)

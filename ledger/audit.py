@@ -126,7 +126,7 @@ class Audit:
                     self._remembered[recorded.position] = recorded.event
 
     def _check_envelope(self, rows: Sequence[Recorded]) -> None:
-        """What all rows of a command have in common, and no other command has."""
+        """Check that a command's rows agree on what they share, and that its id is new."""
         first = rows[0]
         try:
             identifier(first.command_id, "id")
@@ -159,7 +159,7 @@ class Audit:
     def _decided(
         self, said: Said, rows: Sequence[Recorded], happened: Sequence[AnyEvent], main: int
     ) -> Sequence[AnyEvent]:
-        """What the decider answers, with prizes as they were recorded: what a board is worth is for others to say."""
+        """Decide a command, with prizes as they were recorded: `payouts` compares them with the board."""
         paid = {event.participant: event.amount for event in happened if isinstance(event, PrizePaid)}
         self.state.prizes = lambda contest: paid | self._paid.get(contest, {})
         try:
@@ -205,7 +205,7 @@ class Audit:
         return first_unlike(expected, found, 10 ** (span.decimals if span else 0))
 
     def _missing(self, rows: Sequence[Recorded], after: Recorded | None, expected: str) -> Corrupt:
-        """What is due after the last event of a command."""
+        """An error that names the event that is missing after a command's last one."""
         if after is None:
             return Corrupt(rows[-1].position, unlike(f"{expected} after this", "the end of the log"))
         return _corrupt(after, unlike(expected, f"another command, {named(after.command_id)}"))

@@ -205,7 +205,7 @@ class Square(_Late):
 
     @property
     def factor(self) -> Fraction:
-        """What multiplies the square of the root."""
+        """The factor of the square of the root."""
         return self._factor
 
     def _spelled(self) -> Fraction:

@@ -1,4 +1,4 @@
-"""What a store asks of the database that keeps its rows, whichever that is: to read them, and to write in turns."""
+"""The interface of a database that keeps a store's rows: reading them, and writing in turns."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +16,7 @@ class TakenError(Exception):
 
 
 class Fault(NamedTuple):
-    """What a database says of its own file, and the log position that it speaks of; 0 if it names none."""
+    """A fault that a database finds in its own file, and its log position; 0 if it names none."""
 
     position: int
     says: str
@@ -54,7 +54,7 @@ class Database(Protocol):
         """Whether there are rows after a log position that the database does not find by their position."""
 
     def faults(self) -> Iterator[Fault]:
-        """What the database finds wrong with its own file."""
+        """The faults that the database finds in its own file."""
 
     def turn(self) -> AbstractContextManager[Writing]:
         """Wait for one's turn to write; what is not inserted when it ends is not recorded."""

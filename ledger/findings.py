@@ -1,4 +1,4 @@
-"""What was expected and what was found, in the forms in which numbers, instants and ids are printed."""
+"""Messages of what was expected and what was found, with numbers, instants and ids as they are printed."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -23,7 +23,7 @@ _LARGEST = 10**30
 
 
 def unlike(expected: str, found: str) -> str:
-    """What is wrong, in the one form it is told in.
+    """The message of a finding, in the one form that all findings have.
 
     >>> unlike("an amount of 500.00, the bet that was asked for", money(500_000_001))
     'expected an amount of 500.00, the bet that was asked for; found 500.000001'

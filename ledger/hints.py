@@ -1,4 +1,4 @@
-"""What a place in a command may hold, and which of it is nearest to what was written there."""
+"""Hints for a wrong word in a command: the words that are allowed there, and the nearest one."""
 
 import re
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ def nearest(said: str, there: Iterable[str]) -> str:
 
 
 def hint(commands: Any, message: str, field: str, kind: str) -> str:
-    """What to add to a message of msgspec about a field of one of these commands; empty if nothing helps.
+    """A hint to add to msgspec's message about a field of one of these commands; empty if there is none.
 
     field: its path, with an index where it stands in a row. kind: of the command, "" where that is not known.
     """
@@ -67,7 +67,7 @@ def vocabulary(commands: Any) -> Vocabulary:
 
 
 def _learn(known: Vocabulary, path: str, kind: inspect.Type) -> None:
-    """What a type says of the field at a path, and of all that is in it."""
+    """The type of the field at a path, and of everything in it."""
     match kind:
         case inspect.LiteralType():
             known.values[path] = tuple(map(str, kind.values))

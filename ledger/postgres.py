@@ -157,7 +157,7 @@ class _Datastore(PostgresDatastore):
     """Connections that wait for a lock no longer than others may keep it."""
 
     def after_connect_func(self) -> Callable[[Connection[Any]], None]:
-        """What is done with each new connection."""
+        """The function that prepares each new connection."""
         prepare = super().after_connect_func()
 
         def prepared(connection: Connection[Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a command said, rebuilt from its events: one function for each kind of event that a command begins with.
+"""Commands rebuilt from their events: one function for each kind of event that a command begins with.
 
 Deciding the rebuilt command again must give the events again. `LOST` names what the events of a command do not keep of
 it; where nothing is lost, the digest of what it said can be rebuilt too.

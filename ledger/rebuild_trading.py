@@ -1,4 +1,4 @@
-"""What commands of trading said, rebuilt from their events."""
+"""Commands of trading, rebuilt from their events."""
 
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation

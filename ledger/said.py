@@ -1,4 +1,4 @@
-"""What a command said, as far as its events keep it: readings of it, and the forms of numbers and instants in them."""
+"""The content of a command, as far as its events keep it: its possible readings, with their numbers and instants."""
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation

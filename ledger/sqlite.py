@@ -43,7 +43,7 @@ _WAITS = ("locked", "already exists")  # what SQLite says where another process 
 
 
 class _Entry(NamedTuple):
-    """What SQLite's schema table has of a table, an index, a view or a trigger."""
+    """A row of SQLite's schema table: a table, an index, a view or a trigger."""
 
     type: str
     name: str
@@ -104,7 +104,7 @@ class SQLite:
         return bool(count)
 
     def faults(self) -> Iterator[Fault]:
-        """What `PRAGMA integrity_check` finds: pages, and whether the index has every row."""
+        """The findings of `PRAGMA integrity_check`: damaged pages, and rows that the index lacks."""
         with self._datastore.transaction(commit=False) as cursor:
             cursor.execute(f"PRAGMA integrity_check({_MOST_FAULTS})")
             said = [str(line) for (line,) in cursor.fetchall()]
@@ -292,7 +292,7 @@ def _is_ledger(path: str, uri: str) -> bool:
 
 
 def _told(strange: Sequence[_Entry]) -> str:
-    """What a file has that no ledger's has, and what to do."""
+    """The message that names what a ledger's file must not have, with the remedy."""
     named = ", ".join(f"{entry.type} {entry.name!r:.60}" for entry in strange[:3]) + ", …" * (len(strange) > 3)
     if any((entry.type, entry.name) == ("table", _TABLE) for entry in strange):
         return f"its {named} is not as this version makes it; import an export of it into a new file"
@@ -313,7 +313,7 @@ def _read(rows: Sequence[tuple[str, str, str, str | None]]) -> list[_Entry]:
 
 @cache
 def _schema() -> frozenset[_Entry]:
-    """What the library makes in a new file, and what SQLite's ANALYZE adds to it."""
+    """The schema that the library makes in a new file, with what SQLite's ANALYZE adds to it."""
     datastore = SQLiteDatastore(MEMORY, originator_id_type="text")
     SQLiteApplicationRecorder(datastore).create_table()
     with datastore.transaction(commit=True) as cursor:

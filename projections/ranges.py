@@ -135,7 +135,7 @@ def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
 
 
 def quantum(span: NumericRange) -> int:
-    """What a score by quantiles is counted in: four digits beyond the unit of its values, 10^12 at most.
+    """The unit of a score by quantiles: four digits beyond the unit of its values, 10^12 at most.
 
     >>> quantum(NumericRange(lower="0", upper="1", levels=(500_000_000,), decimals=2))
     1000000

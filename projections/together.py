@@ -45,7 +45,7 @@ class Together(NamedTuple):
         return [self.names[number] for number in np.unique(self.questions.contest).tolist()]
 
     def tallies(self, consensus: int) -> dict[str, sums.Tally]:
-        """What the scores of each add up to; consensus: the code that it has."""
+        """The totals of the scores of each; consensus: its participant code."""
         found = sums.tallies(self.rules, self.questions, self.rows, consensus, self.questions.contest)
         without = [sums.Tally({}, sums.NOTHING)] * (len(self.names) - len(found))
         return dict(zip(self.names, [*found, *without], strict=True))
@@ -67,7 +67,7 @@ def together(found: Facts, names: list[str], chunk: int) -> Together:
 
 
 def judged_together(found: Facts, names: list[str], chunk: int) -> "JudgedTogether":
-    """What the Brier aggregates of contests of one rule set are computed from."""
+    """The samples of the Brier aggregates of contests of one rule set."""
     return JudgedTogether(names, *judged(found, [found.contests[name] for name in names], chunk))
 
 
@@ -89,7 +89,7 @@ class JudgedTogether(NamedTuple):
         }
 
     def aggregates(self) -> dict[str, dict[int, brier.Aggregate]]:
-        """Of each contest, by owner: of who has a row."""
+        """The Brier aggregates of each contest, by owner, for owners that have a row."""
         keys, sample = self._apart()
         found: dict[str, dict[int, brier.Aggregate]] = {name: {} for name in self.names}
         for number, counts in brier.counted(sample).items():
@@ -98,7 +98,7 @@ class JudgedTogether(NamedTuple):
         return found
 
     def calibration(self) -> dict[str, list[brier.Bin]]:
-        """Of each contest, in order of owner and bin."""
+        """The calibration bins of each contest, in order of owner and bin."""
         keys, sample = self._apart()
         found: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
         for each in brier.filled(brier.binned(sample)):

@@ -42,7 +42,7 @@ class Checked(NamedTuple):
 
 
 class _Past:
-    """What the tracking and the places of a read model are to be, as a log is read."""
+    """The tracking and the places that a read model must have, collected while a log is read."""
 
     def __init__(self) -> None:
         self.first = log.GENESIS
@@ -103,7 +103,7 @@ def _groups(every: Projections, name: str) -> Iterator[Group]:
 
 
 def _of_table(stored: Stored, name: str, expected: Iterator[Group]) -> Iterator[Drift]:
-    """What differs in a table, part by part, and in the digests of its parts."""
+    """The differences in a table, part by part, and in the digests of its parts."""
     digests, there = stored.digests(name), stored.divided(name)
     for key, rows in expected:
         there.discard(key)

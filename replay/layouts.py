@@ -1,4 +1,4 @@
-"""How tables lie in a read model: their columns, keys and parts, and the digest of a part."""
+"""The layout of tables in a read model: their columns, keys and parts, and the digest of a part."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
