@@ -1,0 +1,1 @@
+"""What a log means: pure functions from its events to tables."""

@@ -1,0 +1,1 @@
+"""Questions put to a log, and everything that talks to files, databases and people."""

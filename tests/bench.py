@@ -26,8 +26,12 @@ from eventsourcing.persistence import ApplicationRecorder, StoredEvent
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 from msgspec import json, structs
 
-from ledger import Ledger, Receipt, Refused, collector
-from ledger.commands import (
+from forecast_ledger.ledger.core import gc_pause
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY, format_instant
+from forecast_ledger.ledger.deciding.decider import decide, evolve
+from forecast_ledger.ledger.deciding.state import State
+from forecast_ledger.ledger.model.commands import (
     AddQuestion,
     AnyCommand,
     Bet,
@@ -43,29 +47,28 @@ from ledger.commands import (
     SubmitForecast,
     read,
 )
-from ledger.decider import decide, evolve
-from ledger.events import ForecastMade, NumericRange
-from ledger.rules import PRESETS
-from ledger.state import State
-from ledger.store import Store
-from ledger.trading import Trading
-from ledger.values import CUMULATIVE, PROBABILITY, format_instant
-from projections.columns import Facts
-from projections.kernels import KERNELS
-from projections.limbs import Int64Array, half_even_many
-from projections.marks import Marks
-from projections.numbers import Numbers
-from projections.portfolios import snapshots
-from projections.projection import Projections
-from projections.tables import facts
-from replay import explain, export
-from replay.drift import check
-from replay.replay import built, replay
-from replay.runner import Runner
-from replay.verify import verify
-from tests.crowds import crowd
-from tests.servers import PG_CTL, postgres
-from tests.test_crowds import beside
+from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
+from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.wide_int import Int64Array, half_even_many
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.scores.forecast_numbers import Numbers
+from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.trading.mark_prices import Marks
+from forecast_ledger.projections.trading.portfolios import snapshots
+from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.explain import explain_scores
+from forecast_ledger.replay.files import export
+from forecast_ledger.replay.reading.replay import built, replay
+from forecast_ledger.replay.readmodel.consistency import check
+from forecast_ledger.replay.readmodel.runner import Runner
+from tests.support.crowds import crowd
+from tests.support.servers import PG_CTL, postgres
+from tests.system.test_crowds import beside
 
 with warnings.catch_warnings():  # what it calls on while it is imported is its own to mend
     warnings.simplefilter("ignore")
@@ -168,7 +171,7 @@ def rows_of(log: Path) -> list[StoredEvent]:
 def read_rows(log: str) -> None:
     """The library's recorder merely reading a log."""
     theirs, after = recorder(Path(log)), 0
-    with collector.paused():
+    with gc_pause.paused():
         while rows := theirs.select_events("main", gt=after, limit=2_000):
             after = rows[-1].originator_version
 
@@ -194,7 +197,7 @@ def appending(folder: Path, made: list[AnyCommand]) -> dict[str, float]:
             handled(ledger, resolutions(200))
         rows = rows_of(folder / f"log{run}.db")[401 : 401 + len(made)]
         target = recorder(folder / f"rows{run}.db")
-        with timed(theirs), collector.paused():
+        with timed(theirs), gc_pause.paused():
             for i in range(0, len(rows), BATCH):
                 target.insert_events(rows[i : i + BATCH])
         target = recorder(folder / f"single_rows{run}.db")
@@ -222,7 +225,7 @@ def reading(folder: Path, count: int) -> dict[str, float]:
     for _ in range(RUNS):
         with timed(theirs):
             read_rows(str(folder / "log0.db"))
-        with timed(ours), Ledger.open(folder / "log0.db") as ledger, collector.paused():
+        with timed(ours), Ledger.open(folder / "log0.db") as ledger, gc_pause.paused():
             found = facts(ledger.read())
             Projections(found).prizes("c")
     return {
@@ -251,7 +254,7 @@ def using(folder: Path) -> dict[str, float]:
     with Ledger.open(log) as ledger:
         events = (recorded.event for page in ledger.read() for recorded in page)
         who = next(each.participant for each in events if isinstance(each, ForecastMade) and each.question == "q0")
-    source = explain.Source(log, model=model)
+    source = explain_scores.Source(log, model=model)
     with timed(seconds.setdefault("first tables of a read model", [])), Runner(log, model) as runner:
         runner.refresh()
     steps: dict[str, Callable[[], Any]] = {
@@ -259,7 +262,7 @@ def using(folder: Path) -> dict[str, float]:
         "verify": lambda: verify(log),
         "replay to the leaderboard": lambda: replay(log).projections.board("c"),
         "replay of every table, with its digest": lambda: every_table(log),
-        "explain of one score, with a read model": lambda: explain.score(source, "c", "q0", who),
+        "explain of one score, with a read model": lambda: explain_scores.score(source, "c", "q0", who),
         "export to SQLite": lambda: export.export(export.Source(log), folder / "out.db", export.Asked("sqlite")),
         "export to Parquet": lambda: export.export(export.Source(log), folder / "out", export.Asked("parquet")),
     }
@@ -510,7 +513,9 @@ def peak(log: Path, count: int) -> dict[str, float]:
     """Peak memory of a process that goes from the log to the leaderboard, over one that only imports."""
     bytes_of = {}
     for name, work in (("import", "pass"), ("board", f"replay({str(log)!r}).projections.board('c')")):
-        script = f"from replay.replay import replay; {work}; print(open('/proc/self/status').read())"
+        script = (
+            f"from forecast_ledger.replay.reading.replay import replay; {work}; print(open('/proc/self/status').read())"
+        )
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
         bytes_of[name] = int(re.search(r"VmHWM:\s+(\d+) kB", done.stdout)[1]) * 1_024  # type: ignore[index]
     return {"peak memory from log to leaderboard: bytes an event": (bytes_of["board"] - bytes_of["import"]) / count}
@@ -593,7 +598,7 @@ def trades() -> float:
         for page in pages:
             gc.collect()
             before = time.process_time()
-            with collector.paused():
+            with gc_pause.paused():
                 for command in page:
                     for event in decide(command, state):
                         position += 1
@@ -610,7 +615,7 @@ def portfolios(found: Facts) -> dict[str, float]:
     for _ in range(RUNS):
         gc.collect()
         before = time.process_time()
-        with collector.paused():
+        with gc_pause.paused():
             made = snapshots(found, Marks(found), "c")
             _ = made.positions_value, made.total, made.profit, made.unrealised, made.profit_percent
         taken.append(time.process_time() - before)

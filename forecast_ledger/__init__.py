@@ -1,0 +1,1 @@
+"""An event-sourced ledger for forecasting tournaments and paper-trading benchmarks."""

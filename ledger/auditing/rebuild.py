@@ -1,0 +1,255 @@
+"""Commands rebuilt from their events: one function for each kind of event that a command begins with.
+
+Deciding the rebuilt command again must give the events again. `LOST` names what the events of a command do not keep of
+it; where nothing is lost, the digest of what it said can be rebuilt too.
+"""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+from forecast_ledger.ledger.auditing import rebuild_trading
+from forecast_ledger.ledger.auditing.command_readings import (
+    Rebuild,
+    Said,
+    Texts,
+    by_outcome,
+    exactly,
+    in_units,
+    instant_text,
+    only,
+    outcomes_of,
+    perhaps,
+    rounded,
+)
+from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, WEIGHT, fixed
+from forecast_ledger.ledger.deciding.state import State
+from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.events import AnyEvent
+from forecast_ledger.ledger.model.rules import FORMER_PRESETS, RuleSet
+
+# What the events do not keep of what a command said, by its type; the digest of such a command need not be rebuilt.
+LOST: dict[str, str] = {
+    "open_question": "levels beyond nine decimals; bounds below 1e-60, which count as 0",
+    "submit_forecast": "decimals beyond the unit of its numbers; what probabilities miss of one",
+    "resolve_question": "decimals of payouts beyond nine, also where one of them is 1; a value below 1e-60",
+    "open_contest": "decimals of pool and payable_unit beyond six; on which day of its week a cohort starts",
+    "add_question": "decimals of weights beyond six",
+    "quote": "decimals of prices beyond nine",
+    "record_decision": "decimals of amounts and percentages beyond six; the case of an action; of a reply that is no "
+    "decision, the fields beside its response",
+    "deposit_cash": "decimals of the amount beyond six",
+    "withdraw_cash": "decimals of the amount beyond six",
+}
+
+
+def rebuilt(event: AnyEvent, state: State, texts: Texts) -> list[Said]:
+    """Every reading of the command that an event is the first of, but for texts; none if no command begins so.
+
+    state: as the command found it. Of several readings the digest of what was said chooses; where it is none of
+    theirs, the last counts if something is lost.
+    """
+    rebuild = REBUILD.get(type(event))
+    return [] if rebuild is None else list(rebuild(event, state, texts))
+
+
+# --- questions
+
+
+def _open_question(event: events.QuestionOpened, _: State, __: Texts) -> Iterator[Said]:
+    span, asked = event.range, None
+    if span is not None:
+        bounds = [exactly(each) for each in (span.lower, span.upper, span.zero_point) if each is not None]
+        asked = commands.Range(
+            lower=bounds[0],
+            upper=bounds[1],
+            bins=span.bins if span.bins or not span.levels else None,
+            open_lower=span.open_lower,
+            open_upper=span.open_upper,
+            zero_point=bounds[2] if len(bounds) > 2 else None,
+            levels=tuple(in_units(level, PROBABILITY) for level in span.levels) or None,
+            decimals=span.decimals if span.decimals or span.levels else None,
+        )
+    command = commands.OpenQuestion(
+        at=instant_text(event.at),
+        question=event.question,
+        kind=event.kind,
+        title=event.title,
+        outcomes=None if event.kind == "binary" else event.outcomes or None,
+        range=asked,
+        opens_at=instant_text(event.opens_at),
+        closes_at=instant_text(event.closes_at),
+        reveals_at=perhaps(event.reveals_at),
+    )
+    yield Said(command, (command,), lossy=span is not None and (bool(span.levels) or 0 in bounds))
+
+
+def _submit_forecast(event: events.ForecastMade, state: State, _: Texts) -> Iterator[Said]:
+    question = state.questions.get(event.question)
+    binary = question is not None and question.kind == "binary"
+    numbers = event.probabilities
+    yield from rounded(
+        commands.SubmitForecast(
+            at=instant_text(event.at),
+            question=event.question,
+            participant=event.participant,
+            probability=in_units(numbers[0], PROBABILITY) if binary and numbers else None,
+            probabilities=None if binary else by_outcome(numbers, outcomes_of(event.question, state)) or None,
+            cdf=tuple(in_units(height, CUMULATIVE) for height in event.cdf) or None,
+            quantiles=_quantiles(event.quantiles, question.range if question else None) or None,
+            attestation=event.attestation,
+        )
+    )
+
+
+def _quantiles(quantiles: tuple[int, ...], span: events.NumericRange | None) -> tuple[Decimal, ...]:
+    """Quantiles as numbers; one that a closed end rounds to is that end itself, which may have more decimals."""
+    decimals = span.decimals if span is not None else 0
+    exact = [Decimal(each).scaleb(-decimals, WIDE) for each in quantiles]
+    if span is None:
+        return tuple(exact)
+    closed = [*([] if span.open_lower else [span.lower]), *([] if span.open_upper else [span.upper])]
+    ends = {
+        fixed(Decimal(end), 10**decimals, "range", -LARGEST_MEASURE, LARGEST_MEASURE): Decimal(end) for end in closed
+    }
+    return tuple(ends.get(each, number) for each, number in zip(quantiles, exact, strict=True))
+
+
+def _withdraw_forecast(event: events.ForecastWithdrawn, _: State, __: Texts) -> Iterator[Said]:
+    at = instant_text(event.at)
+    yield from only(commands.WithdrawForecast(at=at, question=event.question, participant=event.participant))
+
+
+def _close_question(event: events.QuestionClosed, _: State, __: Texts) -> Iterator[Said]:
+    yield from only(commands.CloseQuestion(at=instant_text(event.at), question=event.question))
+
+
+def _resolve_question(event: events.QuestionResolved, state: State, _: Texts) -> Iterator[Said]:
+    question, outcomes = state.questions.get(event.question), outcomes_of(event.question, state)
+    value = exactly(event.value) if event.value else None
+    answers: list[dict[str, Any]] = [{}]
+    if event.payouts:
+        answers = [{"payouts": by_outcome(event.payouts, outcomes)}]
+    elif 0 <= event.outcome < len(outcomes):
+        alone = tuple(PROBABILITY * (place == event.outcome) for place in range(len(outcomes)))
+        answers = [{"outcome": outcomes[event.outcome]}, {"payouts": by_outcome(alone, outcomes)}]
+    elif outcomes:
+        answers = [{"outcome": str(event.outcome)}]
+    known = [instant_text(event.known_at)]
+    if question is not None and event.known_at == min(event.at, question.closes_at):
+        known.append("")
+    spellings = [
+        commands.ResolveQuestion(
+            at=instant_text(event.at), question=event.question, value=value, known_at=known_at or None, **answer
+        )
+        for answer, known_at in product(answers, known)
+    ]
+    yield Said(spellings[0], spellings, lossy=bool(outcomes) or value == 0)
+
+
+def _annul_question(event: events.QuestionAnnulled, _: State, __: Texts) -> Iterator[Said]:
+    of = {"at": instant_text(event.at), "question": event.question, "reason": event.reason}
+    spellings: list[AnyCommand] = [commands.CancelMarket(**of, policy=event.policy)]
+    if event.policy == "refund_cost":
+        spellings.append(commands.AnnulQuestion(**of))
+    yield Said(spellings[0], spellings, lossy=False)
+
+
+def _revoke_resolution(event: events.ResolutionRevoked, _: State, __: Texts) -> Iterator[Said]:
+    yield from only(commands.RevokeResolution(at=instant_text(event.at), question=event.question, reason=event.reason))
+
+
+# --- contests
+
+
+def _open_contest(event: events.ContestOpened, _: State, __: Texts) -> Iterator[Said]:
+    """Under a preset, as it is now or once was, or under rules that were given whole."""
+    pool = in_units(event.pool, MONEY)
+
+    def spellings(rules: RuleSet | str) -> Iterator[AnyCommand]:
+        for said, started in product((True, False), (True, False)):
+            yield commands.OpenContest(
+                at=instant_text(event.at),
+                contest=event.contest,
+                rules=rules,
+                pool=pool if said or pool else None,
+                currency=event.currency,
+                payable_unit=in_units(event.payable_unit, MONEY),
+                title=event.title,
+                starts_at=perhaps(event.starts_at) if started else None,
+                series=event.series or None,
+            )
+
+    named, whole = [*spellings(event.rules.name)], [*spellings(event.rules)]
+    is_former = event.rules in FORMER_PRESETS.get(event.rules.name, ())
+    yield Said((whole if is_former else named)[0], named, lossy=True)
+    yield Said(whole[0], whole, lossy=True)
+
+
+def _add_question(event: events.QuestionAdded, _: State, __: Texts) -> Iterator[Said]:
+    hidden = event.hidden_coverage_weight
+    yield from rounded(
+        commands.AddQuestion(
+            at=instant_text(event.at),
+            contest=event.contest,
+            question=event.question,
+            weight=in_units(event.weight, WEIGHT),
+            hidden_coverage_weight=None if hidden is None else in_units(hidden, WEIGHT),
+            spot_at=perhaps(event.spot_at),
+        )
+    )
+
+
+def _enrol_participant(event: events.ParticipantEnrolled, _: State, __: Texts) -> Iterator[Said]:
+    yield from only(
+        commands.EnrolParticipant(
+            at=instant_text(event.at),
+            contest=event.contest,
+            participant=event.participant,
+            entrant=event.entrant or None,
+            bot=event.bot,
+            family=event.family or None,
+            release=event.release or None,
+        )
+    )
+
+
+def _exclude_participant(event: events.ParticipantExcluded, _: State, __: Texts) -> Iterator[Said]:
+    yield from only(
+        commands.ExcludeParticipant(
+            at=instant_text(event.at),
+            contest=event.contest,
+            participant=event.participant,
+            level=event.level,
+            reason=event.reason,
+        )
+    )
+
+
+def _finalize_contest(event: events.ContestFinalized, _: State, __: Texts) -> Iterator[Said]:
+    yield from only(commands.FinalizeContest(at=instant_text(event.at), contest=event.contest))
+
+
+def _pay_prizes(event: events.PrizePaid, _: State, __: Texts) -> Iterator[Said]:
+    yield from only(commands.PayPrizes(at=instant_text(event.at), contest=event.contest))
+
+
+REBUILD: dict[type, Rebuild] = {
+    events.QuestionOpened: _open_question,
+    events.ForecastMade: _submit_forecast,
+    events.ForecastWithdrawn: _withdraw_forecast,
+    events.QuestionClosed: _close_question,
+    events.QuestionResolved: _resolve_question,
+    events.QuestionAnnulled: _annul_question,
+    events.ResolutionRevoked: _revoke_resolution,
+    events.ContestOpened: _open_contest,
+    events.QuestionAdded: _add_question,
+    events.ParticipantEnrolled: _enrol_participant,
+    events.ParticipantExcluded: _exclude_participant,
+    events.ContestFinalized: _finalize_contest,
+    events.PrizePaid: _pay_prizes,
+    **rebuild_trading.REBUILD,
+}

@@ -1,0 +1,131 @@
+"""Commands of trading, rebuilt from their events."""
+
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from forecast_ledger.ledger.auditing.command_readings import (
+    Rebuild,
+    Said,
+    Texts,
+    by_outcome,
+    in_units,
+    instant_text,
+    only,
+    outcomes_of,
+    rounded,
+)
+from forecast_ledger.ledger.core.values import MONEY
+from forecast_ledger.ledger.deciding.state import State
+from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.replies import made_malformed
+from forecast_ledger.ledger.model.trading_rules import PERCENT
+
+
+class _Fields(msgspec.Struct):
+    """A decision in fields, as its own text has them."""
+
+    action: str | None = None
+    bets: tuple[commands.Bet, ...] | None = None
+    sells: tuple[commands.Sale, ...] | None = None
+    reasoning: str | None = None
+
+
+_fields_of = msgspec.json.Decoder(_Fields, float_hook=Decimal)
+
+
+def _quote(event: events.PricesQuoted, state: State, _: Texts) -> Iterator[Said]:
+    of: dict[str, Any] = {
+        "at": instant_text(event.at),
+        "source": event.source,
+        "quoted_at": instant_text(event.quoted_at),
+    }
+    quotes = []
+    for each in event.quotes:
+        question = state.questions.get(each.question)
+        prices = by_outcome(each.prices, outcomes_of(each.question, state))
+        if question is not None and question.kind == "binary":
+            prices.pop("no", None)
+        quotes.append(commands.Prices(question=each.question, prices=prices))
+    spellings: list[AnyCommand] = [commands.QuotePrices(**of, quotes=tuple(quotes))]
+    if len(quotes) == 1:
+        spellings.append(commands.QuotePrices(**of, question=quotes[0].question, prices=quotes[0].prices))
+    yield Said(spellings[0], spellings, lossy=True)
+
+
+def _of_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> Rebuild:
+    def rebuild(event: events.CashDeposited | events.CashWithdrawn, _: State, __: Texts) -> Iterator[Said]:
+        yield from rounded(
+            kind(
+                at=instant_text(event.at),
+                contest=event.contest,
+                participant=event.participant,
+                amount=in_units(event.amount, MONEY),
+                reason=event.reason,
+            )
+        )
+
+    return rebuild
+
+
+def _attempt(event: events.DecisionRecorded | events.DecisionMalformed, texts: Texts) -> dict[str, Any]:
+    return {
+        "at": instant_text(event.at),
+        "contest": event.contest,
+        "participant": event.participant,
+        "period": event.period,
+        "attempt": event.attempt,
+        "prompt": texts(event.prompt) if event.prompt else None,
+    }
+
+
+def _record_decision(event: events.DecisionRecorded, _: State, texts: Texts) -> Iterator[Said]:
+    """The text of its response alone; or fields, with a response beside them or none."""
+    of, response = _attempt(event, texts), texts(event.response) if event.response else None
+    if response is not None:
+        yield from only(commands.RecordDecision(**of, response=response))
+    bets = tuple(
+        commands.Bet(market_id=bet.question, side=bet.side, amount=in_units(bet.amount, MONEY)) for bet in event.bets
+    )
+    sells = tuple(
+        commands.Sale(position_id=sale.position, percentage=in_units(sale.percentage, PERCENT)) for sale in event.sells
+    )
+    spellings = [
+        commands.RecordDecision(
+            **of, action=event.action, bets=asked, sells=sold, reasoning=event.reasoning, response=response
+        )
+        for asked, sold in product([bets] if bets else [(), None], [sells] if sells else [(), None])
+    ]
+    yield Said(spellings[0], spellings, lossy=True)
+
+
+def _malformed(event: events.DecisionMalformed, state: State, texts: Texts) -> Iterator[Said]:
+    """The text of its response alone; fields, of which that text was made; or fields beside it, which are lost."""
+    of, response = _attempt(event, texts), texts(event.response) or ""
+    yield from only(commands.RecordDecision(**of, response=response))
+    try:
+        fields = _fields_of.decode(response)
+    except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
+        pass
+    else:
+        yield from only(commands.RecordDecision(**of, **msgspec.structs.asdict(fields)))
+    contest = state.contests.get(event.contest)
+    account = state.accounts.get((event.contest, event.participant))
+    if contest is not None and contest.rules.trading is not None and account is not None:
+        made = made_malformed(event.fault, contest.rules.trading, account.cash)
+        if made:
+            command = commands.RecordDecision(**of, **made, response=response)
+            yield Said(command, (command,), lossy=True)
+
+
+REBUILD: dict[type, Rebuild] = {
+    events.PricesQuoted: _quote,
+    events.CashDeposited: _of_cash(commands.DepositCash),
+    events.CashWithdrawn: _of_cash(commands.WithdrawCash),
+    events.DecisionRecorded: _record_decision,
+    events.DecisionMalformed: _malformed,
+}

@@ -1,0 +1,1 @@
+"""Numbers, instants and errors: exact arithmetic, the units at the edge, and how an error is reported."""

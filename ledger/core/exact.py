@@ -1,0 +1,145 @@
+"""Arithmetic whose result is one integer on every machine: rounding, logarithms, exponentials, shares.
+
+Python integers and `decimal` only; no binary floating point enters.
+"""
+
+from collections.abc import Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from math import floor
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.lazy_fractions import decimal, in_proportion
+from forecast_ledger.ledger.core.lazy_fractions import half_even as half_even  # noqa: PLC0414 - it belongs here, but bounded sums round, too
+
+QUANTUM = 10**12  # logarithms are counted in 1e-12
+WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_POWER = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+LN_2 = WIDE.ln(Decimal(2))
+_PLACES = 144  # binary, of a logarithm before it is rounded
+_TOP_BITS = 7  # of a number, by which a factor is chosen that brings it near 1
+_FACTOR_BITS = 8
+
+
+def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
+    """ln(k / unit) in 1/quantum nat, rounded half-even once; k and unit positive integers.
+
+    Evaluated to 1e-40. On the grid k / 10^6 no value comes nearer to a rounding tie than 6e-21 nat, so that any
+    evaluation better than that gives the same integer.
+
+    >>> ln_fixed(1, 2), ln_fixed(500_000_000, 1_000_000_000)
+    (-693147180560, -693147180560)
+    """
+    return half_even((_ln(k) - _ln(unit)) * quantum, 1 << _PLACES)
+
+
+def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
+    """log2(k / unit) in 1/quantum, rounded half-even once; k and unit positive integers.
+
+    >>> log2_fixed(1, 8)
+    -3000000000000
+    """
+    return half_even((_ln(k) - _ln(unit)) * quantum, _LN_2_SCALED)
+
+
+class Magnitude(NamedTuple):
+    """A number >= 0 of any size: mantissa x 10^exponent, 1 <= mantissa < 10. They compare as numbers do."""
+
+    positive: bool
+    exponent: int
+    mantissa: Fraction
+
+
+ZERO = Magnitude(False, 0, Fraction(0))
+
+
+def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
+    """Factor x a rational power of e or 2 ("e", "2"), factor >= 0.
+
+    The power is rounded half-even once to 30 significant digits, and is exactly 1 for exponent 0; of 2, the whole part
+    of an exponent up to 1,000 is not rounded at all. The rest is exact.
+
+    >>> power(Fraction(1, 2), "2", Fraction(11)), power(Fraction(0), "e", Fraction(1)) == ZERO
+    (Magnitude(positive=True, exponent=3, mantissa=Fraction(128, 125)), True)
+    """
+    if not factor:
+        return ZERO
+    if base == "2" and abs(exponent) <= 1_000:
+        factor, exponent = factor * Fraction(2) ** floor(exponent), exponent - floor(exponent)
+    wide = decimal(exponent, WIDE)
+    raised = _POWER.plus(WIDE.exp(wide if base == "e" else WIDE.multiply(wide, LN_2)))
+    lowest = int(raised.as_tuple().exponent)
+    mantissa = factor * int(raised.scaleb(-lowest, WIDE))
+    shift = decimal(mantissa, WIDE).adjusted()
+    mantissa *= Fraction(10) ** -shift
+    if mantissa < 1:  # the division was rounded up to a power of ten
+        mantissa, shift = mantissa * 10, shift - 1
+    return Magnitude(True, lowest + shift, mantissa)
+
+
+def integers(values: Sequence[Magnitude]) -> list[int]:
+    """Integers in exact proportion to values; one below 1e-60 of the largest counts as 0.
+
+    >>> integers([power(Fraction(1, factor), "e", Fraction(0)) for factor in (4, 6, 10**70)])
+    [3, 2, 0]
+    """
+    top = max((value.exponent for value in values if value.positive), default=0)
+    return in_proportion(
+        [
+            value.mantissa * Fraction(10) ** (value.exponent - top)
+            if value.positive and value.exponent > top - 60
+            else Fraction(0)
+            for value in values
+        ]
+    )
+
+
+def apportion(amount: int, weights: Sequence[int]) -> list[int]:
+    """Divide amount (>= 0) in proportion to weights (>= 0) by largest remainder; equal remainders: the first in order.
+
+    The parts sum to amount, unless every weight is 0: then nobody gets anything. Pass weights in order of id.
+
+    >>> apportion(100, [1, 1, 1])
+    [34, 33, 33]
+    """
+    total = sum(weights)
+    if not total:
+        return [0] * len(weights)
+    divided = [divmod(amount * weight, total) for weight in weights]
+    parts = [quotient for quotient, _ in divided]
+    by_remainder = sorted(range(len(parts)), key=lambda i: (-divided[i][1], i))
+    for i in by_remainder[: amount - sum(parts)]:
+        parts[i] += 1
+    return parts
+
+
+def _twice_atanh(numerator: int, denominator: int) -> int:
+    """2 atanh of numerator / denominator, at most 1/3, in 2^-144: twice the sum of z + z³/3 + z⁵/5 …"""
+    power = (abs(numerator) << _PLACES) // denominator
+    square, total, odd = power * power >> _PLACES, 0, 1
+    while power:
+        total += power // odd
+        power, odd = power * square >> _PLACES, odd + 2
+    return 2 * total if numerator > 0 else -2 * total
+
+
+def _factor(top: int) -> tuple[int, int]:
+    """What brings numbers of these highest bits near 1, in 2^-8, and its logarithm."""
+    factor = half_even(1 << _TOP_BITS + _FACTOR_BITS + 1, 2 * top + 1)
+    return factor, _twice_atanh(factor - (1 << _FACTOR_BITS), factor + (1 << _FACTOR_BITS))
+
+
+_LN_2_SCALED = _twice_atanh(1, 3)
+_FACTORS = [_factor(top) for top in range(1 << _TOP_BITS - 1, 1 << _TOP_BITS)]
+
+
+def _ln(number: int) -> int:
+    """The logarithm of a positive integer in 2^-144, less than 2^6 of them off for each of its bits.
+
+    number = 2^e · m, 1/2 <= m < 1, and m · factor is within a hundredth of 1: ln x = 2 atanh((x - 1) / (x + 1)).
+    """
+    exponent = number.bit_length()
+    mantissa = number << _PLACES - exponent if exponent <= _PLACES else number >> exponent - _PLACES
+    factor, ln_factor = _FACTORS[(mantissa >> _PLACES - _TOP_BITS) - len(_FACTORS)]
+    near, one = mantissa * factor, 1 << _PLACES + _FACTOR_BITS
+    return exponent * _LN_2_SCALED + _twice_atanh(near - one, near + one) - ln_factor

@@ -1,0 +1,324 @@
+"""Units and their edges: decimals and RFC 3339 outside, integers inside; what does not fit is refused."""
+
+import re
+import unicodedata
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from decimal import Context, Decimal, DecimalException, InvalidOperation, Overflow, Rounded
+from fractions import Fraction
+from functools import lru_cache
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.exact import half_even
+
+if TYPE_CHECKING:  # what a caller may pass
+    Number = Decimal | float | int | str
+    Instant = str | datetime
+else:  # what a decoder makes of JSON: a number keeps its decimal digits, an instant its text; both are checked here
+    Number = Any
+    Instant = str
+
+PROBABILITY = 10**9  # units in 1: probabilities, prices
+CUMULATIVE = 10**10  # units in 1: the cumulative probabilities of a numeric forecast
+MONEY = 10**6  # units in 1: money, shares
+WEIGHT = 10**6  # units in 1: a question's weight in a contest
+
+FIRST_INSTANT = -62_135_596_800 * 10**6  # µs: 0001-01-01T00:00:00Z
+LAST_INSTANT = 253_402_300_800 * 10**6 - 1  # the end of the year 9999
+DAY = 86_400 * 10**6  # µs
+LONGEST_PERIOD = 36_525 * DAY  # a question's period is a century at most
+MOST_BINS = 10_000
+MOST_DECIMALS = 12
+LARGEST_MEASURE = 10**13  # of a quantile, in the unit of its question
+LARGEST_POOL = 10**12 * MONEY
+LARGEST_WEIGHT = 10**6 * WEIGHT
+LARGEST_CASH = 10**9 * MONEY  # granted, deposited or staked at once
+LARGEST_HOLDING = 10**12 * MONEY  # shares that one account ever buys
+
+ID_LENGTH = 200
+TEXT_LENGTH = 10_000
+KEPT_LENGTH = 1_000_000  # of a prompt or a reply
+PLACES = 1_000  # decimals of a number at the edge
+_LARGEST = Decimal("1e30")
+_WHOLE = 10**30
+_SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
+_WRITTEN = r"[+-]?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,9})?"
+_DECIMAL = re.compile(_WRITTEN, re.ASCII)
+_DECIMALS = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII)
+# Numbers of units below 1e30, of at most 60 digits; others are looked at one by one.
+_COMMON = Context(prec=60, Emax=29, traps=[InvalidOperation, Overflow, Rounded])
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(?P<fraction>\.[0-9]{1,40})?(?P<offset>[Zz]|[+-][0-2][0-9]:[0-5][0-9])?",
+    re.ASCII,
+)
+_UTC_END = re.compile(r"(\.[0-9]+)?Z\Z", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)  # half the work, where what is written is UTC anyway
+
+
+def decimal(number: Number, field: str) -> Decimal:
+    """The decimal a number is written as; a float is read as the shortest decimal that names it.
+
+    Refuses, first that applies: bad_number, not_finite.
+
+    >>> decimal(0.1, "weight") == decimal("0.10", "weight") == Decimal("0.1")
+    True
+    """
+    if isinstance(number, bool) or not isinstance(number, int | float | str | Decimal):
+        raise Refused("bad_number", field, number)
+    if isinstance(number, str):
+        if number.strip("+-").lower() in {"nan", "inf", "infinity"}:
+            raise Refused("not_finite", field, number)
+        if not _DECIMAL.fullmatch(number):
+            raise Refused("bad_number", field, number)
+    try:
+        value = Decimal(float.__repr__(number) if isinstance(number, float) else number)
+    except InvalidOperation:  # an exponent of absurd size
+        raise Refused("bad_number", field, number) from None
+    if not value.is_finite():
+        raise Refused("not_finite", field, str(number))
+    return value
+
+
+def decimals(numbers: Collection[Number], field: str) -> Collection[Decimal]:
+    """`decimal` of each; many at once take a third of the time, and decimals stay as they are.
+
+    >>> decimals((0.5, 2.0), "quantiles"), decimals(("0.5", 2), "quantiles")
+    ([Decimal('0.5'), Decimal('2.0')], [Decimal('0.5'), Decimal('2')])
+    """
+    given: Collection[Any] = numbers
+    try:
+        if all(map(Decimal.is_finite, given)):
+            return given
+    except TypeError:  # not all are decimals
+        found = _converted([*given])
+        if found is not None and all(map(Decimal.is_finite, found)):
+            return found
+    return [decimal(number, field) for number in given]
+
+
+def _converted(given: list[Any]) -> list[Decimal] | None:
+    """Floats, texts, or whole numbers among decimals; None if they are something else, or one is no number."""
+    kinds = {*map(type, given)}
+    if kinds == {float}:
+        return [*map(Decimal, map(float.__repr__, given))]
+    written = ",".join(given) if kinds == {str} else ""
+    if kinds <= {Decimal, int} or (_DECIMALS.fullmatch(written) and written.count(",") < len(given)):
+        with suppress(InvalidOperation):  # an exponent of absurd size
+            return [*map(Decimal, given)]
+    return None
+
+
+def measure(number: Number, field: str) -> Decimal:
+    """A decimal within 1e30 of at most 1,000 decimals; one below 1e-60 counts as 0.
+
+    Refuses, first that applies: bad_number, not_finite, out_of_range.
+
+    >>> measure("2.50", "value"), measure("1e-999999", "value")
+    (Decimal('2.50'), Decimal('0'))
+    """
+    value = decimal(number, field)
+    if not value or value.adjusted() < -60:  # far below half of every unit: nothing is left of it
+        return Decimal(0)
+    exponent = value.as_tuple().exponent
+    if value.adjusted() > 30 or value.copy_abs() > _LARGEST or (isinstance(exponent, int) and exponent < -PLACES):
+        raise Refused("out_of_range", field, str(value), f"must lie within 1e30, with at most {PLACES:,} decimals")
+    return value
+
+
+def measures(numbers: Collection[Number], unit: int, field: str) -> list[int]:
+    """`measure` of each in 1/unit (a power of ten), rounded half-even; many at once.
+
+    >>> measures(("0.25", "0.35", "1e-999999"), 10, "quantiles")
+    [2, 4, 0]
+    """
+    try:
+        scaled = map(_COMMON.multiply, decimals(numbers, field), repeat(Decimal(unit)))
+        return [*map(Decimal.__round__, scaled)]  # to the nearest integer, half-even, in every context
+    except (DecimalException, Refused):  # an uncommon number, or the first at fault
+        ratios = [measure(number, field).as_integer_ratio() for number in numbers]
+        return [half_even(numerator * unit, denominator) for numerator, denominator in ratios]
+
+
+def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
+    """A number in 1/unit, rounded half-even; low and high bound the result, in 1/unit.
+
+    Refuses, first that applies: bad_number, not_finite, out_of_range.
+
+    >>> fixed("0.12345678950", PROBABILITY, "probability", 0, PROBABILITY)
+    123456790
+    """
+    if type(number) is int and -_WHOLE < number < _WHOLE:
+        numerator, denominator = number, 1
+    else:
+        if (
+            type(number) is not Decimal
+            or not number.is_finite()
+            or not -60 < number.adjusted() < 30
+            or number.__sizeof__() > _SMALL
+        ):
+            number = measure(number, field)
+        numerator, denominator = number.as_integer_ratio()
+    value, rest = divmod(numerator * unit, denominator)
+    if rest:
+        value = half_even(numerator * unit, denominator)
+    if not low <= value <= high:
+        bounds = f"between {format_fixed(low, unit)} and {format_fixed(high, unit)}"
+        raise Refused("out_of_range", field, str(number), f"must lie {bounds}")
+    return value
+
+
+def each_fixed(numbers: Collection[Number], unit: int, field: str, low: int, high: int) -> list[int]:
+    """`fixed` of each, many at once.
+
+    >>> each_fixed(("0.5", "0.12345678950"), PROBABILITY, "probability", 0, PROBABILITY)
+    [500000000, 123456790]
+    """
+    try:
+        found = measures(numbers, unit, field)
+    except Refused:
+        found = []
+    if found and low <= min(found) and max(found) <= high:
+        return found
+    return [fixed(number, unit, field, low, high) for number in numbers]
+
+
+def probability(number: Number, field: str) -> int:
+    """A probability or price in 1e-9, from 0 to 1.
+
+    >>> probability("0.7", "probability")
+    700000000
+    """
+    return fixed(number, PROBABILITY, field, 0, PROBABILITY)
+
+
+def instant(value: Instant, field: str = "at") -> int:
+    """An RFC 3339 text or an aware datetime in µs since the epoch, UTC; finer fractions round half-even.
+
+    Refuses, first that applies: bad_instant, naive_instant.
+
+    >>> instant("1970-01-01T01:00:00.0000015+01:00")
+    2
+    """
+    try:
+        if isinstance(value, datetime):
+            return _micros(value)
+        return _parsed(value)
+    except (ValueError, OverflowError):
+        raise Refused("bad_instant", field, str(value)) from None
+    except LookupError:
+        raise Refused("naive_instant", field, str(value)) from None
+    except TypeError:  # a datetime without an offset, or no instant at all
+        naive = isinstance(value, datetime) and value.utcoffset() is None
+        raise Refused("naive_instant" if naive else "bad_instant", field, str(value)) from None
+
+
+@lru_cache(maxsize=65_536)
+def _parsed(text: str) -> int:
+    """Raises TypeError, ValueError, OverflowError (no instant), LookupError (no offset)."""
+    if text[11:13] >= "24":  # some versions of Python would take it for the day after
+        raise ValueError(text)
+    if text[4:17:3] == "--T::" and len(text) <= 27 and text.isascii() and _UTC_END.match(text, 19):
+        return _micros(datetime.fromisoformat(text))
+    matched = _RFC_3339.fullmatch(text)
+    if matched is None:
+        raise ValueError(text)
+    if matched["offset"] is None:
+        raise LookupError(text)
+    fraction = matched["fraction"] or ""
+    if len(fraction) <= 7:
+        return _micros(datetime.fromisoformat(text.upper()))
+    whole = _micros(datetime.fromisoformat(text[:19] + matched["offset"].upper()))
+    return _in_calendar(whole + half_even(int(fraction[1:]) * 10**6, 10 ** (len(fraction) - 1)))
+
+
+def format_instant(micros: int) -> str:
+    """RFC 3339 in UTC, with a fraction only where there is one.
+
+    >>> format_instant(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    return (_NAIVE_EPOCH + timedelta(0, 0, micros)).isoformat() + "Z"
+
+
+def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None) -> str:
+    """An integer in 1/unit (a power of ten) as decimal text with `least` to `most` decimals; zeros beyond `least` go.
+
+    >>> format_fixed(-1_500_000, MONEY, least=2), format_fixed(750_000_000, PROBABILITY)
+    ('-1.50', '0.75')
+    """
+    places = len(str(unit)) - 1
+    if most is not None and most < places:
+        value, places = half_even(value, 10 ** (places - most)), most
+    whole, fraction = divmod(abs(value), 10**places)
+    digits = f"{fraction:0{places}d}".rstrip("0") if places else ""
+    digits = digits.ljust(least, "0")
+    return "-" * (value < 0) + (f"{whole}.{digits}" if digits else str(whole))
+
+
+def identifier(text: str, field: str) -> str:
+    """An id: 1 to 200 printable characters in Unicode form NFC, no outer space.
+
+    Refuses, first that applies: malformed (not a text), id_empty, id_too_long, id_not_plain.
+    """
+    if type(text) is not str:
+        raise Refused("malformed", field, text, "not a text")
+    if text == "":
+        raise Refused("id_empty", field)
+    if len(text) > ID_LENGTH:
+        raise Refused("id_too_long", field, text)
+    if not text.isprintable() or " " in (text[0], text[-1]) or not unicodedata.is_normalized("NFC", text):
+        raise Refused("id_not_plain", field, text)
+    return text
+
+
+recurring = lru_cache(maxsize=65_536)(identifier)  # the same check, for ids that come again and again
+
+
+def prose(text: str, field: str, most: int = TEXT_LENGTH) -> str:
+    """A title or reason: up to 10,000 characters, or `most`, that can be encoded.
+
+    Refuses, first that applies: malformed (not a text), text_too_long, id_not_plain (lone surrogates).
+    """
+    if type(text) is not str:
+        raise Refused("malformed", field, text, "not a text")
+    if len(text) > most:
+        raise Refused("text_too_long", field, text)
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused("id_not_plain", field, text)
+    return text
+
+
+def exact_text(value: Decimal) -> str:
+    """The shortest plain decimal text of a value, one text for equal values.
+
+    >>> exact_text(Decimal("1.50E+2")), exact_text(Decimal("-0.0"))
+    ('150', '0')
+    """
+    text = format(value, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in {"-0", ""} else text
+
+
+def fraction(text: str) -> Fraction:
+    """The rational number a recorded decimal text stands for.
+
+    >>> fraction("0.25")
+    Fraction(1, 4)
+    """
+    return Fraction(text)
+
+
+def _micros(value: datetime) -> int:
+    passed = value - _EPOCH
+    return _in_calendar((passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds)
+
+
+def _in_calendar(micros: int) -> int:
+    if not FIRST_INSTANT <= micros <= LAST_INSTANT:
+        raise ValueError(micros)
+    return micros

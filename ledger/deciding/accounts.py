@@ -1,0 +1,327 @@
+"""Part of the decider: quotes, cash, and what a resolution does to positions."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import structs
+
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.deciding.state import Account, Attempts, Contest, Position, Question, Quoted, State, Write
+from forecast_ledger.ledger.model import commands, events
+
+Ending = events.PositionSettled | events.PositionRefunded | events.TradesVoided
+
+
+def quote(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
+    """Refuses, first that applies: malformed (neither one question and its prices, nor quotes), out_of_range,
+    unknown_question, duplicate_question, wrong_fields_for_kind, unknown_outcome, wrong_order_of_instants, out_of_order.
+    """
+    at, quoted_at = values.instant(command.at), values.instant(command.quoted_at)
+    prices = [
+        (each.question, {name: values.probability(price, f"prices.{name}") for name, price in each.prices.items()})
+        for each in _quoted(command)
+    ]
+    for question, _ in prices:
+        if question not in state.questions:
+            raise Refused("unknown_question", "question", question)
+    if len({question for question, _ in prices}) < len(prices):
+        raise Refused("duplicate_question", "quotes", None, "a question is quoted twice")
+    quotes = tuple(_quote(question, each, state.questions[question]) for question, each in prices)
+    if quoted_at > at:
+        raise Refused("wrong_order_of_instants", "quoted_at", command.quoted_at, "quoted_at is after at")
+    for each in quotes:
+        last = state.quotes.get(each.question)
+        if last is not None and quoted_at < last.quoted_at:
+            said = f"{each.question!r} has a quote of {values.format_instant(last.quoted_at)}"
+            raise Refused("out_of_order", "quoted_at", command.quoted_at, said)
+    return events.PricesQuoted(at=at, source=command.source, quoted_at=quoted_at, quotes=quotes)
+
+
+def _quoted(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
+    if command.question is not None and command.prices is not None and command.quotes is None:
+        return (commands.Prices(question=command.question, prices=command.prices),)
+    if command.question is not None or command.prices is not None or not command.quotes:
+        raise Refused("malformed", "quotes", None, "give either question and prices, or quotes, one or more")
+    return command.quotes
+
+
+def _quote(name: str, prices: dict[str, int], question: Question) -> events.Quote:
+    """Prices in order of the outcomes; of a binary question no is 1 - yes."""
+    if question.kind == "numeric" or not prices:
+        raise Refused("wrong_fields_for_kind", "prices", name, "prices are of named outcomes, one or more")
+    for outcome in prices:
+        if outcome not in question.outcomes or (question.kind == "binary" and outcome != "yes"):
+            raise Refused("unknown_outcome", "prices", outcome, "not an outcome, or not yes of a binary question")
+    if question.kind == "binary":
+        return events.Quote(question=name, prices=(prices["yes"], values.PROBABILITY - prices["yes"]))
+    return events.Quote(question=name, prices=tuple(map(prices.get, question.outcomes)))
+
+
+def deposit_cash(command: commands.DepositCash, state: State) -> events.CashDeposited:
+    """Refuses, first that applies: out_of_range, unknown_contest, contest_finalized, not_trading, not_enrolled,
+    no_recapitalisation.
+    """
+    amount = values.fixed(command.amount, values.MONEY, "amount", 1, values.LARGEST_CASH)
+    account = _account(command, state)
+    if account.deposited + amount > values.LARGEST_CASH:
+        raise Refused("no_recapitalisation", "amount", str(command.amount), "more than an account may ever take in")
+    return events.CashDeposited(
+        at=values.instant(command.at),
+        contest=command.contest,
+        participant=command.participant,
+        amount=amount,
+        reason=command.reason,
+    )
+
+
+def withdraw_cash(command: commands.WithdrawCash, state: State) -> events.CashWithdrawn:
+    """Refuses, first that applies: out_of_range, unknown_contest, contest_finalized, not_trading, not_enrolled,
+    no_recapitalisation, not_enough_cash.
+    """
+    amount = values.fixed(command.amount, values.MONEY, "amount", 1, values.LARGEST_HOLDING)
+    account = _account(command, state)
+    if amount > account.cash:
+        raise Refused("not_enough_cash", "amount", str(command.amount))
+    return events.CashWithdrawn(
+        at=values.instant(command.at),
+        contest=command.contest,
+        participant=command.participant,
+        amount=amount,
+        reason=command.reason,
+    )
+
+
+def trader(contest: str, participant: str, state: State) -> tuple[Contest, Account]:
+    """Refuses, first that applies: unknown_contest, contest_finalized, not_trading, not_enrolled."""
+    found = state.contests.get(contest)
+    if found is None:
+        raise Refused("unknown_contest", "contest", contest)
+    if found.finalized:
+        raise Refused("contest_finalized", "contest", contest)
+    if found.rules.trading is None:
+        raise Refused("not_trading", "contest", contest)
+    account = state.accounts.get((contest, participant))
+    if account is None:
+        raise Refused("not_enrolled", "participant", participant)
+    return found, account
+
+
+def _account(command: commands.DepositCash | commands.WithdrawCash, state: State) -> Account:
+    contest, account = trader(command.contest, command.participant, state)
+    if contest.rules.trading is None or not contest.rules.trading.recapitalisation:
+        raise Refused("no_recapitalisation", "contest", command.contest)
+    return account
+
+
+def settlements(event: events.QuestionResolved, state: State) -> Iterator[events.PositionSettled]:
+    """What a resolution pays, rounded down, for every open position on the question."""
+    for key, position in _positions(event.question, state):
+        if position.is_open():
+            yield _settled(event, key, position)
+
+
+def _settled(event: events.QuestionResolved, key: tuple[str, str, int], position: Position) -> events.PositionSettled:
+    payout = event.payouts[position.outcome] if event.payouts else 0
+    if position.outcome == event.outcome:
+        payout = values.PROBABILITY
+    proceeds = position.shares * payout // values.PROBABILITY
+    return events.PositionSettled(**_of(event, key, position), payout=payout, proceeds=proceeds)
+
+
+def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[events.AnyEvent]:
+    """What an annulment gives back, after what an earlier resolution paid is taken back."""
+    yield from reversals(event, state)
+    for key, position in _positions(event.question, state):
+        if event.policy == "void_trades":
+            amount = position.paid - position.received
+            yield events.TradesVoided(**_of(event, key, position), amount=amount)
+        elif position.shares:
+            yield events.PositionRefunded(**_of(event, key, position))
+
+
+def revocations(event: events.ResolutionRevoked, state: State) -> Iterator[events.AnyEvent]:
+    """What takes back what the question's resolution or annulment has brought; after an annulment, the resolution that
+    stood before it again, and what that pays.
+    """
+    yield from reversals(event, state)
+    question = state.questions[event.question]
+    if question.annulled and question.resolution is not None:
+        resolved = structs.replace(question.resolution, at=event.at)
+        yield resolved
+        for key, position in _positions(event.question, state):
+            if position.shares:  # which the reversals have opened
+                yield _settled(resolved, key, position)
+
+
+def reversals(
+    event: events.QuestionAnnulled | events.ResolutionRevoked, state: State
+) -> Iterator[events.SettlementReversed]:
+    """What takes back what the question's resolution or annulment has brought."""
+    for key, position in _positions(event.question, state):
+        if position.ended:
+            of = _of(event, key, position)
+            del of["shares"], of["cost"]
+            yield events.SettlementReversed(**of, reverses=position.ended, amount=position.brought)
+
+
+def _positions(question: str, state: State) -> list[tuple[tuple[str, str, int], Position]]:
+    """Every position ever opened on a question, by contest, participant and number; not of contests that are sealed."""
+    keys = sorted(state.holders.get(question, ()))
+    return [(key, state.positions[key]) for key in keys if not state.contests[key[0]].finalized]
+
+
+def _of(event: events.Event, key: tuple[str, str, int], position: Position) -> dict[str, Any]:
+    contest, participant, number = key
+    return {
+        "at": event.at,
+        "contest": contest,
+        "participant": participant,
+        "question": position.question,
+        "outcome": position.outcome,
+        "position": number,
+        "shares": position.shares,
+        "cost": position.cost,
+    }
+
+
+def prices_quoted(event: events.PricesQuoted, state: State, position: int) -> tuple[Write, ...]:
+    """The questions' prices."""
+    for each in event.quotes:
+        state.questions[each.question]
+    return tuple((state.quotes, each.question, Quoted(position, event.quoted_at, each.prices)) for each in event.quotes)
+
+
+def cash_granted(event: events.CashGranted, state: State, _: int) -> tuple[Write, ...]:
+    """An account, and one more who takes part."""
+    contest = state.contests[event.contest]
+    return (
+        (state.accounts, (event.contest, event.participant), Account(event.amount)),
+        (state.contests, event.contest, contest._replace(enrolled=contest.enrolled + 1)),
+    )
+
+
+def cash_moved(event: events.CashDeposited | events.CashWithdrawn, state: State, _: int) -> tuple[Write, ...]:
+    """More cash, or less."""
+    key = (event.contest, event.participant)
+    account = state.accounts[key]
+    if isinstance(event, events.CashWithdrawn):
+        return ((state.accounts, key, account._replace(cash=account.cash - event.amount)),)
+    account = account._replace(cash=account.cash + event.amount, deposited=account.deposited + event.amount)
+    return ((state.accounts, key, account),)
+
+
+def ended(event: Ending, state: State, position: int) -> tuple[Write, ...]:
+    """A position is settled, refunded or void."""
+    if isinstance(event, events.PositionSettled):
+        brought = event.proceeds
+    else:
+        brought = event.amount if isinstance(event, events.TradesVoided) else event.cost
+    held = state.positions[event.contest, event.participant, event.position]
+    return _restated(event, state, held._replace(ended=position, brought=brought), brought)
+
+
+def reversed_(event: events.SettlementReversed, state: State, _: int) -> tuple[Write, ...]:
+    """A position is as it was before."""
+    held = state.positions[event.contest, event.participant, event.position]
+    return _restated(event, state, held._replace(ended=0, brought=0), -event.amount)
+
+
+def _restated(event: events.OfPosition, state: State, after: Position, brought: int) -> tuple[Write, ...]:
+    key, contest = (event.contest, event.participant), state.contests[event.contest]
+    before, account = state.positions[*key, event.position], state.accounts[key]
+    opened = after.is_open() - before.is_open()
+    return (
+        (state.positions, (*key, event.position), after),
+        (state.accounts, key, account._replace(cash=account.cash + brought)),
+        (state.contests, event.contest, contest._replace(open=contest.open + opened)),
+    )
+
+
+def decided(event: events.DecisionRecorded, state: State, _: int) -> tuple[Write, ...]:
+    """One more attempt; the decision is taken if it is to hold, or one of its legs is carried out."""
+    taken = event.action == "HOLD" or event.executed > 0
+    key = (event.contest, event.participant)
+    attempts = state.attempts.get((*key, event.period), Attempts())
+    return _attempted(event, attempts._replace(made=attempts.made + 1, taken=taken), state)
+
+
+def malformed(event: events.DecisionMalformed, state: State, _: int) -> tuple[Write, ...]:
+    """One more attempt, for nothing."""
+    key = (event.contest, event.participant)
+    attempts = state.attempts.get((*key, event.period), Attempts())
+    after = attempts._replace(made=attempts.made + 1, malformed=attempts.malformed + 1)
+    return _attempted(event, after, state)
+
+
+def defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Write, ...]:
+    """The decision is taken."""
+    attempts = state.attempts[event.contest, event.participant, event.period]
+    return _attempted(event, attempts._replace(taken=True), state)
+
+
+def _attempted(
+    event: events.DecisionRecorded | events.DecisionMalformed | events.DecisionDefaulted, after: Attempts, state: State
+) -> tuple[Write, ...]:
+    key, contest = (event.contest, event.participant), state.contests[event.contest]
+    account = state.accounts[key]
+    first = after.taken and not account.taken
+    return (
+        (state.accounts, key, account._replace(decided_at=event.at, taken=account.taken + after.taken)),
+        (state.attempts, (*key, event.period), after),
+        (state.contests, event.contest, contest._replace(decided=contest.decided + first)),
+    )
+
+
+def bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...]:
+    """More shares, less cash."""
+    key = (event.contest, event.participant)
+    account, number = state.accounts[key], event.position
+    before = state.positions.get((*key, number))
+    held = before or Position(event.question, event.outcome)
+    after = held._replace(
+        shares=held.shares + event.shares, cost=held.cost + event.amount, paid=held.paid + event.amount
+    )
+    bought = account.bought + event.shares
+    account = account._replace(
+        cash=account.cash - event.amount, positions=max(account.positions, number), bought=bought
+    )
+    writes: tuple[Write, ...] = ((state.accounts, key, account), (state.positions, (*key, number), after))
+    writes += _traded(event, state)
+    if before is not None:
+        return writes
+    state.entries[event.contest, event.question]
+    contest, holders = state.contests[event.contest], state.holders.get(event.question, {})
+    return (
+        *writes,
+        (state.holders, event.question, holders),
+        (holders, (*key, number), True),
+        (state.held, (*key, event.question, event.outcome), number),
+        (state.contests, event.contest, contest._replace(open=contest.open + 1)),
+    )
+
+
+def sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
+    """Fewer shares, more cash."""
+    key = (event.contest, event.participant)
+    account, held = state.accounts[key], state.positions[*key, event.position]
+    after = held._replace(
+        shares=held.shares - event.shares, cost=held.cost - event.cost, received=held.received + event.proceeds
+    )
+    writes: tuple[Write, ...] = (
+        (state.accounts, key, account._replace(cash=account.cash + event.proceeds)),
+        (state.positions, (*key, event.position), after),
+        *_traded(event, state),
+    )
+    if after.shares:
+        return writes
+    contest = state.contests[event.contest]
+    return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - 1)))
+
+
+def _traded(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:
+    """The question has been traded at that instant, perhaps its latest."""
+    question = state.questions[event.question]
+    if event.at <= question.traded_at:
+        return ()
+    return ((state.questions, event.question, question._replace(traded_at=event.at)),)

@@ -1,0 +1,250 @@
+"""Part of the decider: contests, their questions, their exclusions."""
+
+from collections.abc import Mapping
+
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.hints import nearest
+from forecast_ledger.ledger.deciding.state import Contest, State, Write
+from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency, unscorable
+from forecast_ledger.ledger.model.trading_rules import sunday
+
+
+def open_contest(command: commands.OpenContest, state: State) -> events.ContestOpened:
+    """Refuses, first that applies: out_of_range, unknown_rules, rules_not_consistent, duplicate_contest,
+    pool_not_payable, not_trading, duplicate_cohort.
+    """
+    at = values.instant(command.at)
+    pool = values.fixed(command.pool or 0, values.MONEY, "pool", 0, values.LARGEST_POOL)
+    unit = values.fixed(command.payable_unit, values.MONEY, "payable_unit", 1, values.LARGEST_POOL)
+    rules = _rule_set(command.rules)
+    starts_at = _start(command, rules)
+    if rules is None:
+        near = nearest(str(command.rules), PRESETS)
+        said = f"no such preset{f'; the nearest is {near}' * bool(near)}; there are {', '.join(PRESETS)}"
+        raise Refused("unknown_rules", "rules", command.rules, said)
+    if wrong := inconsistency(rules):
+        raise Refused("rules_not_consistent", "rules", rules.name, wrong)
+    if command.contest in state.contests:
+        raise Refused("duplicate_contest", "contest", command.contest)
+    if pool % unit:
+        raise Refused("pool_not_payable", "pool", values.format_fixed(pool, values.MONEY))
+    if rules.trading is None and (command.starts_at is not None or command.series is not None):
+        raise Refused("not_trading", "rules", rules.name)
+    weekly = rules.trading is not None and rules.trading.cohorts == "weekly"
+    if weekly and (there := state.cohorts.get(command.series or "", {}).get(starts_at)):
+        said = f"{there!r} is the cohort of {values.format_instant(starts_at)}"
+        raise Refused("duplicate_cohort", "starts_at", command.starts_at, said)
+    return events.ContestOpened(
+        at=at,
+        contest=command.contest,
+        title=command.title,
+        rules=rules,
+        pool=pool,
+        currency=command.currency,
+        payable_unit=unit,
+        starts_at=starts_at if rules.trading is not None else None,
+        series=command.series or "",
+    )
+
+
+def _rule_set(said: commands.Rules) -> RuleSet | None:
+    """The rule set that a preset's name or a dict stands for; None if there is no such preset."""
+    if isinstance(said, dict):
+        return commands.rule_set(said, "rules")
+    return PRESETS.get(said) if isinstance(said, str) else said
+
+
+def _start(command: commands.OpenContest, rules: RuleSet | None) -> int:
+    """When the contest starts: a weekly cohort on a Sunday, which must be on the calendar."""
+    starts_at = values.instant(command.at if command.starts_at is None else command.starts_at)
+    if rules is None or rules.trading is None or rules.trading.cohorts == "none":
+        return starts_at
+    if sunday(starts_at) < values.FIRST_INSTANT:
+        raise Refused("out_of_range", "starts_at", command.starts_at, "its week began before the year 1")
+    return sunday(starts_at)
+
+
+def add_question(command: commands.AddQuestion, state: State) -> events.QuestionAdded:
+    """Refuses, first that applies: out_of_range, unknown_contest, unknown_question, wrong_order_of_instants,
+    contest_finalized, question_in_contest, unscorable_question, no_hidden_period.
+    """
+    weight = values.fixed(command.weight, values.WEIGHT, "weight", 1, values.LARGEST_WEIGHT)
+    hidden = command.hidden_coverage_weight
+    share = None if hidden is None else values.fixed(hidden, values.WEIGHT, "hidden_coverage_weight", 0, values.WEIGHT)
+    spot_at = None if command.spot_at is None else values.instant(command.spot_at)
+    contest = _contest(command.contest, state)
+    question = state.questions.get(command.question)
+    if question is None:
+        raise Refused("unknown_question", "question", command.question)
+    if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
+        raise Refused("wrong_order_of_instants", "spot_at", command.spot_at)
+    if contest.finalized:
+        raise Refused("contest_finalized", "contest", command.contest)
+    if (command.contest, command.question) in state.entries:
+        raise Refused("question_in_contest", "question", command.question)
+    if wrong := unscorable(question.range, contest.rules, len(question.outcomes)):
+        raise Refused("unscorable_question", "question", command.question, wrong)
+    reveals_at = question.reveals_at
+    nothing_after = reveals_at == question.closes_at and share != values.WEIGHT
+    if share is not None and (reveals_at is None or nothing_after):
+        raise Refused("no_hidden_period", "hidden_coverage_weight", str(hidden))
+    return events.QuestionAdded(
+        at=values.instant(command.at),
+        contest=command.contest,
+        question=command.question,
+        weight=weight,
+        hidden_coverage_weight=share,
+        spot_at=spot_at,
+    )
+
+
+def enrol_participant(command: commands.EnrolParticipant, state: State) -> tuple[events.AnyEvent, ...]:
+    """The enrolment, which replaces an earlier one; where one trades, the first and only one, and the starting cash.
+
+    Refuses, first that applies: unknown_contest, contest_finalized, enrolled_already, contest_complete.
+    """
+    contest, at = _open(command.contest, state), values.instant(command.at)
+    enrolled = events.ParticipantEnrolled(
+        at=at,
+        contest=command.contest,
+        participant=command.participant,
+        entrant=command.entrant or "",
+        bot=command.bot,
+        family=command.family or "",
+        release=command.release or "",
+    )
+    if contest.rules.trading is None:
+        return (enrolled,)
+    if (command.contest, command.participant) in state.accounts:
+        raise Refused("enrolled_already", "participant", command.participant)
+    if contest.complete():
+        raise Refused("contest_complete", "contest", command.contest)
+    cash = contest.rules.trading.starting_cash
+    return enrolled, events.CashGranted(at=at, contest=command.contest, participant=command.participant, amount=cash)
+
+
+def exclude_participant(command: commands.ExcludeParticipant, state: State) -> events.ParticipantExcluded:
+    """A later exclusion replaces an earlier one. Refuses, first that applies: unknown_contest, contest_finalized."""
+    _open(command.contest, state)
+    return events.ParticipantExcluded(
+        at=values.instant(command.at),
+        contest=command.contest,
+        participant=command.participant,
+        level=command.level,
+        reason=command.reason,
+    )
+
+
+def finalize_contest(command: commands.FinalizeContest, state: State) -> events.ContestFinalized:
+    """Refuses, first that applies: unknown_contest, contest_finalized, contest_not_complete."""
+    contest = _open(command.contest, state)
+    if contest.rules.trading is not None and not contest.complete():
+        left = f"{contest.enrolled - contest.decided} have not decided, {contest.open} positions are open"
+        raise Refused("contest_not_complete", "contest", command.contest, left)
+    return events.ContestFinalized(at=values.instant(command.at), contest=command.contest)
+
+
+def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizePaid, ...]:
+    """One event a winner who is not paid yet, by id, of what the sealed board says. Refuses, first that applies:
+    unknown_contest, contest_not_finalized, prizes_paid (the whole pool), prizes_unknown, nobody_wins, prizes_differ (of
+    the prizes recorded as paid one is not the board's).
+
+    Raises ValueError where what comes in as prizes cannot be what a board is worth.
+    """
+    at = values.instant(command.at)
+    contest = _contest(command.contest, state)
+    if not contest.finalized:
+        raise Refused("contest_not_finalized", "contest", command.contest)
+    if contest.paid >= contest.pool > 0:
+        raise Refused("prizes_paid", "contest", command.contest)
+    if state.prizes is None:
+        raise Refused("prizes_unknown", "contest", command.contest)
+    prizes = state.prizes(command.contest)
+    if not prizes:
+        raise Refused("nobody_wins", "contest", command.contest)
+    _check_prizes(prizes, command.contest, state)
+    _check_paid(prizes, command.contest, state)
+    return tuple(
+        events.PrizePaid(at=at, contest=command.contest, participant=winner, amount=amount)
+        for winner, amount in sorted(prizes.items())
+        if (command.contest, winner) not in state.paid
+    )
+
+
+def contest_opened(event: events.ContestOpened, state: State, _: int) -> tuple[Write, ...]:
+    """A new contest, and its place among the cohorts of its series."""
+    opened = Contest(event.rules, event.pool, event.payable_unit, finalized=False, paid=0)
+    if event.starts_at is None:
+        return ((state.contests, event.contest, opened),)
+    opened = opened._replace(starts_at=event.starts_at, series=event.series)
+    writes: tuple[Write, ...] = ((state.contests, event.contest, opened),)
+    if event.rules.trading is None or event.rules.trading.cohorts == "none":
+        return writes
+    cohorts = state.cohorts.get(event.series, {})
+    return *writes, (state.cohorts, event.series, cohorts), (cohorts, event.starts_at, event.contest)
+
+
+def question_added(event: events.QuestionAdded, state: State, _: int) -> tuple[Write, ...]:
+    """The contest has the question."""
+    state.contests[event.contest]
+    state.questions[event.question]
+    return ((state.entries, (event.contest, event.question), True),)
+
+
+def participant_named(
+    event: events.ParticipantEnrolled | events.ParticipantExcluded, state: State, _: int
+) -> tuple[Write, ...]:
+    """Nothing that a decision depends on."""
+    state.contests[event.contest]
+    return ()
+
+
+def contest_finalized(event: events.ContestFinalized, state: State, _: int) -> tuple[Write, ...]:
+    """The contest is frozen."""
+    return ((state.contests, event.contest, state.contests[event.contest]._replace(finalized=True)),)
+
+
+def prize_paid(event: events.PrizePaid, state: State, _: int) -> tuple[Write, ...]:
+    """Some of the pool is paid, and somebody's prize."""
+    contest, key = state.contests[event.contest], (event.contest, event.participant)
+    return (
+        (state.contests, event.contest, contest._replace(paid=contest.paid + event.amount)),
+        (state.paid, key, state.paid.get(key, 0) + event.amount),
+    )
+
+
+def _contest(contest: str, state: State) -> Contest:
+    found = state.contests.get(contest)
+    if found is None:
+        raise Refused("unknown_contest", "contest", contest)
+    return found
+
+
+def _open(contest: str, state: State) -> Contest:
+    found = _contest(contest, state)
+    if found.finalized:
+        raise Refused("contest_finalized", "contest", contest)
+    return found
+
+
+def _check_prizes(prizes: Mapping[str, int], contest: str, state: State) -> None:
+    """Raise ValueError unless the whole pool, in payable units, goes to who forecast on the contest's questions."""
+    _, pool, unit, *_ = state.contests[contest]
+    questions = [question for among, question in state.entries if among == contest]
+    strangers = [who for who in prizes if not any((question, who) in state.standing for question in questions)]
+    payable = all(type(amount) is int and amount > 0 and amount % unit == 0 for amount in prizes.values())
+    if strangers or not payable or sum(prizes.values()) != pool:
+        raise ValueError(f"contest {contest!r}: these prizes are not what a board is worth: {dict(prizes)!r}")
+
+
+def _check_paid(prizes: Mapping[str, int], contest: str, state: State) -> None:
+    """Refuse unless what has been paid of a contest's prizes is what these say."""
+    paid = {winner: amount for winner in prizes if (amount := state.paid.get((contest, winner)))}
+    for winner, amount in sorted(paid.items()):
+        if amount != prizes[winner]:
+            was, due = (values.format_fixed(each, values.MONEY) for each in (amount, prizes[winner]))
+            raise Refused("prizes_differ", "contest", contest, f"{winner!r} was paid {was}, the board says {due}")
+    if sum(paid.values()) != state.contests[contest].paid:
+        raise Refused("prizes_differ", "contest", contest, "somebody was paid to whom the board gives nothing")

@@ -1,0 +1,274 @@
+"""Part of the decider: questions, forecasts and resolutions."""
+
+from decimal import ROUND_CEILING, Context, Decimal
+
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.deciding import distributions
+from forecast_ledger.ledger.deciding.numeric_ranges import countable, numeric_range
+from forecast_ledger.ledger.deciding.state import Question, State, Write
+from forecast_ledger.ledger.model import commands, events
+
+EDGE = Decimal("1e-10")  # of a bin: how far above an inner edge a value still counts as on it
+
+
+def open_question(command: commands.OpenQuestion, state: State) -> events.QuestionOpened:
+    """Refuses, first that applies: out_of_range, duplicate_question, duplicate_outcome, wrong_fields_for_kind,
+    wrong_order_of_instants.
+    """
+    opens_at, closes_at = values.instant(command.opens_at), values.instant(command.closes_at)
+    reveals_at = None if command.reveals_at is None else values.instant(command.reveals_at)
+    span = numeric_range(command.range) if command.range else None
+    if command.question in state.questions:
+        raise Refused("duplicate_question", "question", command.question)
+    outcomes = ("yes", "no") if command.kind == "binary" else command.outcomes or ()
+    if command.kind != "numeric" and (len(set(outcomes)) != len(outcomes) or len(outcomes) < 2):
+        raise Refused("duplicate_outcome", "outcomes", list(outcomes))
+    if (command.outcomes is not None) != (command.kind == "multiple_choice"):
+        raise Refused("wrong_fields_for_kind", "outcomes", None)
+    if (span is not None) != (command.kind == "numeric"):
+        raise Refused("wrong_fields_for_kind", "range", None)
+    if not opens_at < closes_at <= opens_at + values.LONGEST_PERIOD:
+        raise Refused("wrong_order_of_instants", "closes_at", command.closes_at)
+    if reveals_at is not None and not opens_at < reveals_at <= closes_at:
+        raise Refused("wrong_order_of_instants", "reveals_at", command.reveals_at)
+    return events.QuestionOpened(
+        at=values.instant(command.at),
+        question=command.question,
+        kind=command.kind,
+        title=command.title,
+        outcomes=outcomes,
+        range=span,
+        opens_at=opens_at,
+        closes_at=closes_at,
+        reveals_at=reveals_at,
+    )
+
+
+def submit_forecast(command: commands.SubmitForecast, state: State) -> events.ForecastMade:
+    """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
+    not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, out_of_order.
+    """
+    form, numbers = distributions.given(command, state.questions.get(command.question))
+    question = _question(command.question, state)
+    if form != distributions.form(question):
+        raise Refused("wrong_distribution", "question", command.question)
+    probabilities, cdf, quantiles = distributions.checked(command, numbers, question)
+    at = _open_at(command, question)
+    last = state.standing.get((command.question, command.participant))
+    if last is not None and at < last[0]:
+        raise Refused("out_of_order", "at", command.at)
+    return events.ForecastMade(
+        at=at,
+        question=command.question,
+        participant=command.participant,
+        probabilities=probabilities,
+        cdf=cdf,
+        quantiles=quantiles,
+        attestation=command.attestation,
+    )
+
+
+def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> events.ForecastWithdrawn:
+    """Refuses, first that applies: unknown_question, question_resolved, question_closed, out_of_order,
+    nothing_standing.
+    """
+    question = _question(command.question, state)
+    at = _open_at(command, question)
+    last = state.standing.get((command.question, command.participant))
+    if last is not None and at < last[0]:
+        raise Refused("out_of_order", "at", command.at)
+    if last is None or not last[1]:
+        raise Refused("nothing_standing", "participant", command.participant)
+    return events.ForecastWithdrawn(at=at, question=command.question, participant=command.participant)
+
+
+def close_question(command: commands.CloseQuestion, state: State) -> events.QuestionClosed:
+    """Refuses, first that applies: unknown_question, question_resolved, question_closed, before_opening, out_of_order
+    (somebody has traded the question at that instant or later).
+
+    Forecasts of that instant or later are no obstacle: they end at the close and count nowhere.
+    """
+    question = _question(command.question, state)
+    at = _open_at(command, question)
+    if at <= question.opens_at:
+        raise Refused("before_opening", "at", command.at)
+    if at <= question.traded_at:
+        last = values.format_instant(question.traded_at)
+        said = f"{command.question!r} was traded at {last}, which no market does that has closed"
+        raise Refused("out_of_order", "at", command.at, said, remedy="close it after its last trade, or cancel it")
+    return events.QuestionClosed(at=at, question=command.question)
+
+
+def resolve_question(command: commands.ResolveQuestion, state: State) -> events.QuestionResolved:
+    """Refuses, first that applies: out_of_range, unknown_question, wrong_resolution, unknown_outcome, wrong_length,
+    not_summing_to_one, open_end_needed, question_resolved, before_opening, wrong_order_of_instants.
+    """
+    at = values.instant(command.at)
+    value = None if command.value is None else values.measure(command.value, "value")
+    shares = distributions.chances(command.payouts or {}, "payouts")
+    question = _question(command.question, state)
+    known_at = min(at, question.closes_at) if command.known_at is None else values.instant(command.known_at)
+    named = (command.outcome is not None) + (command.payouts is not None)
+    if (named, value is not None) != (question.range is None, question.range is not None):
+        raise Refused("wrong_resolution", "question", command.question)
+    payouts: tuple[int, ...] = ()
+    if value is not None and question.range is not None:
+        outcome = bin_of(value, question.range)
+        if question.range.levels and not countable(value, question.range.decimals):
+            raise Refused("open_end_needed", "value", str(value), distributions.UNCOUNTABLE)
+    elif command.payouts is not None:
+        outcome, payouts = _paid(distributions.brought_to_one(shares, question.outcomes, "payouts"))
+    elif command.outcome in question.outcomes:
+        outcome = question.outcomes.index(command.outcome)
+    else:
+        raise Refused("unknown_outcome", "outcome", command.outcome)
+    if question.settled:
+        raise Refused("question_resolved", "question", command.question)
+    if min(at, known_at) < question.opens_at:
+        raise Refused("before_opening", "known_at", values.format_instant(min(at, known_at)))
+    if known_at > at:
+        raise Refused("wrong_order_of_instants", "known_at", command.known_at)
+    text = "" if value is None else values.exact_text(value)
+    return events.QuestionResolved(
+        at=at, question=command.question, outcome=outcome, value=text, known_at=known_at, payouts=payouts
+    )
+
+
+def _paid(payouts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """An outcome, if it alone is paid; else none, and what each is."""
+    if values.PROBABILITY in payouts:
+        return payouts.index(values.PROBABILITY), ()
+    return -1, payouts
+
+
+def annul_question(command: commands.AnnulQuestion | commands.CancelMarket, state: State) -> events.QuestionAnnulled:
+    """Also annuls a resolved question. Refuses, first that applies: unknown_question, question_resolved (annulled)."""
+    if _question(command.question, state).annulled:
+        raise Refused("question_resolved", "question", command.question)
+    return events.QuestionAnnulled(
+        at=values.instant(command.at),
+        question=command.question,
+        reason=command.reason,
+        policy=command.policy if isinstance(command, commands.CancelMarket) else "refund_cost",
+    )
+
+
+def revoke_resolution(command: commands.RevokeResolution, state: State) -> events.ResolutionRevoked:
+    """Refuses, first that applies: unknown_question, not_resolved, wrong_order_of_instants (the resolution that the
+    question returns to was known only later).
+    """
+    question = _question(command.question, state)
+    if not question.settled:
+        raise Refused("not_resolved", "question", command.question)
+    at, returns_to = values.instant(command.at), question.resolution
+    if question.annulled and returns_to is not None and at < returns_to.known_at:
+        known_at = values.format_instant(returns_to.known_at)
+        said = f"the resolution that stood before the annulment was known at {known_at}"
+        raise Refused("wrong_order_of_instants", "at", command.at, said, remedy="use an instant from then on")
+    return events.ResolutionRevoked(at=at, question=command.question, reason=command.reason)
+
+
+def bin_of(value: Decimal, span: events.NumericRange) -> int:
+    """The outcome a numeric answer falls into: 0 below, 1..bins inside, bins + 1 above the range; 1 bin if none.
+
+    A value on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below that edge; the lower bound
+    belongs to bin 1, the upper to the last.
+    Refuses: open_end_needed (value beyond a closed end).
+    Source: Metaculus's published code (github.com/Metaculus/metaculus, commit 100c4088), numeric resolutions.
+
+    >>> span = events.NumericRange(lower="0", upper="4", bins=4, open_upper=True)
+    >>> [bin_of(Decimal(value), span) for value in ("0", "0.5", "1", "1.5", "4", "4.1")]
+    [1, 1, 1, 2, 4, 5]
+    """
+    lower, upper, bins = Decimal(span.lower), Decimal(span.upper), max(span.bins, 1)
+    if value < lower or value > upper:
+        if not (span.open_lower if value < lower else span.open_upper):
+            raise Refused("open_end_needed", "value", str(value))
+        return 0 if value < lower else bins + 1
+    bounds = [value, lower, upper, *([] if span.zero_point is None else [Decimal(span.zero_point)])]
+    exact = _precise_for(bounds)
+    along = exact.divide(exact.subtract(value, lower), exact.subtract(upper, lower))
+    if span.zero_point is not None:
+        zero = Decimal(span.zero_point)
+        ratio = exact.divide(exact.subtract(upper, zero), exact.subtract(lower, zero))
+        stretched = exact.add(exact.multiply(along, exact.subtract(ratio, Decimal(1))), Decimal(1))
+        along = exact.divide(exact.ln(stretched), exact.ln(ratio))
+    place = exact.subtract(exact.multiply(along, Decimal(bins)), EDGE)
+    return min(max(int(place.to_integral_value(ROUND_CEILING)), 1), bins)
+
+
+def _precise_for(numbers: list[Decimal]) -> Context:
+    """Enough digits that logarithms of ratios of these numbers' differences keep 50 beyond what cancels."""
+    largest = max(number.adjusted() for number in numbers)
+    finest = min(int(number.as_tuple().exponent) for number in numbers)
+    return Context(prec=60 + 2 * max(largest - finest, 0))
+
+
+def question_opened(event: events.QuestionOpened, state: State, _: int) -> tuple[Write, ...]:
+    """A new question."""
+    question = Question(
+        kind=event.kind,
+        outcomes=event.outcomes,
+        range=event.range,
+        opens_at=event.opens_at,
+        closes_at=event.closes_at,
+        reveals_at=event.reveals_at,
+        closed_at=event.closes_at,
+        settled=False,
+        annulled=False,
+    )
+    return ((state.questions, event.question, question),)
+
+
+def forecast_made(event: events.ForecastMade, state: State, _: int) -> tuple[Write, ...]:
+    """A forecast stands."""
+    state.questions[event.question]
+    return ((state.standing, (event.question, event.participant), (event.at, True)),)
+
+
+def forecast_withdrawn(event: events.ForecastWithdrawn, state: State, _: int) -> tuple[Write, ...]:
+    """No forecast stands."""
+    key = (event.question, event.participant)
+    state.standing[key]
+    return ((state.standing, key, (event.at, False)),)
+
+
+def question_closed(event: events.QuestionClosed, state: State, _: int) -> tuple[Write, ...]:
+    """The question takes no more forecasts."""
+    return ((state.questions, event.question, state.questions[event.question]._replace(closed_at=event.at)),)
+
+
+def question_settled(
+    event: events.QuestionResolved | events.QuestionAnnulled, state: State, _: int
+) -> tuple[Write, ...]:
+    """The question is resolved or annulled."""
+    question = state.questions[event.question]
+    if isinstance(event, events.QuestionResolved):
+        question = question._replace(settled=True, annulled=False, resolution=event)
+    else:
+        question = question._replace(settled=True, annulled=True)
+    return ((state.questions, event.question, question),)
+
+
+def resolution_revoked(event: events.ResolutionRevoked, state: State, _: int) -> tuple[Write, ...]:
+    """The question is open to a new resolution: to the one before the annulment, if that follows."""
+    question = state.questions[event.question]._replace(settled=False, annulled=False, resolution=None)
+    return ((state.questions, event.question, question),)
+
+
+def _question(question: str, state: State) -> Question:
+    found = state.questions.get(question)
+    if found is None:
+        raise Refused("unknown_question", "question", question)
+    return found
+
+
+def _open_at(command: commands.Command, question: Question) -> int:
+    """The command's instant, if the question can still change then."""
+    at = values.instant(command.at)
+    if question.settled:
+        raise Refused("question_resolved", "at", command.at)
+    if at >= question.closed_at:
+        raise Refused("question_closed", "at", command.at)
+    return at

@@ -1,0 +1,300 @@
+"""One spelling of what a command says, by which a retry is told from another command of the same id."""
+
+from collections.abc import Callable, Collection, Iterator
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from typing import Any, get_args
+
+import msgspec
+from msgspec import json, structs
+
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Refused, foremost
+from forecast_ledger.ledger.model.commands import (
+    BINS,
+    DECIMALS,
+    AnyCommand,
+    Bet,
+    Command,
+    Prices,
+    Range,
+    Sale,
+    SubmitForecast,
+    malformed,
+    rule_set,
+)
+from forecast_ledger.ledger.model.events import Attestation, Kind, Policy
+from forecast_ledger.ledger.model.publication_stamps import span
+from forecast_ledger.ledger.model.rules import Level, RuleSet
+from forecast_ledger.ledger.model.trading_rules import Trading
+
+_Spell = Callable[[Any, str], Any]  # value, name of the field -> its one spelling
+_EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_ZERO = Decimal(0)
+_ROWS = frozenset({tuple, list})
+_READ_AS_DECIMALS = frozenset({float, str})
+_encoder = json.Encoder(order="deterministic")
+
+
+def content(command: AnyCommand) -> bytes:
+    """What a command says, without its id, in one spelling: equal for equal numbers and instants however written.
+
+    Refuses, first that applies: malformed, id_empty, id_too_long, id_not_plain, text_too_long, bad_instant,
+    naive_instant, bad_number, not_finite.
+
+    >>> from forecast_ledger.ledger.model.commands import CloseQuestion
+    >>> one = CloseQuestion(at="2026-03-01T01:00:00+01:00", question="q1")
+    >>> content(one) == content(CloseQuestion(at="2026-03-01T00:00:00Z", question="q1", id="c1"))
+    True
+    """
+    name, fields, least = _SPELLINGS[type(command)]
+    try:
+        said = [
+            None if (value := getattr(command, field)) is None and optional else spell(value, field)
+            for field, spell, optional in fields
+        ]
+    except Refused:
+        raise foremost(_faults(command)) from None
+    while said[-1] is None and len(said) > least:
+        said.pop()
+    return _encoder.encode([name, *said])
+
+
+def parsed(command: AnyCommand) -> AnyCommand:
+    """The command with the floats and texts of a cdf or of quantiles as decimals, so that each is read once; as it is
+    if one of them is no number.
+    """
+    if type(command) is not SubmitForecast:
+        return command
+    field, numbers = ("quantiles", command.quantiles) if command.cdf is None else ("cdf", command.cdf)
+    if not numbers or type(numbers) not in _ROWS or type(numbers[0]) not in _READ_AS_DECIMALS:
+        return command
+    try:
+        return structs.replace(command, **{field: tuple(values.decimals(numbers, field))})
+    except Refused:  # `content` says what is foremost at fault
+        return command
+
+
+def _faults(command: AnyCommand) -> Iterator[Refused]:
+    """Everything wrong with how a command is written, field by field and item by item."""
+    for field, spell, optional in _SPELLINGS[type(command)][1]:
+        value = getattr(command, field)
+        if value is not None or not optional:
+            yield from _faults_of(value, field, spell)
+
+
+def _faults_of(value: Any, field: str, spell: _Spell) -> Iterator[Refused]:
+    for spell_part, part in [*_parts(value, spell), (spell, value)]:
+        try:
+            spell_part(part, field)
+        except Refused as refused:
+            yield refused
+
+
+def _parts(value: Any, spell: _Spell) -> list[tuple[_Spell, Any]]:
+    """What may be at fault in a value beside the first thing that is, and how each is spelt."""
+    if type(value) is dict:
+        return [(spell, {key: item}) for key, item in value.items()]
+    if type(value) in {tuple, list}:
+        return [(spell, [item]) for item in value] + [part for item in value for part in _parts_of_item(item)]
+    if type(value) is Range:
+        levels: Any = value.levels if type(value.levels) in {tuple, list} else ()
+        bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
+        return [(_number, number) for number in (*bounds, *levels)]
+    if type(value) is Attestation:
+        return [(spell, Attestation(**{name: getattr(value, name)})) for name in value.__struct_fields__]
+    return []
+
+
+def _parts_of_item(item: Any) -> list[tuple[_Spell, Any]]:
+    """Likewise, of what stands in a row and has parts of its own."""
+    if type(item) is Prices:
+        return [(_id, item.question), *(_parts(item.prices, _by_id) if type(item.prices) is dict else [])]
+    if type(item) is Bet:
+        return [(values.prose, item.market_id), (values.prose, item.side), (_number, item.amount)]
+    return [(_number, item.percentage)] if type(item) is Sale else []
+
+
+def _id(value: Any, name: str) -> str:
+    return values.recurring(value, name) if type(value) is str else values.identifier(value, name)
+
+
+def _number(value: Any, name: str) -> str:
+    """The shortest decimal text."""
+    if type(value) is not Decimal or not value.is_finite():
+        value = values.decimal(value, name)
+    return shortest(value)
+
+
+def shortest(value: Decimal) -> str:
+    """The one spelling of a number: its shortest decimal text.
+
+    >>> shortest(Decimal("0.50")), shortest(Decimal("-0.0")), shortest(Decimal(100))
+    ('0.5', '0', '1E+2')
+    """
+    return str(value.normalize(_EXACT)) if value else "0"
+
+
+def _numbers(value: Any, name: str) -> list[Decimal]:
+    if type(value) is not tuple and type(value) is not list:
+        raise Refused("malformed", name, value, "not an array")
+    return _shortest(value, name)
+
+
+def _shortest(numbers: Collection[Any], name: str) -> list[Decimal]:
+    """Each as the decimal whose text, which the encoder writes, is the shortest."""
+    found = [*map(_EXACT.normalize, values.decimals(numbers, name))]
+    return found if all(found) else [number or _ZERO for number in found]  # zero may have a sign
+
+
+def _by_id(value: Any, name: str) -> dict[str, Decimal]:
+    if type(value) is not dict:
+        raise Refused("malformed", name, value, "not an object of ids and numbers")
+    for outcome in value:
+        _id(outcome, name)
+    return dict(zip(value, _shortest(value.values(), name), strict=True))
+
+
+def _each(spell: _Spell) -> _Spell:
+    def spelt(value: Any, name: str) -> list[Any]:
+        if type(value) is not tuple and type(value) is not list:
+            raise Refused("malformed", name, value, "not an array")
+        return [spell(item, name) for item in value]
+
+    return spelt
+
+
+def _range(value: Any, name: str) -> list[Any]:
+    if type(value) is not Range:
+        raise Refused("malformed", name, value, "not a range")
+    levels, unsaid = value.levels, value.levels is None and value.decimals is None
+    bins = BINS if value.bins is None and levels is None else value.bins
+    decimals = DECIMALS if value.decimals is None and levels is not None else value.decimals
+    kinds = (("bins", bins, int | None), ("open_lower", value.open_lower, bool), ("open_upper", value.open_upper, bool))
+    shape = [_checked(kind)(part, f"{name}.{field}") for field, part, kind in kinds]
+    counted = [] if unsaid else [_checked(int)(decimals, f"{name}.decimals")]
+    asked = [] if levels is None else [_each(_number)(levels, f"{name}.levels")]
+    bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
+    return [*(_number(bound, name) for bound in bounds), shape, *counted, *asked]
+
+
+def _checked(expected: Any) -> _Spell:
+    """For fields that a caller in Python may have filled with anything: what JSON could not hold is refused."""
+
+    def spell(value: Any, name: str) -> Any:
+        try:
+            plain = json.decode(json.encode(value))
+            msgspec.convert(plain, expected)
+        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+            raise malformed(error, name) from None
+        if type(value) in {int, str, bool, tuple, RuleSet, type(None)}:
+            return plain
+        raise Refused("malformed", name, str(value), f"a {type(value).__name__}, which no JSON has")
+
+    return spell
+
+
+def _rules(value: Any, name: str) -> Any:
+    """A preset's name, or what a rule set says that is not its default."""
+    if type(value) is dict:
+        value = rule_set(value, name)
+    plain = _checked(str | RuleSet)(value, name)
+    if type(value) is not RuleSet:
+        return plain
+    if type(value.scored_only_levels) not in {tuple, list}:
+        raise Refused("malformed", f"{name}.scored_only_levels", str(value.scored_only_levels), "not an array")
+    spelt = {field: said for field, said in plain.items() if said != _DEFAULT_RULES[field]}
+    if value.trading is not None:
+        if type(value.trading) is not Trading:
+            said = "neither null nor a Trading; the whole rule set may be a dict"
+            raise Refused("malformed", f"{name}.trading", str(value.trading), said)
+        spelt["trading"] = {field: said for field, said in plain["trading"].items() if said != _DEFAULT_TRADING[field]}
+    return spelt
+
+
+def _attestation(value: Any, name: str) -> dict[str, Any]:
+    """Its texts as they stand, but the stamps must be ones that say when."""
+    if type(value) is not Attestation:
+        raise Refused("malformed", name, value, "not an attestation")
+    for stamp in ("newest_source", "model_released", "training_cutoff"):
+        if (text := getattr(value, stamp)) is not None:
+            span(text, f"{name}.{stamp}")
+    for text in ("restricted_list", "note"):
+        values.prose(getattr(value, text), f"{name}.{text}")
+    _checked(bool | None)(value.restricted_sources, f"{name}.restricted_sources")
+    plain: dict[str, Any] = msgspec.to_builtins(value)
+    return plain
+
+
+def _kept(value: Any, name: str) -> str:
+    return values.prose(value, name, values.KEPT_LENGTH)
+
+
+def _prices(value: Any, name: str) -> list[Any]:
+    if type(value) is not Prices:
+        raise Refused("malformed", name, value, "not a question and its prices")
+    return [_id(value.question, f"{name}.question"), _by_id(value.prices, f"{name}.prices")]
+
+
+def _bet(value: Any, name: str) -> list[str]:
+    if type(value) is not Bet:
+        raise Refused("malformed", name, value, "not a bet")
+    texts = [values.prose(getattr(value, part), f"{name}.{part}") for part in ("market_id", "side")]
+    return [*texts, _number(value.amount, f"{name}.amount")]
+
+
+def _sale(value: Any, name: str) -> list[str]:
+    if type(value) is not Sale:
+        raise Refused("malformed", name, value, "not a sale")
+    position = _checked(str | int)(value.position_id, f"{name}.position_id")
+    return [values.prose(str(position), f"{name}.position_id"), _number(value.percentage, f"{name}.percentage")]
+
+
+# How each field is spelt, in the order in which their faults are reported.
+_SPELLING: dict[str, _Spell] = {
+    **dict.fromkeys(["contest", "question", "participant", "entrant"], _id),
+    "outcomes": _each(_id),
+    **dict.fromkeys(["title", "reason", "currency"], values.prose),
+    **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at"], values.instant),
+    **dict.fromkeys(["probability", "value", "pool", "payable_unit"], _number),
+    **dict.fromkeys(["weight", "hidden_coverage_weight"], _number),
+    "probabilities": _by_id,
+    "cdf": _numbers,
+    "range": _range,
+    "kind": _checked(Kind),
+    "outcome": _checked(str | None),
+    "rules": _rules,
+    "level": _checked(Level),
+    "bot": _checked(bool),
+    **dict.fromkeys(["period", "attempt"], _checked(int)),
+    "policy": _checked(Policy),
+    "quoted_at": values.instant,
+    "amount": _number,
+    "prices": _by_id,
+    "quotes": _each(_prices),
+    "bets": _each(_bet),
+    "sells": _each(_sale),
+    **dict.fromkeys(["source", "action"], values.prose),
+    **dict.fromkeys(["reasoning", "prompt", "response"], _kept),
+}
+# Optional fields that commands have got since, the newest last: where not given, not spelt either, so that what was
+# recorded before they existed is still known when it is sent again.
+_ADDED: dict[str, _Spell] = {
+    "spot_at": values.instant,
+    "quantiles": _numbers,
+    "attestation": _attestation,
+    "payouts": _by_id,
+    "starts_at": values.instant,
+    **dict.fromkeys(["series", "family", "release"], _id),
+}
+_DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
+_DEFAULT_TRADING = json.decode(json.encode(Trading()))
+
+
+def _spelling(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, _Spell, bool]], int]:
+    """A command's type; each field, how it is spelt and whether it may be left out; how many are always there."""
+    fields = {field.name: field.default is None for field in structs.fields(kind)}
+    spelt = [(name, spell, fields[name]) for name, spell in (_SPELLING | _ADDED).items() if name in fields]
+    return kind.__struct_config__.tag, spelt, len(fields.keys() & _SPELLING.keys())
+
+
+_SPELLINGS = {kind: _spelling(kind) for kind in get_args(AnyCommand)}

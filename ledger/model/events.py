@@ -1,0 +1,392 @@
+"""Every event: what has happened, in integers and ids; the tag is its stored name, for ever.
+
+Instants are µs since the epoch, probabilities and prices 1e-9, cumulative probabilities 1e-10, money, shares and
+weights 1e-6, percentages 1e-6 of a percent. A position is numbered within its contest and participant.
+"""
+
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from forecast_ledger.ledger.model.rules import Level, RuleSet
+
+Kind = Literal["binary", "multiple_choice", "numeric"]
+Policy = Literal["refund_cost", "void_trades"]
+Action = Literal["BET", "SELL", "HOLD"]
+
+
+class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """`at` is the instant the command claimed. No event is part of a cycle, so the collector need not look at it."""
+
+    at: int
+
+
+class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Equal bins of lower..upper, equal in the logarithm of the distance from zero_point where there is one; or,
+    without bins, the levels of the quantiles asked for.
+
+    Bounds are exact decimal text. Outcome 0 is below the range, 1..bins inside, bins + 1 above; without bins, 1 is
+    inside and 2 above. levels: 1e-9 each, increasing. decimals: quantiles are counted in 10^-decimals.
+    """
+
+    lower: str
+    upper: str
+    bins: int = 0
+    open_lower: bool = False
+    open_upper: bool = False
+    zero_point: str | None = None
+    levels: tuple[int, ...] = ()
+    decimals: int = 0
+
+
+class Attestation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """What a forecast's maker declares about what it stands on; stamps as they were given, at their own precision."""
+
+    newest_source: str | None = None
+    model_released: str | None = None
+    training_cutoff: str | None = None
+    restricted_sources: bool | None = None
+    restricted_list: str = ""
+    note: str = ""
+
+
+class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1"):
+    """Starts a question; outcomes are empty where it is numeric."""
+
+    question: str
+    kind: Kind
+    title: str = ""
+    outcomes: tuple[str, ...] = ()
+    range: NumericRange | None = None
+    opens_at: int
+    closes_at: int
+    reveals_at: int | None = None
+
+
+class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):
+    """Replaces the participant's standing forecast: one distribution, in the order of the question's outcomes.
+
+    probabilities: 1e-9 each, summing to 1e9; empty where the question is numeric.
+    cdf: bins + 1 values in 1e-10, at the edges of the bins. quantiles: one for each level, in 10^-decimals.
+    """
+
+    question: str
+    participant: str
+    probabilities: tuple[int, ...] = ()
+    cdf: tuple[int, ...] = ()
+    quantiles: tuple[int, ...] = ()
+    attestation: Attestation | None = None
+
+
+class ForecastWithdrawn(Event, frozen=True, kw_only=True, tag="forecast_withdrawn.v1"):
+    """Ends the participant's standing forecast."""
+
+    question: str
+    participant: str
+
+
+class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1"):
+    """Ends every standing forecast before the scheduled close."""
+
+    question: str
+
+
+class QuestionResolved(Event, frozen=True, kw_only=True, tag="question_resolved.v1"):
+    """Records the outcome, by its index; value is the exact decimal text of a numeric answer.
+
+    payouts: of a share of each outcome, 1e-9, where no one outcome came true; then outcome is -1.
+    """
+
+    question: str
+    outcome: int
+    value: str = ""
+    known_at: int
+    payouts: tuple[int, ...] = ()
+
+
+class QuestionAnnulled(Event, frozen=True, kw_only=True, tag="question_annulled.v1"):
+    """Takes the question out of every score; policy: what becomes of the stakes on it."""
+
+    question: str
+    reason: str
+    policy: Policy = "refund_cost"
+
+
+class ResolutionRevoked(Event, frozen=True, kw_only=True, tag="resolution_revoked.v1"):
+    """Undoes the resolution or annulment; the question can be resolved again."""
+
+    question: str
+    reason: str
+
+
+class ContestOpened(Event, frozen=True, kw_only=True, tag="contest_opened.v1"):
+    """Starts a contest under the rule set it carries; pool and payable_unit in 1e-6 of the currency.
+
+    starts_at, series: of a contest in which one trades.
+    """
+
+    contest: str
+    title: str = ""
+    rules: RuleSet
+    pool: int = 0
+    currency: str = ""
+    payable_unit: int
+    starts_at: int | None = None
+    series: str = ""
+
+
+class QuestionAdded(Event, frozen=True, kw_only=True, tag="question_added.v1"):
+    """Puts a question into a contest; weights in 1e-6, hidden_coverage_weight None for plain coverage.
+
+    spot_at: the instant that counts where the rule set counts only one; None for the reveal, else the close.
+    """
+
+    contest: str
+    question: str
+    weight: int
+    hidden_coverage_weight: int | None = None
+    spot_at: int | None = None
+
+
+class ParticipantEnrolled(Event, frozen=True, kw_only=True, tag="participant_enrolled.v1"):
+    """Says of a participant in a contest whose submission it is, and whether it is a bot; the last one counts.
+
+    family: the competitor it stands for over contests; release: what exactly takes part.
+    """
+
+    contest: str
+    participant: str
+    entrant: str = ""
+    bot: bool = False
+    family: str = ""
+    release: str = ""
+
+
+class ParticipantExcluded(Event, frozen=True, kw_only=True, tag="participant_excluded.v1"):
+    """Sets how far a participant is left off the contest's board; the last one counts."""
+
+    contest: str
+    participant: str
+    level: Level
+    reason: str
+
+
+class ContestFinalized(Event, frozen=True, kw_only=True, tag="contest_finalized.v1"):
+    """Freezes the contest's board at this log position."""
+
+    contest: str
+
+
+class PrizePaid(Event, frozen=True, kw_only=True, tag="prize_paid.v1"):
+    """One winner's prize, in 1e-6 of the contest's currency."""
+
+    contest: str
+    participant: str
+    amount: int
+
+
+class Quote(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """The price of a share of each outcome of a question, in their order; None where there is none."""
+
+    question: str
+    prices: tuple[int | None, ...]
+
+
+class PricesQuoted(Event, frozen=True, kw_only=True, tag="prices_quoted.v1"):
+    """What a source quoted at one instant; each question once."""
+
+    source: str
+    quoted_at: int
+    quotes: tuple[Quote, ...]
+
+
+class OfAccount(Event, frozen=True, kw_only=True):
+    """Something of one participant's cash and positions in a contest."""
+
+    contest: str
+    participant: str
+
+
+class OfLeg(OfAccount, frozen=True, kw_only=True):
+    """Something of one leg, from 1, of an attempt at a decision."""
+
+    period: int
+    attempt: int
+    leg: int
+
+
+class OfPosition(OfAccount, frozen=True, kw_only=True):
+    """Something of one position."""
+
+    question: str
+    outcome: int
+    position: int
+
+
+class CashGranted(OfAccount, frozen=True, kw_only=True, tag="cash_granted.v1"):
+    """What a participant starts with."""
+
+    amount: int
+
+
+class CashDeposited(OfAccount, frozen=True, kw_only=True, tag="cash_deposited.v1"):
+    """Cash from outside."""
+
+    amount: int
+    reason: str
+
+
+class CashWithdrawn(OfAccount, frozen=True, kw_only=True, tag="cash_withdrawn.v1"):
+    """Cash to the outside."""
+
+    amount: int
+    reason: str
+
+
+class TextKept(Event, frozen=True, kw_only=True, tag="text_kept.v1"):
+    """A prompt or a reply, once; digest: the SHA-256 of its UTF-8, by which decisions name it."""
+
+    digest: str
+    text: str
+
+
+class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A bet as it was asked for; question and side as they were written."""
+
+    question: str
+    side: str
+    amount: int
+
+
+class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A sale as it was asked for; position as it was written."""
+
+    position: str
+    percentage: int
+
+
+class DecisionRecorded(OfAccount, frozen=True, kw_only=True, tag="decision_recorded.v1"):
+    """A participant's decision for a period; executed: how many of its legs, which follow, were carried out."""
+
+    period: int
+    attempt: int
+    action: Action
+    bets: tuple[Bet, ...] = ()
+    sells: tuple[Sale, ...] = ()
+    executed: int = 0
+    reasoning: str
+    prompt: str = ""
+    response: str = ""
+
+
+class DecisionMalformed(OfAccount, frozen=True, kw_only=True, tag="decision_malformed.v1"):
+    """A reply that is no decision, and why."""
+
+    period: int
+    attempt: int
+    fault: str
+    prompt: str = ""
+    response: str
+
+
+class DecisionDefaulted(OfAccount, frozen=True, kw_only=True, tag="decision_defaulted.v1"):
+    """HOLD, because no attempt was a decision."""
+
+    period: int
+
+
+class SharesBought(OfLeg, frozen=True, kw_only=True, tag="shares_bought.v1"):
+    """A leg carried out. quote: the log position of the price. cash: before. confidence: amount / largest bet, 1e-9."""
+
+    question: str
+    outcome: int
+    position: int
+    price: int
+    quote: int
+    cash: int
+    amount: int
+    shares: int
+    confidence: int
+
+
+class SharesSold(OfLeg, frozen=True, kw_only=True, tag="shares_sold.v1"):
+    """A leg carried out. cost: what the shares sold had cost."""
+
+    question: str
+    outcome: int
+    position: int
+    price: int
+    quote: int
+    shares: int
+    cost: int
+    proceeds: int
+
+
+class LegRefused(OfLeg, frozen=True, kw_only=True, tag="leg_refused.v1"):
+    """A leg not carried out, and why."""
+
+    code: str
+
+
+class PositionSettled(OfPosition, frozen=True, kw_only=True, tag="position_settled.v1"):
+    """A resolution pays for the shares of an open position; payout: of one share, 1e-9."""
+
+    shares: int
+    cost: int
+    payout: int
+    proceeds: int
+
+
+class PositionRefunded(OfPosition, frozen=True, kw_only=True, tag="position_refunded.v1"):
+    """What an open position had cost goes back."""
+
+    shares: int
+    cost: int
+
+
+class TradesVoided(OfPosition, frozen=True, kw_only=True, tag="trades_voided.v1"):
+    """Everything paid for a position goes back, less what was received for it; amount may be negative."""
+
+    shares: int
+    cost: int
+    amount: int
+
+
+class SettlementReversed(OfPosition, frozen=True, kw_only=True, tag="settlement_reversed.v1"):
+    """A position is again as it was before the event at log position `reverses`; amount: what leaves the cash."""
+
+    reverses: int
+    amount: int
+
+
+AnyEvent = (
+    QuestionOpened
+    | ForecastMade
+    | ForecastWithdrawn
+    | QuestionClosed
+    | QuestionResolved
+    | QuestionAnnulled
+    | ResolutionRevoked
+    | ContestOpened
+    | QuestionAdded
+    | ParticipantEnrolled
+    | ParticipantExcluded
+    | ContestFinalized
+    | PrizePaid
+    | PricesQuoted
+    | CashGranted
+    | CashDeposited
+    | CashWithdrawn
+    | TextKept
+    | DecisionRecorded
+    | DecisionMalformed
+    | DecisionDefaulted
+    | SharesBought
+    | SharesSold
+    | LegRefused
+    | PositionSettled
+    | PositionRefunded
+    | TradesVoided
+    | SettlementReversed
+)
+TAGS: dict[type[Event], str] = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}

@@ -1,0 +1,122 @@
+"""The record: one row an event, each sealed with the digest of its own bytes and of everything before it.
+
+A row is one line of JSON: position, recorded_at, command_id, command, previous, event, digest. `command` is the digest
+of what the command said, `previous` the digest of the row before, and `digest` the SHA-256 of the row's own bytes up to
+the comma before it. No floats, fields in one order: the bytes are canonical.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model.events import AnyEvent, ContestOpened
+from forecast_ledger.ledger.model.rules import spelt
+
+GENESIS = "0" * 64  # the digest of an empty log
+_FRAME = len(',"digest":""}')
+_SEAL = _FRAME + 64
+
+
+class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """One event as the log holds it; recorded_at in µs by the ledger's own clock, never decreasing."""
+
+    position: int
+    recorded_at: int
+    command_id: str
+    command: str
+    previous: str
+    event: AnyEvent
+    digest: str = ""
+
+
+class Checkpoint(NamedTuple):
+    """All that is needed to check a log against."""
+
+    position: int
+    digest: str
+
+
+START = Checkpoint(0, GENESIS)
+_one = msgspec.json.Decoder(Recorded)
+_encode = msgspec.json.Encoder().encode
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def fingerprint(content: bytes) -> str:
+    """A digest of what a command says, 128 bits, by which a retry is told from another command of the same id."""
+    return sha256(content).hexdigest()[:32]
+
+
+def seal(recorded: Recorded) -> tuple[bytes, str]:
+    """A row's canonical bytes and its digest, whatever digest it claims."""
+    body = encoded(recorded)[: -_FRAME - len(recorded.digest)]
+    digest = sha256(body).hexdigest()
+    return body + b',"digest":"' + digest.encode() + b'"}', digest
+
+
+def encoded(recorded: Recorded) -> bytes:
+    """The whole row, with the digest it claims; a contest's rule set is spelt as `rules` says."""
+    if type(recorded.event) is not ContestOpened:
+        return _encode(recorded)
+    plain = msgspec.to_builtins(recorded)
+    plain["event"]["rules"] = spelt(recorded.event.rules)
+    return _encode(plain)
+
+
+def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
+    """The events in consecutive rows that follow a checkpoint.
+
+    Raises Corrupt, with the position of the first row that fails: not of this schema, an event of unknown type or with
+    unknown fields, bytes that do not match their digest, a position out of turn, a digest that does not follow.
+    """
+    try:
+        records = [*map(_one.decode, rows)]
+    except _UNREADABLE:
+        for row in rows:  # that row, or one before it with another fault, is found
+            before = _check([row], [_unsealed(row, before.position + 1)], before)
+        raise
+    _check(rows, records, before)
+    return records
+
+
+def follow(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[list[Recorded]]:
+    """Unseal page after page."""
+    for rows in pages:
+        events = unseal(rows, before)
+        before = Checkpoint(events[-1].position, events[-1].digest)
+        yield events
+
+
+def unseal_one(row: bytes, position: int) -> Recorded:
+    """The event in one row, checked like others, but for the row that it follows. Raises Corrupt."""
+    [recorded] = unseal([row], Checkpoint(position - 1, _unsealed(row, position).previous))
+    return recorded
+
+
+def _check(rows: Sequence[bytes], records: Sequence[Recorded], before: Checkpoint) -> Checkpoint:
+    """The last row's position and digest, if all follow what is before. Raises Corrupt at the first that does not."""
+    position, previous = before
+    for row, recorded in zip(rows, records, strict=True):
+        position += 1
+        digest = sha256(row[:-_SEAL]).hexdigest()
+        if digest != recorded.digest:
+            said = f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}"
+            raise Corrupt(position, said, "digests")
+        if recorded.position != position:
+            raise Corrupt(position, f"the row here says it is log position {recorded.position}", "positions")
+        if recorded.previous != previous:
+            said = f"the row before has digest {previous}, this row follows {recorded.previous}"
+            raise Corrupt(position, said, "digests")
+        previous = digest
+    return Checkpoint(position, previous)
+
+
+def _unsealed(row: bytes, position: int) -> Recorded:
+    try:
+        return _one.decode(row)
+    except _UNREADABLE as error:
+        raise Corrupt(position, f"not a record that this version can read: {error}", "schemas") from None

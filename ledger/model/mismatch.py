@@ -1,0 +1,138 @@
+"""Messages of what was expected and what was found, with numbers, instants and ids as they are printed."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from forecast_ledger.ledger.core.values import (
+    CUMULATIVE,
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    MONEY,
+    PROBABILITY,
+    WEIGHT,
+    format_fixed,
+    format_instant,
+)
+from forecast_ledger.ledger.model.trading_rules import PERCENT
+
+_LONGEST = 40  # characters of an id, a text or a list: a log that anything wrote holds any
+_DIGEST = 66  # characters of one, in quotes
+_LARGEST = 10**30
+
+
+def unlike(expected: str, found: str) -> str:
+    """The message of a finding, in the one form that all findings have.
+
+    >>> unlike("an amount of 500.00, the bet that was asked for", money(500_000_001))
+    'expected an amount of 500.00, the bet that was asked for; found 500.000001'
+    """
+    return f"expected {expected}; found {found}"
+
+
+def named(text: object, most: int = _LONGEST) -> str:
+    """An id, a text or a whole number as it stands in a message: escaped, and shortened.
+
+    >>> named("cup"), named(7), named("an id of a contest that is as long as an id may be")
+    ("'cup'", '7', "'an id of a contest that is as long as a…")
+    """
+    if isinstance(text, int) and abs(text) > _LARGEST:
+        return "a number of more than 30 digits"
+    return short(repr(text), most)
+
+
+def several(values: Iterable[object]) -> str:
+    """Ids and whole numbers.
+
+    >>> several(["week", "ada", 1])
+    "'week', 'ada', 1"
+    """
+    return ", ".join(map(named, values))
+
+
+def short(text: str, most: int = _LONGEST) -> str:
+    """The beginning of a text."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def fixed(value: int, unit: int, least: int = 0) -> str:
+    """An integer in 1/unit as a decimal.
+
+    >>> fixed(-1, 10**9)
+    '-0.000000001'
+    """
+    return format_fixed(value, unit, least) if abs(value) <= _LARGEST else named(value)
+
+
+def money(value: int) -> str:
+    """An amount or shares, 1e-6."""
+    return fixed(value, MONEY, least=2)
+
+
+def chance(value: int | None) -> str:
+    """A probability, a price or a payout, 1e-9; none where there is none."""
+    return "none" if value is None else fixed(value, PROBABILITY)
+
+
+def instant(micros: int) -> str:
+    """RFC 3339, or what no calendar has.
+
+    >>> instant(0), instant(2**62)
+    ('1970-01-01T00:00:00Z', '4611686018427387904 µs since 1970')
+    """
+    inside = FIRST_INSTANT <= micros <= LAST_INSTANT
+    return format_instant(micros) if inside else f"{named(micros)} µs since 1970"
+
+
+def first_unlike(expected: Struct, found: Struct, quantum: int = 1) -> str:
+    """The first field in which two things of one type differ, and what it is in both, in printed units.
+
+    quantum: units in 1 of quantiles.
+
+    >>> from forecast_ledger.ledger.model.events import ForecastMade
+    >>> one, other = (ForecastMade(at=0, question="q", participant="a", probabilities=(p, 1)) for p in (5 * 10**8, 2))
+    >>> first_unlike(one, other)
+    'expected probabilities[0] 0.5; found 0.000000002'
+    """
+    path, one, other = _first_unlike("", expected, found)
+    name = path.rpartition(".")[2].partition("[")[0]
+    return unlike(f"{path} {_shown(name, one, quantum)}", _shown(name, other, quantum))
+
+
+def _first_unlike(path: str, one: Any, other: Any) -> tuple[str, Any, Any]:
+    """Where the difference is, and what is there."""
+    if isinstance(one, Struct) and type(one) is type(other):
+        for name in one.__struct_fields__:
+            if getattr(one, name) != getattr(other, name):
+                return _first_unlike(f"{path}.{name}" if path else name, getattr(one, name), getattr(other, name))
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+        place = next(place for place in range(len(one)) if one[place] != other[place])
+        return _first_unlike(f"{path}[{place}]", one[place], other[place])
+    return path, one, other
+
+
+def _shown(name: str, value: Any, quantum: int) -> str:
+    if isinstance(value, tuple):
+        return f"of {len(value)} items"
+    if value is None or isinstance(value, bool | Struct):
+        return "none" if value is None else short(str(value).lower() if isinstance(value, bool) else "some")
+    if isinstance(value, int) and name == "quantiles":
+        return fixed(value, quantum)
+    return _PRINTED.get(name, named)(value) if isinstance(value, int) else named(value, _DIGEST)
+
+
+def _unit(unit: int) -> Callable[[int], str]:
+    return lambda value: fixed(value, unit)
+
+
+_PRINTED: dict[str, Callable[[int], str]] = {
+    **dict.fromkeys(["amount", "cash", "shares", "cost", "proceeds", "pool", "payable_unit"], money),
+    **dict.fromkeys(["starting_cash", "least_bet", "least_prize"], money),
+    **dict.fromkeys(["price", "prices", "payout", "payouts", "confidence", "probabilities", "levels"], chance),
+    **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at"], instant),
+    **dict.fromkeys(["starts_at", "spot_at"], instant),
+    **dict.fromkeys(["percentage", "least_percentage"], _unit(PERCENT)),
+    **dict.fromkeys(["weight", "hidden_coverage_weight"], _unit(WEIGHT)),
+    "cdf": _unit(CUMULATIVE),
+}

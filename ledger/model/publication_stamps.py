@@ -1,0 +1,84 @@
+"""What a publication stamp can mean: the span of instants between its earliest and its latest reading."""
+
+import re
+from calendar import monthrange
+from datetime import date
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import DAY, FIRST_INSTANT, LAST_INSTANT, instant
+
+_HOUR = 3_600 * 10**6  # µs
+_EPOCH = date(1970, 1, 1).toordinal()
+_EASTERNMOST = 14 * _HOUR  # the Line Islands: the first to write a date
+_WESTERNMOST = -12 * _HOUR  # Anywhere on Earth: the last to
+_STAMP = re.compile(
+    r"(?P<year>[0-9]{4})(-(?P<month>[0-9]{2})(-(?P<day>[0-9]{2}))?)?"
+    r"(?P<time>[Tt ][0-9:.]+)?(?P<offset>[Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?"
+)
+
+
+class Span(NamedTuple):
+    """The instants that a stamp may stand for: µs since the epoch, both ends inclusive, on the calendar."""
+
+    earliest: int
+    latest: int
+
+
+def span(text: str, field: str) -> Span:
+    """All readings of an RFC 3339 instant, a naive date-time, or a bare date, month or year.
+
+    An instant with an offset is that instant alone, to the µs, however few digits it has. Without an offset the zone
+    may be any from UTC+14 (the earliest reading) to UTC-12 (the latest). A date, month or year is every instant of it,
+    in its zone if an offset follows. What of a span lies beyond the calendar is cut off.
+    Refuses: bad_instant.
+    Source:  seed 003_ec2881b80447d7f2, "How can I demonstrate faithful simulation of forecasting?" (Anywhere on Earth).
+
+    >>> from forecast_ledger.ledger.core.values import format_instant
+    >>> [format_instant(end) for end in span("2022-03-22 12:00:00", "published")]
+    ['2022-03-21T22:00:00Z', '2022-03-23T00:00:00Z']
+    >>> [format_instant(end) for end in span("2022-03", "trained_until")]
+    ['2022-02-28T10:00:00Z', '2022-04-01T11:59:59.999999Z']
+    """
+    stamp = _STAMP.fullmatch(text) if isinstance(text, str) else None
+    try:
+        if stamp is None:
+            raise ValueError(text)
+        return _days(stamp) if stamp["time"] is None else _moment(text, stamp)
+    except (ValueError, Refused):
+        raise Refused("bad_instant", field, text) from None
+
+
+def _moment(text: str, stamp: re.Match[str]) -> Span:
+    if stamp["offset"] is not None:
+        exact = instant(text)
+        return Span(exact, exact)
+    local = instant(text + "Z")
+    return _on_calendar(local - _EASTERNMOST, local - _WESTERNMOST)
+
+
+def _days(stamp: re.Match[str]) -> Span:
+    year, month = int(stamp["year"]), int(stamp["month"] or 1)
+    first = date(year, month, int(stamp["day"] or 1))
+    last = first
+    if stamp["day"] is None:
+        month = int(stamp["month"] or 12)
+        last = date(year, month, monthrange(year, month)[1])
+    east, west = _offsets(stamp["offset"])
+    begin, end = (first.toordinal() - _EPOCH) * DAY, (last.toordinal() + 1 - _EPOCH) * DAY - 1
+    return _on_calendar(begin - east, end - west)
+
+
+def _offsets(text: str | None) -> tuple[int, int]:
+    """The most eastern and the most western offset that a stamp may have, µs ahead of UTC."""
+    if text is None:
+        return _EASTERNMOST, _WESTERNMOST
+    if text in {"Z", "z"}:
+        return 0, 0
+    offset = int(text[1:3]) * _HOUR + int(text[4:6]) * 60 * 10**6
+    return (offset, offset) if text[0] == "+" else (-offset, -offset)
+
+
+def _on_calendar(earliest: int, latest: int) -> Span:
+    """No offset is as long as a day, so that something of every stamp stays."""
+    return Span(max(earliest, FIRST_INSTANT), min(latest, LAST_INSTANT))

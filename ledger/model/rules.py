@@ -1,0 +1,304 @@
+"""Rule sets: how a contest turns forecasts into scores, takes and prizes, as data.
+
+A score is kernel x reference x sampling x scale; a board is total x take x rank. To add one, add a row to its table.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta, Struct, structs
+
+from forecast_ledger.ledger.model.trading_rules import Trading
+
+if TYPE_CHECKING:
+    from forecast_ledger.ledger.model.events import NumericRange
+
+Level = Literal["no_prize", "no_rank", "hidden"]
+Kernel = Literal["none", "ln", "log2", "spherical", "brier", "brier_sum", "ordered_brier", "error"]
+CdfKernel = Literal["none", "ln", "log2", "crps"]
+QuantileKernel = Literal["none", "pinball", "absolute", "absolute_clipped"]
+Reference = Literal["none", "uniform", "peers", "consensus"]
+Average = Literal["median", "community", "mean", "squeezed"]
+Weights = Literal["equal", "recency"]
+Sampling = Literal["time", "day", "spot"]
+Period = Literal["scheduled", "actual", "covered"]
+DayEdges = Literal["both", "opening", "none"]
+CoveragePeriod = Literal["scheduled", "actual"]
+Clock = Literal["claimed", "recorded"]
+Scale = Literal["plain", "peer", "peer_whole", "baseline"]
+Total = Literal["sum", "mean", "per_coverage", "kind_means", "kind_means_third"]
+Take = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
+
+Ppm = Annotated[int, Meta(ge=0, le=500_000)]
+OpenEndPpm = Annotated[int, Meta(ge=0, le=499_999)]  # so that two open ends leave something to the bins between them
+GreatestPpm = Annotated[int, Meta(ge=500_000, le=1_000_000)]
+GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12)]
+LOGARITHMS = ("ln", "log2")
+ABSOLUTES = ("absolute", "absolute_clipped")  # what asks for a point
+KIND_TOTALS = ("kind_means", "kind_means_third")  # what is made of a mean for each kind of question
+_SQUEEZABLE = 1_000  # outcomes of 0.001 each
+_POINT = (500_000_000,)  # 1e-9: the one level that asks for a point
+
+
+class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One contest's rules, recorded whole when it opens, so that no later edit of a preset changes it.
+
+    kernel, cdf_kernel, quantile_kernel: the formula for named outcomes, for a numeric question cut in bins, and for one
+    asked by quantiles; "none" where the contest takes no such question.
+    reference: what a forecast is compared with: nothing, the uniform distribution, the other members, or the consensus.
+    consensus: "median" of the outcome's probabilities; "community", medians of each outcome brought to one, and the
+    mean of a numeric question's cdfs; "mean" for every kind; "squeezed", the median of a binary question, the mean of a
+    numeric one's cdfs, and of multiple choice medians less 0.001, brought to one and into [0.001, 0.999].
+    consensus_weights: "recency" is e^(√i - √n), the oldest first by the clock that counts, of one instant by id.
+    consensus_of: "others" compares a member with the median of the other members, once there is one.
+    sampling: every instant, the last forecast of each day, or one instant. day_minutes: how far east of UTC a day is.
+    day_edges: which days count that are cut short: "both" that of the opening and that on which scored time ends,
+    "opening" the first of them, "none" full days only.
+    period: what the sum is divided by: the scheduled period, that until the answer, or that on which one stood.
+    coverage_period: of which of the first two a coverage is a share.
+    clock: whose instants count: those claimed or those recorded.
+    scale: "peer" is 100, 50 for numeric questions; "peer_whole" 100 for all; "baseline" 100 / log(number of outcomes),
+    50 for numeric questions.
+    total: of a contest: the sum; the mean over questions forecast on; the sum over max(least_coverage, coverage); or
+    100 x the sum of the means over the questions of each kind, a question without a forecast counting as the worst, or
+    a third of that.
+    take: what prizes are proportional to. rank_by: what the board is sorted by. least_prize: 1e-6 of the currency;
+    least_prize_passes: "many" drops who is worth less from the bottom up, equal takes together, the largest only if the
+    pool is worth less; "one_by_one" of equal takes the last by id first; "one" all at once, and looks no second time.
+    bots, scored_only_levels: whose forecasts are scored without counting among the peers and in the consensus;
+    scored_only_factor: "members" compares them as if they were one of n members, n / (n - 1), and so only while two or
+    more stand; "one" with all n, a single one too.
+    score_consensus: whether the consensus is scored too. best_of_entrant: of an entrant's submissions the best counts.
+    attested: whether forecasts are examined for what they may have known.
+    early_forecasts: whether a forecast made before the opening stands from the opening on.
+    least_probability_ppm: what a smaller probability of an outcome, or of an open end, counts as, in 1e-6.
+    least_density_ppm: likewise for a bin inside a numeric range, in 1e-6 of the uniform density; density_floor: "added"
+    adds that to every bin instead, and takes it from none.
+    greatest_probability_ppm, greatest_density_ppm: what a greater one counts as, after that.
+    open_end_ppm: the uniform distribution's probability of an open end, in 1e-6.
+    trading: by what rules participants trade, if they do.
+    """
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    kernel: Kernel = "none"
+    cdf_kernel: CdfKernel = "none"
+    quantile_kernel: QuantileKernel = "none"
+    reference: Reference = "none"
+    consensus: Average = "median"
+    consensus_weights: Weights = "equal"
+    sampling: Sampling = "time"
+    day_minutes: Annotated[int, Meta(ge=-1_440, le=1_440)] = 0
+    period: Period = "scheduled"
+    clock: Clock = "claimed"
+    scale: Scale = "plain"
+    total: Total = "sum"
+    least_coverage: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    take: Take = "none"
+    rank_by: Literal["take", "total"] = "total"
+    least_prize: Annotated[int, Meta(ge=0, le=10**18)] = 0
+    bots: Literal["members", "scored_only"] = "members"
+    scored_only_levels: tuple[Level, ...] = ()
+    scored_only_factor: Literal["members", "one"] = "one"
+    score_consensus: bool = False
+    best_of_entrant: bool = False
+    attested: bool = False
+    early_forecasts: bool = True
+    least_probability_ppm: Ppm = 1_000
+    least_density_ppm: Ppm = 10_000
+    open_end_ppm: OpenEndPpm = 50_000
+    consensus_of: Literal["all", "others"] = "all"
+    least_prize_passes: Literal["many", "one", "one_by_one"] = "many"
+    density_floor: Literal["least", "added"] = "least"
+    greatest_probability_ppm: GreatestPpm = 1_000_000
+    greatest_density_ppm: GreatestDensityPpm = 10**12
+    trading: Trading | None = None
+    coverage_period: CoveragePeriod = "scheduled"
+    day_edges: DayEdges = "both"
+
+
+# Fields that rule sets have got since, the newest last: where they have their defaults they are not spelt, so that what
+# was recorded before they existed keeps its bytes. Their defaults are for good.
+ADDED = (
+    "consensus_of",
+    "least_prize_passes",
+    "density_floor",
+    "greatest_probability_ppm",
+    "greatest_density_ppm",
+    "trading",
+    "coverage_period",
+    "day_edges",
+)
+_DEFAULTS = structs.asdict(RuleSet(name="-"))
+
+
+def spelt(rules: RuleSet) -> dict[str, object]:
+    """A rule set as the log holds it: every field, but of those that were added none that has its default.
+
+    >>> list(spelt(RuleSet(name="x", consensus_of="others")))[-2:]
+    ['open_end_ppm', 'consensus_of']
+    """
+    said = structs.asdict(rules)
+    return {field: value for field, value in said.items() if field not in ADDED or value != _DEFAULTS[field]}
+
+
+def inconsistency(rules: RuleSet) -> str:
+    """What in a rule set does not go together; empty if all does.
+
+    >>> inconsistency(RuleSet(name="x", kernel="ln", least_probability_ppm=0))
+    'a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0'
+    """
+    names: tuple[str, ...] = (rules.kernel, rules.cdf_kernel, rules.quantile_kernel)
+    kernels = {*names} - {"none"}
+    logarithms = kernels & set(LOGARITHMS)
+    losses = kernels - {*LOGARITHMS, "spherical"}
+    wrong = _wrong_kernels(rules, kernels) | _wrong_limits(rules, logarithms) | _wrong_totals(rules, losses)
+    return next((what for what, is_wrong in wrong.items() if is_wrong), "")
+
+
+def _wrong_kernels(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
+    """Of the kernels, and what they are compared with."""
+    logarithms = kernels & set(LOGARITHMS)
+    losses = kernels - {*LOGARITHMS, "spherical"}
+    others = rules.consensus_of == "others"
+    return {
+        "no kernel and no trading: nothing could be scored": not kernels and rules.trading is None,
+        "a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0": bool(logarithms)
+        and not (rules.least_probability_ppm and rules.least_density_ppm and rules.open_end_ppm),
+        "of some kernels the least score is best, of others (ln, log2, spherical) the greatest": bool(losses)
+        and losses != kernels,
+        "the two logarithms do not add up: use ln or log2 for both": len(logarithms) > 1,
+        "the scales peer and baseline are for logarithms": rules.scale != "plain" and kernels != logarithms,
+        "the scale baseline needs the reference uniform": rules.scale == "baseline" and rules.reference != "uniform",
+        "quantiles take reference none or peers, and no score_consensus": rules.quantile_kernel != "none"
+        and (rules.reference in {"uniform", "consensus"} or rules.score_consensus),
+        "consensus_of others needs reference consensus, consensus median, and equal weights": others
+        and (rules.reference, rules.consensus, rules.consensus_weights) != ("consensus", "median", "equal"),
+        "consensus_of others is for logarithms": others and kernels != logarithms,
+    }
+
+
+def _wrong_limits(rules: RuleSet, logarithms: set[str]) -> dict[str, bool]:
+    """Of what a probability or a density may be to a logarithm, where a least density is always below the greatest; of
+    days.
+    """
+    capped = (rules.greatest_probability_ppm, rules.greatest_density_ppm) != (1_000_000, 10**12)
+    return {
+        "greatest_probability_ppm must be above least_probability_ppm": rules.greatest_probability_ppm
+        <= rules.least_probability_ppm,
+        "greatest_probability_ppm and greatest_density_ppm are for logarithms": capped and not logarithms,
+        "day_edges opening and none are for sampling day": rules.day_edges != "both" and rules.sampling != "day",
+        "density_floor added is for the cdf_kernel ln or log2": rules.density_floor == "added"
+        and rules.cdf_kernel not in LOGARITHMS,
+    }
+
+
+def _wrong_totals(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
+    """Of totals, takes and prizes."""
+    return {
+        "a take needs kernels of which the greatest is best: ln, log2 or spherical": rules.take != "none"
+        and losses != set(),
+        "per_coverage needs least_coverage above 0": rules.total == "per_coverage" and not rules.least_coverage,
+        "least_prize needs a take": rules.least_prize > 0 and rules.take == "none",
+        "least_prize_passes one and one_by_one need a least_prize": rules.least_prize_passes != "many"
+        and not rules.least_prize,
+        "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
+        "a total of kind means needs reference none, and losses other than pinball": rules.total in KIND_TOTALS
+        and (not losses or rules.reference != "none" or "pinball" in losses),
+        "a loss without reference needs period covered, and a total of means": bool(losses)
+        and rules.reference == "none"
+        and (rules.period != "covered" or rules.total in {"sum", "per_coverage"}),
+    }
+
+
+def unscorable(span: "NumericRange | None", rules: RuleSet, outcomes: int = 0) -> str:
+    """Why these rules cannot score a question of such a range, or of so many named outcomes; empty if they can.
+
+    >>> unscorable(None, RuleSet(name="x", cdf_kernel="ln"))
+    'its rule set has no kernel for named outcomes'
+    """
+    if span is None:
+        if rules.consensus == "squeezed" and outcomes >= _SQUEEZABLE:
+            return f"its rule set's consensus squeezed leaves 0.001 to each of fewer than {_SQUEEZABLE} outcomes"
+        return "its rule set has no kernel for named outcomes" * (rules.kernel == "none" and rules.trading is None)
+    if not span.levels:
+        return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")
+    if rules.quantile_kernel in ABSOLUTES and span.levels != _POINT:
+        return "the absolute error needs the one level 0.5"
+    if rules.quantile_kernel == "absolute" and (span.open_lower or span.open_upper):
+        return "the absolute error needs a range closed at both ends; absolute_clipped does not"
+    return "its rule set has no quantile_kernel" * (rules.quantile_kernel == "none")
+
+
+_RELATIVE = RuleSet(
+    name="relative-2022-04", kernel="ln", cdf_kernel="ln", reference="consensus", take="coverage_exp", rank_by="take"
+)
+_BASELINE = RuleSet(name="baseline", kernel="ln", cdf_kernel="ln", reference="uniform", scale="baseline")
+_PEER = RuleSet(
+    name="peer-2024-03",
+    kernel="ln",
+    cdf_kernel="ln",
+    reference="peers",
+    scale="peer",
+    take="positive_square",
+    bots="scored_only",
+)
+_LEAST_PRIZE = 50 * 10**6
+_ARENA = RuleSet(
+    name="arena-v1", kernel="brier", period="covered", total="mean", least_probability_ppm=0, trading=Trading()
+)
+
+_PRESETS = (
+    # Seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"; before April 2022 the logarithm was base 2
+    # ("we are now using the natural logarithm (instead of the logarithm base 2)"). What a smaller probability counts as
+    # is of seed 001_b2c35092a74bcfce, "What is the Baseline score?": 0.1%, and a uniform 0.01.
+    structs.replace(_RELATIVE, name="relative-2021-11", kernel="log2", cdf_kernel="log2", take="coverage_exp2"),
+    _RELATIVE,
+    # Seed 001, "What is the Relative score?" (log2) and "How are my (legacy) tournament Score, Coverage, Take, Prize
+    # and Rank calculated?" (e to the power of a sum of logarithms base 2).
+    structs.replace(_RELATIVE, name="relative-faq", kernel="log2", cdf_kernel="log2"),
+    # Seed 001, "What is the Baseline score?".
+    _BASELINE,
+    # Seed 001, "What is the Peer score?" and "How are my tournament Score, Take, Prize and Rank calculated?".
+    _PEER,
+    # The same with a least prize of 50, since June 2025; what cannot be paid goes to the others, from the bottom up.
+    structs.replace(_PEER, name="peer-2025-06", least_prize=_LEAST_PRIZE),
+    # Both at one instant: the reveal of the community forecast, else the close.
+    structs.replace(_PEER, name="spot-peer", sampling="spot"),
+    structs.replace(_BASELINE, name="spot-baseline", sampling="spot", take="positive_square"),
+    # The average that ranks forecasters across contests since January 2024: over at least 30 questions' worth.
+    structs.replace(_PEER, name="peer-average", take="none", total="per_coverage", least_coverage=30),
+    # Seed 003_ec2881b80447d7f2, "Evaluation" and "Warm-up Round": the last forecast before the close.
+    RuleSet(
+        name="autocast-2022",
+        kernel="brier",
+        quantile_kernel="absolute",
+        sampling="spot",
+        period="covered",
+        total="kind_means",
+        best_of_entrant=True,
+        attested=True,
+        least_probability_ppm=0,
+    ),
+    # Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2: the sum over outcomes, from 0 to 2; its mean
+    # over the full days on which one had a forecast, as the forecasting tournaments of the 2010s took it: Cultivate
+    # Labs, Forecasts, support article "Why didn't I receive a score in a question I forecasted?".
+    RuleSet(
+        name="brier-daily",
+        kernel="brier_sum",
+        sampling="day",
+        day_edges="none",
+        period="covered",
+        total="mean",
+        least_probability_ppm=0,
+    ),
+    # Seed 004_81e96db933cbd5d1 and seed 002_2cb2458c25e356ad: stakes, and beside them plain forecasts by Brier score.
+    _ARENA,
+    # Its second methodology: all bets of a decision or none, capped together; the five newest cohorts decide.
+    structs.replace(
+        _ARENA, name="arena-v2", trading=Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5)
+    ),
+)
+PRESETS: dict[str, RuleSet] = {rules.name: rules for rules in _PRESETS}
+# What a preset was before it was changed. A contest that was opened by its name then keeps those rules.
+FORMER_PRESETS: dict[str, tuple[RuleSet, ...]] = {
+    "brier-daily": (structs.replace(PRESETS["brier-daily"], day_edges="both"),),  # it counted days that are cut short
+}

@@ -1,0 +1,177 @@
+"""Rows in a PostgreSQL database, in the table that eventsourcing's recorder makes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import psycopg
+from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
+from psycopg import Connection
+from psycopg.rows import tuple_row
+
+from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
+from forecast_ledger.ledger.storing import database
+from forecast_ledger.ledger.storing.database import Fault, Found, Row, TakenError
+
+_TABLE = "public.stored_events"
+_CONNECTIONS = 5  # at most, of a process
+_KIND = f"SELECT relkind::text FROM pg_class WHERE oid = to_regclass('{_TABLE}')"  # noqa: S608 - a constant
+_ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = %s AND "  # noqa: S608
+_AFTER = _ROWS + "originator_version > %s ORDER BY originator_version LIMIT %s"
+_FROM_FIRST = _ROWS + "%s = 0 ORDER BY originator_version LIMIT %s"
+_AMONG = _ROWS + "originator_version = ANY(%s) ORDER BY originator_version"
+_LABELLED, _LABELLED_FROM_FIRST = (
+    query.replace(", state", ", state, convert_to(topic, 'UTF8')") for query in (_AFTER, _FROM_FIRST)
+)
+_NEWEST = f"SELECT max(originator_version) FROM {_TABLE} WHERE originator_id = %s"  # noqa: S608
+# It divides by zero, and so keeps what follows it from being done, unless all rows that were inserted are there.
+_CHECK = (
+    f"SELECT 1 / (count(*) = %s)::int FROM {_TABLE} "  # noqa: S608
+    "WHERE originator_id = %s AND originator_version BETWEEN %s AND %s"
+)
+_INSERT = (
+    f"INSERT INTO {_TABLE} (originator_id, originator_version, topic, state) "  # noqa: S608
+    "SELECT %s, * FROM unnest(%b::bigint[], %b::text[], %b::bytea[])"
+)
+# The lock is asked for in a statement of its own: what others had written meanwhile is seen by the statements after it.
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({})"
+
+
+class Address(NamedTuple):
+    """Where a database is, and as whom to ask for it."""
+
+    dbname: str
+    host: str
+    port: int
+    user: str
+    password: str
+
+
+class Postgres:
+    """The rows of one ledger in a PostgreSQL database."""
+
+    def __init__(self, address: Address, shown: str, name: str, *, read_only: bool) -> None:
+        """Connect; the table is made unless read_only. Raises Unavailable, and what the library raises."""
+        self._shown, self._name = shown, name
+        self._datastore = _Datastore(
+            **address._asdict(),
+            connect_timeout=database.CONNECT_TIMEOUT,
+            max_overflow=_CONNECTIONS - 1,
+            pre_ping=True,  # a server that was restarted has ended the connections that there were
+            originator_id_type="text",
+        )
+        try:
+            self._open(read_only=read_only)
+        except BaseException:
+            self._datastore.close()
+            raise
+
+    def _open(self, *, read_only: bool) -> None:
+        kinds = self._fetched(_KIND, ())
+        if kinds and kinds[0][0] not in {"r", "p"}:
+            raise Unavailable(f"{self._shown}: not a ledger: {_TABLE} is not a table")
+        if not kinds and read_only:
+            raise Absent(f"{self._shown}: not a ledger: the database has no table of stored events")
+        if not kinds:
+            with self._datastore.get_connection() as connection:
+                connection.execute(_BEGIN.format(_key("")))  # PostgreSQL does not let two make the same table at once
+                if not _fetched(connection, _KIND, ()):
+                    PostgresApplicationRecorder(self._datastore).create_table()
+                connection.rollback()
+
+    def select(self, after: int, limit: int) -> Found:
+        """As `Database` has it."""
+        return self._fetched(_AFTER if after else _FROM_FIRST, (self._name, after, limit))
+
+    def among(self, positions: Sequence[int]) -> Found:
+        """As `Database` has it."""
+        return self._fetched(_AMONG, (self._name, [*positions]))
+
+    def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+        """As `Database` has it."""
+        return self._fetched(_LABELLED if after else _LABELLED_FROM_FIRST, (self._name, after, limit))
+
+    def newest(self) -> int:
+        """As `Database` has it."""
+        [(newest,)] = self._fetched(_NEWEST, (self._name,))
+        return newest or 0
+
+    def is_missing(self, after: int) -> bool:  # noqa: ARG002 - as `Database` has it
+        """Never: a server keeps its indexes itself."""
+        return False
+
+    def faults(self) -> Iterator[Fault]:
+        """None: a server's files are checked by those who run it."""
+        return iter(())
+
+    def _fetched(self, query: str, values: tuple[object, ...]) -> list[Any]:
+        with self._datastore.get_connection() as connection:
+            return _fetched(connection, query, values)
+
+    @contextmanager
+    def turn(self) -> Iterator["_Turn"]:
+        """As `Database` has it; PostgreSQL lets those who wait have the lock in the order in which they came."""
+        with self._datastore.get_connection() as connection:
+            connection.execute(_BEGIN.format(_key(self._name)))
+            yield _Turn(connection, self._name, self._shown)
+            connection.rollback()  # of nothing, once rows are recorded; after an error the pool does it
+
+    def close(self) -> None:
+        """As `Database` has it."""
+        self._datastore.close()
+
+
+class _Turn:
+    """A transaction that has the ledger's advisory lock."""
+
+    def __init__(self, connection: Connection[Any], name: str, shown: str) -> None:
+        self._connection, self._name, self._shown = connection, name, shown
+
+    def select(self, after: int, limit: int) -> Found:
+        """As `Writing` has it."""
+        return _fetched(self._connection, _AFTER if after else _FROM_FIRST, (self._name, after, limit))
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """As `Writing` has it."""
+        positions, topics, states = (list(column) for column in zip(*rows, strict=True))
+        connection = self._connection
+        try:
+            with connection.pipeline() as pipeline:  # in one message: others wait for its answer
+                connection.execute(_INSERT, (self._name, positions, topics, states))
+                connection.execute(_CHECK, (len(rows), self._name, min(positions), max(positions)))
+                connection.execute("COMMIT")
+                pipeline.sync()
+        except psycopg.errors.UniqueViolation as error:
+            raise TakenError(str(error)) from None
+        except psycopg.errors.DivisionByZero:
+            said = "the database did not keep the rows as they were given to it; nothing was recorded"
+            raise Unavailable(f"{self._shown}: {said}; see whether its table has triggers or rules") from None
+        except psycopg.Error as error:
+            if not connection.closed:  # the server has answered that it did not commit
+                raise
+            raise Uncertain(f"{self._shown}: {' '.join(str(error).split())}") from None
+
+
+class _Datastore(PostgresDatastore):
+    """Connections that wait for a lock no longer than others may keep it."""
+
+    def after_connect_func(self) -> Callable[[Connection[Any]], None]:
+        """The function that prepares each new connection."""
+        prepare = super().after_connect_func()
+
+        def prepared(connection: Connection[Any]) -> None:
+            prepare(connection)
+            connection.execute(f"SET lock_timeout = '{database.LOCK_TIMEOUT}s'")
+
+        return prepared
+
+
+def _fetched(connection: Connection[Any], query: str, values: tuple[object, ...]) -> list[Any]:
+    with connection.cursor(binary=True, row_factory=tuple_row) as cursor:
+        return cursor.execute(query, values).fetchall()
+
+
+def _key(name: str) -> int:
+    """The number of a ledger's lock among the database's advisory locks: 64 bits that nobody else uses by chance."""
+    return int.from_bytes(sha256(f"forecast-ledger {name}".encode()).digest()[:8], signed=True)

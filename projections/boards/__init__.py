@@ -1,0 +1,1 @@
+"""From scores to boards: totals, ranks, takes, prizes, Brier aggregates, admissions."""

@@ -1,0 +1,80 @@
+"""What every forecaster of binary questions said last, or when it counted: what Brier aggregates are computed from."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import structs
+
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.projections.boards.brier import Sample
+from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array
+from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Facts
+from forecast_ledger.projections.scores.score_terms import terms
+from forecast_ledger.projections.scores.scored_questions import scored_questions
+
+
+class Judged(NamedTuple):
+    """A contest's sample; its owners are participants by code, and one more for the consensus."""
+
+    sample: Sample
+    owners: int
+
+
+def judged(found: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64Array, Sample, int]:
+    """The forecasts of contests' binary questions that stood at the spot, or, where their rule set has none, as scored
+    time ended, beside the consensus of that instant; and before them of which of the contests each is.
+    """
+    spot = [_at_one_instant(found, contest) for contest in contests]
+    consensus = len(found.participant_codes.codes)
+    questions = scored_questions(found, *spot)
+    parts = [
+        _answered(rows.standing.question + first, rows.standing.participant, rows.doubled, questions.outcome)
+        for first, rows in terms(found, spot, questions, chunk)
+    ]
+    question, owner, probability, happened = _columns(parts)
+    of_consensus = np.full(len(questions.code), -1)
+    itself = owner == consensus
+    of_consensus[question[itself]] = probability[itself]
+    return questions.contest[question], Sample(owner, probability, of_consensus[question], happened), consensus + 1
+
+
+def _at_one_instant(found: Facts, contest: Contest) -> Contest:
+    """The contest as if it scored its binary questions by the Brier score of one instant, the consensus too."""
+    rules = structs.replace(
+        contest.opened.rules,
+        kernel="brier",
+        cdf_kernel="none",
+        quantile_kernel="none",
+        reference="none",
+        sampling="spot",
+        scale="plain",
+        score_consensus=True,
+        least_probability_ppm=0,
+    )
+    entries = {
+        code: entry
+        if contest.opened.rules.sampling == "spot"
+        else entry._replace(spot_at=found.questions[code].closes_at)
+        for code, entry in contest.entries.items()
+        if found.questions[code].kind == "binary"
+    }
+    return replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=entries)
+
+
+def _answered(
+    question: Int64Array, owner: Int64Array, doubled: Int64Array, outcome: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array, BoolArray]:
+    """Question, owner, probability of yes in 1e-9, and whether it was yes; the first outcome is yes."""
+    happened = outcome[question] == 0
+    chance = doubled // DOUBLED
+    return question, owner, np.where(happened, chance, PROBABILITY - chance), happened
+
+
+def _columns(
+    parts: list[tuple[Int64Array, Int64Array, Int64Array, BoolArray]],
+) -> tuple[Int64Array, Int64Array, Int64Array, BoolArray]:
+    none = np.zeros(0, np.int64)
+    question, owner, probability, happened = zip(*[*parts, (none, none, none, np.zeros(0, bool))], strict=True)
+    return np.concatenate(question), np.concatenate(owner), np.concatenate(probability), np.concatenate(happened)

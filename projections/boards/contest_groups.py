@@ -1,0 +1,113 @@
+"""Contests of one rule set, scored together: by itself, one of a single question would cost as much as one of many."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.boards import brier, totals
+from forecast_ledger.projections.boards.brier_sample import Judged, judged
+from forecast_ledger.projections.core.wide_int import Int64Array, distinct, ordered
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
+
+
+class Scored(NamedTuple):
+    """A contest's scores and the questions they are for."""
+
+    questions: Questions
+    rows: time_weighted.Scores
+
+
+class Together(NamedTuple):
+    """The scores of several contests, by id, in the order in which their questions number them."""
+
+    names: list[str]
+    contests: list[Contest]
+    questions: Questions
+    rows: time_weighted.Scores
+
+    @property
+    def rules(self) -> RuleSet:
+        """Their rule set."""
+        return self.contests[0].opened.rules
+
+    def of(self, number: int) -> Scored:
+        """Those of one."""
+        part = slice(*np.searchsorted(self.questions.contest, [number, number + 1]).tolist())
+        own = self.questions.of(part)
+        return Scored(replace(own, contest=np.zeros_like(own.contest)), self.rows.on(part))
+
+    def counted(self) -> list[str]:
+        """Those of which a question counts."""
+        return [self.names[number] for number in np.unique(self.questions.contest).tolist()]
+
+    def tallies(self, consensus: int) -> dict[str, totals.Tally]:
+        """The totals of the scores of each; consensus: its participant code."""
+        found = totals.tallies(self.rules, self.questions, self.rows, consensus, self.questions.contest)
+        without = [totals.Tally({}, totals.NOTHING)] * (len(self.names) - len(found))
+        return dict(zip(self.names, [*found, *without], strict=True))
+
+
+def grouped(found: Facts, names: Iterable[str]) -> list[list[str]]:
+    """Contests by rule set."""
+    groups: dict[RuleSet, list[str]] = {}
+    for name in names:
+        groups.setdefault(found.contests[name].opened.rules, []).append(name)
+    return [*groups.values()]
+
+
+def together(found: Facts, names: list[str], chunk: int) -> Together:
+    """The scores of contests of one rule set."""
+    contests = [found.contests[name] for name in names]
+    questions = scored_questions(found, *contests)
+    return Together(names, contests, questions, time_weighted.scores(found, contests, questions, chunk))
+
+
+def judged_together(found: Facts, names: list[str], chunk: int) -> "JudgedTogether":
+    """The samples of the Brier aggregates of contests of one rule set."""
+    return JudgedTogether(names, *judged(found, [found.contests[name] for name in names], chunk))
+
+
+class JudgedTogether(NamedTuple):
+    """The samples of several contests, by id; contest: of which each row is."""
+
+    names: list[str]
+    contest: Int64Array
+    sample: brier.Sample
+    owners: int
+
+    def samples(self) -> dict[str, Judged]:
+        """That of each contest."""
+        order = ordered(self.contest)
+        limits = np.searchsorted(self.contest[order], np.arange(len(self.names) + 1)).tolist()
+        return {
+            name: Judged(self.sample.take(order[first:end]), self.owners)
+            for name, first, end in zip(self.names, limits, limits[1:], strict=False)
+        }
+
+    def aggregates(self) -> dict[str, dict[int, brier.Aggregate]]:
+        """The Brier aggregates of each contest, by owner, for owners that have a row."""
+        keys, sample = self._apart()
+        found: dict[str, dict[int, brier.Aggregate]] = {name: {} for name in self.names}
+        for number, counts in brier.counted(sample).items():
+            contest, owner = divmod(keys[number], self.owners)
+            found[self.names[contest]][owner] = brier.aggregate(counts)
+        return found
+
+    def calibration(self) -> dict[str, list[brier.Bin]]:
+        """The calibration bins of each contest, in order of owner and bin."""
+        keys, sample = self._apart()
+        found: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
+        for each in brier.filled(brier.binned(sample)):
+            contest, owner = divmod(keys[each.owner], self.owners)
+            found[self.names[contest]].append(each._replace(owner=owner))
+        return found
+
+    def _apart(self) -> tuple[list[int], brier.Sample]:
+        """The sample as if everybody were another in each contest, and who each of these is."""
+        keys, owner = distinct(self.contest * self.owners + self.sample.owner)
+        return keys.tolist(), self.sample._replace(owner=owner)

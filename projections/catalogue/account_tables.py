@@ -1,0 +1,225 @@
+"""The values of the tables of accounts: positions, cash, trades, decisions, the journal, marks."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.trading_rules import Trading, cap
+from forecast_ledger.projections.core.table import Ids, Values, from_rows, known, published
+from forecast_ledger.projections.core.wide_int import column
+from forecast_ledger.projections.facts.accounts import FINE, Holding, Key, Posting, Trade, postings
+from forecast_ledger.projections.facts.columns import Codes, Facts
+from forecast_ledger.projections.trading import arena
+from forecast_ledger.projections.trading.account_histories import check_looks
+from forecast_ledger.projections.trading.mark_prices import NONE
+from forecast_ledger.projections.trading.portfolios import Snapshots
+
+if TYPE_CHECKING:
+    from forecast_ledger.projections.catalogue.projection import Projections
+
+
+def positions_values(of: "Projections") -> list[Values]:
+    """One row a position."""
+    rows = [
+        [*key, number, *_position(of, of.facts.trading(key[0]), holding)]
+        for key, account in of.facts.books.accounts.items()
+        for number, holding in account.holdings.items()
+    ]
+    return from_rows(rows, "id id count id id text money points money points money money money seconds")
+
+
+def _position(of: "Projections", trading: Trading, holding: Holding) -> list[Any]:
+    facts, clock = of.facts, of.facts.books.clock
+    question, closed_at = facts.questions[holding.question], of.marks.closed_at(holding.question)
+    pending = holding.is_open() and closed_at <= clock and holding.question not in facts.settled
+    kept = holding.status != "voided"
+    shares, cost = holding.shares * kept, holding.cost * kept
+    price = of.marks.last(trading, holding.question, holding.outcome, clock)[0] if holding.is_open() else NONE
+    value = half_even(shares * max(price, 0), PROBABILITY)
+    return [
+        question.question,
+        question.outcomes[holding.outcome],
+        "pending" if pending else holding.status,
+        shares,
+        published(Fraction(cost, shares)) if shares else None,
+        cost,
+        None if price == NONE else price,
+        value,
+        holding.realised,
+        half_even(shares * max(price, 0) - cost * PROBABILITY, PROBABILITY) if holding.is_open() else 0,
+        clock - closed_at if pending else None,
+    ]
+
+
+def cash_values(of: "Projections") -> list[Values]:
+    """One row a movement of an account."""
+    balances: dict[Key, int] = {}
+    rows = []
+    for movement in of.facts.books.movements:
+        balance = balances[movement.key] = balances.get(movement.key, 0) + movement.cash
+        question = of.facts.questions[movement.question].question if movement.number else ""
+        owed = "debt" if balance < 0 else ""
+        of_position = (question, movement.number or None)
+        rows.append(
+            [*movement.key, movement.position, movement.at, movement.kind, *of_position, movement.cash, balance, owed]
+        )
+    return from_rows(rows, "id id count instant text id count money money text")
+
+
+def accounts_values(of: "Projections") -> list[Values]:
+    """One row an account, at the clock of the books."""
+    rows = []
+    for key, account in of.facts.books.accounts.items():
+        trading, who = of.facts.trading(key[0]), account.enrolled
+        exact = arena.value(of.facts, of.marks, key)
+        total, cost = account.cash * FINE + exact, account.cost()
+        rows.append(
+            [
+                *key,
+                who.family,
+                who.release,
+                account.cash,
+                cap(trading, account.cash),
+                cost,
+                half_even(exact, FINE),
+                half_even(total, FINE),
+                account.deposits,
+                half_even(total - account.deposits * FINE, FINE),
+                account.realised,
+                half_even(exact - cost * FINE, FINE),
+                arena.state(trading, account),
+            ]
+        )
+    return from_rows(rows, "id id id id money money money money money money money money money text")
+
+
+def snapshots_values(of: "Projections") -> list[Values]:
+    """One row a tick and one a movement of every account. Raises Refused: more looks in all than can be held."""
+    check_looks(of.facts, of.traded)
+    seen = [of.snapshots(name) for name in of.traded]
+    counts = [len(each.at) for each in seen]
+    position = np.concatenate([each.log_position for each in seen] or [column([])])
+    columns = (
+        "cash positions_value total profit profit_percent brier resolved_bets realised unrealised stale_marks stale_age"
+    )
+    return [
+        Ids(np.repeat(np.arange(len(seen)), counts), of.traded),
+        _participants(seen),
+        np.concatenate([each.at for each in seen] or [column([])]),
+        known(position),
+        *(_together([getattr(each, name) for each in seen], name) for name in columns.split()),
+    ]
+
+
+def _participants(seen: list[Snapshots]) -> Ids:
+    codes = Codes()
+    numbered = [column([codes.add(who) for who in each.participants])[each.participant] for each in seen]
+    return Ids(np.concatenate(numbered or [column([])]), codes.labels)
+
+
+def _together(parts: list[Any], name: str) -> Values:
+    """One column of several contests; empty where there is no score or mark."""
+    if any(isinstance(part, list) for part in parts):
+        return [each for part in parts for each in (part if isinstance(part, list) else part.tolist())]
+    numbers = np.concatenate(parts or [column([])])
+    return known(numbers) if name in {"brier", "stale_age"} else numbers
+
+
+def trades_values(of: "Projections") -> list[Values]:
+    """One row a leg carried out."""
+    rows = [_trade(of.facts, trade) for trade in of.facts.books.trades]
+    kinds = "id id count instant count count count text id id count points count instant text"
+    return from_rows(rows, f"{kinds} money money money money money share share share share")
+
+
+def _trade(facts: Facts, trade: Trade) -> list[Any]:
+    event, question = trade.event, facts.questions[trade.question]
+    payouts = facts.books.payouts_of(event.contest, trade.question)
+    binary = question.kind == "binary"
+    row: list[Any] = [
+        event.contest,
+        event.participant,
+        trade.position,
+        event.at,
+        event.period,
+        event.attempt,
+        event.leg,
+        "buy" if trade.cap else "sell",
+        question.question,
+        question.outcomes[event.outcome],
+        event.position,
+        event.price,
+        event.quote,
+        trade.quoted.quoted_at,
+        trade.quoted.source,
+    ]
+    if isinstance(event, events.SharesBought):
+        confidence = Fraction(event.amount, trade.cap)
+        row += [event.amount, event.shares, event.amount, None, trade.cap, published(confidence)]
+        row.append(published(arena.of_yes(confidence, event.outcome)) if binary else None)
+    else:
+        row += [event.proceeds, event.shares, event.cost, event.proceeds - event.cost, None, None, None]
+    row.append(payouts[0] if payouts and binary else None)
+    return [*row, payouts[event.outcome] if payouts else None]
+
+
+def decisions_values(of: "Projections") -> list[Values]:
+    """One row an attempt at a decision."""
+    rows = []
+    for position, event, defaulted in of.facts.books.attempts:
+        row: list[Any] = [event.contest, event.participant, event.period, event.attempt, position, event.at]
+        if isinstance(event, events.DecisionMalformed):
+            row += ["defaulted" if defaulted else "malformed", event.fault, 0, 0, event.prompt, event.response, ""]
+        else:
+            legs = len(event.bets) + len(event.sells)
+            row += [event.action, "", legs, event.executed, event.prompt, event.response, event.reasoning]
+        rows.append(row)
+    return from_rows(rows, "id id count count count instant text text count count text text text")
+
+
+def refused_legs_values(of: "Projections") -> list[Values]:
+    """One row a leg refused."""
+    rows = [
+        [event.contest, event.participant, position, event.period, event.attempt, event.leg, event.code]
+        for position, event in of.facts.books.refusals
+    ]
+    return from_rows(rows, "id id count count count count text")
+
+
+def journal_values(of: "Projections") -> list[Values]:
+    """One row a side of an entry; amounts in Python integers, which may need more than 64 bits."""
+    rows = [[side.position, side.account, side.contest, side.participant, side.amount] for side in _sides(of.facts)]
+    return from_rows(rows, "count id id id fine_money")
+
+
+def _sides(facts: Facts) -> Iterator[Posting]:
+    """Of everything that moves money: accounts, pools and prizes."""
+    for movement in facts.books.movements:
+        yield from postings(movement)
+    for name, contest in facts.contests.items():
+        if pool := contest.opened.pool * FINE:
+            yield Posting(contest.position, "external", name, "", -pool)
+            yield Posting(contest.position, "prize_pool", name, "", pool)
+        for winner, payment in contest.paid.items():
+            yield Posting(payment.position, "prize_pool", name, "", -payment.amount * FINE)
+            yield Posting(payment.position, "prizes", name, winner, payment.amount * FINE)
+
+
+def marks_values(of: "Projections") -> list[Values]:
+    """One row an outcome that has ever had a price: the last, whatever the rules of a contest."""
+    facts, rows = of.facts, []
+    for code, quotes in facts.books.quotes.items():
+        question, payouts = facts.questions[code], facts.books.payouts.get(code)
+        for outcome, label in enumerate(question.outcomes):
+            series = of.marks.series(code, outcome)
+            if len(series.price):
+                price, last = int(series.price[-1]), quotes[int(series.place[-1])]
+                brier = payouts and published(Fraction(price - payouts[outcome], PROBABILITY) ** 2)
+                age = facts.books.clock - last.quoted_at
+                rows.append([question.question, label, price, last.quoted_at, age, last.source, last.position, brier])
+    return from_rows(rows, "id id points instant seconds text count points")

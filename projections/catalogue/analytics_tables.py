@@ -1,0 +1,154 @@
+"""The values of the tables beside scores and boards: contests, Brier aggregates, calibration, admissions."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
+from forecast_ledger.ledger.model import publication_stamps
+from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.ledger.model.rules import KIND_TOTALS
+from forecast_ledger.projections.boards import admission, brier, totals
+from forecast_ledger.projections.core.table import POINTS, Ids, Values, ids, published, transposed
+from forecast_ledger.projections.core.wide_int import column
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.facts.from_log import status
+
+if TYPE_CHECKING:
+    from forecast_ledger.projections.catalogue.projection import Projections
+
+
+def contests_values(of: "Projections") -> list[Values]:
+    """One row a contest."""
+    rows = [_contest(of.facts, of.facts.contests[name]) for name in of.contests]
+    return [Ids(np.arange(len(of.contests)), of.contests), *transposed(rows, 10)]
+
+
+def kind_means_values(of: "Projections") -> list[Values]:
+    """One row a participant and kind of question, of each contest whose total is made of them."""
+    of.tally_all()
+    codes, rows = [], []
+    for code, name in enumerate(of.contests):
+        contest = of.facts.contests[name]
+        if contest.opened.rules.total not in KIND_TOTALS:
+            continue
+        for own in totals.sums(of.facts, contest, of.tally(name)):
+            if own.is_consensus or contest.levels.get(own.participant) != "hidden":
+                codes += [code] * len(own.kinds)
+                rows += [
+                    [own.participant, kind.kind, published(kind.mean), kind.forecast_on, kind.questions]
+                    for kind in own.kinds
+                ]
+    participants, kinds, *numbers = transposed(rows, 5)
+    return [Ids(column(codes), of.contests), ids(participants), ids(kinds), *numbers]
+
+
+def brier_values(of: "Projections") -> list[Values]:
+    """One row a participant of each contest with a binary question that counts, and one for its consensus."""
+    of.aggregate_all()
+    codes, owners, rows = [], [], []
+    for code, name in enumerate(of.contests):
+        for owner, found in of.aggregates(name).items():
+            if found.n and found.brier is not None:
+                codes.append(code)
+                owners.append(owner)
+                rows.append([found.n, *map(_published_or_none, found[1:]), brier.interpretation(found.brier)])
+    return [Ids(column(codes), of.contests), Ids(column(owners), totals.labels(of.facts)), *transposed(rows, 11)]
+
+
+def brier_overall_values(of: "Projections") -> list[Values]:
+    """One row a participant, over all contests."""
+    of.aggregate_all()
+    by_owner: dict[int, list[brier.Aggregate]] = {}
+    for name in of.contests:
+        for owner, found in of.aggregates(name).items():
+            if found.n:
+                by_owner.setdefault(owner, []).append(found)
+    rows = [
+        [len(found), sum(each.n for each in found), *map(_published_or_none, brier.means(found))]
+        for found in by_owner.values()
+    ]
+    return [Ids(column(list(by_owner)), totals.labels(of.facts)), *transposed(rows, 4)]
+
+
+def calibration_values(of: "Projections") -> list[Values]:
+    """One row a bin that a participant of a contest forecast in."""
+    of.calibrate_all()
+    codes, owners, rows = [], [], []
+    for code, name in enumerate(of.contests):
+        for found in of.calibration(name):
+            codes.append(code)
+            owners.append(found.owner)
+            mean, frequency = half_even(found.said, found.n), half_even(found.happened * POINTS, found.n)
+            rows.append([found.lower, found.upper, found.n, found.happened, mean, frequency, *found[-2:]])
+    return [Ids(column(codes), of.contests), Ids(column(owners), totals.labels(of.facts)), *transposed(rows, 8)]
+
+
+def admissions_values(of: "Projections") -> list[Values]:
+    """One row a forecast on a question of a contest whose rule set examines them."""
+    facts, forecasts = of.facts, of.facts.forecasts
+    closes = status(facts).closes_at
+    codes, index, rows = [], [], []
+    for code, name in enumerate(of.contests):
+        if facts.contests[name].opened.rules.attested:
+            for row in _on_questions_of(facts, facts.contests[name]):
+                position, question = int(forecasts.position[row]), int(forecasts.question[row])
+                cutoff = admission.cutoff(int(closes[question]))
+                codes.append(code)
+                index.append(row)
+                opens_at = facts.questions[question].opens_at
+                receipt = admission.receipt(int(forecasts.recorded_at[row]), cutoff)
+                declared = facts.attestations.get(position) or Attestation()
+                empty = "empty" if admission.empty_window(opens_at, cutoff) else "open"
+                rows.append([position, cutoff, *receipt, *_declared(declared, cutoff), empty])
+    made = column(index)
+    return [
+        Ids(column(codes), of.contests),
+        Ids(forecasts.question[made], facts.question_codes.labels),
+        Ids(forecasts.participant[made], facts.participant_codes.labels),
+        *transposed(rows, 10),
+    ]
+
+
+def _contest(facts: Facts, contest: Contest) -> list[Any]:
+    opened, sealed = contest.opened, contest.sealed
+    seal = (None, None) if sealed is None else sealed
+    progress = facts.books.contests.get(opened.contest)
+    complete = progress is not None and progress.complete()
+    state = "sealed" if sealed is not None else "complete" if complete else "open"
+    own = (opened.title, opened.rules.name, opened.pool, opened.currency)
+    return [*own, *seal, contest.paid_in_all, opened.series, opened.starts_at, state]
+
+
+def _on_questions_of(facts: Facts, contest: Contest) -> Iterator[int]:
+    forecasts, last = facts.forecasts, contest.as_of(facts)
+    for question in sorted(contest.entries):
+        first, end = np.searchsorted(forecasts.question, [question, question + 1])
+        yield from (
+            np.flatnonzero(forecasts.made[first:end] & (forecasts.position[first:end] <= last)) + first
+        ).tolist()
+
+
+def _declared(declared: Attestation, cutoff: int) -> list[Any]:
+    """earliest, latest, information and its margin, restricted."""
+    stamps = (declared.newest_source, declared.training_cutoff, declared.model_released)
+    source, trained, released = (
+        None if text is None else publication_stamps.span(text, "attestation") for text in stamps
+    )
+    newest = admission.newest(source, trained, released)
+    verdict, margin = admission.information(newest, cutoff)
+    restricted = admission.restricted(declared.restricted_sources, declared.restricted_list)
+    return [*_ends(newest), verdict, margin, restricted]
+
+
+def _ends(newest: publication_stamps.Span | None) -> tuple[int | None, int | None]:
+    """The earliest and the latest, None where the calendar alone bounds them."""
+    earliest, latest = newest or admission.UNDECLARED
+    return None if earliest <= FIRST_INSTANT else earliest, None if latest >= LAST_INSTANT else latest
+
+
+def _published_or_none(number: Fraction | None) -> int | None:
+    return None if number is None else published(number)

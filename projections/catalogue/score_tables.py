@@ -1,0 +1,214 @@
+"""The tables' values, column by column: what each projection of the catalogue is built from."""
+
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.exact import QUANTUM, half_even
+from forecast_ledger.projections.boards import leaderboard, prizes, totals
+from forecast_ledger.projections.boards.contest_groups import Together
+from forecast_ledger.projections.core.table import Ids, Values, concatenated, ids, known, published, transposed
+from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import status
+from forecast_ledger.projections.references import consensus, kinds
+from forecast_ledger.projections.scores import coverage, score_terms, time_weighted
+from forecast_ledger.projections.scores.scored_questions import Questions
+
+if TYPE_CHECKING:
+    from forecast_ledger.projections.catalogue.projection import Projections
+
+_CHANCE_DIGITS = 5  # 1e-11 in half of 1e-10
+
+
+def standing_values(of: "Projections") -> list[Values]:
+    """One row an interval of a forecast."""
+    facts, standing = of.facts, of.standing
+    return [
+        Ids(standing.question, facts.question_codes.labels),
+        Ids(standing.participant, facts.participant_codes.labels),
+        standing.start,
+        standing.end,
+        facts.forecasts.at[standing.row],
+        facts.forecasts.position[standing.row],
+    ]
+
+
+def consensus_values(of: "Projections") -> list[Values]:
+    """One row an interval of the median of an outcome; of each outcome they lie together, in order."""
+    facts = of.facts
+    found = [
+        (facts.questions[question].question, _outcome(facts, question, outcome), question, part[2:])
+        for page in consensus.medians_over_time(facts, of.standing, status(facts), of.chunk)
+        for question, outcome, part in page.apart()
+    ]
+    found.sort(key=itemgetter(0, 1))
+    _, outcomes, questions, parts = transposed(found, 4)
+    counts = column([len(start) for start, *_ in parts])
+    outcome = ids(outcomes)
+    return [
+        Ids(np.repeat(column(questions), counts), facts.question_codes.labels),
+        Ids(np.repeat(outcome.codes, counts), outcome.labels),
+        *_joined(parts, 4),
+    ]
+
+
+def score_parts_values(of: "Projections", owner: int | None = None) -> list[Values]:
+    """One row a part; terms in Python integers, which may need more than 64 bits.
+
+    owner: the code of the only participant whose parts are asked for. Raises Refused: more rows than can be held.
+    """
+    facts = of.facts
+    _check_parts(of, owner)
+    codes: list[Int64Array] = [np.zeros(0, np.int64)]
+    columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
+    term: list[int] = []
+    contributions = [Limbs.wide([])]
+    for each in of.together:
+        questions, fine = each.questions, kinds.fine_bits(each.rules)
+        to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
+        for first, own in _terms(of, each, owner):
+            rows = time_weighted.parts(first, own, each.contests[0])
+            codes.append(_contests(of, each)[questions.contest[rows.question]])
+            columns.append((questions.code[rows.question], *rows[1:8]))
+            contributions.append(_contributions(questions, rows.question, rows.earned))
+            term += [
+                half_even(earned * to_term[question], units << fine)
+                for question, units, earned in zip(
+                    rows.question.tolist(), rows.units.tolist(), rows.earned.integers(), strict=True
+                )
+            ]
+    question, participant, start, end, units, doubled, reference, peers = _joined(columns, 8)
+    return [
+        Ids(np.concatenate(codes), of.contests),
+        Ids(question, facts.question_codes.labels),
+        Ids(participant, totals.labels(facts)),
+        start,
+        end,
+        _chances(doubled),
+        _chances(reference),
+        known(peers),
+        term,
+        units,
+        concatenated(contributions),
+    ]
+
+
+def _terms(of: "Projections", each: Together, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
+    """The terms of contests that are scored together, or of one participant in them."""
+    for first, made_of in score_terms.terms(of.facts, each.contests, each.questions, of.chunk):
+        yield first, made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
+
+
+def _check_parts(of: "Projections", owner: int | None) -> None:
+    count = sum(time_weighted.count_parts(made_of) for each in of.together for _, made_of in _terms(of, each, owner))
+    if count > time_weighted.MOST_PARTS:
+        said = f"it would have {count:,} rows; at most {time_weighted.MOST_PARTS:,} are made at once"
+        remedy = "`explain LOG score CONTEST QUESTION PARTICIPANT --parts` prints those of one score"
+        raise Refused("out_of_range", "score_parts", None, said, remedy=remedy)
+
+
+def scores_values(of: "Projections") -> list[Values]:
+    """One row a question and participant of each contest."""
+    facts = of.facts
+    codes: list[Int64Array] = [np.zeros(0, np.int64)]
+    columns: list[tuple[Int64Array | Limbs | list[int], ...]] = [(np.zeros(0, np.int64),) * 5 + (Limbs.wide([]),) * 2]
+    for each in of.together:
+        questions, rows = each.questions, each.rows
+        score = coverage.points(each.rules, questions, rows)
+        share = coverage.coverages(questions, rows)
+        most = column([published(share) for share in coverage.attainable_shares(questions)])
+        codes.append(_contests(of, each)[questions.contest[rows.question]])
+        columns.append((
+            questions.code[rows.question],
+            rows.participant,
+            score.published(),
+            share.published(),
+            most[rows.question],
+            _contributions(questions, rows.question, rows.numerator),
+            _denominators(questions, rows.question, score),
+        ))  # fmt: skip
+    question, participant, *numbers = (concatenated(pages) for pages in zip(*columns, strict=True))
+    return [
+        Ids(np.concatenate(codes), of.contests),
+        Ids(np.asarray(question), facts.question_codes.labels),
+        Ids(np.asarray(participant), totals.labels(facts)),
+        *numbers,
+    ]
+
+
+def _contests(of: "Projections", each: Together) -> Int64Array:
+    """The codes of contests that are scored together."""
+    return column([of.contest_codes[name] for name in each.names])
+
+
+def _contributions(questions: Questions, question: Int64Array, earned: Limbs) -> Limbs:
+    """What is earned on questions, in whole numbers of which one point is a whole number, too."""
+    return earned.scaled(column([each.denominator for each in questions.per_point])[question])
+
+
+def _denominators(questions: Questions, question: Int64Array, score: coverage.Quotients) -> Limbs:
+    """What one point is of those whole numbers."""
+    factors = np.ones(len(score.divisors), np.int64)
+    factors[score.which] = column([each.denominator for each in questions.per_point])[question]  # one of one divisor
+    distinct = [int(each * by) for each, by in zip(score.divisors, factors.tolist(), strict=True)]
+    return Limbs.wide(distinct).take(score.which)
+
+
+def leaderboard_values(of: "Projections") -> list[Values]:
+    """One row a participant of each contest, best first."""
+    of.tally_all()
+    rows: list[list[Any]] = []
+    for code, contest in enumerate(of.contests):
+        paid = {prize.participant: prize for prize in of.prizes(contest)}
+        for place in of.board(contest):
+            prize = paid.get(place.participant, prizes.Prize(place.participant, 0, 0))
+            rows.append([
+                code,
+                place.rank,
+                place.participant,
+                published(place.score),
+                published(place.coverage),
+                published(place.attainable),
+                None if place.take is None else leaderboard.published(place.take),
+                prize.share,
+                prize.prize,
+                f"{place.forecast_on}/{place.questions}",
+                place.submissions,
+                place.excluded,
+            ])  # fmt: skip
+    codes, rank, participant, *others = transposed(rows, 12)
+    return [Ids(column(codes), of.contests), rank, ids(participant), *others]
+
+
+def prizes_values(of: "Projections") -> list[Values]:
+    """One row a participant who can win, or has been paid."""
+    of.tally_all()
+    codes, rows = [], []
+    for code, name in enumerate(of.contests):
+        paid = {winner: payment.amount for winner, payment in of.facts.contests[name].paid.items()}
+        worth = {prize.participant: prize.prize for prize in of.prizes(name)}
+        for participant in worth | paid:
+            codes.append(code)
+            rows.append((participant, worth.get(participant, 0), paid.get(participant, 0)))
+    participants, *amounts = transposed(rows, 3)
+    return [Ids(column(codes), of.contests), ids(participants), *amounts]
+
+
+def _outcome(facts: Facts, question: int, outcome: int) -> str:
+    """An outcome by name; of a numeric question the number of its bin."""
+    names = facts.questions[question].outcomes
+    return names[outcome] if names else str(outcome)
+
+
+def _joined(found: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Array]:
+    columns = [np.concatenate(pages) for pages in zip(*found, strict=True)]
+    return columns or [np.zeros(0, np.int64)] * width
+
+
+def _chances(doubled: Int64Array) -> Values:
+    """Probabilities in 1e-11 from twice 1e-10, none where negative."""
+    return known(doubled * _CHANCE_DIGITS)

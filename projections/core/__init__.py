@@ -1,0 +1,1 @@
+"""Tables and their exact numbers: wide integers, estimates, time lines, schemas, Arrow."""

@@ -1,0 +1,94 @@
+"""Tables as Arrow, exact: decimals in fixed point, instants in µs UTC, counts in 64 bits.
+
+Needs pyarrow, which is an extra: imported when a table is asked for.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from forecast_ledger.ledger.core.errors import Refused, Unavailable
+from forecast_ledger.projections.core.table import KINDS, Ids, Table, Values, plain
+
+# Decimals of the kinds that are decimal128(38, decimals); inside they are integers in that unit.
+DECIMALS = {
+    "probability": 11,
+    "points": 9,
+    "term": 12,
+    "share": 9,
+    "money": 6,
+    "fine_money": 15,
+    "seconds": 6,
+}
+_DIGITS = 38  # of a decimal128
+
+
+def to_arrow(table: Table) -> Any:
+    """A pyarrow.Table of the same rows; each field's metadata says its kind and meaning.
+
+    The kinds "integer" and "take" have no bound and are text. Raises, first that applies: Unavailable (no pyarrow),
+    Refused (a decimal of more than 38 digits, a count of more than 64 bits).
+    """
+    arrow = pyarrow()
+    fields = [
+        arrow.field(name, type_of(kind), metadata={"kind": kind, "meaning": meaning})
+        for name, kind, meaning in table.columns
+    ]
+    arrays = []
+    for column, values in zip(table.columns, table.values, strict=True):
+        try:
+            arrays.append(_array(arrow, values, column.kind))
+        except (arrow.ArrowInvalid, OverflowError) as error:
+            name = f"{table.name}.{column.name}"
+            fault, remedy = f"does not fit {type_of(column.kind)}: {error}", "as CSV, JSON or SQLite it does"
+            raise Refused("out_of_range", name, None, fault, remedy=remedy) from None
+    metadata = {"table": table.name, "version": str(table.version)}
+    return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields, metadata=metadata))
+
+
+def type_of(kind: str) -> Any:
+    """The Arrow type of a kind of columns.
+
+    >>> str(type_of("points")), str(type_of("instant"))
+    ('decimal128(38, 9)', 'timestamp[us, tz=UTC]')
+    """
+    arrow = pyarrow()
+    if kind in DECIMALS:
+        return arrow.decimal128(_DIGITS, DECIMALS[kind])
+    return {"instant": arrow.timestamp("us", tz="UTC"), "count": arrow.int64()}.get(kind, arrow.string())
+
+
+def pyarrow() -> Any:
+    """The library. Raises Unavailable: it is not installed."""
+    try:
+        import pyarrow as found  # noqa: PLC0415 - late: an extra
+    except ImportError:
+        raise Unavailable("Arrow and Parquet need pyarrow; pip install 'forecast-ledger[columnar]'") from None
+    return found
+
+
+def _array(arrow: Any, values: Values, kind: str) -> Any:
+    if isinstance(values, Ids):
+        return arrow.array(list(values.labels), arrow.string()).take(arrow.array(values.codes))
+    if kind in DECIMALS:
+        return _decimals(arrow, values, kind)
+    if kind in {"instant", "count"}:
+        return arrow.array(values, arrow.int64()).cast(type_of(kind))
+    return arrow.array(_texts(values, kind), arrow.string())
+
+
+def _decimals(arrow: Any, values: Values, kind: str) -> Any:
+    """Fixed point without rounding: of int64 all at once, of Python's integers one by one."""
+    if isinstance(values, np.ndarray):
+        from pyarrow import compute  # noqa: PLC0415
+
+        whole = arrow.array(values).cast(arrow.decimal128(19, 0))
+        return compute.multiply(whole, arrow.scalar(Decimal(f"1E-{DECIMALS[kind]}"))).cast(type_of(kind))
+    decimals = [None if value is None else Decimal(f"{value}E-{DECIMALS[kind]}") for value in plain(values)]
+    return arrow.array(decimals, type_of(kind))
+
+
+def _texts(values: Values, kind: str) -> Sequence[str | None]:
+    return [None if value is None else KINDS[kind].printed(value) for value in plain(values)]

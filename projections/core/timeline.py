@@ -1,0 +1,40 @@
+"""Questions laid one after another on one axis of time, so that one pass serves them all."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from forecast_ledger.projections.core.wide_int import LARGEST_COUNT, Int64Array
+
+LONGEST = 1 << 61  # µs
+
+
+def shifts(opens: Int64Array, closes: Int64Array) -> Int64Array:
+    """What to add to each question's instants, µs, shape (questions,): no two questions then share an instant.
+
+    >>> shifts(np.array([10, 10]), np.array([14, 12])).tolist()
+    [-10, -5]
+    """
+    lengths = closes - opens + 1
+    shift: Int64Array = np.cumsum(lengths) - lengths - opens
+    return shift
+
+
+def chunks(sizes: Int64Array, opens: Int64Array, closes: Int64Array, most: int) -> Iterator[slice]:
+    """Runs of questions with at most `most` forecasts between them (or of one question) that fit on one axis.
+
+    sizes: forecasts on each question. Raises OverflowError if one question has 2^26 or more.
+
+    >>> list(chunks(np.array([3, 4, 9]), np.zeros(3, int), np.ones(3, int), most=7))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    begin, rows, length = 0, 0, 0
+    for i, (size, lasts) in enumerate(zip(sizes.tolist(), (closes - opens + 1).tolist(), strict=True)):
+        if size >= LARGEST_COUNT:
+            raise OverflowError(f"{size} forecasts on one question; {LARGEST_COUNT - 1} can be scored")
+        if i > begin and (rows + size > most or length + lasts > LONGEST):
+            yield slice(begin, i)
+            begin, rows, length = i, 0, 0
+        rows, length = rows + size, length + lasts
+    if begin < len(sizes):
+        yield slice(begin, len(sizes))

@@ -1,0 +1,1 @@
+"""What a log says, as columns: events are checked and filed; nothing is scored here."""

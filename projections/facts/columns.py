@@ -1,0 +1,208 @@
+"""What a log says, as columns: one table for each kind of fact, ids as integer codes with a dictionary."""
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.log import Checkpoint
+from forecast_ledger.ledger.model.rules import Level
+from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array
+from forecast_ledger.projections.facts.accounts import Books
+
+CHANCE = CUMULATIVE  # units in 1: every probability that is scored
+DOUBLED = 2 * CHANCE // PROBABILITY  # halves of 1e-10 in 1e-9
+
+
+class Codes:
+    """Ids numbered 0, 1, 2 … in order of first appearance."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+        self._labels: list[str] = []
+
+    def add(self, text: str) -> int:
+        """The code of an id, a new one if it is new."""
+        return self.codes.setdefault(text, len(self.codes))
+
+    @property
+    def labels(self) -> list[str]:
+        """The ids, by code; made anew only when there are more."""
+        if len(self._labels) != len(self.codes):
+            self._labels = list(self.codes)
+        return self._labels
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """Forecasts and withdrawals, question after question, each in log order; columns of shape (n,).
+
+    at, recorded_at: µs, as claimed and by the ledger's clock. question, participant: codes. made: False for a
+    withdrawal. start: where the distribution begins in `chances`, which holds probabilities (1e-9), cumulative
+    probabilities (1e-10) or quantiles (in the unit of the question), forecast after forecast.
+    """
+
+    position: Int64Array
+    at: Int64Array
+    recorded_at: Int64Array
+    question: Int64Array
+    participant: Int64Array
+    made: BoolArray
+    start: Int64Array
+    chances: Int64Array
+
+    def counts(self, questions: Int64Array) -> Int64Array:
+        """How many rows each of these questions has."""
+        counts: Int64Array = np.searchsorted(self.question, questions, "right") - np.searchsorted(
+            self.question, questions
+        )
+        return counts
+
+    def on(self, questions: Int64Array, as_of: Int64Array | int) -> "Forecasts":
+        """What was recorded on these questions, up to a log position or each up to its own; they are numbered anew in
+        their order.
+        """
+        counts = self.counts(questions)
+        number = np.repeat(np.arange(len(questions)), counts)
+        begins = np.searchsorted(self.question, questions) - (np.cumsum(counts) - counts)
+        index = np.arange(len(number)) + begins[number]
+        recorded = self.position[index] <= np.broadcast_to(as_of, len(questions))[number]
+        index, number = index[recorded], number[recorded]
+        return replace(self.rows(index), question=number)
+
+    def chance(self, made: Int64Array, outcome: Int64Array, bins: Int64Array) -> Int64Array:
+        """The probability that forecasts put on an outcome, 1e-10.
+
+        made: rows, none a withdrawal. outcome: index on each row's question. bins: of that question, 0 unless numeric.
+        """
+        start, numeric = self.start[made], bins > 0
+        if not numeric.any():
+            named: Int64Array = self.chances[start + outcome] * (CHANCE // PROBABILITY)
+            return named
+        last = np.where(numeric, bins, outcome)
+        upto = self.chances[start + np.minimum(outcome, last)]
+        below = np.where(outcome > 0, self.chances[start + np.maximum(outcome - 1, 0)], 0)
+        inside = np.where(outcome > last, CHANCE, upto) - below
+        return np.where(numeric, inside, upto * (CHANCE // PROBABILITY))
+
+    def rows(self, index: Int64Array | slice) -> "Forecasts":
+        """These rows; they share the distributions."""
+        return Forecasts(
+            self.position[index],
+            self.at[index],
+            self.recorded_at[index],
+            self.question[index],
+            self.participant[index],
+            self.made[index],
+            self.start[index],
+            self.chances,
+        )
+
+
+class Settlement(NamedTuple):
+    """A resolution of a question, by code, or what undoes one: then the outcome is -1, the instant the close.
+
+    value: exact decimal text of a numeric answer. settles: whether the question is resolved or annulled since.
+    """
+
+    position: int
+    question: int
+    outcome: int
+    known_at: int
+    value: str = ""
+    settles: bool = True
+
+
+class Entry(NamedTuple):
+    """A question in a contest, by code; weights 1e-6; spot_at µs."""
+
+    position: int
+    question: int
+    weight: int
+    hidden_coverage_weight: int | None
+    spot_at: int | None
+
+
+class Payment(NamedTuple):
+    """A prize paid, 1e-6."""
+
+    position: int
+    amount: int
+
+
+@dataclass(slots=True)
+class Contest:
+    """A contest and everything said about it; `sealed` is the checkpoint of the event that froze it."""
+
+    opened: events.ContestOpened
+    entries: dict[int, Entry] = field(default_factory=dict)  # by question
+    enrolments: dict[str, events.ParticipantEnrolled] = field(default_factory=dict)
+    levels: dict[str, Level] = field(default_factory=dict)  # of who is excluded
+    sealed: Checkpoint | None = None
+    paid: dict[str, Payment] = field(default_factory=dict)  # by winner
+    paid_in_all: int = 0  # 1e-6
+    position: int = 0  # of the log
+
+    def as_of(self, found: "Facts") -> int:
+        """The log position at which the contest's board was last open."""
+        return found.as_of if self.sealed is None else self.sealed.position
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything the log says, as of its position `as_of`."""
+
+    as_of: int = 0
+    questions: list[events.QuestionOpened] = field(default_factory=list)
+    opened: list[int] = field(default_factory=list)  # log position of each question
+    question_codes: Codes = field(default_factory=Codes)
+    participant_codes: Codes = field(default_factory=Codes)
+    closings: list[tuple[int, int, int]] = field(default_factory=list)  # log position, question code, at
+    settlements: list[Settlement] = field(default_factory=list)
+    settled: dict[int, type] = field(default_factory=dict)  # question code -> the kind of event that settles it now
+    contests: dict[str, Contest] = field(default_factory=dict)
+    attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
+    statuses: dict[int, "Status"] = field(default_factory=dict)  # as of log positions, once they have been asked for
+    forecasts: Forecasts = field(default_factory=lambda: joined([])[0])
+    books: Books = field(default_factory=Books)
+
+    def trading(self, contest: str) -> Trading:
+        """A contest's trading rules. Raises KeyError if it has none."""
+        trading = self.contests[contest].opened.rules.trading
+        if trading is None:
+            raise KeyError(f"trading rules of {contest!r}")
+        return trading
+
+
+class Status(NamedTuple):
+    """How every question stands as of a log position; shape (questions,).
+
+    opens_at, closes_at: scheduled, µs. bins: 0 unless numeric. closed_at: µs, the early close, else the scheduled one.
+    outcome: index, -1 while there is none. known_at: µs, the scheduled close while there is no outcome. values: exact
+    decimal text of numeric answers.
+    """
+
+    opens_at: Int64Array
+    closes_at: Int64Array
+    bins: Int64Array
+    closed_at: Int64Array
+    outcome: Int64Array
+    known_at: Int64Array
+    values: list[str]
+
+    def of(self, rows: Int64Array) -> "Status":
+        """That of these rows."""
+        values = [self.values[row] for row in rows.tolist()]
+        opens_at, closes_at, bins, closed_at, outcome, known_at = (each[rows] for each in self[:6])
+        return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
+
+
+def joined(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:
+    """Pages of columns as one table in log order, and how many numbers each row has."""
+    columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 8
+    position, at, recorded_at, question, participant, made, lengths, chances = columns
+    start = np.cumsum(lengths) - lengths
+    return Forecasts(position, at, recorded_at, question, participant, made > 0, start, chances), lengths

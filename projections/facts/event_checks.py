@@ -1,0 +1,204 @@
+"""What keeps whoever reads a log from a traceback or endless work, whatever wrote the log.
+
+Only what a table cannot do without is asked for: what an event speaks of is there, numbers are as many as they must be
+and within bounds, instants are on the calendar. Whether a decider would have recorded the event is for `verify` to say.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.values import (
+    FIRST_INSTANT,
+    LARGEST_HOLDING,
+    LARGEST_MEASURE,
+    LARGEST_POOL,
+    LARGEST_WEIGHT,
+    LAST_INSTANT,
+    LONGEST_PERIOD,
+    MOST_BINS,
+    MOST_DECIMALS,
+    PLACES,
+    PROBABILITY,
+    WEIGHT,
+)
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.mismatch import chance, fixed, instant, money, named, several, unlike
+from forecast_ledger.ledger.model.rules import inconsistency, unscorable
+from forecast_ledger.projections.facts.columns import Facts
+
+_PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{PLACES}}})?", re.ASCII)
+CALENDAR = "an instant of the years 1 to 9999"
+_INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "starts_at", "spot_at"}
+
+
+def check(found: Facts, position: int, event: Any) -> None:
+    """Raise Corrupt unless tables can be made of an event, not of a forecast. KeyError: it names what never was."""
+    for wrong in (_numbers, _WRONG.get(type(event), _nothing)):
+        for what in wrong(found, event):
+            raise Corrupt(position, f"{events.TAGS[type(event)]}: {what}")
+
+
+def _nothing(_: Facts, __: Any) -> Iterable[str]:
+    return ()
+
+
+def _numbers(_: Facts, event: Any) -> Iterator[str]:
+    """Instants on the calendar, and other numbers that no sum of a table is too large for."""
+    for name in event.__struct_fields__:
+        value = getattr(event, name)
+        if type(value) is int and name in _INSTANTS and not FIRST_INSTANT <= value <= LAST_INSTANT:
+            yield unlike(f"{CALENDAR} as {name}", instant(value))
+        elif type(value) is int and abs(value) > 4 * LARGEST_HOLDING:
+            yield unlike(f"{name} within {4 * LARGEST_HOLDING}", named(value))
+
+
+def _question(found: Facts, event: events.QuestionOpened) -> Iterator[str]:
+    span, outcomes, opens_at, closes_at = event.range, event.outcomes, event.opens_at, event.closes_at
+    if (code := found.question_codes.codes.get(event.question)) is not None:
+        yield unlike(
+            "a question id not used before", f"{named(event.question)}, opened at log position {found.opened[code]}"
+        )
+    if (event.kind == "numeric") != (span is not None) or (span is None) != bool(outcomes):
+        takes = "a range and no outcomes" if event.kind == "numeric" else "outcomes and no range"
+        yield unlike(
+            f"{takes} of a {event.kind} question", f"{'no' if span is None else 'a'} range, {len(outcomes)} outcomes"
+        )
+    if len(set(outcomes)) != len(outcomes) or len(outcomes) == 1:
+        yield unlike("two outcomes or more, each once", f"{len(outcomes)}, of which {len(set(outcomes))} differ")
+    if span is not None:
+        yield from _range(span)
+    if not FIRST_INSTANT <= opens_at <= closes_at <= LAST_INSTANT:
+        yield unlike(
+            f"{CALENDAR} for the opening, and one after it for the close", f"{instant(opens_at)}, {instant(closes_at)}"
+        )
+    if not 0 < closes_at - opens_at <= LONGEST_PERIOD:
+        latest = instant(opens_at + LONGEST_PERIOD)
+        yield unlike(f"a close after {instant(opens_at)}, the opening, and at most at {latest}", instant(closes_at))
+    if event.reveals_at is not None and not opens_at < event.reveals_at <= closes_at:
+        yield unlike(f"a reveal after {instant(opens_at)} and until {instant(closes_at)}", instant(event.reveals_at))
+
+
+def _range(span: events.NumericRange) -> Iterator[str]:
+    """A range that asks for a cdf or for quantiles, and whose bounds are numbers in order."""
+    lower, upper, bounds = _exact(span.lower), _exact(span.upper), several((span.lower, span.upper))
+    if lower is None or upper is None or not lower < upper:
+        yield unlike("bounds that are plain numbers, the lower first", bounds)
+        return
+    zero = lower - 1 if span.zero_point is None else _exact(span.zero_point)
+    if zero is None or lower <= zero <= upper:
+        yield unlike(f"a number outside the bounds {bounds} as zero point", named(span.zero_point))
+    if bool(span.levels) == bool(span.bins) or not 0 <= span.bins <= MOST_BINS:
+        yield unlike(f"1 to {MOST_BINS} bins, or levels instead", f"{named(span.bins)} bins, {len(span.levels)} levels")
+    most = MOST_DECIMALS if span.levels else 0
+    if not 0 <= span.decimals <= most:
+        yield unlike(f"0 to {most} decimals" if most else "no decimals beside bins", named(span.decimals))
+        return
+    for before, after in pairwise((0, *span.levels, PROBABILITY)):
+        if before >= after:
+            yield unlike("levels above 0 that rise to below 1", f"{chance(before)} and then {chance(after)}")
+    if span.levels and max(-lower, upper) * 10**span.decimals > LARGEST_MEASURE:
+        yield unlike(f"bounds within {fixed(LARGEST_MEASURE, 10**span.decimals)} of 0", bounds)
+
+
+def _resolution(found: Facts, event: events.QuestionResolved) -> Iterator[str]:
+    question = found.questions[found.question_codes.codes[event.question]]
+    span, outcomes = question.range, len(question.outcomes)
+    last = (outcomes if span is None else max(span.bins, 1) + 2) - 1
+    if not 0 <= event.outcome <= last and not (event.payouts and event.outcome == -1):
+        yield unlike(f"an outcome from 0 to {last}", named(event.outcome))
+    if span is not None and not _countable(event.value, span):
+        most = f" within {fixed(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.levels else ""
+        yield unlike(f"a plain number{most} as the answer", named(event.value))
+    if event.payouts and (len(event.payouts) != outcomes or not _chances(event.payouts)):
+        yield unlike(f"{outcomes} payouts from 0 to 1", several(event.payouts))
+    if event.known_at < question.opens_at:
+        yield unlike(f"an answer known from {instant(question.opens_at)}, the opening, on", instant(event.known_at))
+
+
+def _countable(value: str, span: events.NumericRange) -> bool:
+    """Whether an answer can be counted in the unit of its question."""
+    exact = _exact(value)
+    return exact is not None and (not span.levels or abs(exact) * 10**span.decimals <= LARGEST_MEASURE)
+
+
+def _exact(text: str) -> Fraction | None:
+    """The number that plain decimal text stands for, as the decider writes it: no exponent, within 1e30."""
+    return Fraction(text) if _PLAIN.fullmatch(text) else None
+
+
+def _chances(numbers: Iterable[int | None]) -> bool:
+    return all(number is None or 0 <= number <= PROBABILITY for number in numbers)
+
+
+def _closing(found: Facts, event: events.QuestionClosed) -> Iterator[str]:
+    question = found.questions[found.question_codes.codes[event.question]]
+    if not question.opens_at < event.at < question.closes_at:
+        expected = f"an early close after {instant(question.opens_at)} and before {instant(question.closes_at)}"
+        yield unlike(expected, instant(event.at))
+
+
+def _contest(found: Facts, event: events.ContestOpened) -> Iterator[str]:
+    unit, pool, rules = event.payable_unit, event.pool, event.rules
+    if (there := found.contests.get(event.contest)) is not None:
+        yield unlike("a contest id not used before", f"{named(event.contest)}, opened at log position {there.position}")
+    if unit <= 0:
+        yield unlike("a payable unit above 0", money(unit))
+    elif not 0 <= pool <= LARGEST_POOL or pool % unit:
+        yield unlike(f"a pool of 0 to {money(LARGEST_POOL)}, in whole units of {money(unit)}", money(pool))
+    if needs := inconsistency(rules):
+        yield unlike(f"rules that fit together: {needs}", f"those of {named(rules.name)}")
+
+
+def _entry(found: Facts, event: events.QuestionAdded) -> Iterator[str]:
+    question, contest = found.questions[found.question_codes.codes[event.question]], found.contests[event.contest]
+    spot_at, hidden = event.spot_at, event.hidden_coverage_weight
+    if why := unscorable(question.range, contest.opened.rules, len(question.outcomes)):
+        yield unlike("a question that its contest can score", f"{named(event.question)}: {why}")
+    if not 0 < event.weight <= LARGEST_WEIGHT:
+        yield unlike(f"a weight above 0 and up to {fixed(LARGEST_WEIGHT, WEIGHT)}", fixed(event.weight, WEIGHT))
+    if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
+        yield unlike(f"a spot from {instant(question.opens_at)} to {instant(question.closes_at)}", instant(spot_at))
+    if hidden is not None and not (0 <= hidden <= WEIGHT and question.reveals_at is not None):
+        yield unlike("a hidden coverage weight of 0 to 1, and a hidden period", fixed(hidden, WEIGHT))
+
+
+def _quotes(found: Facts, event: events.PricesQuoted) -> Iterator[str]:
+    for quote in event.quotes:
+        outcomes = len(found.questions[found.question_codes.codes[quote.question]].outcomes)
+        if len(quote.prices) != outcomes or not outcomes or not _chances(quote.prices):
+            yield unlike(f"{outcomes} prices of {named(quote.question)} from 0 to 1", several(quote.prices))
+
+
+def _trade(found: Facts, event: events.SharesBought | events.SharesSold) -> Iterator[str]:
+    code = found.question_codes.codes[event.question]
+    last = len(found.questions[code].outcomes) - 1
+    if not 0 <= event.outcome <= last:
+        yield unlike(f"an outcome from 0 to {last}", named(event.outcome))
+    if code not in found.books.quotes:
+        yield unlike(f"a quote of question {named(event.question)} before", "none")
+    if code not in found.contests[event.contest].entries:
+        yield unlike("a question of the contest", named(event.question))
+
+
+def _asked(_: Facts, event: events.DecisionRecorded) -> Iterator[str]:
+    numbers = [*(bet.amount for bet in event.bets), *(sale.percentage for sale in event.sells)]
+    largest = max(map(abs, numbers), default=0)
+    if largest > LARGEST_POOL:
+        yield unlike(f"amounts and percentages within {LARGEST_POOL}", named(largest))
+
+
+_WRONG: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
+    events.QuestionOpened: _question,
+    events.QuestionResolved: _resolution,
+    events.QuestionClosed: _closing,
+    events.ContestOpened: _contest,
+    events.QuestionAdded: _entry,
+    events.PricesQuoted: _quotes,
+    events.DecisionRecorded: _asked,
+    events.SharesBought: _trade,
+    events.SharesSold: _trade,
+}

@@ -1,0 +1,75 @@
+"""What forecasts and withdrawals must satisfy, checked column by column, for there are many."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.errors import Corrupt, Refused
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, LARGEST_MEASURE, LAST_INSTANT
+from forecast_ledger.ledger.model import events, publication_stamps
+from forecast_ledger.ledger.model.mismatch import fixed, instant, named, unlike
+from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, chosen, column
+from forecast_ledger.projections.facts.columns import Forecasts
+from forecast_ledger.projections.facts.event_checks import CALENDAR
+
+
+class Asked(NamedTuple):
+    """What a question asks a forecast for: how many numbers, none greater than this, of so many units in 1.
+
+    greatest: PROBABILITY for named outcomes, CUMULATIVE for a cdf, LARGEST_MEASURE for quantiles.
+    """
+
+    width: int
+    greatest: int
+    unit: int
+
+
+def check_attestation(position: int, attestation: events.Attestation) -> None:
+    """Raise Corrupt unless every stamp says when."""
+    for name in ("newest_source", "model_released", "training_cutoff"):
+        if (text := getattr(attestation, name)) is not None:
+            try:
+                publication_stamps.span(text, name)
+            except Refused:
+                what = unlike(f"a year, month, day or instant as {name} of an attestation", named(text))
+                raise Corrupt(position, what) from None
+
+
+def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequence[Asked]) -> None:
+    """Raise Corrupt at a forecast that is no distribution over its question's outcomes, or outside the calendar.
+
+    forecasts: in log order. lengths: how many numbers each row has, shape (n,). questions: what they are asked for.
+    """
+    position, at, chances, asked = forecasts.position, forecasts.at, forecasts.chances, forecasts.question
+    refute(position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), lambda row: unlike(CALENDAR, instant(int(at[row]))))
+    widths = column([each.width for each in questions])[asked] * forecasts.made
+    refute(
+        position,
+        lengths != widths,
+        lambda row: unlike(f"{widths[row]} numbers, one for each outcome, edge or level", str(lengths[row])),
+    )
+    some = chosen(lengths > 0)
+    position, starts, asked = position[some], forecasts.start[some], asked[some]
+    if not len(starts):
+        return
+    greatest = column([each.greatest for each in questions])[asked]
+    least = np.where(greatest == LARGEST_MEASURE, -greatest, 0)
+    lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
+
+    def numbers(row: int, *them: np.int64) -> list[str]:
+        return [fixed(int(number), questions[asked[row]].unit) for number in them]
+
+    def beyond(row: int) -> str:
+        low, high, below, above = numbers(row, least[row], greatest[row], lowest[row], highest[row])
+        return unlike(f"numbers from {low} to {high}", f"{below} to {above}")
+
+    refute(position, (lowest < least) | (highest > greatest), beyond)
+
+
+def refute(position: Int64Array, wrong: BoolArray, what: Callable[[int], str]) -> None:
+    """Raise Corrupt at the first position where something is wrong; what: of a row, by its place in the columns."""
+    if wrong.any():
+        rows = np.flatnonzero(wrong)
+        row = int(rows[position[rows].argmin()])
+        raise Corrupt(int(position[row]), what(row))

@@ -1,0 +1,244 @@
+"""From events to columns, checked on the way."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, compress
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.mismatch import named, short, unlike
+from forecast_ledger.projections.core.wide_int import Int64Array, column, ordered
+from forecast_ledger.projections.facts.account_events import keep
+from forecast_ledger.projections.facts.columns import (
+    Contest,
+    Entry,
+    Facts,
+    Forecasts,
+    Payment,
+    Settlement,
+    Status,
+    joined,
+)
+from forecast_ledger.projections.facts.event_checks import check
+from forecast_ledger.projections.facts.forecast_checks import Asked, check_attestation, check_forecasts, refute
+
+_FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
+Columns = tuple[Int64Array, ...]  # of forecasts: what `joined` takes a page of
+
+
+def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
+    """Columns from recorded events in log order. Raises Corrupt at an event that does not fit those before it."""
+    found = Facts()
+    columns = [forecasts for page in pages if (forecasts := note(found, page)) is not None]
+    found.forecasts = gathered(found, columns)
+    return found
+
+
+def note(found: Facts, page: Sequence[Recorded]) -> Columns | None:
+    """File the next page of a log, and hand out what is left to be gathered: its forecasts, if it has any.
+
+    Raises Corrupt at an event that does not fit those before it.
+    """
+    forecasts = page
+    if {type(recorded.event) for recorded in page} - _FORECASTS:
+        forecasts = [recorded for recorded in page if type(recorded.event) in _FORECASTS]
+        for recorded in page:
+            if type(recorded.event) not in _FORECASTS:
+                _note(found, recorded)
+    found.as_of = page[-1].position
+    found.books.clock = max(found.books.clock, *(recorded.event.at for recorded in page))
+    try:
+        return _forecast_columns(found, forecasts) if forecasts else None
+    except OverflowError:
+        what = unlike("numbers of at most 64 bits, here and soon after", "a larger one")
+        raise Corrupt(forecasts[0].position, what) from None
+
+
+def status(found: Facts, as_of: int | None = None) -> Status:
+    """The questions' early closes and outcomes, leaving out what was recorded after a log position."""
+    last = found.as_of if as_of is None else as_of
+    if last not in found.statuses:
+        found.statuses[last] = _status(found, last)
+    return found.statuses[last]
+
+
+def status_of(found: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
+    """The `status` of these questions, by code, each as of a log position; shape (n,)."""
+    now = status(found).of(questions)
+    if (as_of >= found.as_of).all():
+        return now
+    closings, settled = column([0, *(at for *_, at in found.closings)]), [None, *found.settlements]
+    closing = _latest([each[:2] for each in found.closings], questions, as_of)
+    answer = _latest([(each.position, each.question) for each in found.settlements], questions, as_of)
+    answers = [settled[place] for place in answer.tolist()]
+    known_at = zip(answers, now.closes_at.tolist(), strict=True)
+    return now._replace(
+        closed_at=np.where(closing > 0, closings[closing], now.closes_at),
+        outcome=column([-1 if each is None else each.outcome for each in answers]),
+        known_at=column([at if each is None else each.known_at for each, at in known_at]),
+        values=["" if each is None else each.value for each in answers],
+    )
+
+
+def _latest(said: list[tuple[int, int]], questions: Int64Array, as_of: Int64Array) -> Int64Array:
+    """Of log positions, which rise, and questions: the number, from 1, of the last of each question by a log position;
+    0 if there is none.
+    """
+    if not said:
+        return np.zeros_like(questions)
+    position, question = (column(each) for each in zip(*said, strict=True))
+    order = ordered(question)
+    position, question = position[order], question[order]
+    after = int(position.max()) + 1
+    place = np.searchsorted(question * after + position, questions * after + np.minimum(as_of, after - 1), "right") - 1
+    return np.where((place >= 0) & (question[place] == questions), order[place] + 1, 0)
+
+
+def _status(found: Facts, last: int) -> Status:
+    opens_at = column([question.opens_at for question in found.questions])
+    closes_at = column([question.closes_at for question in found.questions])
+    bins = column([question.range.bins if question.range else 0 for question in found.questions])
+    closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
+    values = [""] * len(bins)
+    for position, question, at in found.closings:
+        if position <= last:
+            closed_at[question] = at
+    for settlement in found.settlements:
+        if settlement.position <= last:
+            outcome[settlement.question] = settlement.outcome
+            known_at[settlement.question] = settlement.known_at
+            values[settlement.question] = settlement.value
+    return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
+
+
+def _note(found: Facts, recorded: Recorded) -> None:
+    """File an event that is neither a forecast nor a withdrawal."""
+    try:
+        check(found, recorded.position, recorded.event)
+        keep(found, recorded.position, recorded.event)
+        _file(found, recorded)
+    except KeyError as missing:
+        tag, name = events.TAGS[type(recorded.event)], short(str(missing))  # of a KeyError: the key, escaped
+        what = unlike("something opened, enrolled or bought before", f"{name}, which never was")
+        raise Corrupt(recorded.position, f"{tag}: {what}") from None
+
+
+def _file(found: Facts, recorded: Recorded) -> None:
+    position, event, question = recorded.position, recorded.event, found.question_codes.codes
+    match event:
+        case events.QuestionOpened():
+            found.question_codes.add(event.question)
+            found.questions.append(event)
+            found.opened.append(position)
+        case events.QuestionClosed():
+            found.closings.append((position, question[event.question], event.at))
+        case events.QuestionResolved():
+            code = question[event.question]
+            known_at = found.questions[code].closes_at if event.payouts else event.known_at  # no outcome is known
+            found.settlements.append(Settlement(position, code, event.outcome, known_at, event.value))
+            found.settled[code] = events.QuestionResolved
+        case events.QuestionAnnulled() | events.ResolutionRevoked():
+            code = question[event.question]
+            annuls = type(event) is events.QuestionAnnulled
+            found.settlements.append(Settlement(position, code, -1, found.questions[code].closes_at, settles=annuls))
+            found.settled.pop(code, None)
+            if annuls:
+                found.settled[code] = events.QuestionAnnulled
+        case events.ContestOpened():
+            found.contests[event.contest] = Contest(event, position=position)
+        case events.QuestionAdded():
+            code, hidden = question[event.question], event.hidden_coverage_weight
+            found.contests[event.contest].entries[code] = Entry(position, code, event.weight, hidden, event.spot_at)
+        case events.ParticipantEnrolled():
+            found.contests[event.contest].enrolments[event.participant] = event
+        case events.ParticipantExcluded():
+            found.contests[event.contest].levels[event.participant] = event.level
+        case events.ContestFinalized():
+            found.contests[event.contest].sealed = Checkpoint(position, recorded.digest)
+        case events.PrizePaid():
+            found.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
+            found.contests[event.contest].paid_in_all += event.amount
+
+
+def _forecast_columns(found: Facts, forecasts: Sequence[Recorded]) -> Columns:
+    """position, at, recorded_at, question, participant, made, length of the distribution; all distributions."""
+    questions, participants = found.question_codes.codes, found.participant_codes.codes
+    rows: list[Any] = [recorded.event for recorded in forecasts]
+    try:
+        question = [questions[event.question] for event in rows]
+    except KeyError:
+        lost = next(row for row, event in enumerate(rows) if event.question not in questions)
+        what = unlike("a question opened before", f"{named(rows[lost].question)}, which never was")
+        raise Corrupt(forecasts[lost].position, what) from None
+    try:
+        participant = [participants[event.participant] for event in rows]
+    except KeyError:  # somebody is new
+        participant = [participants.setdefault(event.participant, len(participants)) for event in rows]
+    made = [type(event) is events.ForecastMade for event in rows]
+    stands = np.fromiter(made, np.int64, len(made))
+    said = rows if all(made) else [*compress(rows, made)]
+    numbers = [event.probabilities or event.cdf or event.quantiles for event in said]
+    lengths = np.zeros_like(stands)
+    lengths[stands > 0] = list(map(len, numbers))
+    if any(map(attrgetter("attestation"), said)):
+        _attest(found, compress(forecasts, made))
+    return (
+        column([recorded.position for recorded in forecasts]),
+        column([event.at for event in rows]),
+        column([recorded.recorded_at for recorded in forecasts]),
+        column(question),
+        column(participant),
+        stands,
+        lengths,
+        np.fromiter(chain.from_iterable(numbers), np.int64),
+    )
+
+
+def _attest(found: Facts, forecasts: Iterable[Recorded]) -> None:
+    """File what came with forecasts about where they come from."""
+    for recorded in forecasts:
+        event = recorded.event
+        if isinstance(event, events.ForecastMade) and event.attestation is not None:
+            check_attestation(recorded.position, event.attestation)
+            found.attestations[recorded.position] = event.attestation
+
+
+def width(question: events.QuestionOpened) -> int:
+    """How many numbers a forecast on a question has.
+
+    >>> span = events.NumericRange(lower="0", upper="1", bins=4)
+    >>> width(events.QuestionOpened(at=0, question="q", kind="numeric", range=span, opens_at=0, closes_at=1))
+    5
+    """
+    if question.range is None:
+        return len(question.outcomes)
+    return len(question.range.levels) or question.range.bins + 1
+
+
+def _asked(question: events.QuestionOpened) -> Asked:
+    """What the question asks a forecast for."""
+    span = question.range
+    if span is None:
+        return Asked(width(question), PROBABILITY, PROBABILITY)
+    if span.levels:
+        return Asked(width(question), LARGEST_MEASURE, 10**span.decimals)
+    return Asked(width(question), CUMULATIVE, CUMULATIVE)
+
+
+def gathered(found: Facts, pages: list[Columns]) -> Forecasts:
+    """The forecasts of pages of a log, checked, question after question. Raises Corrupt at one that cannot be."""
+    forecasts, lengths = joined(pages)
+    opened = column(found.opened)[forecasts.question]
+
+    def too_early(row: int) -> str:
+        name = named(found.questions[forecasts.question[row]].question)
+        return unlike("a question opened before", f"{name}, opened at log position {opened[row]}")
+
+    refute(forecasts.position, forecasts.position < opened, too_early)
+    check_forecasts(forecasts, lengths, [_asked(each) for each in found.questions])
+    return forecasts.rows(ordered(forecasts.question))

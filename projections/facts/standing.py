@@ -1,0 +1,46 @@
+"""The half-open intervals on which forecasts stand."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.projections.core.wide_int import Int64Array, ordered
+from forecast_ledger.projections.facts.columns import Forecasts
+
+
+class Intervals(NamedTuple):
+    """[start, end) in µs on which the forecast in `row` of the forecasts stands, in order of question, participant,
+    start; shape (n,). No two of one participant on one question overlap, and none is empty.
+    """
+
+    row: Int64Array
+    question: Int64Array
+    participant: Int64Array
+    start: Int64Array
+    end: Int64Array
+
+    def of(self, index: Int64Array) -> "Intervals":
+        """These intervals."""
+        return Intervals(*(column[index] for column in self))
+
+
+def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, early: bool = True) -> Intervals:
+    """When each forecast stands: from when it was made, or from the opening if made before and `early`, until it is
+    replaced or withdrawn, or the question ends.
+
+    opens, ends: µs, shape (questions,).
+    """
+    question, participant, at = forecasts.question, forecasts.participant, forecasts.at
+    people = int(participant.max()) + 1 if len(participant) else 1
+    key = question * people + participant
+    order = ordered(key)  # log order within question and participant
+    key, question, at = key[order], question[order], at[order]
+    until = ends[question]
+    same = key[1:] == key[:-1]
+    replaced = np.flatnonzero(same)
+    until[replaced] = np.minimum(until[replaced], at[replaced + 1])
+    opening = opens[question]
+    start = np.maximum(at, opening)
+    stands = forecasts.made[order] & (start < until) & (early | (at >= opening))
+    kept = order[stands]
+    return Intervals(kept, question[stands], participant[kept], start[stands], until[stands])

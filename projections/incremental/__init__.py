@@ -1,0 +1,1 @@
+"""What new events change: the parts of tables that are worked out again."""

@@ -1,0 +1,158 @@
+"""Accounts of contests in which one trades, kept up one by one, and the boards that are made of all of them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.accounts import Books, Key, Movement, Trade
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.incremental.deltas import Parts, parts
+from forecast_ledger.projections.trading.arena import Record
+from forecast_ledger.projections.trading.mark_prices import Marks
+
+
+@dataclass(slots=True)
+class Dealt:
+    """Accounts of which something was recorded; those whose value may be another; questions that were quoted, and that
+    were closed, resolved or the like; contests whose board may be another.
+    """
+
+    accounts: set[Key] = field(default_factory=set)
+    marked: set[Key] = field(default_factory=set)
+    quoted: set[int] = field(default_factory=set)
+    ruled: set[int] = field(default_factory=set)
+    contests: set[str] = field(default_factory=set)
+
+
+class Filed:
+    """The books' entries by account."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self.keys: dict[str, set[Key]] = {}  # by contest
+        self._accounts = 0
+        self._movements: dict[Key, list[Movement]] = defaultdict(list)
+        self._trades: dict[Key, list[Trade]] = defaultdict(list)
+        self._attempts: dict[Key, list[int]] = defaultdict(list)  # their places, for the last may change yet
+        self._refusals: dict[Key, list[int]] = defaultdict(list)
+        self._read = (0, 0, 0, 0)
+
+    def read(self) -> None:
+        """File what is new."""
+        books = self._books
+        for key in islice(books.accounts, self._accounts, None):
+            self.keys.setdefault(key[0], set()).add(key)
+        self._accounts = len(books.accounts)
+        movements, trades, attempts, refusals = self._read
+        for movement in islice(books.movements, movements, None):
+            self._movements[movement.key].append(movement)
+        for trade in islice(books.trades, trades, None):
+            self._trades[trade.event.contest, trade.event.participant].append(trade)
+        for place, (_, attempt, _) in enumerate(islice(books.attempts, attempts, None), attempts):
+            self._attempts[attempt.contest, attempt.participant].append(place)
+        for place, (_, refused) in enumerate(islice(books.refusals, refusals, None), refusals):
+            self._refusals[refused.contest, refused.participant].append(place)
+        self._read = (len(books.movements), len(books.trades), len(books.attempts), len(books.refusals))
+
+    def of(self, keys: Iterable[Key]) -> Books:
+        """The books of some accounts, one after another."""
+        books, some = self._books, sorted(keys)
+        return replace(
+            books,
+            accounts={key: books.accounts[key] for key in some},
+            movements=[movement for key in some for movement in self._movements.get(key, ())],
+            trades=[trade for key in some for trade in self._trades.get(key, ())],
+            attempts=[books.attempts[place] for key in some for place in self._attempts.get(key, ())],
+            refusals=[books.refusals[place] for key in some for place in self._refusals.get(key, ())],
+        )
+
+
+class Traders:
+    """What everybody has made of each contest in which one trades, as the facts now are."""
+
+    def __init__(self, found: Facts) -> None:
+        self._found = found
+        self._filed = Filed(found.books)
+        self.marks = Marks(found)
+        self._records: dict[str, dict[Key, Record]] = {}
+        self._waits: dict[Key, int] = {}  # until which tick, which sees what the ones before did not
+
+    def _holders(self, question: int) -> set[Key]:
+        return {key[:2] for key in self._found.books.holders.get(question, ())}
+
+    def parts(self, due: Dealt, *, ticked: bool) -> Iterator[Parts]:
+        """The parts of tables that can have changed. ticked: whether the clock has moved on."""
+        self._filed.read()
+        self._find(due, ticked=ticked)
+        contests = sorted(self._traded(due.contests))
+        for division, keys in (("holdings", due.marked), ("dealings", due.accounts)):
+            yield from parts(self._only(keys), division, keys)
+        if contests:
+            self._record(due.marked | self._unknown(contests))
+            yield from parts(self._every(contests), "trading_boards", [(name,) for name in contests])
+
+    def _find(self, due: Dealt, *, ticked: bool) -> None:
+        """Whoever holds or held a question is due with it; what waits for a resolution or a tick, with the clock."""
+        books = self._found.books
+        for question in due.ruled:
+            due.accounts |= self._holders(question)
+        for question in due.quoted:
+            due.marked |= self._holders(question)
+        if ticked:
+            for question, holders in books.holders.items():
+                if self.marks.closed_at(question) <= books.clock and question not in self._found.settled:
+                    due.marked |= {key[:2] for key in holders if books.accounts[key[:2]].holdings[key[2]].is_open()}
+            due.marked |= {key for key, instant in self._waits.items() if instant <= books.clock}
+            due.contests |= {
+                name
+                for name in self._traded(self._found.contests)
+                if name not in self._records and books.progress(name).completed_at is None
+            }
+        due.marked |= due.accounts
+        due.contests |= {contest for contest, _ in due.marked}
+
+    def overall(self) -> Iterator[Parts]:
+        """Families and releases over all contests."""
+        contests = sorted(self._traded(self._found.contests))
+        self._record(self._unknown(contests))
+        yield from parts(self._every(contests), "trading_overall", [()])
+
+    def _traded(self, contests: Iterable[str]) -> Iterator[str]:
+        return (name for name in contests if self._found.contests[name].opened.rules.trading is not None)
+
+    def _only(self, keys: Iterable[Key]) -> Projections:
+        books = self._filed.of(keys)
+        contests = {key[0]: self._found.contests[key[0]] for key in books.accounts}
+        found = Projections(replace(self._found, contests=contests, books=books))
+        found.marks = self.marks
+        return found
+
+    def _unknown(self, contests: Iterable[str]) -> set[Key]:
+        """The accounts that have no record yet."""
+        return {
+            key for name in contests for key in self._filed.keys.get(name, set()) - self._records.get(name, {}).keys()
+        }
+
+    def _record(self, keys: set[Key]) -> None:
+        if keys:
+            for contest, records in self._only(keys).records.items():
+                known = self._records.setdefault(contest, {})
+                for record in records:
+                    known[record.key] = record
+                    self._wait(record.key)
+
+    def _wait(self, key: Key) -> None:
+        """Until the next tick: what has happened since the last one may come to a fall only then."""
+        trading, opened = self._found.trading(key[0]), self._found.contests[key[0]].opened
+        self._waits.pop(key, None)
+        if self._found.books.progress(key[0]).completed_at is None:
+            step, start = trading.snapshot_seconds * 10**6, opened.starts_at or 0
+            self._waits[key] = start + ((self._found.books.clock - start) // step + 1) * step
+
+    def _every(self, contests: list[str]) -> Projections:
+        """The contests with the records of all their accounts."""
+        found = Projections(replace(self._found, contests={name: self._found.contests[name] for name in contests}))
+        found.records = {name: [each for _, each in sorted(self._records.get(name, {}).items())] for name in contests}
+        return found

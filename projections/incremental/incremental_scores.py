@@ -1,0 +1,166 @@
+"""Scores, boards and Brier scores of contests kept up: of whatever a question's scores are added up in, the rest stays.
+
+The scores of a contest's questions follow from each question alone, given who counts as a member: where that changes,
+or most questions, all are scored again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from forecast_ledger.projections.boards.brier import Aggregate
+from forecast_ledger.projections.boards.totals import labels
+from forecast_ledger.projections.catalogue.projection import Known, Projections
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.incremental.deltas import Parts, parts
+from forecast_ledger.projections.incremental.score_cache import Kept, basis, listed
+
+_MOST = 2  # one in so many of a contest's questions are scored by themselves, if there are no more
+
+Only = Callable[[dict[str, Contest], Iterable[int]], Facts]  # contests, questions: the facts about them
+
+
+@dataclass(slots=True)
+class Due:
+    """What of contests' scores can have changed: those of questions, by code; the boards; the name of the consensus."""
+
+    questions: dict[str, set[int]] = field(default_factory=dict)
+    boards: set[str] = field(default_factory=set)
+    renamed: bool = False
+
+    @property
+    def contests(self) -> set[str]:
+        """All that are named."""
+        return self.boards | self.questions.keys()
+
+
+class Boards:
+    """What is known of contests' scores, as of the log position at which the tables were last right."""
+
+    def __init__(self, only: Only) -> None:
+        self._only = only
+        self._kept: dict[str, Kept] = {}
+        self._aggregates: dict[str, dict[int, Aggregate]] = {}  # by contest and number of owner
+        self._told: set[str] = set()  # contests that are ahead of the tables
+
+    def forget(self) -> None:
+        """The tables are right now."""
+        self._told.clear()
+
+    def _drop(self, contests: Iterable[str]) -> None:
+        for name in contests:
+            self._kept.pop(name, None)
+            self._aggregates.pop(name, None)
+
+    def parts(self, found: Facts, due: Due, before: int) -> Iterator[Parts]:
+        """The parts of tables that can have changed. before: the log position at which the tables were right."""
+        if not due.contests:
+            return
+        self._drop(self._told)
+        self._told |= due.contests
+        whole = {name for name in sorted(due.contests) if self._all_due(found.contests[name], found, due)}
+        was = self._before(found, due, before)
+        yield from self._of_all_questions(found, sorted(whole))
+        yield from self._of_some(found, sorted(due.contests - whole), due, before)
+        yield from self._overall(found, was)
+
+    def _before(self, found: Facts, due: Due, before: int) -> dict[str, dict[int, Aggregate]] | None:
+        """The aggregates of what is due, as the tables have them; None if they are not all known."""
+        new = {name for name in due.contests if found.contests[name].position > before}
+        if due.renamed or due.contests - new - self._aggregates.keys():
+            return None
+        return {name: {} if name in new else dict(self._aggregates[name]) for name in due.contests}
+
+    def _all_due(self, contest: Contest, found: Facts, due: Due) -> bool:
+        name = contest.opened.contest
+        some = due.questions.get(name, ())
+        kept = self._kept.get(name)
+        return kept is None or kept.basis != basis(found, contest) or _MOST * len(some) > len(contest.entries)
+
+    def _of_all_questions(self, found: Facts, contests: list[str]) -> Iterator[Parts]:
+        if contests:
+            own = {name: found.contests[name] for name in contests}
+            every = Projections(self._only(own, {code for contest in own.values() for code in contest.entries}))
+            every.tally_all()
+            every.judge_all()
+            for name in contests:
+                kept = self._kept[name] = Kept(every, name)
+                self._aggregates[name] = kept.aggregates
+                every.known.add(kept.known(_owners(found), kept.aggregates.keys()))
+            for division in ("scores", "judgements", "boards"):
+                yield from parts(every, division, [(name,) for name in contests])
+
+    def _of_some(self, found: Facts, contests: list[str], due: Due, before: int) -> Iterator[Parts]:
+        """Of contests of which few questions can have changed."""
+        some = {name: due.questions[name] for name in contests if due.questions.get(name)}
+        boards = due.boards & {*contests}
+        if some:
+            then, now = self._then_and_now(found, some, before)
+            counted = sorted({name for of in (then, now) for each in of.together for name in each.counted()})
+            boards |= {*counted}
+            keys = [(name, found.questions[code].question) for name in counted for code in some[name]]
+            yield from parts(now, "scores", keys)
+            yield from self._judgements(found, counted, then, now)
+            for name in some:
+                self._kept[name].entries |= now.facts.contests[name].entries
+        if boards:
+            own = self._only({name: found.contests[name] for name in boards}, ())
+            known = Known({name: self._kept[name].tally for name in boards})
+            yield from parts(Projections(own, known=known), "boards", [(name,) for name in boards])
+
+    def _judgements(self, found: Facts, contests: list[str], then: Projections, now: Projections) -> Iterator[Parts]:
+        """Take in what has become of questions of contests, and tell whom it concerns."""
+        for of in (then, now):
+            of.tally_all()
+            of.judge_all()
+        known, keys, names = Known(), list[tuple[str, str]](), labels(found)
+        for name in contests:
+            kept = self._kept[name]
+            concerned = kept.change(then, now)
+            known.add(kept.known(_owners(found), concerned))
+            keys += [(name, names[owner - 1]) for owner in concerned]
+        own = replace(now.facts, contests={name: now.facts.contests[name] for name in contests})
+        yield from parts(Projections(own, known=known), "judgements", keys)
+
+    def _then_and_now(self, found: Facts, due: dict[str, set[int]], before: int) -> tuple[Projections, Projections]:
+        """Contests as if they had only these questions, as of the log position before and now."""
+        then, now = dict[str, Contest](), dict[str, Contest]()
+        for name, questions in due.items():
+            contest, held = found.contests[name], self._kept[name].entries
+            now[name] = replace(contest, entries={code: contest.entries[code] for code in questions})
+            sealed = contest.sealed if contest.sealed and contest.sealed.position <= before else None
+            old = {code: held[code] for code in questions if code in held}
+            then[name] = replace(contest, entries=old, sealed=sealed)
+        facts = self._only(now, set[int]().union(*due.values()))
+        return Projections(replace(facts, contests=then, as_of=before)), Projections(facts)
+
+    def _overall(self, found: Facts, was: dict[str, dict[int, Aggregate]] | None) -> Iterator[Parts]:
+        """Brier scores over all contests: all, or, given some contests' aggregates as they were, what has changed."""
+        if unknown := {name: found.contests[name] for name in found.contests.keys() - self._aggregates.keys()}:
+            others = Projections(self._only(unknown, {code for each in unknown.values() for code in each.entries}))
+            others.aggregate_all()
+            owners = _owners(found)
+            for name in unknown:
+                self._aggregates[name] = {(code + 1) % owners: each for code, each in others.aggregates(name).items()}
+        own, now = self._only(found.contests, ()), self._aggregates
+        some = {owner for of in now.values() for owner in of}
+        if was is not None:
+            some = {owner for name, of in was.items() for owner in _differing(of, now[name])}
+        known = Known(aggregates={name: listed(of, _owners(found), some) for name, of in now.items()})
+        keys = [()] if was is None else [(who,) for who in _names(found, some)]
+        yield from parts(Projections(own, known=known), "judgements_overall", keys)
+
+
+def _differing(one: dict[int, Aggregate], other: dict[int, Aggregate]) -> set[int]:
+    """Owners whose aggregates are not the same in both."""
+    return {owner for owner in one.keys() | other.keys() if one.get(owner) != other.get(owner)}
+
+
+def _names(found: Facts, owners: Iterable[int]) -> list[str]:
+    """What owners are called, by their numbers; the consensus is the last of the labels."""
+    names = labels(found)
+    return [names[owner - 1] for owner in owners]
+
+
+def _owners(found: Facts) -> int:
+    """How many can have a Brier score: the participants and the consensus."""
+    return len(found.participant_codes.codes) + 1

@@ -1,0 +1,105 @@
+"""What is kept of a contest's scores, so that when those of a question change, the others need not be scored again."""
+
+from collections import defaultdict
+from collections.abc import Set as AbstractSet
+from fractions import Fraction
+
+import numpy as np
+
+from forecast_ledger.projections.boards import brier
+from forecast_ledger.projections.boards.brier import Aggregate, Counts, Sample
+from forecast_ledger.projections.boards.brier_sample import Judged
+from forecast_ledger.projections.boards.totals import consensus_label
+from forecast_ledger.projections.catalogue.projection import Known, Projections
+from forecast_ledger.projections.core.wide_int import Int64Array
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.scores.scored_questions import outsiders
+
+
+def basis(found: Facts, contest: Contest) -> tuple[object, ...]:
+    """What the scores of all of a contest's questions depend on: as long as it is the same, only some can change."""
+    return outsiders(contest), consensus_label(found)
+
+
+class Kept:
+    """A contest's scores added up. An owner of forecasts is numbered by the participant's code and 1, the consensus 0,
+    so that no number changes when somebody comes.
+    """
+
+    def __init__(self, of: Projections, name: str) -> None:
+        """of: with all of the contest's questions."""
+        contest = of.facts.contests[name]
+        self.name = name
+        self.basis = basis(of.facts, contest)
+        self.entries = dict(contest.entries)
+        self.tally = of.tally(name)
+        sample = _numbered(of.judged(name))
+        self._counts = brier.counted(sample)
+        self._bins = brier.binned(sample)
+        self._rows = np.sort(_rows(sample))
+        self.aggregates = {owner: brier.aggregate(counts) for owner, counts in self._counts.items()}
+
+    def change(self, before: Projections, after: Projections) -> set[int]:
+        """Take in what has become of some questions; returns the numbers of whoever forecast on them."""
+        samples = [_numbered(of.judged(self.name)) for of in (before, after)]
+        concerned = {owner for sample in samples for owner in sample.owner.tolist()}
+        for sign, of, sample in zip((-1, 1), (before, after), samples, strict=True):
+            self.tally = self.tally.plus(of.tally(self.name), sign)
+            self._count(sign, sample)
+        for owner in concerned:
+            self.aggregates[owner] = brier.aggregate(self._counts[owner])
+        return concerned
+
+    def known(self, owners: int, some: AbstractSet[int]) -> Known:
+        """What is known of some owners, of so many that there are."""
+        there = {place: sums for place, sums in self._bins.items() if place[0] in some and sums[0]}
+        calibration = [each._replace(owner=(each.owner - 1) % owners) for each in brier.filled(there)]
+        return Known(
+            tallies={self.name: self.tally},
+            aggregates={self.name: listed(self.aggregates, owners, some)},
+            calibration={self.name: calibration},
+        )
+
+    def _count(self, sign: int, sample: Sample) -> None:
+        mixed = self._regrouped(sign, sample)
+        for owner, more in brier.counted(sample).items():
+            old = self._counts.get(owner, Counts())
+            sums = (a + sign * b for a, b in zip(old[:-1], more[:-1], strict=True))
+            self._counts[owner] = Counts._make([*sums, old.mixed + mixed[owner]])
+        for place, sums_of in brier.binned(sample).items():
+            held = self._bins.get(place, (0,) * len(sums_of))
+            self._bins[place] = tuple(a + sign * b for a, b in zip(held, sums_of, strict=True))
+
+    def _regrouped(self, sign: int, sample: Sample) -> dict[int, Fraction]:
+        """File rows or take them out; returns by how much each owner's `mixed` changes."""
+        rows = np.sort(_rows(sample))
+        groups, first = np.unique(rows >> 1, return_index=True)
+        sizes, true = np.diff(first, append=len(rows)), np.add.reduceat(rows & 1, first) if len(rows) else first
+        begin, middle, end = (np.searchsorted(self._rows, 2 * groups + more) for more in range(3))
+        before, after = (end - begin, end - middle), (end - begin + sign * sizes, end - middle + sign * true)
+        change: dict[int, Fraction] = defaultdict(Fraction)
+        columns = (brier.owners(groups), *before, *after)
+        for owner, m, k, m_after, k_after in zip(*(each.tolist() for each in columns), strict=True):
+            change[owner] += brier.mixed(m_after, k_after) - brier.mixed(m, k)
+        place = np.searchsorted(self._rows, rows)
+        if sign > 0:
+            self._rows = np.insert(self._rows, place, rows)
+        else:
+            self._rows = np.delete(self._rows, place + np.arange(len(rows)) - np.searchsorted(rows, rows))
+        return change
+
+
+def listed(aggregates: dict[int, Aggregate], owners: int, some: AbstractSet[int]) -> dict[int, Aggregate]:
+    """The aggregates of some owners by participant code, the consensus last."""
+    return {(owner - 1) % owners: aggregates[owner] for owner in aggregates.keys() & some}
+
+
+def _numbered(judged: Judged) -> Sample:
+    sample, owners = judged
+    return sample._replace(owner=(sample.owner + 1) % owners)
+
+
+def _rows(sample: Sample) -> Int64Array:
+    """A number for each row's owner, probability and what came of it, in order of these."""
+    rows: Int64Array = 2 * brier.grouped(sample) + sample.happened
+    return rows

@@ -1,0 +1,155 @@
+"""From units of time to scores and coverages: what each question's are divided by, and what they then are, exactly."""
+
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple, get_args
+
+import numpy as np
+
+from forecast_ledger.ledger.core.values import WEIGHT
+from forecast_ledger.ledger.model.events import Kind
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.core.table import POINTS
+from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column, distinct, multiplied
+from forecast_ledger.projections.references.kinds import fine_bits
+from forecast_ledger.projections.scores.scored_questions import Questions
+from forecast_ledger.projections.scores.time_weighted import Scores
+
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
+class Alike(NamedTuple):
+    """What questions that are alike have in common: units of time of the period, of scored time, of what a coverage is
+    a share of, and of the hidden part of that; weights in 1e-6; which of the distinct amounts of a kernel's unit one
+    point is; and their kind's place in KINDS.
+    """
+
+    period: int
+    reached: int
+    whole: int
+    hidden: int
+    weight: int
+    hidden_weight: int
+    per_point: int
+    kind: int
+
+    @property
+    def rest(self) -> int:
+        """Units after the hidden part; 1 where there is nothing, which nobody covers."""
+        return max(self.whole - self.hidden, 1)
+
+    @property
+    def common(self) -> int:
+        """A denominator that every coverage has."""
+        return max(self.whole, 1) if self.hidden_weight < 0 else lcm(self.hidden, self.rest)
+
+    @property
+    def rates(self) -> tuple[int, int]:
+        """What a unit covered of the hidden period adds to a coverage, and one after it, over common x WEIGHT."""
+        if self.hidden_weight < 0:
+            return WEIGHT, WEIGHT
+        rest = (WEIGHT - self.hidden_weight) * (self.common // self.rest)
+        return self.hidden_weight * (self.common // self.hidden), rest
+
+    def coverage(self, covered: int, in_hidden: int, common: int) -> int:
+        """Numerator over common x WEIGHT of the coverage, or of the sum of several questions' coverages."""
+        hidden, rest = self.rates
+        return (in_hidden * hidden + (covered - in_hidden) * rest) * (common // self.common)
+
+    def share(self, covered: int, in_hidden: int) -> Fraction:
+        """The coverage of one question."""
+        return Fraction(self.coverage(covered, in_hidden, self.common), self.common * WEIGHT)
+
+    @property
+    def attainable(self) -> Fraction:
+        """The coverage of a forecast that stood from the opening until scored time ended."""
+        return self.share(self.reached, min(self.hidden, self.reached))
+
+
+class Divided(NamedTuple):
+    """Questions divided into those that are alike: what these have in common, where each question is among them, and
+    the distinct amounts that one point is.
+    """
+
+    alike: list[Alike]
+    which: Int64Array
+    per_point: list[Fraction]
+
+
+def divided(questions: Questions) -> Divided:
+    """The questions, divided into those that are alike."""
+    amounts = sorted(set(questions.per_point))
+    place = {amount: number for number, amount in enumerate(amounts)}
+    columns = [
+        questions.length,
+        questions.reached,
+        questions.whole,
+        questions.hidden,
+        questions.weight,
+        questions.hidden_weight,
+        column([place[amount] for amount in questions.per_point]),
+        column([KINDS.index(answer.question.kind) for answer in questions.answers]),
+    ]
+    alike, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return Divided([Alike(*common) for common in alike.tolist()], which.reshape(-1), amounts)
+
+
+class Quotients(NamedTuple):
+    """Exact numbers: numerators / divisors[which]; shape (n,)."""
+
+    numerators: Limbs
+    divisors: list[Fraction]
+    which: Int64Array
+
+    def published(self) -> Int64Array | list[int]:
+        """In 1e-9, rounded half-even once."""
+        return multiplied(self.numerators, [Fraction(POINTS, divisor) for divisor in self.divisors], self.which)
+
+    def exact(self) -> list[Fraction]:
+        """As fractions."""
+        both = zip(self.numerators.integers(), self.which.tolist(), strict=True)
+        return [Fraction(numerator, self.divisors[place]) for numerator, place in both]
+
+
+def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:
+    """The scores, exact."""
+    alike, which, per_point = divided(questions)
+    over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
+    overs, place = distinct(over)
+    found, of_row = distinct(which[rows.question] * len(overs) + place)
+    divisors = []
+    for each, own in (divmod(key, len(overs)) for key in found.tolist()):
+        of = alike[each]
+        divisors.append(divisor(rules, per_point[of.per_point], of, int(overs[own]), fine_bits(rules)))
+    return Quotients(rows.numerator, divisors, of_row)
+
+
+def coverages(questions: Questions, rows: Scores) -> Quotients:
+    """Each score's coverage: the covered share of the scheduled period or of scored time, as the rule set says.
+
+    Under a hidden weight w, it is w x the covered share of the hidden part of that + (1 - w) x that of the rest.
+
+    Source: Metaculus, Scores FAQ, "What are the Hidden Period and Hidden Coverage Weights?".
+    """
+    alike, which, _ = divided(questions)
+    return covered_shares(alike, which[rows.question], rows.covered, rows.covered_hidden)
+
+
+def covered_shares(alike: list[Alike], which: Int64Array, covered: Int64Array, in_hidden: Int64Array) -> Quotients:
+    """The `share` of each row; which: among the questions that are alike. Shape (n,)."""
+    hidden, rest = (Limbs.wide([each.rates[place] for each in alike]).take(which) for place in (0, 1))
+    numerators = hidden.times(in_hidden) + rest.times(covered - in_hidden)
+    return Quotients(numerators.carried(), [Fraction(each.common * WEIGHT) for each in alike], which)
+
+
+def attainable_shares(questions: Questions) -> list[Fraction]:
+    """Each question's coverage of a forecast that stood from the opening until scored time ended."""
+    alike, which, _ = divided(questions)
+    shares = [each.attainable for each in alike]
+    return [shares[place] for place in which.tolist()]
+
+
+def divisor(rules: RuleSet, per_point: Fraction, of: Alike, covered: int, fine: int) -> Fraction:
+    """What a score's numerator is divided by: kernel's quanta a point, times units of time, times 2^fine."""
+    over = {"scheduled": of.period, "actual": of.reached, "covered": covered}[rules.period]
+    return per_point * (over << fine)

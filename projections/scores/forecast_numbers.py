@@ -1,0 +1,83 @@
+"""Forecasts' numbers as kernels take them: end to end in one column, read in blocks that fit in a processor's cache."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from forecast_ledger.ledger.model.events import NumericRange
+from forecast_ledger.projections.core.wide_int import Int64Array, ordered, runs
+
+_BLOCK = 1 << 16  # numbers taken at a time
+
+
+class Numbers(NamedTuple):
+    """n forecasts on questions of one form: `width` numbers each, from `start` in `flat`. Shape (n,) but flat.
+
+    outcome: index. spans, values: of each question, by `question`: its range and its answer's exact text.
+    """
+
+    flat: Int64Array
+    start: Int64Array
+    width: Int64Array
+    outcome: Int64Array
+    question: Int64Array
+    spans: list[NumericRange | None]
+    values: list[str]
+
+    def rows(self, part: slice) -> "Numbers":
+        """Some of the forecasts."""
+        return self._replace(
+            start=self.start[part],
+            width=self.width[part],
+            outcome=self.outcome[part],
+            question=self.question[part],
+        )
+
+    def asked(self) -> Iterator[tuple[int, NumericRange]]:
+        """The questions that there are forecasts on, with their ranges."""
+        there = np.zeros(len(self.spans), bool)
+        there[self.question] = True
+        for question in np.flatnonzero(there).tolist():
+            if (span := self.spans[question]) is not None:
+                yield question, span
+
+    def blocks(self) -> Iterator["Numbers"]:
+        """The forecasts, some at a time."""
+        upto = np.cumsum(self.width)
+        begin = 0
+        while begin < len(upto):
+            before = int(upto[begin - 1]) if begin else 0
+            end = max(int(np.searchsorted(upto, before + _BLOCK, "right")), begin + 1)
+            yield self.rows(slice(begin, end))
+            begin = end
+
+    def laid_out(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """All numbers end to end, where each forecast begins among them, and each number's place in its forecast."""
+        begins = np.cumsum(self.width) - self.width
+        place = np.arange(int(self.width.sum())) - np.repeat(begins, self.width)
+        return self.flat[np.repeat(self.start, self.width) + place], begins, place
+
+    def tables(self, key: Int64Array) -> Iterator[tuple[Int64Array, Int64Array]]:
+        """Forecasts of one key, some at a time: which they are, shape (m,), and their numbers, shape (m, width).
+
+        key: shape (n,); forecasts of one key have one width.
+
+        >>> two = Numbers(np.arange(6), *(np.array(each) for each in ([3, 0], [3, 3], [0, 0], [0, 0])), [None], [""])
+        >>> [(rows.tolist(), table.tolist()) for rows, table in two.tables(two.width)]
+        [([0, 1], [[3, 4, 5], [0, 1, 2]])]
+        """
+        order = ordered(key)
+        edges = [*runs(key[order]).tolist(), len(order)]
+        for begin, end in pairwise(edges):
+            width = int(self.width[order[begin]])
+            every, step = sliding_window_view(self.flat, width), max(_BLOCK // width, 1)
+            for at in range(begin, end, step):
+                rows = order[at : min(at + step, end)]
+                start = self.start[rows]
+                if (start[1:] - start[:-1] == width).all():  # one behind the other: a view does
+                    yield rows, self.flat[start[0] : start[-1] + width].reshape(-1, width)
+                else:
+                    yield rows, every[start]

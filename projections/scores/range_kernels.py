@@ -1,0 +1,219 @@
+"""Kernels of forecasts on a range: the CRPS of a cdf, the loss of quantiles, the distance of a point."""
+
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import gcd, lcm
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecast_ledger.ledger.core.exact import QUANTUM, half_even
+from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
+from forecast_ledger.ledger.model.events import NumericRange
+from forecast_ledger.projections.core.estimates import Floats, divided, floats, lessened
+from forecast_ledger.projections.core.wide_int import Int64Array, to_even
+from forecast_ledger.projections.scores.forecast_numbers import Numbers
+
+_FINE = Decimal("1e-30")  # to which a place on a logarithmic scale is rounded
+_NARROW = 1 << 60  # what is proven to stay below this is counted in 64 bits
+_Integers = NDArray[Any]  # of 64 bits each, or Python's own
+
+
+def crps(numbers: Numbers) -> Int64Array:
+    """∫ (F(x) - 1{x >= y})² dx over the range as 0..1, F linear in each bin; an answer beyond it counts as its end.
+
+    On a logarithmic range x is the place on the logarithmic scale.
+    Source: Gneiting and Raftery (2007), doi:10.1198/016214506000001437, section 4.2.
+
+    >>> span, cdf = NumericRange(lower="0", upper="1", bins=1), np.array([0, 10**10])
+    >>> crps(Numbers(cdf, *(np.array([each]) for each in (0, 2, 1, 0)), [span], ["0.5"])).tolist()
+    [83333333333]
+    """
+    at = np.zeros(len(numbers.spans), np.int64)  # the bin with the answer, from 0
+    shares: list[tuple[Fraction, ...]] = [(Fraction(0),) * 3] * len(numbers.spans)
+    for of, span in numbers.asked():
+        place = place_of(numbers.values[of], span) * span.bins
+        at[of] = min(int(place // 1), span.bins - 1)
+        below = place - int(at[of])  # of the bin
+        shares[of] = (1 - below) ** 2, 1 - below**2, below
+    near, found = floats(np.array(shares, object)).reshape(-1, 3), np.zeros(len(numbers.width), np.int64)
+    for rows, heights in numbers.tables(numbers.width):
+        question = numbers.question[rows]
+        found[rows] = _crps(heights, at[question], near[question], [shares[of] for of in question.tolist()])
+    return found
+
+
+def pinball(numbers: Numbers) -> Int64Array:
+    """Twice the mean over levels of (1{y < q} - level)(q - y): the weighted interval score where levels are symmetric
+    about 0.5, which is one of them; the absolute error where it is the only one. In units of the question, lower is
+    better.
+
+    Source: Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618.
+
+    >>> span = NumericRange(lower="0", upper="9", levels=(500_000_000,))
+    >>> pinball(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
+    [20000]
+    """
+    forms: dict[tuple[tuple[int, ...], int], int] = {}
+    form = np.zeros(len(numbers.spans), np.int64)
+    exact = np.zeros((len(numbers.spans), 3), object)  # an answer's whole units, and n of d parts of one more
+    for of, span in numbers.asked():
+        form[of] = forms.setdefault((span.levels, span.decimals), len(forms))
+        answer = Fraction(numbers.values[of]) * 10**span.decimals
+        exact[of] = answer // 1, *(answer % 1).as_integer_ratio()
+    losses = [_Loss.of(*each) for each in forms]
+    narrow = np.minimum(exact, _NARROW).astype(np.int64)
+    found = np.zeros(len(numbers.width), np.int64)
+    for rows, quantiles in numbers.tables(form[numbers.question]):
+        question = numbers.question[rows]
+        loss = losses[form[question[0]]]
+        wide = np.abs(narrow[question]).max(axis=1) > loss.limit
+        if max(int(quantiles.max()), -int(quantiles.min())) > loss.limit:
+            wide |= np.abs(quantiles).max(axis=1) > loss.limit
+        if not wide.any():
+            found[rows] = loss.rounded(quantiles, narrow[question])
+            continue
+        found[rows[~wide]] = loss.rounded(quantiles[~wide], narrow[question[~wide]])
+        found[rows[wide]] = loss.rounded(quantiles[wide].astype(object), exact[question[wide]])
+    return found
+
+
+def absolute(numbers: Numbers) -> Int64Array:
+    """|x - y| on the range as 0..1, along its logarithmic scale if it has one. The one level must be 0.5. What lies
+    beyond an open end counts as that end.
+
+    Source: the Autocast competition of 2022, "Evaluation": L1 distance, bounded between 0% and 100%.
+
+    >>> span = NumericRange(lower="0", upper="10", levels=(500_000_000,))
+    >>> absolute(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
+    [200000000000]
+    """
+    shape = np.zeros((len(numbers.spans), 4), np.int64)  # of linear ranges: parts of a unit; ends and answer in parts
+    shape[:, 2] = 1
+    spans = dict(numbers.asked())
+    for question, span in spans.items():
+        given = [Fraction(each) * 10**span.decimals for each in (span.lower, span.upper, numbers.values[question])]
+        over = lcm(*(each.denominator for each in given))
+        lower, upper, answer = (int(each * over) for each in given)
+        most = max(over * LARGEST_MEASURE, abs(lower), abs(upper))
+        if span.zero_point is None and most < _NARROW:
+            shape[question] = over, lower, upper, min(max(answer, lower), upper)
+    over, lower, upper, answer = shape[numbers.question].T
+    points, length = numbers.flat[numbers.start], upper - lower
+    gaps = np.abs(np.clip(points * over, lower, upper) - answer)
+    quotients, rests = divided(gaps * QUANTUM, length, floats(gaps) * QUANTUM)
+    found = to_even(quotients, rests, length)
+    for row in np.flatnonzero(over == 0).tolist():
+        question = int(numbers.question[row])
+        found[row] = _distance(int(points[row]), numbers.values[question], spans[question])
+    return found
+
+
+@lru_cache(maxsize=65_536)
+def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
+    """The place of a value between the bounds of a range, 0..1; beyond them, the bound.
+
+    Exact, but on a logarithmic scale rounded to thirty decimals.
+
+    >>> place_of("2", NumericRange(lower="1", upper="4"))
+    Fraction(1, 3)
+    >>> place_of("10", NumericRange(lower="1", upper="100", zero_point="0"))
+    Fraction(1, 2)
+    """
+    lower, upper = Fraction(span.lower), Fraction(span.upper)
+    within = min(max(Fraction(value), lower), upper)
+    if span.zero_point is None:
+        return Fraction(within - lower, upper - lower)
+    zero = Fraction(span.zero_point)
+    ratios = Fraction(within - zero, lower - zero), Fraction(upper - zero, lower - zero)
+    digits = 60 + len(str(ratios[1].denominator))  # enough where the bounds are very near each other
+    precise = Context(digits, ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    part, whole = (precise.ln(precise.divide(each.numerator, each.denominator)) for each in ratios)
+    return Fraction(precise.quantize(precise.divide(part, whole), _FINE))
+
+
+def quantum(span: NumericRange) -> int:
+    """The unit of a score by quantiles: four digits beyond the unit of its values, 10^12 at most.
+
+    >>> quantum(NumericRange(lower="0", upper="1", levels=(500_000_000,), decimals=2))
+    1000000
+    """
+    units: int = 10 ** min(12, span.decimals + 4)
+    return units
+
+
+class _Loss(NamedTuple):
+    """The loss of quantiles at some levels. weights: the levels in lowest terms, of `unit`, shape (k,).
+
+    limit: if no quantile, no answer and no denominator of its parts is larger, 64 bits hold every product.
+    """
+
+    weights: Int64Array
+    unit: int
+    numerator: int
+    denominator: int
+    limit: int
+
+    @classmethod
+    def of(cls, levels: tuple[int, ...], decimals: int) -> Self:
+        """Of these levels, 1e-9, for quantiles in 10^-decimals."""
+        shared = gcd(PROBABILITY, *levels)
+        over = len(levels) * PROBABILITY // (2 * 10 ** min(12 - decimals, 4))  # of losses, in one of their quantum
+        common, unit = gcd(shared, over), PROBABILITY // shared
+        weights = np.array(levels, np.int64) // shared
+        most = 4 * len(levels) * unit * (shared // common)
+        return cls(weights, unit, shared // common, over // common, _NARROW // most)
+
+    def rounded(self, quantiles: _Integers, answers: _Integers) -> _Integers:
+        """Twice the mean loss of each row of quantiles, shape (m, k), with an answer, shape (m, 3)."""
+        whole, part, over = answers.T
+        count, total = len(self.weights), int(self.weights.sum())
+        above = np.einsum("ij->i", np.maximum(quantiles, whole[:, None])) - count * whole
+        losses = self.numerator * (self.unit * above - np.einsum("ij,j->i", quantiles, self.weights) + total * whole)
+        rests = part
+        if part.any():  # the answer lies above a whole number: that part goes off, times the slope
+            slopes = self.unit * (quantiles > whole[:, None]).sum(axis=1) - total
+            taken = -self.numerator * slopes * part
+            losses, rests = losses + taken // over, taken % over
+        quotients, left = losses // self.denominator, losses % self.denominator
+        beyond = np.clip(2 * left - self.denominator, -2, 1) * over + 2 * rests  # half a denominator
+        rounded: _Integers = quotients + ((beyond > 0) | ((beyond == 0) & (quotients % 2 == 1)))
+        return rounded
+
+
+def _crps(heights: Int64Array, at: Int64Array, near: Floats, shares: list[tuple[Fraction, ...]]) -> Int64Array:
+    """Of each row of heights, shape (m, bins + 1): ∫ F² over the range - 2 ∫ F above the answer + what lies above it.
+
+    at: the bin with the answer. shares: by what its two edges and 1 go off, of each row; near: as floats, (m, 3).
+    With a and b the heights of a bin's edges, ∫ F² is (a² + ab + b²) / 3 of a bin, ∫ F (a + b) / 2. What does not
+    depend on where in its bin the answer lies is exact; of the rest an estimate decides where it is certain.
+    """
+    bins, row = heights.shape[1] - 1, np.arange(len(heights))
+    begins = row * (bins + 1)
+    parts = np.stack([begins, begins + at + 1], axis=1).reshape(-1)
+    above = np.add.reduceat(heights.reshape(-1), parts)[1::2]
+    ends = np.stack([heights[row, at], heights[row, at + 1], np.full_like(at, CUMULATIVE)], axis=1)
+    linear = 3 * (CUMULATIVE * (bins - at) - 2 * above + ends[:, 1] + heights[:, -1])
+    over = 3 * bins * CUMULATIVE**2 // QUANTUM
+    estimate = _thrice_squares(floats(heights)) + CUMULATIVE * floats(linear)
+    quotients, rests = divided(_thrice_squares(heights) + CUMULATIVE * linear, over, estimate)
+    found, uncertain = lessened(quotients, rests, over, near * floats(ends) * (3 * CUMULATIVE))
+    for doubtful in uncertain.tolist():
+        exact = sum(share * end for share, end in zip(shares[doubtful], ends[doubtful].tolist(), strict=True))
+        number = int(quotients[doubtful]) * over + int(rests[doubtful]) - 3 * CUMULATIVE * Fraction(exact)
+        found[doubtful] = half_even(number.numerator, number.denominator * over)
+    return found
+
+
+def _thrice_squares(heights: NDArray[Any]) -> NDArray[Any]:
+    """Σ a² + ab + b² over the bins of each row; of integers, its last 64 bits."""
+    squares = 2 * np.einsum("ij,ij->i", heights, heights) + np.einsum("ij,ij->i", heights[:, :-1], heights[:, 1:])
+    total: NDArray[Any] = squares - heights[:, 0] ** 2 - heights[:, -1] ** 2
+    return total
+
+
+def _distance(point: int, value: str, span: NumericRange) -> int:
+    gap = abs(place_of(Fraction(point, 10**span.decimals), span) - place_of(value, span))
+    return half_even(gap.numerator * QUANTUM, gap.denominator)

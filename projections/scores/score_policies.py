@@ -1,0 +1,153 @@
+"""The policies of a score beside its kernel: what counts as nought, what as uniform, and what a point is."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed, log2_fixed
+from forecast_ledger.ledger.model.events import QuestionOpened
+from forecast_ledger.ledger.model.rules import LOGARITHMS, RuleSet
+from forecast_ledger.projections.facts.columns import CHANCE
+from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.range_kernels import place_of, quantum
+
+_PPM = CHANCE // 10**6
+_MILLION = 10**6
+_LOGARITHMS = {"ln": ln_fixed, "log2": log2_fixed}
+
+
+class Answer(NamedTuple):
+    """A question and what became of it; value is the exact text of a numeric answer."""
+
+    question: QuestionOpened
+    outcome: int
+    value: str
+
+
+def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:
+    """The name of the kernel that scores a question.
+
+    >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
+    >>> kernel_of(RuleSet(name="x", kernel="ln", cdf_kernel="crps"), question)
+    'ln'
+    """
+    if question.range is None:
+        return rules.kernel
+    return rules.quantile_kernel if question.range.levels else rules.cdf_kernel
+
+
+def lower_is_better(rules: RuleSet) -> bool:
+    """Whether the least score is best; a rule set's kernels agree on it.
+
+    >>> lower_is_better(RuleSet(name="x", kernel="brier"))
+    True
+    """
+    names = (rules.kernel, rules.cdf_kernel, rules.quantile_kernel)
+    return any(KERNELS[name].lower_is_better for name in names if name != "none")
+
+
+def least_chance(rules: RuleSet, outcome: int, bins: int) -> int:
+    """What a smaller probability of the outcome counts as under a rule set, 1e-10.
+
+    bins: of a numeric question, else 0; then outcome 0 and bins + 1 are the open ends.
+
+    >>> least_chance(RuleSet(name="x"), 0, 0), least_chance(RuleSet(name="x"), 1, 200)
+    (10000000, 500000)
+    """
+    if bins and 1 <= outcome <= bins:
+        return max(half_even(rules.least_density_ppm * _PPM, bins), int(rules.least_density_ppm > 0))
+    return rules.least_probability_ppm * _PPM
+
+
+def added_chance(rules: RuleSet, outcome: int, bins: int) -> int:
+    """What is added to every probability of the outcome, 1e-10: the least, where the rule set adds that to densities.
+
+    Source: seed 001_b2c35092a74bcfce, "What is the log score for continuous questions?".
+
+    >>> added = RuleSet(name="x", density_floor="added")
+    >>> added_chance(added, 1, 200), added_chance(added, 0, 200), added_chance(RuleSet(name="x"), 1, 200)
+    (500000, 0, 0)
+    """
+    inside = bins and 1 <= outcome <= bins
+    return least_chance(rules, outcome, bins) if inside and rules.density_floor == "added" else 0
+
+
+def greatest_chance(rules: RuleSet, outcome: int, bins: int) -> int:
+    """What a greater probability of the outcome counts as, 1e-10; of a bin perhaps more than 1.
+
+    Source: seed 001, "What is the Baseline score?": up to 99.9%, and densities up to about 35.
+
+    >>> greatest_chance(RuleSet(name="x", greatest_density_ppm=35_000_000), 1, 200)
+    1750000000
+    """
+    if bins and 1 <= outcome <= bins:
+        return half_even(rules.greatest_density_ppm * _PPM, bins)
+    return rules.greatest_probability_ppm * _PPM
+
+
+def uniform_term(rules: RuleSet, answer: Answer) -> int:
+    """What the uniform distribution scores: of named outcomes each has the same; of a numeric question every open end
+    has open_end_ppm, and the bins share the rest.
+
+    Source: seed 001_b2c35092a74bcfce, "What is the Baseline score?".
+
+    >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
+    >>> uniform_term(RuleSet(name="x", kernel="brier"), Answer(question, 0, ""))
+    250000000000
+    """
+    name, span = kernel_of(rules, answer.question), answer.question.range
+    kernel = KERNELS[name]
+    if span is None:
+        return kernel.uniform(len(answer.question.outcomes), answer.outcome)
+    if name not in LOGARITHMS:
+        return kernel.uniform(span.bins, place_of(answer.value, span) * QUANTUM)
+    if 1 <= answer.outcome <= span.bins:
+        ends = span.open_lower + span.open_upper
+        return _LOGARITHMS[name](_MILLION - rules.open_end_ppm * ends, _MILLION * span.bins)
+    return _LOGARITHMS[name](rules.open_end_ppm, _MILLION)
+
+
+def _plain(_: RuleSet, __: QuestionOpened) -> Fraction:
+    return Fraction(1)
+
+
+def _peer(_: RuleSet, question: QuestionOpened) -> Fraction:
+    """Source: seed 001, "What is the Peer score?": times 100; half of that for numeric questions, as is published."""
+    return Fraction(100 if question.range is None else 50)
+
+
+def _peer_whole(_: RuleSet, __: QuestionOpened) -> Fraction:
+    """Source: seed 001, "What is the Peer score?", whose formula does not halve numeric questions."""
+    return Fraction(100)
+
+
+def _baseline(rules: RuleSet, question: QuestionOpened) -> Fraction:
+    """Certainty is worth 100. Source: seed 001, "What is the Baseline score?"."""
+    if question.range is not None:
+        return Fraction(50)
+    return Fraction(100 * QUANTUM, _LOGARITHMS[rules.kernel](len(question.outcomes), 1))
+
+
+# Points for a difference of 1 between kernels.
+SCALES: dict[str, Callable[[RuleSet, QuestionOpened], Fraction]] = {
+    "plain": _plain,
+    "peer": _peer,
+    "peer_whole": _peer_whole,
+    "baseline": _baseline,
+}
+
+
+def kernel_unit(rules: RuleSet, question: QuestionOpened) -> int:
+    """Units in 1 of the kernel that scores a question."""
+    span = question.range
+    return quantum(span) if span is not None and span.levels and rules.quantile_kernel == "pinball" else QUANTUM
+
+
+def per_point(rules: RuleSet, question: QuestionOpened) -> Fraction:
+    """How much of a kernel's unit one point is.
+
+    >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
+    >>> per_point(RuleSet(name="x", kernel="ln", scale="peer"), question)
+    Fraction(10000000000, 1)
+    """
+    return Fraction(kernel_unit(rules, question), SCALES[rules.scale](rules, question))

@@ -1,0 +1,340 @@
+"""What every forecast of a contest is worth and what it is compared with: the terms that scores are sums of."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.core.timeline import chunks, shifts
+from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, Limbs, chosen, half_even_many, ordered
+from forecast_ledger.projections.facts.columns import CHANCE, DOUBLED, Contest, Facts, Forecasts
+from forecast_ledger.projections.facts.standing import Intervals, intervals
+from forecast_ledger.projections.references import community
+from forecast_ledger.projections.references.consensus import Changes, changes, neighbours
+from forecast_ledger.projections.references.kinds import (
+    Compared,
+    Scored,
+    Steps,
+    fine_bits,
+    latest,
+    of_consensus,
+    of_peers,
+    steps,
+)
+from forecast_ledger.projections.references.leave_one_out import Others, others
+from forecast_ledger.projections.references.recency import Aged
+from forecast_ledger.projections.scores.forecast_numbers import Numbers
+from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
+from forecast_ledger.projections.scores.sampling import SAMPLINGS
+from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, Questions, measure, who_count
+
+CHUNK = 1 << 16  # forecasts scored at a time, which fit in a processor's cache; any size gives the same numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What scores and their parts are made of, for some questions.
+
+    standing: in units from the opening, in order of question, participant and start; the consensus is the last
+    participant. member: whether each counts among the peers and in the consensus. doubled: twice the chance, 1e-10, as
+    scored; -1 for quantiles. own: the kernel of each. compared: with what, None where that does not change over time.
+    """
+
+    questions: Questions
+    standing: Intervals
+    member: BoolArray
+    doubled: Int64Array
+    own: Int64Array
+    compared: Compared | None = None
+
+    def earned(self) -> Limbs:
+        """What each interval adds to its score's numerator."""
+        if self.compared is None:
+            length = self.standing.end - self.standing.start
+            return Limbs.product(self.own - self.questions.uniform[self.standing.question], length)
+        return self.compared.earned(self.scored, self.compared.steps.begins, self.compared.steps.ends)
+
+    def of(self, rows: Int64Array) -> "Terms":
+        """Those of some intervals, compared with what all of them make."""
+        kept = self.compared
+        if kept is not None:
+            begins, ends = kept.steps.begins[rows], kept.steps.ends[rows]
+            kept = kept._replace(steps=kept.steps._replace(begins=begins, ends=ends))
+        standing, member = self.standing.of(rows), self.member[rows]
+        return Terms(self.questions, standing, member, self.doubled[rows], self.own[rows], kept)
+
+    @property
+    def scored(self) -> Scored:
+        """What the forecasts are worth."""
+        return Scored(self.own, self.doubled, self.member)
+
+
+def terms(
+    found: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK
+) -> Iterator[tuple[int, Terms]]:
+    """The terms of scores, some questions at a time, each with the index of its first question.
+
+    contests: of one rule set, as the questions number them.
+    """
+    sizes = found.forecasts.counts(questions.code)
+    nothing = np.zeros_like(questions.length)
+    for part in chunks(sizes, nothing, questions.length, chunk):
+        yield part.start, _terms(found, contests, questions.of(part))
+
+
+def _terms(found: Facts, contests: Sequence[Contest], questions: Questions) -> Terms:
+    rules = contests[0].opened.rules
+    forecasts = found.forecasts.on(questions.code, questions.as_of)
+    if rules.clock == "recorded":
+        forecasts = replace(forecasts, at=forecasts.recorded_at)
+    standing = _in_units(contests[0], questions, forecasts)
+    member = who_count(found, contests, questions.contest[standing.question], standing.participant)
+    chance, own = _kernels(rules, questions, forecasts, standing)
+    made_of = Terms(questions, standing, member, 2 * chance, own)
+    if not len(own) or (rules.reference in {"none", "uniform"} and not rules.score_consensus):
+        return made_of
+    age = standing.row
+    if rules.consensus_weights == "recency":
+        age = _ages(forecasts, standing, found.participant_codes.labels)
+    return _compared(rules, forecasts, made_of, age, len(found.participant_codes.codes))
+
+
+def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64Array:
+    """Each interval's place, the oldest first, by the instant that its forecast was made; of one instant by the
+    participant's id, so that nothing depends on which of two different participants' forecasts was recorded first.
+    """
+    codes, whose = np.unique(standing.participant, return_inverse=True)
+    names = [labels[code] for code in codes.tolist()]
+    by_id = sorted(range(len(names)), key=names.__getitem__)
+    order = np.lexsort((_places(by_id)[whose], forecasts.at[standing.row]))
+    return _places(order)
+
+
+def _places(order: Int64Array | list[int]) -> Int64Array:
+    """Where in an order each number is."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def _in_units(contest: Contest, questions: Questions, forecasts: Forecasts) -> Intervals:
+    """When forecasts stand, in the rule set's units of time."""
+    rules, of = contest.opened.rules, measure(contest, questions)
+    standing = intervals(forecasts, questions.opens, questions.until, early=rules.early_forecasts)
+    units = SAMPLINGS[rules.sampling].units
+    start, end = (units(of, at, standing.question) for at in (standing.start, standing.end))
+    standing = standing._replace(start=start, end=end)
+    return standing if rules.sampling == "time" else standing.of(np.flatnonzero(start < end))
+
+
+def _kernels(
+    rules: RuleSet, questions: Questions, forecasts: Forecasts, standing: Intervals
+) -> tuple[Int64Array, Int64Array]:
+    """The outcome's chance as scored, 1e-10, and the kernel, of every interval's forecast."""
+    question = standing.question
+    chance, own = np.full(len(question), -1), np.zeros(len(question), np.int64)
+    for form, name in _forms(rules):
+        rows = chosen(questions.form[question] == form)
+        if form != QUANTILES:
+            asked = question[rows]
+            chance[rows] = forecasts.chance(standing.row[rows], questions.outcome[asked], questions.bins[asked])
+        kernel = KERNELS[name]
+        if kernel.of_chance is not None:
+            chance[rows] = questions.counted(chance[rows], question[rows])
+            own[rows] = kernel.of_chance(chance[rows], CHANCE)
+        elif kernel.of_numbers is not None:
+            start = forecasts.start[standing.row[rows]]
+            own[rows] = kernel.of_numbers(_numbers(questions, forecasts.chances, start, question[rows]))
+    return chance, own
+
+
+def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, age: Int64Array, consensus_code: int) -> Terms:
+    """The terms with what they are compared with, and the consensus among them if it is scored."""
+    questions, member = made_of.questions, made_of.member
+    shift = shifts(np.zeros_like(questions.length), questions.length)
+    axis = _axis(made_of, shift, age)
+    found = axis.steps
+    doubled = kernel = np.zeros(0, np.int64)
+    if rules.reference == "consensus" or rules.score_consensus:
+        doubled, kernel = _consensus(rules, forecasts, made_of, axis)
+    if rules.reference == "consensus":
+        against = of_consensus(found, kernel)
+        apart = _others(rules, made_of, axis) if rules.consensus_of == "others" and found.stand.any() else None
+        made_of = replace(made_of, compared=Compared(found, against, against, doubled, kernel, apart))
+    elif rules.reference == "peers":
+        among = others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=True)
+        if rules.scored_only_factor == "one" and (rules.score_consensus or not member.all()):
+            others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=False)
+        made_of = replace(made_of, compared=Compared(found, among, others))
+    if not rules.score_consensus:
+        return made_of
+    stands = np.flatnonzero(found.stand)
+    question = axis.question[stands]
+    rows = Intervals(
+        row=np.full(len(stands), -1),
+        question=question,
+        participant=np.full(len(stands), consensus_code),
+        start=found.instant[stands] - shift[question],
+        end=found.instant[stands + 1] - shift[question],
+    )
+    of_consensus_itself = Terms(questions, rows, np.zeros(len(stands), bool), doubled[stands], kernel[stands])
+    return _joined(made_of, found, stands, of_consensus_itself)
+
+
+def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms:
+    """Terms with those of the consensus, in order of question, participant and start: of each question it is last."""
+    columns = [np.concatenate(pair) for pair in zip(one.standing, other.standing, strict=True)]
+    standing = Intervals(*columns)
+    order = ordered(standing.question)
+    begins, ends = np.concatenate([found.begins, stands])[order], np.concatenate([found.ends, stands + 1])[order]
+    compared = one.compared and one.compared._replace(steps=found._replace(begins=begins, ends=ends))
+    return replace(
+        one,
+        standing=standing.of(order),
+        member=np.concatenate([one.member, other.member])[order],
+        doubled=np.concatenate([one.doubled, other.doubled])[order],
+        own=np.concatenate([one.own, other.own])[order],
+        compared=compared,
+    )
+
+
+class _Axis(NamedTuple):
+    """All questions on one axis of time: when forecasts stand on it, the steps, and the question of each step.
+
+    age: of two that begin to stand together the older has the lower number; no two have the same.
+    """
+
+    standing: Intervals
+    age: Int64Array
+    changes: Changes
+    steps: Steps
+    question: Int64Array
+
+
+def _axis(made_of: Terms, shift: Int64Array, age: Int64Array) -> _Axis:
+    standing, along = made_of.standing, shift[made_of.standing.question]
+    standing = standing._replace(start=standing.start + along, end=standing.end + along)
+    known = changes(standing.start, standing.end)
+    found = steps(standing.start, standing.end, made_of.member, known)
+    question = np.zeros(len(found.instant), np.int64)
+    question[found.begins] = standing.question
+    return _Axis(standing, age, known, found, np.maximum.accumulate(question))
+
+
+class _Alike(NamedTuple):
+    """Questions whose consensus is worked out in one go: their form and kernel, and which they are, shape (q,).
+
+    width: how many numbers of each are averaged; 0 for that of the outcome alone. squeezed: see `community.SQUEEZED`.
+    """
+
+    form: int
+    kernel: Kernel
+    asked: BoolArray
+    width: int
+    squeezed: bool
+
+
+def _alike(rules: RuleSet, questions: Questions) -> Iterator[_Alike]:
+    """All questions that the rule set scores."""
+    for form, name in _forms(rules):
+        kernel, of_form = KERNELS[name], questions.form == form
+        parts = [(of_form, False)]
+        if form == NAMED and rules.consensus == "squeezed":
+            binary = np.array([answer.question.kind == "binary" for answer in questions.answers], bool)
+            parts = [(of_form & binary, False), (of_form & ~binary, True)]
+        for asked, squeezed in parts:
+            brought_to_one = squeezed or (form == NAMED and rules.consensus == "community")
+            if kernel.of_numbers is None and not brought_to_one:
+                yield _Alike(form, kernel, asked, 0, squeezed)
+                continue
+            for width in np.unique(questions.width[asked]).tolist():
+                yield _Alike(form, kernel, asked & (questions.width == width), width, squeezed)
+
+
+def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis) -> tuple[Int64Array, Int64Array]:
+    """Twice the consensus's chance of the outcome, 1e-10, and its kernel, in each step; -1 and 0 where no member
+    stands.
+
+    A logarithm is that of the average to 1e-18, not of the chance that is shown.
+    """
+    questions, owner = made_of.questions, axis.question
+    doubled, kernels = np.full(len(owner), -1), np.zeros(len(owner), np.int64)
+    for alike in _alike(rules, questions):
+        some = np.flatnonzero(alike.asked[owner] & (axis.steps.stand > 0))
+        if not len(some):
+            continue
+        averages, finer = _averages(rules, forecasts, made_of, axis, (alike, some))
+        outcome, kernel, width = questions.outcome[owner[some]], alike.kernel, alike.width
+        if kernel.of_chance is not None:
+            fine = averages[0]
+            if width:
+                fine, finer = community.share(averages, outcome, squeezed=alike.squeezed), community.FINER
+            doubled[some] = half_even_many(fine, finer)
+            kernels[some] = kernel.of_chance(fine, 2 * CHANCE * finer)
+        elif kernel.of_numbers is not None:
+            named = alike.form == NAMED
+            table = community.distributions(averages, named=named, squeezed=alike.squeezed)
+            start = np.arange(len(some)) * width
+            doubled[some] = table[np.arange(len(some)), outcome] * DOUBLED if named else -1
+            kernels[some] = kernel.of_numbers(_numbers(questions, table.reshape(-1), start, owner[some]))
+    return doubled, kernels
+
+
+def _averages(
+    rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis, of: tuple[_Alike, Int64Array]
+) -> tuple[list[Int64Array], int]:
+    """Twice the average of each number of some questions in some steps, and by how much finer than 1e-10 its unit is,
+    or than that of the numbers.
+    """
+    (alike, some), questions = of, made_of.questions
+    rows = np.flatnonzero(made_of.member & alike.asked[made_of.standing.question])
+    standing, by_chance = axis.standing.of(rows), alike.kernel.of_chance is not None
+    columns = [made_of.doubled[rows] // 2]
+    if alike.width:
+        columns = _columns(forecasts, standing, alike.width, questions if by_chance else None)
+    known = axis.changes if len(rows) == len(axis.standing.row) else None
+    found, finer = community.average(rules, named=alike.form == NAMED, fine=by_chance, known=known)
+    aged = Aged(standing.start, standing.end, standing.question, axis.age[rows])
+    return community.of_columns(found, aged, axis.steps, columns, some), finer
+
+
+def _others(rules: RuleSet, made_of: Terms, axis: _Axis) -> Others:
+    """What each member is compared with: the median of the other members."""
+    rows = np.flatnonzero(made_of.member)
+    standing = axis.standing.of(rows)
+    known = axis.changes if len(rows) == len(axis.standing.row) else None
+    chance = made_of.doubled[rows] // 2
+    near = neighbours(standing.start, standing.end, standing.question, chance, known)
+    near = near.at(latest(near.instant, axis.steps))
+    [logarithm] = {name for _, name in _forms(rules)}
+    return others(axis.steps.stand, axis.steps.lasts, axis.question, near, logarithm)
+
+
+def _columns(forecasts: Forecasts, standing: Intervals, width: int, counted: Questions | None) -> list[Int64Array]:
+    """Each number of the forecasts; of named outcomes that are scored by chance, 1e-10 and as that is counted."""
+    start, unit = forecasts.start[standing.row], CHANCE // PROBABILITY
+    columns = (forecasts.chances[start + place] for place in range(width))
+    if counted is None:
+        return list(columns)
+    return [counted.counted(column * unit, standing.question) for column in columns]
+
+
+def _numbers(questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array) -> Numbers:
+    return Numbers(
+        flat=flat,
+        start=start,
+        width=questions.width[question],
+        outcome=questions.outcome[question],
+        question=question,
+        spans=[answer.question.range for answer in questions.answers],
+        values=[answer.value for answer in questions.answers],
+    )
+
+
+def _forms(rules: RuleSet) -> list[tuple[int, str]]:
+    """The forms of a distribution that a rule set scores, and by what kernel."""
+    names = ((NAMED, rules.kernel), (CDF, rules.cdf_kernel), (QUANTILES, rules.quantile_kernel))
+    return [(form, name) for form, name in names if name != "none"]

@@ -1,0 +1,153 @@
+"""Scores and coverage, with the parts that sum to them exactly."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.projections.core.timeline import shifts
+from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, runs
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.references.kinds import Compared
+from forecast_ledger.projections.scores.sampling import SAMPLINGS
+from forecast_ledger.projections.scores.score_terms import CHUNK, Terms, terms
+from forecast_ledger.projections.scores.scored_questions import Questions, measure
+
+MOST_PARTS = 3_000_000  # rows of `score_parts` that are made at once; they take about a gigabyte
+
+
+class Scores(NamedTuple):
+    """One row for each question and participant who forecast on it, in order of both; shape (n,).
+
+    question: index into the questions. participant: code; one more than the last for the consensus.
+    numerator: Σ term x time x 2^fine, in the kernel's quanta x units. covered, covered_hidden: units in which a
+    forecast stood, in all and in the hidden period.
+    """
+
+    question: Int64Array
+    participant: Int64Array
+    numerator: Limbs
+    covered: Int64Array
+    covered_hidden: Int64Array
+
+    def of(self, participant: int) -> "Scores":
+        """The rows of one participant."""
+        return self.rows(np.flatnonzero(self.participant == participant))
+
+    def on(self, part: slice) -> "Scores":
+        """The rows of some questions that lie together, which are numbered anew."""
+        first, end = np.searchsorted(self.question, [part.start, part.stop]).tolist()
+        rows = self.rows(np.arange(first, end))
+        return rows._replace(question=rows.question - part.start)
+
+    def rows(self, index: Int64Array) -> "Scores":
+        """These rows."""
+        plain = (self.covered[index], self.covered_hidden[index])
+        return Scores(self.question[index], self.participant[index], self.numerator.take(index), *plain)
+
+
+class Parts(NamedTuple):
+    """One row for each interval on which both a forecast and its reference stay the same; shape (n,).
+
+    start, end: µs. units: of time between them. doubled: twice the chance, 1e-10, -1 for quantiles. consensus: the same
+    of the consensus, -1 without one. peers: how many members stand, -1 where they are not what it is compared with.
+    earned: of a score's parts they sum to its numerator.
+    """
+
+    question: Int64Array
+    participant: Int64Array
+    start: Int64Array
+    end: Int64Array
+    units: Int64Array
+    doubled: Int64Array
+    consensus: Int64Array
+    peers: Int64Array
+    earned: Limbs
+
+
+def scores(found: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK) -> Scores:
+    """Every score of contests of one rule set, exact.
+
+    score = 1 / period · Σ (kernel(forecast) - kernel(reference)) · time, 0 while no forecast of one's own stands.
+    Source: seed 000_b8319c7b2812d652, "Relative Log Scores for Question 1" and "Question 3"; seed
+    001_b2c35092a74bcfce, "Do all my predictions on a question count toward my score?".
+    """
+    found_scores = [_scores(first, part) for first, part in terms(found, contests, questions, chunk)]
+    if not found_scores:
+        none = np.zeros(0, np.int64)
+        return Scores(none, none, Limbs.of(none), none, none)
+    question, participant, numerators, covered, hidden = zip(*found_scores, strict=True)
+    numerator = Limbs(*(np.concatenate(limbs) for limbs in zip(*numerators, strict=True)))
+    columns = (np.concatenate(column) for column in (question, participant, covered, hidden))
+    question_column, participant_column, covered_column, hidden_column = columns
+    return Scores(question_column, participant_column, numerator, covered_column, hidden_column)
+
+
+def count_parts(made_of: Terms) -> int:
+    """How many rows `parts` has, without making them."""
+    if made_of.compared is None:
+        return len(made_of.standing.row)
+    _, begins, ends = _stretches(made_of.compared)
+    return int((ends - begins).sum())
+
+
+def _stretches(compared: Compared) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """The steps at which what is compared with changes, and the first of these that each interval meets, and the last
+    and one.
+    """
+    steps, kept = compared.steps, compared.changes()
+    return kept, np.searchsorted(kept, steps.begins, "right") - 1, np.searchsorted(kept, steps.ends)
+
+
+def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
+    """The parts of the scores that terms lead to; `first` is the index of their first question.
+
+    As many rows as intervals between changes of what a forecast is compared with, for each forecast that stands then.
+    """
+    rules, questions, standing = contest.opened.rules, made_of.questions, made_of.standing
+    compared = made_of.compared
+    if compared is None:
+        owner = np.arange(len(standing.row))
+        start, end, earned = standing.start, standing.end, made_of.earned()
+        consensus = peers = np.full(len(owner), -1)
+    else:
+        steps, (kept, begins, ends) = compared.steps, _stretches(compared)
+        lengths = ends - begins
+        owner = np.repeat(np.arange(len(lengths)), lengths)
+        change = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(begins, lengths)
+        lower = np.maximum(kept[change], steps.begins[owner])
+        upper = np.minimum(np.append(kept, len(steps.instant))[change + 1], steps.ends[owner])
+        shift = shifts(np.zeros_like(questions.length), questions.length)[standing.question[owner]]
+        start, end = steps.instant[lower] - shift, steps.instant[upper] - shift
+        rows = made_of.scored.of(owner)
+        earned = compared.earned_between_changes(rows, lower, upper)
+        consensus = compared.reference(rows, lower)
+        peers = steps.stand[lower] if rules.reference == "peers" else np.full(len(owner), -1)
+    question = standing.question[owner]
+    of, instants = measure(contest, questions), SAMPLINGS[rules.sampling].instants
+    return Parts(
+        question=question + first,
+        participant=standing.participant[owner],
+        start=instants(of, start, question),
+        end=instants(of, end, question),
+        units=end - start,
+        doubled=made_of.doubled[owner],
+        consensus=consensus,
+        peers=peers,
+        earned=earned,
+    )
+
+
+def _scores(first: int, made_of: Terms) -> Scores:
+    standing, earned = made_of.standing, made_of.earned()
+    length = standing.end - standing.start
+    question, participant = standing.question, standing.participant
+    starts = runs(question, participant)
+    hidden = np.minimum(standing.end, made_of.questions.hidden[question]) - standing.start
+    return Scores(
+        question=question[starts] + first,
+        participant=participant[starts],
+        numerator=earned.summed(starts),
+        covered=np.add.reduceat(length, starts) if len(starts) else length,
+        covered_hidden=np.add.reduceat(np.maximum(hidden, 0), starts) if len(starts) else length,
+    )

@@ -1,0 +1,147 @@
+"""When the stakes of an account are scored: from the resolution of their question until that is taken back.
+
+A purchase scores (c - w)²: c is the amount over the largest bet then, w what a share of its outcome pays.
+Source: seed 002_2cb2458c25e356ad, "Deriving Confidence from Bet Size" and "Brier Score".
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from fractions import Fraction
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.projections.core.table import POINTS, published
+from forecast_ledger.projections.facts.accounts import ENDS, Movement, Ruling
+
+NONE = -1  # where nothing is scored
+_BITS = 128  # binary places of a score that is added up
+
+Ratio = tuple[int, int]  # numerator, denominator
+
+
+class Verdict(NamedTuple):
+    """From then on the purchases of a position count as this says, each by its log position, (c - w)² exactly; or, if
+    it is empty, no longer.
+
+    position: of the log. at: µs, as it counts for the account.
+    """
+
+    position: int
+    at: int
+    scores: dict[int, Ratio]
+
+
+class Span(NamedTuple):
+    """Scores that count on [begin, end), an axis of ticks or of movements."""
+
+    begin: int
+    end: int
+    scores: dict[int, Ratio]
+
+
+def verdicts(own: list[Movement], rulings: dict[int, list[Ruling]], caps: dict[int, int]) -> Iterator[list[Verdict]]:
+    """Position by position, what an account's purchases have been scored with, in log order.
+
+    own: the account's movements. rulings: by question. caps: the largest bet, 1e-6, by log position of each purchase.
+    An open position is scored when it is settled; one that was sold before, at the resolution: from its instant, or
+    from that of the account's movement before it in the log, if that is later.
+    """
+    positions = [move.position for move in own]
+    by_number: dict[int, list[Movement]] = {}
+    for move in own:
+        if move.question in rulings:
+            by_number.setdefault(move.number, []).append(move)
+    for moves in by_number.values():
+        yield list(_verdicts(moves, rulings[moves[0].question], own, positions, caps))
+
+
+def _verdicts(
+    moves: list[Movement], rulings: list[Ruling], own: list[Movement], positions: list[int], caps: dict[int, int]
+) -> Iterator[Verdict]:
+    """What becomes of one position; where it is open, or settled, a ruling is followed by a movement of its own."""
+    outcome, shares, ended = moves[0].outcome, 0, False
+    bought: list[tuple[int, int, int]] = []
+    things: list[Movement | Ruling] = [*moves, *rulings]
+    for each in sorted(things, key=lambda thing: thing.position):
+        if isinstance(each, Ruling):
+            if bought and not shares and not ended:
+                before = own[bisect_left(positions, each.position) - 1].at
+                payout = each.payouts[outcome] if each.payouts else None
+                yield Verdict(each.position, max(each.at, before), _scores(bought, payout))
+            continue
+        shares += each.shares
+        if each.kind == "bought":
+            bought.append((each.position, -each.cash, caps[each.position]))
+        elif each.kind != "sold":
+            ended = each.kind in ENDS
+            yield Verdict(each.position, each.at, _scores(bought, each.price if each.kind == "settled" else None))
+
+
+def _scores(bought: list[tuple[int, int, int]], payout: int | None) -> dict[int, Ratio]:
+    """(amount / cap - payout / 1e9)² of each purchase: log position, amount, cap; of none without a payout."""
+    if payout is None:
+        return {}
+    return {
+        position: ((amount * PROBABILITY - payout * cap) ** 2, (cap * PROBABILITY) ** 2)
+        for position, amount, cap in bought
+    }
+
+
+def spans(found: list[Verdict], begins: list[int], end: int) -> Iterator[Span]:
+    """Where on an axis each verdict on one position counts: of those that have begun, the last in the log.
+
+    begins: where each verdict begins.
+
+    >>> won, lost = {7: (0, 1)}, {7: (1, 1)}
+    >>> told = [Verdict(8, 0, won), Verdict(9, 0, lost)]
+    >>> list(spans(told, [3, 5], 9))
+    [Span(begin=5, end=9, scores={7: (1, 1)}), Span(begin=3, end=5, scores={7: (0, 1)})]
+    """
+    for verdict, begin in zip(reversed(found), reversed(begins), strict=True):
+        if begin < end:
+            if verdict.scores:
+                yield Span(begin, end, verdict.scores)
+            end = begin
+
+
+def means(counting: list[Span]) -> Iterator[tuple[int, int, int]]:
+    """Where the mean of the scores that count changes: from where on, the mean, 1e-9 half-even, and of how many.
+
+    >>> list(means([Span(2, 5, {7: (1, 4)}), Span(3, 9, {8: (0, 1)})]))
+    [(2, 250000000, 1), (3, 125000000, 2), (5, 0, 1), (9, -1, 0)]
+    """
+    changes = [(span.begin, True, span.scores) for span in counting]
+    changes += [(end, False, scores) for begin, end, scores in counting]
+    standing: dict[int, Ratio] = {}
+    low = 0
+    for place, group in groupby(sorted(changes, key=itemgetter(0, 1)), key=itemgetter(0)):
+        for _, begins, scores in group:
+            for purchase, score in scores.items():
+                low += _low(score) if begins else -_low(score)
+                if begins:
+                    standing[purchase] = score
+                else:
+                    del standing[purchase]
+        yield place, _mean(standing.values(), low), len(standing)
+
+
+def _low(score: Ratio) -> int:
+    """A score in 2^-128, rounded down."""
+    return (score[0] << _BITS) // score[1]
+
+
+def _mean(scores: Collection[Ratio], low: int) -> int:
+    """The mean of scores, 1e-9 half-even, whose sum is at least `low` and less than one a score more, in 2^-128.
+
+    Only where a tie is so near that this leaves it open are the fractions, whose sums grow long, added up.
+    """
+    count = len(scores)
+    if not count:
+        return NONE
+    least, most = (half_even(total * POINTS, count << _BITS) for total in (low, low + count))
+    if least == most:
+        return least
+    return published(Fraction(sum((Fraction(*score) for score in scores), Fraction(0)), count))

@@ -1,0 +1,110 @@
+"""What a share is taken to be worth at an instant: the last quote of its outcome that is known by then."""
+
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, column
+from forecast_ledger.projections.facts.columns import Facts
+
+NONE = -1  # where there is no price
+
+
+class Series(NamedTuple):
+    """The quotes of one outcome that have a price for it, in log order; shape (n,).
+
+    price: 1e-9. told_at, quoted_at: µs, since when each is known and of when it is, neither decreasing. place: of each
+    among the question's quotes. position: of the log.
+    """
+
+    price: Int64Array
+    told_at: Int64Array
+    quoted_at: Int64Array
+    place: Int64Array
+    position: Int64Array
+
+
+class Marks:
+    """The quotes of a log by outcome, those of a question read when asked for, as often as there are new ones."""
+
+    def __init__(self, found: Facts) -> None:
+        self._found = found
+        self._series: dict[tuple[int, int], Series] = {}
+        self._read: dict[int, int] = {}  # question -> how many quotes
+        self._closings: dict[int, list[tuple[int, int]]] = {}  # question -> log position, instant
+        self._closed = 0  # how many closings
+        self._last: dict[tuple[int, int, str], tuple[tuple[int, int, int], tuple[int, int]]] = {}
+
+    def series(self, question: int, outcome: int) -> Series:
+        """The quotes of an outcome."""
+        quotes = self._found.books.quotes.get(question, [])
+        if self._read.get(question, 0) < len(quotes):
+            self._read[question] = len(quotes)
+            positions, told, instants, _, quoted = zip(*quotes, strict=True)
+            position, told_at, quoted_at = column(positions), column(told), column(instants)
+            for number, prices in enumerate(zip(*quoted, strict=True)):
+                price = column([NONE if each is None else each for each in prices])
+                place = np.flatnonzero(price != NONE)
+                self._series[question, number] = Series(
+                    price[place], told_at[place], quoted_at[place], place, position[place]
+                )
+        return self._series.get((question, outcome), Series(*[column([])] * 5))
+
+    def closed_at(self, question: int) -> int:
+        """When a question closes, or has closed early, µs."""
+        return self._found.books.closed.get(question, self._found.questions[question].closes_at)
+
+    def at(
+        self, trading: Trading, question: int, outcome: int, instants: Int64Array, upto: Int64Array | None = None
+    ) -> tuple[Int64Array, Int64Array]:
+        """The mark of a share at each instant, 1e-9, and when it was quoted, µs; NONE where there is none.
+
+        It is the last quote known by then, whatever earlier instant it was quoted for.
+        upto: log positions; what was recorded after them is left out.
+        By the rule "prior" quotes from the close on do not count: then a question waits for its resolution.
+        """
+        price, told_at, quoted_at, _, position = self.series(question, outcome)
+        if not len(price):
+            return np.full(len(instants), NONE), np.full(len(instants), NONE)
+        until = np.searchsorted(told_at, instants, "right")
+        if upto is not None:
+            until = np.minimum(until, np.searchsorted(position, upto, "right"))
+        if trading.closed_marks == "prior":
+            until = np.minimum(until, np.searchsorted(quoted_at, self._closes(question, upto)))
+        none = until == 0
+        return np.where(none, NONE, price[until - 1]), np.where(none, NONE, quoted_at[until - 1])
+
+    def last(self, trading: Trading, question: int, outcome: int, instant: int) -> tuple[int, int]:
+        """The mark of a share at one instant, 1e-9, and when it was quoted, µs; NONE where there is none."""
+        place, count = (question, outcome, trading.closed_marks), len(self._found.books.quotes.get(question, ()))
+        asked = (instant, count, self.closed_at(question))  # what it depends on: everybody who holds it asks the same
+        known = self._last.get(place)
+        if known is None or known[0] != asked:
+            price, quoted_at = self.at(trading, question, outcome, column([instant]))
+            known = self._last[place] = (asked, (int(price[0]), int(quoted_at[0])))
+        return known[1]
+
+    def stale(
+        self,
+        trading: Trading,
+        question: int,
+        quoted_at: Int64Array,
+        instants: Int64Array,
+        upto: Int64Array | None = None,
+    ) -> BoolArray:
+        """Whether marks quoted then are stale at each instant: too old to trade at, or of a closed question."""
+        old: BoolArray = instants - quoted_at > trading.stale_after_seconds * 10**6
+        return old | (instants >= self._closes(question, upto))
+
+    def _closes(self, question: int, upto: Int64Array | None) -> Int64Array:
+        """When a question closes, by what was recorded up to each of these log positions."""
+        for position, code, at in islice(self._found.closings, self._closed, None):
+            self._closings.setdefault(code, []).append((position, at))
+        self._closed = len(self._found.closings)
+        closings = self._closings.get(question, [])
+        if upto is None or not closings:
+            return column([self.closed_at(question)])
+        ends = column([self._found.questions[question].closes_at, *(at for _, at in closings)])
+        return ends[np.searchsorted(column([position for position, _ in closings]), upto, "right")]

@@ -1,0 +1,385 @@
+"""Portfolios over time: what every account of a contest has at each tick and after each movement, and what it is worth.
+
+Source: seed 004_81e96db933cbd5d1, "Snapshot Methodology".
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.core.table import published
+from forecast_ledger.projections.core.wide_int import Int64Array, column
+from forecast_ledger.projections.facts.accounts import FINE, Key, Ruling
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.trading.account_histories import Axis, Paths, axis_of, instants, paths_of
+from forecast_ledger.projections.trading.bet_scores import NONE, Span, means, spans, verdicts
+from forecast_ledger.projections.trading.mark_prices import Marks
+
+_LAST = (1 << 63) - 1
+_LOW_BITS = 27  # the shares of an account are 1e18 at most: what is above 2^27, by a price of 1e9, is below 2^63
+_LOW_MASK = (1 << _LOW_BITS) - 1
+_BITS = 128  # binary places of a peak that is carried over a deposit or a withdrawal
+_CARRY_AFTER = 64  # products of less than 2^27 by 1e9 are added up before they are carried: 2^63 is 68 of them
+
+
+class Snapshots(NamedTuple):
+    """One row a tick and one a movement of every account of a contest, in order of participant, instant and log
+    position, the tick of an instant last; shape (n,).
+
+    participant: place in `participants`, in order of id. at: µs. log_position: NONE at a tick. cash, net_deposits,
+    realised, cost (of what is open): 1e-6. worth, rest: of what is open at its marks, whole 1e-6 and the 1e-15 above.
+    brier: the mean over resolved_bets, 1e-9; NONE of none. stale_marks: of open positions, those without a mark too.
+    stale_age: of the oldest mark, µs; NONE where there is none.
+    """
+
+    contest: str
+    participants: list[str]
+    participant: Int64Array
+    at: Int64Array
+    log_position: Int64Array
+    cash: Int64Array
+    net_deposits: Int64Array
+    realised: Int64Array
+    cost: Int64Array
+    worth: Int64Array
+    rest: Int64Array
+    brier: Int64Array
+    resolved_bets: Int64Array
+    stale_marks: Int64Array
+    stale_age: Int64Array
+
+    @property
+    def positions_value(self) -> Int64Array:
+        """What open positions are worth, 1e-6, rounded once."""
+        return _rounded(self.worth, self.rest)
+
+    @property
+    def total(self) -> Int64Array:
+        """Cash and what positions are worth, 1e-6, summed before it is rounded."""
+        return _rounded(self.cash + self.worth, self.rest)
+
+    @property
+    def profit(self) -> Int64Array:
+        """The total less net deposits, 1e-6, likewise."""
+        return _rounded(self.cash + self.worth - self.net_deposits, self.rest)
+
+    @property
+    def unrealised(self) -> Int64Array:
+        """What open positions are worth less what they cost, 1e-6, likewise."""
+        return _rounded(self.worth - self.cost, self.rest)
+
+    @property
+    def profit_percent(self) -> Int64Array | list[int]:
+        """The profit in percent of the net deposits, 1e-9, rounded once; 0 of no net deposits."""
+        return _percent(self.cash + self.worth - self.net_deposits, self.rest, self.net_deposits)
+
+
+class _Piece(NamedTuple):
+    """Shares of one outcome held from one movement of an account until another, or until its last has been."""
+
+    begin: int
+    end: int
+    shares: int
+
+
+def snapshots(found: Facts, marks: Marks, contest: str, *, changes: bool = False) -> Snapshots:
+    """Every look at every portfolio of a contest in which one trades; or only the first that sees each change.
+
+    A row has what is known at its instant: the movements that count from then or before, and of each question the last
+    quote that is known by then. A tick, every so many seconds from the start to the clock of the books or the contest's
+    completion, has all of that; a movement's row has it as of its log position, and stays whatever is recorded later.
+    Raises KeyError if one does not trade there, OverflowError if an account holds more than a log allows.
+    """
+    trading, paths = found.trading(contest), paths_of(found, contest)
+    axis = axis_of(found, contest, paths, changes=changes)
+    latest = np.cumsum(axis.moved) - 1
+    at, tick_at = np.empty(len(axis.moved), np.int64), instants(axis, paths)
+    at[axis.moved], at[~axis.moved] = paths.at, tick_at
+    log_position = np.where(axis.moved, paths.position[latest], NONE)
+    of_ticks, of_moves = _worths(found, marks, trading, contest, (paths, axis))
+    scored_ticks, scored_moves = _scored(found, contest, paths, axis)
+
+    def laid(ticks: Int64Array, moves: Int64Array) -> Int64Array:
+        rows = np.empty(len(axis.moved), np.int64)
+        rows[axis.moved], rows[~axis.moved] = moves, ticks
+        return rows
+
+    oldest = laid(of_ticks.oldest, of_moves.oldest)
+    return Snapshots(
+        contest,
+        paths.participants,
+        participant=paths.account[latest],
+        at=at,
+        log_position=log_position,
+        cash=paths.cash[latest],
+        net_deposits=paths.net_deposits[latest],
+        realised=paths.realised[latest],
+        cost=paths.cost[latest],
+        worth=laid(of_ticks.high, of_moves.high),
+        rest=laid(of_ticks.low, of_moves.low),
+        brier=laid(scored_ticks[0], scored_moves[0]),
+        resolved_bets=laid(scored_ticks[1], scored_moves[1]),
+        stale_marks=laid(of_ticks.stale, of_moves.stale),
+        stale_age=np.where(oldest == _LAST, NONE, at - oldest),
+    )
+
+
+def drawdowns(of: Snapshots) -> dict[Key, int]:
+    """The largest fall of each account from a peak before it, net of the cash that came in or went out, as a share of
+    the peak, 1e-9, rounded once.
+
+    An account is followed by an index that cash from or to the outside does not move: I = f V, V being its total and f
+    a factor that each such flow F, in or (below 0) out, multiplies with (V - F) / V, V being the total right after it.
+    Where V or V - F is not above 0, index and peak begin anew. The drawdown is the largest (P - I) / P, P being the
+    greatest I until then.
+    Source: CFA Institute, Global Investment Performance Standards (GIPS) for Firms 2020, "time-weighted return";
+    Magdon-Ismail and Atiya (2004), "Maximum drawdown", Risk 17(10):99-102.
+    """
+    whole, first = of.cash + of.worth, np.searchsorted(of.participant, np.arange(len(of.participants) + 1)).tolist()
+    found: dict[Key, int] = {}
+    for participant, begin, end in zip(of.participants, first, first[1:], strict=False):
+        net = of.net_deposits[begin:end]
+        flows = np.diff(net, prepend=0)
+        begins = np.union1d([0], np.flatnonzero(flows)).tolist()
+        legs = [
+            (int(flows[since]) * FINE, _totals(whole[begin:end], of.rest[begin:end], slice(since, until)))
+            for since, until in pairwise([*begins, end - begin])
+        ]
+        found[of.contest, participant] = published(_drawdown(legs))
+    return found
+
+
+def _totals(whole: Int64Array, rest: Int64Array, rows: slice) -> list[int]:
+    """Totals of some rows, 1e-15, where they turn."""
+    turns = _turns(whole[rows], rest[rows])
+    return [*_exact(whole[rows][turns], rest[rows][turns])]
+
+
+def _turns(whole: Int64Array, rest: Int64Array) -> Int64Array:
+    """The first row, the last, and those where totals turn, which alone matter to a fall: between they only rise or
+    only fall.
+
+    >>> _turns(column([1, 2, 2, 3, 1, 1, 1, 0]), column([0, 0, 0, 0, 5, 5, 4, 9])).tolist()
+    [0, 3, 7]
+    """
+    step = np.sign(np.diff(whole))
+    step = np.where(step == 0, np.sign(np.diff(rest)), step)
+    moves = np.flatnonzero(step)
+    turned = step[moves[1:]] != step[moves[:-1]]
+    return np.concatenate(([0], moves[1:][turned], [len(whole) - 1]))
+
+
+def _drawdown(legs: Iterable[tuple[int, list[int]]]) -> Fraction:
+    """The same of one account: of each leg the cash that came in with its first total, and its totals; 0 before there
+    is a peak above 0.
+
+    Who withdraws half of 90 keeps half of a peak of 100: from 45 to 40 is a fall from 50. Nor does a deposit help.
+
+    >>> _drawdown([(100, [100, 90, 200, 185])]), _drawdown([(100, [100, 90]), (-45, [45, 40]), (60, [100])])
+    (Fraction(1, 10), Fraction(1, 5))
+    """
+    peak, deepest = 0, Fraction(0)  # the peak in 2^-128 of a total
+    for inflow, totals in legs:
+        if inflow:
+            after, before = totals[0], totals[0] - inflow
+            peak, deepest = _fallen(peak, deepest, [before])
+            peak = half_even(peak * after, before) if before > 0 and after > 0 else 0
+        peak, deepest = _fallen(peak, deepest, totals)
+    return deepest
+
+
+def _fallen(peak: int, deepest: Fraction, totals: list[int]) -> tuple[int, Fraction]:
+    """The peak and the deepest fall after some totals more."""
+    lowest = peak
+    for each in totals:
+        total = each << _BITS
+        if total > peak:
+            peak = lowest = total
+        elif peak and total < lowest:
+            lowest = total
+            if (peak - total) * deepest.denominator > deepest.numerator * peak:
+                deepest = Fraction(peak - total, peak)
+    return peak, deepest
+
+
+# --- what positions are worth
+
+
+class _Worth:
+    """Of each of n rows the sum of shares by price: high·2^27 + low; how many marks are stale; when the oldest was
+    quoted, _LAST if there is none.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.low, self.high, self.stale = (np.zeros(rows, np.int64) for _ in range(3))
+        self.oldest = np.full(rows, _LAST)
+
+    def add(self, rows: slice | Int64Array, shares: int | Int64Array, marked: tuple[Int64Array, ...]) -> None:
+        """Shares on rows that are all different, at their prices."""
+        price, quoted_at, stale = marked
+        self.low[rows] += price * (shares & _LOW_MASK)
+        self.high[rows] += price * (shares >> _LOW_BITS)
+        self.stale[rows] += stale
+        oldest = self.oldest[rows]
+        self.oldest[rows] = np.minimum(oldest, quoted_at, out=oldest)
+
+    def carry(self) -> None:
+        """Make room for more."""
+        self.high += self.low >> _LOW_BITS
+        self.low &= _LOW_MASK
+
+    def divide(self) -> None:
+        """Bring the sums, 1e-15, to whole 1e-6 in high and what is left in low."""
+        self.carry()
+        high, rest = np.divmod(self.high, FINE)
+        whole, self.low = np.divmod((rest << _LOW_BITS) + self.low, FINE)
+        self.high = (high << _LOW_BITS) + whole
+
+
+def _worths(
+    found: Facts, marks: Marks, trading: Trading, contest: str, where: tuple[Paths, Axis]
+) -> tuple[_Worth, _Worth]:
+    """At the ticks of all accounts, and at all movements; outcome by outcome, so that prices are looked up once."""
+    paths, axis = where
+    of_ticks, of_moves = _Worth(int(axis.number[-1])), _Worth(len(paths.at))
+    as_of = np.full(len(axis.ticks), found.contests[contest].as_of(found))
+    numbers, ticks = axis.number.tolist(), axis.tick.tolist()
+    for count, ((question, outcome), pieces) in enumerate(_pieces(paths).items(), 1):
+        price, quoted_at, stale = _marked(marks, trading, (question, outcome), axis.ticks, as_of)
+        for begin, end, shares in pieces:
+            first, last, tick = numbers[begin], numbers[end], ticks[begin]
+            seen = slice(tick, tick + last - first)
+            of_ticks.add(slice(first, last), shares, (price[seen], quoted_at[seen], stale[seen]))
+        begins, ends, held = map(column, zip(*pieces, strict=True))
+        lengths = ends - begins
+        rows = np.arange(int(lengths.sum())) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
+        marked = _marked(marks, trading, (question, outcome), paths.at[rows], paths.position[rows])
+        of_moves.add(rows, np.repeat(held, lengths), marked)
+        if count % _CARRY_AFTER == 0:
+            of_ticks.carry()
+            of_moves.carry()
+    of_ticks.divide()
+    of_moves.divide()
+    return of_ticks, of_moves
+
+
+def _pieces(paths: Paths) -> dict[tuple[int, int], list[_Piece]]:
+    """By question and outcome what has been held; at most one piece of an account at a time."""
+    pieces: dict[tuple[int, int], list[_Piece]] = {}
+    for moves, first, end in zip(paths.own, paths.first.tolist(), paths.first[1:].tolist(), strict=False):
+        held: dict[int, tuple[int, int]] = {}  # position -> since which movement, how many shares
+        for here, move in enumerate(moves, first):
+            if move.shares:
+                since, shares = held.get(move.number, (here, 0))
+                if shares:
+                    pieces.setdefault((move.question, move.outcome), []).append(_Piece(since, here, shares))
+                held[move.number] = here, shares + move.shares
+        for since, shares in held.values():
+            if shares:
+                move = moves[since - first]
+                pieces.setdefault((move.question, move.outcome), []).append(_Piece(since, end, shares))
+    return pieces
+
+
+def _marked(
+    marks: Marks, trading: Trading, what: tuple[int, int], instants: Int64Array, upto: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Price, when it was quoted, and 1 where it is stale; without a mark 0, _LAST and 1."""
+    price, quoted_at = marks.at(trading, *what, instants, upto)
+    stale, none = marks.stale(trading, what[0], quoted_at, instants, upto), price < 0
+    return np.where(none, 0, price), np.where(none, _LAST, quoted_at), (stale | none).astype(np.int64)
+
+
+# --- Brier scores
+
+
+def _scored(
+    found: Facts, contest: str, paths: Paths, axis: Axis
+) -> tuple[tuple[Int64Array, Int64Array], tuple[Int64Array, Int64Array]]:
+    """Mean and number of resolved bets, at the ticks of all accounts and at all movements."""
+    as_of = found.contests[contest].as_of(found)
+    rulings: dict[int, list[Ruling]] = {}
+    for ruling in found.books.rulings:
+        if ruling.position <= as_of:
+            rulings.setdefault(ruling.question, []).append(ruling)
+    caps = {trade.position: trade.cap for trade in found.books.trades if trade.event.contest == contest}
+    ticks = axis.ticks.tolist()
+    of_ticks: list[tuple[int, int, int]] = []
+    of_moves: list[tuple[int, int, int]] = []
+    for own, first, number, tick in zip(
+        paths.own, paths.first.tolist(), axis.number[paths.first].tolist(), axis.tick[paths.first[:-1]], strict=False
+    ):
+        positions = [move.position for move in own]
+        by_tick: list[Span] = []
+        by_move: list[Span] = []
+        for told in verdicts(own, rulings, caps):
+            by_tick += spans(told, [bisect_left(ticks, verdict.at) for verdict in told], len(ticks))
+            by_move += spans(told, [bisect_left(positions, verdict.position) for verdict in told], len(own))
+        of_ticks += _steps(by_tick, number - int(tick), number)
+        of_moves += _steps(by_move, first, first)
+    return _filled(of_ticks, int(axis.number[-1])), _filled(of_moves, len(paths.at))
+
+
+def _steps(counting: list[Span], shift: int, first: int) -> Iterator[tuple[int, int, int]]:
+    """The steps of one account among those of all; nothing is scored at its first."""
+    yield first, NONE, 0
+    for place, brier, count in means(counting):
+        yield place + shift, brier, count
+
+
+def _filled(steps: list[tuple[int, int, int]], rows: int) -> tuple[Int64Array, Int64Array]:
+    """Each step's mean and number on every row until the next."""
+    begins = column([begin for begin, _, _ in steps])
+    lengths = np.diff(np.append(begins, rows))
+    brier, count = column([brier for _, brier, _ in steps]), column([count for _, _, count in steps])
+    return np.repeat(brier, lengths), np.repeat(count, lengths)
+
+
+# --- arithmetic
+
+
+def _rounded(whole: Int64Array, rest: Int64Array) -> Int64Array:
+    """Whole + rest / 1e9, half-even."""
+    return _up(whole, rest, FINE)
+
+
+def _up(quotient: Int64Array, remainder: Int64Array, divisor: Int64Array | int) -> Int64Array:
+    """A quotient half-even, with what is left of its division by less than 2^62."""
+    doubled = 2 * remainder
+    up: Int64Array = (doubled > divisor) | ((doubled == divisor) & (quotient & 1 == 1))
+    rounded: Int64Array = quotient + up
+    return rounded
+
+
+def _exact(whole: Int64Array, rest: Int64Array) -> Iterator[int]:
+    """The same numbers in 1e-15, not rounded."""
+    return (each * FINE + more for each, more in zip(whole.tolist(), rest.tolist(), strict=True))
+
+
+def _percent(whole: Int64Array, rest: Int64Array, base: Int64Array) -> Int64Array | list[int]:
+    """(whole + rest / 1e9) / base in 1e-9 percent, half-even, 0 where the base is; a list where that may be wide.
+
+    Divided three digits at a time, for which bases below 2^53 and quotients below 2^26 leave room in 64 bits.
+    """
+    divisor = np.where(base == 0, 1, base)
+    whole, rest = whole * (base != 0), rest * (base != 0)
+    quotient, remainder = np.divmod(whole, divisor)
+    wide = (base < 0) | (base >= 1 << 53) | (np.abs(quotient) >= 1 << 26)
+    quotient, remainder = quotient * ~wide, remainder * ~wide
+    for factor, digits in ((1_000, rest // 10**6), (1_000, rest // 1_000 % 1_000), (1_000, rest % 1_000), (100, 0)):
+        more, remainder = np.divmod(remainder * factor + digits, divisor)
+        quotient = quotient * factor + more
+    percent = _up(quotient, remainder, divisor)
+    if not wide.any():
+        return percent
+    numbers: list[int] = percent.tolist()
+    for row in np.flatnonzero(wide).tolist():
+        part = Fraction(int(whole[row]) * FINE + int(rest[row]), int(base[row]) * FINE)
+        numbers[row] = published(100 * part)
+    return numbers

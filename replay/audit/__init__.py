@@ -1,0 +1,1 @@
+"""Whether a log is what it should be: verification, checkpoints, comparison, single rows."""

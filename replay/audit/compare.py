@@ -1,0 +1,192 @@
+"""Two logs side by side: where they part, and what that changes."""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.storing.store import PAGE, shown
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.replay.files.manifest import Manifest, read_manifest
+from forecast_ledger.replay.files.restore import pages as exported
+from forecast_ledger.replay.reading.input_files import ROW_BYTES, regular
+from forecast_ledger.replay.reading.replay import AsOf, Built, Cut, Watch, built, opened
+
+COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
+
+
+class Source(NamedTuple):
+    """A log as of a cut: a store's ledger, an export, or a file of rows as JSON lines."""
+
+    location: str
+    name: str = "main"
+    as_of: AsOf = None
+
+    def __str__(self) -> str:
+        """As it may be printed."""
+        cut = "" if self.as_of is None else f"@{self.as_of}"
+        return shown(self.location) + cut
+
+
+class Parting(NamedTuple):
+    """The first log position at which two logs are not the same, and what each has there; None where it ends before."""
+
+    position: int
+    one: Recorded | None
+    other: Recorded | None
+
+    def fields(self) -> list[str]:
+        """What of the two rows is other, if both are there."""
+        one, other = self.one, self.other
+        if one is None or other is None:
+            return []
+        names = [
+            name for name in ("recorded_at", "command_id", "command") if getattr(one, name) != getattr(other, name)
+        ]
+        if type(one.event) is not type(other.event):
+            return [*names, "type"]
+        inside = one.event.__struct_fields__
+        return [*names, *(f"event.{name}" for name in inside if getattr(one.event, name) != getattr(other.event, name))]
+
+
+class Comparison(NamedTuple):
+    """Where two logs part, if they do; where each ends; and every projection of both that is not only asked for."""
+
+    parting: Parting | None
+    heads: tuple[Checkpoint, Checkpoint]
+    built: tuple[dict[str, Built], dict[str, Built]]
+
+    def apart(self) -> list[str]:
+        """The projections that differ."""
+        one, other = self.built
+        return [name for name in one if one[name] != other[name]]
+
+
+def source(text: str, name: str = "main", as_of: AsOf = None) -> Source:
+    """What LOG or LOG@POSITION names; as_of holds where no position is written.
+
+    >>> source("season.db@34", as_of=7), source("ada@db.example/season")[::2]
+    (Source(location='season.db', name='main', as_of=34), ('ada@db.example/season', None))
+    """
+    location, _, position = text.rpartition("@")
+    if location and position.isdecimal() and position.isascii() and len(position) < 19 and not Path(text).exists():
+        return Source(location, name, int(position))
+    return Source(text, name, as_of)
+
+
+def compared(one: Source, other: Source, watch: Watch = lambda _: None) -> Comparison:
+    """Two logs event by event, and their projections.
+
+    Raises, first that applies: Refused (a cut that is none, or beyond its log), Unavailable, Corrupt.
+    """
+    cuts = Cut(one.as_of), Cut(other.as_of)
+    with _events(one, cuts[0], watch) as ours, _events(other, cuts[1]) as theirs:
+        parting = _parting(ours, theirs)
+    if parting is None:
+        head, built = _built(one, watch)
+        return Comparison(None, (head, cuts[1].reached()), (built, built))
+    (head, built), (other_head, other_built) = _built(one, watch), _built(other, watch)
+    return Comparison(parting, (head, other_head), (built, other_built))
+
+
+def _parting(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> Parting | None:
+    """Digests are of everything before them too: where two are the same, so is all of both logs so far."""
+    for position, (one, other) in enumerate(zip_longest(ours, theirs), 1):
+        if one is None or other is None or one.digest != other.digest:
+            return Parting(position, one, other)
+    return None
+
+
+def _built(of: Source, watch: Watch) -> tuple[Checkpoint, dict[str, Built]]:
+    cut = Cut(of.as_of)
+    with _rows(of) as pages:
+        found = facts(_located(of, cut.pages(log.follow(pages), watch)))
+    return cut.reached(), built(found)
+
+
+@contextmanager
+def _events(of: Source, cut: Cut, watch: Watch = lambda _: None) -> Iterator[Iterator[Recorded]]:
+    with _rows(of) as pages:
+        yield chain.from_iterable(_located(of, cut.pages(log.follow(pages), watch)))
+
+
+def _located(of: Source, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+    """The same pages; damage says of which log it is."""
+    try:
+        yield from pages
+    except Corrupt as damage:
+        raise Corrupt(damage.position, f"{of}: {damage.args[1]}", damage.check) from None
+
+
+@contextmanager
+def _rows(of: Source) -> Iterator[Iterator[Sequence[bytes]]]:
+    """The rows of a log, page by page."""
+    if not _is_text(of.location):
+        manifest = _manifest(Path(of.location))
+        if manifest is not None:
+            with closing(_of_export(of.location, manifest)) as pages:
+                yield pages
+            return
+        with opened(of.location, of.name) as store:
+            yield store.pages()
+        return
+    with regular(Path(of.location).resolve()) as file:
+        lines = (line.strip() for line in iter(lambda: file.readline(ROW_BYTES), b""))
+        rows = (_row(line) for line in lines if line)
+        yield iter(lambda: list(islice(rows, PAGE)), [])
+
+
+def _manifest(path: Path) -> Manifest | None:
+    """That of an export; None where a file is none. Raises Unavailable: a folder that is none, or no file that ends."""
+    if path.is_dir():
+        return read_manifest(path)
+    if path.exists() and not path.is_file():
+        raise Unavailable(f"{path}: not a regular file")
+    try:
+        return read_manifest(path) if path.is_file() else None
+    except Unavailable:
+        return None
+
+
+def _of_export(location: str, manifest: Manifest) -> Generator[list[bytes], None, None]:
+    """The log's rows in an export, page by page. Raises Unavailable: it does not hold as many as it says."""
+    found = 0
+    with closing(exported(Path(location), manifest)) as pages:
+        for rows in pages:
+            found += len(rows)
+            yield rows
+    if found != manifest.log_position:
+        raise Unavailable(f"{location}: no whole export: it has {found} events of {manifest.log_position}")
+
+
+def _is_text(location: str) -> bool:
+    """Whether it is a file that starts as JSON lines do."""
+    try:
+        with regular(Path(location).resolve()) as file:
+            return file.read(1) == b"{"
+    except (OSError, ValueError):
+        return False
+
+
+class _Line(msgspec.Struct):
+    """A line of an export, which has more to it."""
+
+    row: str | None = None
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+def _row(line: bytes) -> bytes:
+    """The row in a line: the line itself, or, of an export's events, the text of its field `row`."""
+    try:
+        row = _line.decode(line).row
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return line  # whoever unseals it says what is wrong
+    return line if row is None else row.encode("utf-8", "replace")

@@ -1,0 +1,133 @@
+"""The command that keeps a read model up to date, or checks one."""
+
+import signal
+import time
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from forecast_ledger.replay.cli.shell import (
+    FINDINGS,
+    USAGE,
+    fail,
+    kept,
+    log_argument,
+    name_option,
+    progress,
+    reported,
+    say,
+    say_as_of,
+)
+
+if TYPE_CHECKING:
+    from forecast_ledger.replay.readmodel.consistency import Drift
+    from forecast_ledger.replay.readmodel.runner import Refreshed
+
+_POLL = 0.2  # s, after which a ledger that is waited for is looked for again
+_MOST = 80  # characters of a value that are shown
+
+
+@click.command(epilog="Example: forecast-ledger follow season.db tables.db --once")
+@log_argument
+@click.argument("readmodel", metavar="READMODEL", callback=kept)
+@click.option("--once", is_flag=True, help="Bring it up to date and end.")
+@click.option("--check", is_flag=True, help="Change nothing; compare every row with what the log makes it, and end.")
+@click.option("--wait", is_flag=True, help="Wait for the ledger if there is none of this name yet.")
+@name_option
+@reported
+def follow(log: str, readmodel: str, once: bool, check: bool, wait: bool, name: str) -> None:
+    """Keep the tables in READMODEL, an SQLite file, up to date with a log.
+
+    One table a projection, as printed, but score_parts and portfolio_snapshots; `_tracking` says which log position and
+    digest they speak of, and changes with them or not at all. Goes on where it was, until interrupted; each refresh is
+    told on stderr, with the lag behind the log. A file that is damaged, or was changed by something else, is refused.
+
+    With --check, exits with 1 if the tables are not what the log makes them as of that log position, after saying which
+    values differ.
+    """
+    if check:
+        if once or wait:
+            fail("--check neither refreshes nor waits: leave out --once and --wait", USAGE)
+        _check(log, readmodel, name)
+        return
+    try:
+        while not _is_there(log, name, wait):
+            time.sleep(_POLL)
+    except KeyboardInterrupt:
+        if once:
+            raise
+        say("stopped")
+    else:
+        _follow(log, readmodel, name, once)
+
+
+def _is_there(log: str, name: str, wait: bool) -> bool:
+    """Whether a store has a ledger of this name; if not, and it is not waited for, that is wrong usage."""
+    from forecast_ledger.ledger.core import values
+    from forecast_ledger.ledger.core.errors import Absent
+    from forecast_ledger.ledger.storing.store import Store
+
+    try:
+        store = Store(log, values.identifier(name, "name"), read_only=True)
+    except Absent:
+        if wait:
+            return False
+        raise
+    try:
+        there = bool(store.read(0, limit=1))
+    finally:
+        store.close()
+    if not there and not wait:
+        fail(f"{log} has no ledger named {name!r}: name another, or wait for its first event with --wait", USAGE)
+    return there
+
+
+def _follow(log: str, readmodel: str, name: str, once: bool) -> None:
+    from forecast_ledger.replay.readmodel.runner import Runner
+
+    with progress("read") as watch, Runner(log, readmodel, name, watch) as runner:
+
+        def told(done: "Refreshed") -> None:
+            position, digest = done.reached
+            lag = runner.lag()
+            say(f"{done.events} events, {done.rows} rows changed; lag {lag.positions} positions, {lag.seconds:.3f} s")
+            say(f"as of log position {position}, digest {digest}")
+
+        def stop(number: int, _: FrameType | None) -> None:
+            signal.signal(number, signal.SIG_DFL)  # the second time at once
+            runner.stop()
+
+        if once:
+            told(runner.refresh())
+        else:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, stop)
+            runner.follow(told)
+            say("stopped")
+
+
+def _check(log: str, readmodel: str, name: str) -> None:
+    from forecast_ledger.replay.readmodel.consistency import check
+
+    with progress("read") as watch:
+        checked = check(log, readmodel, name, watch)
+    for drift in checked.drifts:
+        print(_said(drift))
+    if more := checked.found - len(checked.drifts):
+        print(f"and {more:,} more")
+    say_as_of(checked.reached)
+    if checked.found:
+        fail(f"{readmodel}: differs from what the log makes it, in places: {checked.found:,}", FINDINGS)
+    say(f"{readmodel}: every table is what the log makes it")
+
+
+def _said(drift: "Drift") -> str:
+    from forecast_ledger.replay.reading.text_tables import visible
+
+    where = [drift.table, *([repr(drift.key)] if drift.key else []), *([drift.column] if drift.column else [])]
+    values = (f"{word} {repr(value)[:_MOST]}" for word, value in (("expected", drift.expected), ("found", drift.found)))
+    return visible(f"{' '.join(where)}: {', '.join(values)}")
+
+
+COMMANDS = (follow,)

@@ -1,0 +1,325 @@
+"""The command line: the only place that reads arguments, prints, and configures logging.
+
+Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 log damaged, 5 not known whether it was
+recorded; stopped by a signal, 128 and its number.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from forecast_ledger.replay.cli import audit, explain, export, follow, what_if
+from forecast_ledger.replay.cli.shell import (
+    DAMAGED,
+    FINDINGS,
+    FINE,
+    UNCERTAIN,
+    UNREADABLE,
+    USAGE,
+    as_of_option,
+    emit,
+    emit_table,
+    errors_option,
+    fail,
+    format_option,
+    known,
+    log_argument,
+    name_option,
+    progress,
+    refusals,
+    replayed,
+    reported,
+    say,
+    say_as_of,
+    streams,
+)
+
+if TYPE_CHECKING:
+    from forecast_ledger.ledger.model.log import Recorded
+    from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.replay.reading.replay import Replay
+    from forecast_ledger.replay.writing.append import Read
+
+__all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="forecast-ledger")
+def main() -> None:
+    """Keep forecasts in an event-sourced ledger; score, rank and pay from its log, exactly.
+
+    LOG is an SQLite file or a postgresql:// URL. Data goes to stdout, everything else to stderr.
+
+    \b
+    forecast-ledger demo
+    forecast-ledger append season.db commands.jsonl
+    forecast-ledger leaderboard season.db spring-cup
+    """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
+    streams()
+
+
+@main.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
+@log_argument
+@click.argument("file", type=click.File("rb"))
+@click.option("--map", "map_", type=click.Path(dir_okay=False), help="FILE is a CSV, and this TOML says what it means.")
+@click.option("--dry-run", is_flag=True, help="Say what would become of each command, and record nothing.")
+@click.option("--atomic", is_flag=True, help="Record all commands of the file or none.")
+@click.option("--verbose", "-v", is_flag=True, help="Tell on stderr what the ledger does.")
+@name_option
+@format_option
+@errors_option
+@reported
+def append(
+    log: str,
+    file: IO[bytes],
+    map_: str | None,
+    dry_run: bool,
+    atomic: bool,
+    verbose: bool,
+    name: str,
+    form: str,
+    errors: str,
+) -> None:
+    """Append the commands in FILE.
+
+    One JSON object a line, or with --map a CSV; - is stdin. Commands recorded before are counted as duplicates and
+    change nothing. Each refusal is told on stderr with its line, code, field and remedy; then the exit code is 1.
+    """
+    from forecast_ledger.replay.writing.append import counted, lines, outcomes
+
+    _configure_logging(verbose=verbose)
+    total = _lines_in(file)
+    source = lines(file) if map_ is None else _mapped(map_, file)
+    if dry_run:
+        from forecast_ledger.replay.writing.overlay_store import branched
+
+        with branched(log, name, _prizes) as (branch, head):
+            refused = _tried(branch, source, atomic, form, errors)
+        say("nothing was written")
+        say_as_of(head)
+    else:
+        from forecast_ledger.replay.writing.lazy_store import opened
+
+        with opened(log, name, _prizes) as ledger, progress("lines", total) as watch:
+            counts = counted(outcomes(ledger, source, watch, atomic=atomic), refusals(errors))
+            head = ledger.head()
+        row = {**counts, "log_position": head.position, "digest": head.digest}
+        emit(list(row), [row], form)
+        refused = counts["refused"]
+    if refused:
+        sys.exit(FINDINGS)
+
+
+@main.command(epilog="Example: forecast-ledger leaderboard season.db spring-cup --as-of 2026-03-01T00:00:00Z")
+@log_argument
+@click.argument("contest")
+@as_of_option
+@name_option
+@format_option
+@reported
+def leaderboard(log: str, contest: str, as_of: str | None, name: str, form: str) -> None:
+    """Print the board of a CONTEST, best first; where one trades, that of trading."""
+    found = _holding(contest, replayed(log, name, as_of))
+    trading = contest in found.projections.traded
+    emit_table(
+        found.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest), form
+    )
+    if trading:
+        say("forecasts on the same questions are scored in the table leaderboard")
+    say_as_of(found.checkpoint)
+
+
+@main.command(epilog="Example: forecast-ledger table season.db scores --format csv")
+@log_argument
+@click.argument("projection")
+@as_of_option
+@name_option
+@format_option
+@reported
+def table(log: str, projection: str, as_of: str | None, name: str, form: str) -> None:
+    """Print the table of a PROJECTION; `columns` says which there are."""
+    known(projection)
+    found = replayed(log, name, as_of)
+    emit_table(found.projections.table(projection), form)
+    say_as_of(found.checkpoint)
+
+
+@main.command(epilog="Example: forecast-ledger columns leaderboard")
+@click.argument("projection", required=False)
+@format_option
+@reported
+def columns(projection: str | None, form: str) -> None:
+    """Say what the columns of every projection mean, or of one PROJECTION."""
+    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+
+    names = CATALOGUE if projection is None else [known(projection)]
+    rows = (
+        {"projection": name, "column": column.name, "kind": column.kind, "meaning": column.meaning}
+        for name in names
+        for column in CATALOGUE[name].columns
+    )
+    emit(["projection", "column", "kind", "meaning"], rows, form)
+
+
+@main.command(epilog="Example: forecast-ledger replay season.db --as-of 1200")
+@log_argument
+@click.option(
+    "--compare",
+    metavar="LOG",
+    help="Say where LOG and another part; it may be LOG@POSITION, an export, or rows as JSON lines.",
+)
+@as_of_option
+@name_option
+@format_option
+@reported
+def replay(log: str, compare: str | None, as_of: str | None, name: str, form: str) -> None:
+    """Rebuild every projection but score_parts and portfolio_snapshots.
+
+    Prints how many rows each has and its digest: the same for the same log, wherever it is read. Those two can have
+    far more rows than the log; `table` prints them. --compare says of another log where the two part, with what each
+    has there, and which projections differ; then the exit code is 1.
+    """
+    if compare is not None:
+        audit.compare(log, compare, as_of, name, form)
+        return
+    from forecast_ledger.replay.reading.replay import built
+
+    found = replayed(log, name, as_of)
+    tables = built(found.projections.facts).items()
+    rows = ({"projection": table, "rows": each.rows, "digest": each.digest} for table, each in tables)
+    emit(["projection", "rows", "digest"], rows, form)
+    say_as_of(found.checkpoint)
+
+
+@main.command(epilog="Example: forecast-ledger pay season.db spring-cup")
+@log_argument
+@click.argument("contest")
+@name_option
+@format_option
+@reported
+def pay(log: str, contest: str, name: str, form: str) -> None:
+    """Pay the winners of a finalized CONTEST.
+
+    Records what its sealed board says, each prize once: sent again, it changes nothing. If only some are recorded, as
+    in a log that was cut there, it records the others.
+    """
+    from datetime import UTC, datetime
+
+    from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.replay.writing.pay import pay as paid
+
+    _holding(contest, replayed(log, name, None))  # a log that is not there is not started
+    with Ledger.open(log, name, prizes=_prizes) as ledger:
+        receipt = paid(ledger, contest, datetime.now(UTC))
+    found = replayed(log, name, None)
+    table = found.projections.table("prizes").only("contest", contest)
+    emit_table(table, form)
+    say("paid before; nothing was recorded" if receipt is None else f"paid from log position {receipt.first} on")
+    say_as_of(found.checkpoint)
+    apart = [row["participant"] for row in table.rows() if row["prize"] != row["paid"]]
+    if apart:
+        say(f"what was paid is not what the sealed board says: {', '.join(apart)}; `verify` says where")
+        sys.exit(FINDINGS)
+
+
+@main.command(epilog="Example: forecast-ledger demo")
+@reported
+def demo() -> None:
+    """Rebuild a published tournament.
+
+    Appends its commands to a temporary log, replays it, and compares every figure with the published one.
+    """
+    from tempfile import TemporaryDirectory
+
+    from forecast_ledger.replay.cli import demo as story
+
+    with TemporaryDirectory() as folder:
+        shown = story.told(folder)
+        for line in shown.lines:
+            print(line)
+    if not shown.agrees:
+        sys.exit(FINDINGS)
+
+
+def _holding(contest: str, found: "Replay") -> "Replay":
+    """The same replay. Raises Refused: it has no such contest; the message names those that it has."""
+    from forecast_ledger.ledger.core.errors import Refused
+
+    if contest not in found.projections.facts.contests:
+        there = ", ".join(found.projections.contests) or "none"
+        said = f"no such contest here; there are: {there}"
+        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
+    return found
+
+
+def _prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[str, int]:
+    """What a sealed board is worth; what works it out is imported only where prizes are paid."""
+    from forecast_ledger.replay.writing.pay import prizes
+
+    return prizes(pages, contest)
+
+
+def _mapped(path: str, file: IO[bytes]) -> "Iterable[Read]":
+    """The commands in a CSV, by a map."""
+    from pathlib import Path
+
+    from forecast_ledger.replay.reading.input_files import MAP_BYTES
+    from forecast_ledger.replay.writing.csv_mapping import mapped, mapping
+
+    try:
+        with Path(path).open("rb") as opened:
+            said = opened.read(MAP_BYTES + 1)
+    except OSError as error:
+        fail(f"{path}: {error.strerror}", USAGE)
+    if len(said) > MAP_BYTES:
+        fail(f"{path}: more than {MAP_BYTES} bytes, which no map has", USAGE)
+    return mapped(mapping(said), file)
+
+
+def _tried(ledger: "Ledger", source: "Iterable[Read]", atomic: bool, form: str, errors: str) -> int:
+    """Print what becomes of each command; returns how many are refused."""
+    from forecast_ledger.replay.writing.append import outcomes, row_of, told
+
+    counts = {"accepted": 0, "duplicate": 0, "refused": 0}
+    tried = told(outcomes(ledger, source, lambda _: None, atomic=atomic), refusals(errors), counts)
+    emit(["line", "id", "type", "outcome", "code", "field"], map(row_of, tried), form)
+    say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    return counts["refused"]
+
+
+def _lines_in(file: IO[bytes]) -> int | None:
+    """How many lines a file has, if somebody watches and it can be read twice."""
+    if not sys.stderr.isatty() or not file.seekable():
+        return None
+    lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
+    file.seek(0)
+    return lines
+
+
+def _configure_logging(*, verbose: bool) -> None:
+    """Lines on stderr: warnings; if verbose all, each with its fields."""
+    import logging
+
+    if not verbose:
+        logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+        return
+    from structlog import processors, stdlib
+
+    before: list[Any] = [stdlib.add_log_level, stdlib.ExtraAdder(), processors.TimeStamper("iso")]
+    shown = processors.KeyValueRenderer(key_order=["timestamp", "event"])
+    last: list[Any] = [stdlib.ProcessorFormatter.remove_processors_meta, shown]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(stdlib.ProcessorFormatter(foreign_pre_chain=before, processors=last))
+    logging.basicConfig(handlers=[handler], level=logging.DEBUG)
+
+
+for _command in (
+    *audit.COMMANDS,
+    *explain.COMMANDS,
+    *export.COMMANDS,
+    *follow.COMMANDS,
+    *what_if.COMMANDS,
+):
+    main.add_command(_command)

@@ -1,0 +1,133 @@
+"""The command that asks what would change."""
+
+import sys
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from forecast_ledger.replay.cli.shell import (
+    FINDINGS,
+    FINE,
+    USAGE,
+    as_of_option,
+    emit,
+    errors_option,
+    fail,
+    format_option,
+    known,
+    log_argument,
+    name_option,
+    refusals,
+    replayed,
+    reported,
+    say,
+    say_as_of,
+)
+
+if TYPE_CHECKING:
+    from forecast_ledger.projections.catalogue.projection import Projections
+    from forecast_ledger.projections.core.table import Table
+    from forecast_ledger.replay.reading.replay import Replay
+
+
+@click.command("what-if", epilog="Example: forecast-ledger what-if season.db resolve.jsonl --show leaderboard")
+@log_argument
+@click.argument("file", metavar="[COMMANDS]", type=click.File("rb"), required=False)
+@click.option("--show", required=True, metavar="TABLE", help="Which projection to compare.")
+@click.option("--rules", metavar="PRESET|JSON", help="Score the contest by these rules instead of its own.")
+@click.option("--contest", metavar="CONTEST", help="Show this contest's rows only; with --rules, it is scored by them.")
+@as_of_option
+@name_option
+@format_option
+@errors_option
+@reported
+def what_if(
+    log: str,
+    file: IO[bytes] | None,
+    show: str,
+    rules: str | None,
+    contest: str | None,
+    as_of: str | None,
+    name: str,
+    form: str,
+    errors: str,
+) -> None:
+    """Show what would change in a TABLE if COMMANDS were appended to the log, or if a contest had other rules.
+
+    Nothing is written: the commands, one JSON object a line, are decided as `append` would, but on a branch of the log
+    that is kept in memory. Refusals are told as by `append`, the exit code is 1 then, too. Printed is a line for each
+    value that would be other.
+    """
+    from forecast_ledger.ledger.core.errors import Refused
+
+    known(show)
+    if file is None and rules is None:
+        fail("what if what? Give a file of commands, or --rules", USAGE)
+    if rules is not None and contest is None:
+        fail("--rules needs a --contest", USAGE)
+    if contest is not None and rules is None and not _is_of_contests(show):
+        fail(f"{show} is not of contests: leave out --contest", USAGE)
+    before = replayed(log, name, as_of)
+    after, refused = before.projections, 0
+    if file is not None:
+        after, refused = _appended(log, file, name, before, errors)
+    if contest is not None and contest not in after.facts.contests:
+        there = ", ".join(after.contests) or "none"
+        said = f"no such contest here; there are: {there}"
+        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
+    if rules is not None and contest is not None:
+        from forecast_ledger.replay.explain.what_if import rule_set, under
+
+        after = under(after, contest, rule_set(rules))
+    only = contest if rules is None or _is_of_contests(show) else None  # what sums up contests is shown whole
+    _show(_table(before.projections, show, only), _table(after, show, only), form)
+    say("nothing was written")
+    say_as_of(before.checkpoint)
+    sys.exit(FINDINGS if refused else FINE)
+
+
+def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: str) -> tuple["Projections", int]:
+    """The projections as if the commands in a file had been appended, and how many were refused."""
+    from forecast_ledger.projections.catalogue.projection import Projections
+    from forecast_ledger.projections.facts.from_log import facts
+    from forecast_ledger.replay.writing.append import appended
+    from forecast_ledger.replay.writing.overlay_store import branched
+    from forecast_ledger.replay.writing.pay import prizes
+
+    with branched(log, name, prizes, before.checkpoint) as (ledger, _):
+        counts = appended(ledger, file, refusals(errors), lambda _: None)
+        found = facts(ledger.read())
+    say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    return Projections(found), counts["refused"]
+
+
+def _is_of_contests(show: str) -> bool:
+    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+
+    return "contest" in [column.name for column in CATALOGUE[show].columns]
+
+
+def _table(projections: "Projections", show: str, contest: str | None) -> "Table":
+    table = projections.table(show)
+    return table if contest is None else table.only("contest", contest)
+
+
+def _show(old: "Table", new: "Table", form: str) -> None:
+    """Print each value that differs, and say how many rows do and do not."""
+    from collections import Counter
+
+    from forecast_ledger.replay.reading.table_difference import differences, key_of
+
+    found = list(differences(old, new))
+    rows = (
+        {**each.key, "row": each.row, "column": column, "old": one, "new": other}
+        for each in found
+        for column, (one, other) in (each.columns or {"": (None, None)}).items()
+    )
+    emit([*key_of(old.name), "row", "column", "old", "new"], rows, form)
+    told = Counter(each.row for each in found)
+    counts = ", ".join(f"{told[row]} {row}" for row in ("changed", "new", "gone"))
+    say(f"rows of {old.name}: {counts}, {len(old) - told['changed'] - told['gone']} as they are")
+
+
+COMMANDS = (what_if,)

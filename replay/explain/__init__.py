@@ -1,0 +1,1 @@
+"""Where a number comes from: explanations, differences between two cuts, blame, trial rules."""

@@ -1,0 +1,60 @@
+"""What the tables would be if something else were recorded next, or if a contest had other rules."""
+
+from dataclasses import replace
+
+import msgspec
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import malformed
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency, unscorable
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.columns import Contest, Facts
+
+
+def rule_set(text: str) -> RuleSet:
+    """A preset by its name, or a whole rule set as a JSON object.
+
+    Refuses, first that applies: malformed, unknown_rules, rules_not_consistent.
+
+    >>> rule_set("baseline").kernel, rule_set('{"name": "mine", "kernel": "ln"}').kernel
+    ('ln', 'ln')
+    """
+    rules = PRESETS.get(text)
+    if text.lstrip().startswith("{"):
+        try:
+            rules = msgspec.json.decode(text, type=RuleSet)
+        except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+            raise malformed(error, "rules") from None
+    if rules is None:
+        raise Refused("unknown_rules", "rules", text, f"no such preset; there are {', '.join(PRESETS)}")
+    if wrong := inconsistency(rules):
+        raise Refused("rules_not_consistent", "rules", rules.name, wrong)
+    return rules
+
+
+def under(projections: Projections, contest: str, rules: RuleSet) -> Projections:
+    """The projections over the same log, as if a contest had been opened with these rules; a sealed one, too.
+
+    Refuses, first that applies: unknown_contest, rules_not_consistent (other trading rules: what was traded was
+    decided by them, and would have been other), unscorable_question.
+    """
+    facts = projections.facts
+    if contest not in facts.contests:
+        there = ", ".join(projections.contests) or "none"
+        said = f"no such contest here; there are: {there}"
+        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
+    held = facts.contests[contest]
+    if held.opened.rules.trading != rules.trading:
+        said = "other trading rules: trades were decided by the contest's own; give those in `trading`, or none"
+        raise Refused("rules_not_consistent", "rules", rules.name, said)
+    _check_scorable(facts, held, rules)
+    opened = structs.replace(held.opened, rules=rules)
+    return Projections(replace(facts, contests=facts.contests | {contest: replace(held, opened=opened)}))
+
+
+def _check_scorable(facts: Facts, contest: Contest, rules: RuleSet) -> None:
+    for code in contest.entries:
+        question = facts.questions[code]
+        if wrong := unscorable(question.range, rules, len(question.outcomes)):
+            raise Refused("unscorable_question", "question", question.question, wrong.replace("its", "the", 1))

@@ -1,0 +1,145 @@
+"""A log and its tables as files: for spreadsheets, data frames and SQL, complete enough to be imported again."""
+
+import os
+from collections.abc import Iterable, Sequence
+from hashlib import file_digest
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.projections.catalogue.catalogue import BUILT
+from forecast_ledger.replay.files.atomic_output import clear, put, scratch
+from forecast_ledger.replay.files.export_tables import Sheet, dictionary, sheets
+from forecast_ledger.replay.files.formats import FORMATS
+from forecast_ledger.replay.files.manifest import FILE, SQLITE, VERSION, Manifest, Part, read_manifest
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, regular
+from forecast_ledger.replay.reading.replay import AsOf, Watch, opened, replay
+
+METADATA = ".metadata.json"  # beside an SQLite file, as datasette reads it
+
+
+class Source(NamedTuple):
+    """What is exported: a ledger as of a cut."""
+
+    location: str
+    name: str = "main"
+    as_of: AsOf = None
+
+
+class Asked(NamedTuple):
+    """How it is exported. tables: projections by name; if None, all but those that are asked for only by name.
+
+    force: an export that is there is replaced.
+    """
+
+    form: str
+    tables: Sequence[str] | None = None
+    force: bool = False
+
+
+def default_tables() -> list[str]:
+    """The projections that an export has unless others are asked for.
+
+    >>> "scores" in default_tables(), "score_parts" in default_tables()
+    (True, False)
+    """
+    return [*BUILT]
+
+
+def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: None) -> Manifest:
+    """Write a folder of files, or one SQLite file with its metadata beside it; the same log gives the same bytes.
+
+    What is written has its name only once it is whole; what killed exports to the same path left is removed. Raises,
+    first that applies: FileExistsError (something is there that is not to be replaced), Refused (as_of; a number too
+    large for the format), Unavailable, Corrupt, OSError; KeyError for a format or projection that there is not.
+    """
+    names = default_tables() if asked.tables is None else list(dict.fromkeys(asked.tables))
+    out = Path(os.path.abspath(out))  # noqa: PTH100 - no link is followed: the link itself is what has the name
+    clear(out)
+    _check_free(out, asked)
+    found = replay(source.location, source.name, source.as_of, watch)
+    with scratch(out) as part, opened(source.location, source.name) as store:
+        whole, code = _is_whole(store, found.checkpoint.position), version("forecast-ledger")
+        manifest = Manifest(VERSION, asked.form, source.name, *found.checkpoint, whole, code, {})
+        tables = sheets(found.projections, names, store, found.checkpoint)
+        if asked.form == SQLITE:
+            from forecast_ledger.replay.files.sqlite_export import metadata, write  # noqa: PLC0415 - late: it imports sqlite_utils
+
+            described = write(part / SQLITE, tables, manifest)
+            (part / FILE).write_bytes(metadata(manifest, out.stem, described))
+            _check_free(out, asked)
+            put(part / SQLITE, out)
+            put(part / FILE, out.with_suffix(METADATA))
+        else:
+            (part / asked.form).mkdir()
+            _write(part / asked.form, tables, manifest)
+            _check_free(out, asked)
+            put(part / asked.form, out)
+    return manifest
+
+
+def _check_free(out: Path, asked: Asked) -> None:
+    """Raise FileExistsError unless nothing is there, or what an export left and is to be replaced; OSError: no path."""
+    try:
+        str(out).encode()
+    except UnicodeEncodeError as error:
+        raise OSError(f"{str(out)!r}: no export can have this path: {error}") from None
+    if not out.parent.is_dir():
+        raise FileNotFoundError(f"{out}: the folder {out.parent} does not exist")
+    if not out.name:
+        raise FileExistsError(f"{out}: is there already, and not of an export; it is not replaced")
+    beside = out.with_suffix(METADATA)
+    for path in (out, beside) if asked.form == SQLITE else (out,):
+        if os.path.lexists(path) and not asked.force:
+            raise FileExistsError(f"{path}: is there already; --force replaces an export")
+        if os.path.lexists(path) and not (_is_metadata(path) if path == beside else _is_export(path)):
+            raise FileExistsError(f"{path}: is there already, and not of an export; it is not replaced")
+
+
+def _is_export(path: Path) -> bool:
+    """Whether it is one, and nothing else. Raises FileExistsError: a folder that holds other things too."""
+    try:
+        manifest = read_manifest(path)
+    except Unavailable:
+        return False
+    written = {FILE, *(part.file for part in manifest.tables.values())}
+    others = sorted({each.name for each in path.iterdir()} - written) if path.is_dir() else []
+    if others:
+        raise FileExistsError(f"{path / others[0]}: is not of the export that is there; it is not replaced")
+    return True
+
+
+def _is_metadata(path: Path) -> bool:
+    try:
+        with regular(path, MANIFEST_BYTES) as file:
+            return b'"databases": {' in file.read()
+    except OSError:
+        return False
+
+
+def _is_whole(store: Store, position: int) -> bool:
+    """Whether no further event of the command at a log position follows it."""
+    commands = [msgspec.json.decode(row)["command_id"] for row in store.read(max(position - 1, 0), limit=2)]
+    return position == 0 or len(set(commands)) == len(commands)
+
+
+def _write(folder: Path, tables: Iterable[Sheet], manifest: Manifest) -> None:
+    """A file a table, a data dictionary, and last of all the manifest."""
+    done = []
+    for sheet in tables:
+        manifest.tables[sheet.name] = _written(folder, sheet, manifest.format)
+        done.append(sheet._replace(chunks=()))
+    last = dictionary(done)
+    manifest.tables[last.name] = _written(folder, last, manifest.format)
+    (folder / FILE).write_bytes(manifest.encoded())
+
+
+def _written(folder: Path, sheet: Sheet, form: str) -> Part:
+    path = folder / f"{sheet.name}.{form}"
+    FORMATS[form].write(path, sheet)
+    with path.open("rb") as file:
+        return Part(sheet.rows, sheet.digest, sheet.version, path.name, file_digest(file, "sha256").hexdigest())

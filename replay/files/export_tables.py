@@ -1,0 +1,220 @@
+"""What an export holds: every table that was asked for, the events themselves, and what the columns mean."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model.events import TAGS
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.projections.boards.totals import consensus_label
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.table import Column, Table, from_rows, ids
+from forecast_ledger.projections.core.wide_int import column
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import status
+from forecast_ledger.replay.reading.table_difference import key_of
+
+ROWS, BYTES = 20_000, 2**26  # of the log in memory at once
+_LOG = ("events", "position")
+REFERENCES = {  # column -> the table and column that says more
+    "contest": ("contests", "contest"),
+    "question": ("questions", "question"),
+    "participant": ("participants", "participant"),
+    "log_position": _LOG,
+    "quote": _LOG,
+    "sealed_at": _LOG,
+}
+# Kinds of columns as they are exported: in units of 1, where the log has integers.
+UNITS = {
+    "id": "text",
+    "text": "text",
+    "instant": "UTC",
+    "probability": "0 to 1, exact",
+    "points": "9 decimals, rounded once",
+    "term": "12 decimals, rounded once",
+    "take": "9 decimals, or 30 digits and a power of ten from 1e21 on",
+    "share": "0 to 1, 9 decimals, rounded once",
+    "money": "the contest's currency, or shares; 6 decimals, exact",
+    "fine_money": "the contest's currency, 15 decimals, exact",
+    "seconds": "s, 6 decimals, exact",
+    "count": "whole number",
+    "integer": "whole number of any size, exact",
+}
+EVENTS = (
+    Column("position", "count", "log position: 1, 2, 3 …"),
+    Column("recorded_at", "instant", "when, by the ledger's own clock"),
+    Column("command_id", "id", "the command that led to it"),
+    Column("type", "id", "what kind of event"),
+    Column("event", "text", "what it says: JSON, in the log's integers"),
+    Column("row", "text", "the row of the log, byte for byte"),
+    Column("digest", "text", "the row's digest, which covers all rows before it"),
+)
+_QUESTIONS = (
+    Column("question", "id", "the question"),
+    Column("kind", "text", "binary, multiple_choice or numeric"),
+    Column("title", "text", "its title"),
+    Column("outcomes", "text", "JSON: what can come true, in the order of forecasts; none where it is numeric"),
+    Column("opens_at", "instant", "first instant"),
+    Column("closes_at", "instant", "first instant after it, as scheduled"),
+    Column("closed_at", "instant", "the same, as it came about"),
+    Column("reveals_at", "instant", "when the hidden period ends, if it has one"),
+    Column("log_position", "count", "where the log has it"),
+    Column("state", "text", "unresolved, resolved or annulled"),
+    Column("outcome", "text", "what came true; of a numeric question the number of the bin"),
+    Column("value", "text", "the answer of a numeric question"),
+)
+_PARTICIPANTS = (
+    Column("participant", "id", "who forecasts or trades"),
+    Column("kind", "text", "participant, or consensus: the community forecast where it is scored"),
+)
+_DICTIONARY = (
+    Column("table", "id", "the table"),
+    Column("column", "id", "the column"),
+    Column("kind", "text", "what its values are"),
+    Column("unit", "text", "in what unit, how exact"),
+    Column("meaning", "text", "what it means"),
+)
+
+
+class Pages(Protocol):
+    """What hands out the rows of a log, page by page: a store, or what stands for one."""
+
+    def pages(self) -> Iterator[list[bytes]]:
+        """All of them, in order."""
+
+
+class Sheet(NamedTuple):
+    """A table to be exported, in chunks that have the same columns; rows and digest are of all of them."""
+
+    name: str
+    meaning: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    version: int
+    rows: int
+    digest: str
+    chunks: Iterable[Table]
+
+
+def sheets(projections: Projections, names: Sequence[str], store: Pages, until: log.Checkpoint) -> Iterator[Sheet]:
+    """The events up to a checkpoint, what the tables are about (contests, questions, participants), these projections.
+
+    The log is read and checked once more as it is exported. Raises Corrupt: the row at the checkpoint is another.
+    """
+    meaning = "the log: one row an event; all else follows from it"
+    yield Sheet("events", meaning, ("position",), EVENTS, 1, until.position, until.digest, _events(store, until))
+    yield _of_projection(projections, "contests")
+    yield _whole(_questions(projections.facts), "every question, and what has become of it", ("question",))
+    yield _whole(_participants(projections.facts), "everybody that the tables speak of", ("participant",))
+    for name in names:
+        if name != "contests":
+            yield _of_projection(projections, name)
+
+
+def dictionary(of: Iterable[Sheet], twins: Iterable[tuple[str, Column]] = ()) -> Sheet:
+    """What every column means; twins: further columns, by table."""
+    rows = [(sheet.name, *_described(column)) for sheet in of for column in sheet.columns]
+    rows += [(table, column.name, column.kind, "float, for plotting", column.meaning) for table, column in twins]
+    return _whole(as_dictionary(rows), "what the columns mean", ("table", "column"))
+
+
+def as_dictionary(rows: Sequence[tuple[str, ...]]) -> Table:
+    """The data dictionary that has these rows: table, column, kind, unit, meaning."""
+    return Table("data_dictionary", 1, _DICTIONARY, tuple(from_rows([*rows], "id id text text text")))
+
+
+def _described(column: Column) -> tuple[str, str, str, str]:
+    return column.name, column.kind, UNITS[column.kind], column.meaning
+
+
+def _of_projection(projections: Projections, name: str) -> Sheet:
+    return _whole(projections.table(name), CATALOGUE[name].meaning, key_of(name))
+
+
+def _whole(table: Table, meaning: str, key: tuple[str, ...]) -> Sheet:
+    return Sheet(table.name, meaning, key, table.columns, table.version, len(table), table.digest(), [table])
+
+
+def _questions(found: Facts) -> Table:
+    now = status(found)
+    states: dict[type | None, str] = {events.QuestionResolved: "resolved", events.QuestionAnnulled: "annulled"}
+    outcomes = now.outcome.tolist()
+    values = (
+        ids([question.question for question in found.questions]),
+        [question.kind for question in found.questions],
+        [question.title for question in found.questions],
+        [json.dumps(question.outcomes, ensure_ascii=False) for question in found.questions],
+        now.opens_at,
+        now.closes_at,
+        now.closed_at,
+        [question.reveals_at for question in found.questions],
+        column(found.opened),
+        [states.get(found.settled.get(code), "unresolved") for code in range(len(found.questions))],
+        [_outcome(question, each) for question, each in zip(found.questions, outcomes, strict=True)],
+        [value or None for value in now.values],
+    )
+    return Table("questions", 1, _QUESTIONS, values).sorted_by("question")
+
+
+def _outcome(question: events.QuestionOpened, outcome: int) -> str | None:
+    if outcome < 0:
+        return None
+    return question.outcomes[outcome] if question.outcomes else str(outcome)
+
+
+def _participants(found: Facts) -> Table:
+    named = {who for contest in found.contests.values() for who in (*contest.enrolments, *contest.levels)}
+    named |= {*found.participant_codes.labels, *(who for _, who in found.books.accounts)}
+    consensus = consensus_label(found)
+    everybody = sorted(named | {consensus})
+    kinds = ["consensus" if who == consensus else "participant" for who in everybody]
+    return Table("participants", 1, _PARTICIPANTS, (ids(everybody), kinds))
+
+
+def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
+    """Chunks of rows that are bounded in number and, but for their last page, in bytes; one at least."""
+    waiting: list[tuple[bytes, Recorded]] = []
+    size, last = 0, log.START
+    for rows in _upto(store, until.position):
+        page = log.unseal(rows, last)
+        last = log.Checkpoint(page[-1].position, page[-1].digest)
+        waiting += zip(rows, page, strict=True)
+        size += sum(map(len, rows))
+        if len(waiting) >= ROWS or size >= BYTES:
+            yield _chunk(waiting)
+            waiting, size = [], 0
+    if last != until:
+        raise Corrupt(until.position, f"the row's digest was {until.digest} when it was read first, not {last.digest}")
+    if waiting or last == log.START:
+        yield _chunk(waiting)
+
+
+def _upto(store: Pages, position: int) -> Iterator[list[bytes]]:
+    """The pages of a store up to a log position: others may have appended since."""
+    for rows in store.pages():
+        if position <= 0:
+            return
+        yield rows[:position]
+        position -= len(rows)
+
+
+def _chunk(rows: list[tuple[bytes, Recorded]]) -> Table:
+    texts = [row.decode() for row, _ in rows]
+    values = (
+        column([each.position for _, each in rows]),
+        column([each.recorded_at for _, each in rows]),
+        ids([each.command_id for _, each in rows]),
+        ids([TAGS[type(each.event)] for _, each in rows]),
+        [_event(text) for text in texts],
+        texts,
+        [each.digest for _, each in rows],
+    )
+    return Table("events", 1, EVENTS, values)
+
+
+def _event(row: str) -> str:
+    """The event within a row; in what comes before it, a quotation mark inside a text has a backslash before it."""
+    return row[row.index('","event":') + len('","event":') : row.rindex(',"digest":"')]

@@ -1,0 +1,139 @@
+"""The files of an export: one a table, written chunk by chunk, and the log's rows read back from one of them."""
+
+import csv
+from collections.abc import Callable, Generator, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import msgspec
+
+from forecast_ledger.projections.core.arrow import pyarrow
+from forecast_ledger.projections.core.table import Table
+from forecast_ledger.replay.files.export_tables import Sheet
+from forecast_ledger.replay.reading.input_files import ROW_BYTES
+from forecast_ledger.replay.reading.text_tables import as_csv
+from forecast_ledger.replay.writing.csv_reader import Lines
+
+_UNPACKED, _PACKED = 2**28, 100  # bytes of a column of a row group, and how tightly it may be packed beyond that
+FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, msgspec.DecodeError)
+
+
+class _Line(msgspec.Struct):
+    """Of a line, the row of the log."""
+
+    row: str
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+class Format(NamedTuple):
+    """How a table is written to a file, and how the log's rows are read from that of the events.
+
+    faults: what reading raises at a file that is not as it was written.
+    """
+
+    write: Callable[[Path, Sheet], None]
+    rows: Callable[[IO[bytes]], Generator[bytes, None, None]]
+    faults: Callable[[], tuple[type[Exception], ...]] = lambda: FAULTS
+
+
+def _write_csv(path: Path, sheet: Sheet) -> None:
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        names = [column.name for column in sheet.columns]
+        file.writelines(f"{line}\n" for line in as_csv(names, _printed(sheet.chunks)))
+
+
+def _write_lines(path: Path, sheet: Sheet) -> None:
+    with path.open("xb") as file:
+        file.writelines(msgspec.json.encode(row) + b"\n" for row in _printed(sheet.chunks))
+
+
+def _write_parquet(path: Path, sheet: Sheet) -> None:
+    first, tables = _arrow(sheet)
+    from pyarrow import parquet  # noqa: PLC0415 - late: an extra
+
+    with parquet.ParquetWriter(path, first.schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _write_arrow(path: Path, sheet: Sheet) -> None:
+    first, tables = _arrow(sheet)
+    with pyarrow().OSFile(str(path), "wb") as file, pyarrow().ipc.new_file(file, first.schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _csv_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
+    before = csv.field_size_limit(ROW_BYTES)
+    try:
+        lines = Lines(file, ROW_BYTES, ROW_BYTES)
+        for row in csv.DictReader(lines, strict=True):
+            yield row["row"].encode()
+            lines.taken = 0
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _line_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
+    while line := file.readline(ROW_BYTES + 1):
+        if len(line) > ROW_BYTES:
+            raise ValueError(f"a line of more than {ROW_BYTES} bytes")
+        yield _line.decode(line).row.encode()
+
+
+def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
+    pyarrow()
+    from pyarrow import parquet  # noqa: PLC0415
+
+    with parquet.ParquetFile(file) as found:
+        _check_packed(found.metadata)
+        for batch in found.iter_batches(columns=["row"]):
+            yield from _encoded(batch)
+
+
+def _check_packed(metadata: Any) -> None:
+    """Raise ValueError if little can become more than memory holds: text is not packed as tightly as that."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for column in map(group.column, range(group.num_columns)):
+            if column.total_uncompressed_size > max(_UNPACKED, _PACKED * column.total_compressed_size):
+                raise ValueError(f"{column.path_in_schema}: {column.total_uncompressed_size} bytes, unpacked")
+
+
+def _arrow_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
+    with pyarrow().ipc.open_file(file) as found:
+        for number in range(found.num_record_batches):
+            yield from _encoded(found.get_batch(number))
+
+
+def _encoded(batch: Any) -> Iterator[bytes]:
+    for row in batch.column("row").to_pylist():
+        yield row.encode()
+
+
+def _of_pyarrow() -> tuple[type[Exception], ...]:
+    return (pyarrow().ArrowException, *FAULTS)
+
+
+FORMATS: dict[str, Format] = {
+    "csv": Format(_write_csv, _csv_rows),
+    "jsonl": Format(_write_lines, _line_rows),
+    "parquet": Format(_write_parquet, _parquet_rows, _of_pyarrow),
+    "arrow": Format(_write_arrow, _arrow_rows, _of_pyarrow),
+}
+
+
+def _printed(chunks: Iterable[Table]) -> Iterator[dict[str, Any]]:
+    return (row for chunk in chunks for row in chunk.rows())
+
+
+def _arrow(sheet: Sheet) -> tuple[Any, Iterator[Any]]:
+    """The first chunk as Arrow, and all of them; there is one at least."""
+    tables = (chunk.to_arrow() for chunk in sheet.chunks)
+    first = next(tables)
+    return first, chain([first], tables)

@@ -1,0 +1,116 @@
+"""What an export says of itself: what it is of, and all that it consists of."""
+
+import os
+import re
+import sqlite3
+from contextlib import closing
+from io import BufferedReader
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, ROW_BYTES, regular
+
+FILE = "manifest.json"
+VERSION = 1  # of the form of an export
+SQLITE = "sqlite"
+_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+_STEPS, _STEPS_PER_BYTE, _PAUSE = 10**7, 100, 10**5  # of SQLite's machine, which takes about ten a cell
+
+
+class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One table of an export: of the log's rows, the digest is that of the log.
+
+    file, sha256: where each table has a file of its own.
+    """
+
+    rows: int
+    digest: str
+    version: int
+    file: str = ""
+    sha256: str = ""
+
+
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The ledger, log position and digest that an export is of, and its tables by name.
+
+    whole: whether the last command is there with all its events, which a cut may have parted.
+    """
+
+    export: int
+    format: str
+    ledger: str
+    log_position: int
+    log_digest: str
+    whole: bool
+    code: str
+    tables: dict[str, Part]
+
+    def encoded(self) -> bytes:
+        """As JSON to be read."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+
+def read_manifest(export: Path) -> Manifest:
+    """That of a folder or of an SQLite file. Raises Unavailable: it is no whole export, or not of this version."""
+    try:
+        text = _of_folder(export) if export.is_dir() else _of_database(export)
+        manifest = msgspec.json.decode(text, type=Manifest)
+    except (OSError, sqlite3.Error, msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
+        raise Unavailable(f"{export}: no whole export: {error}") from None
+    if manifest.export != VERSION:
+        raise Unavailable(f"{export}: an export of version {manifest.export}; this version reads {VERSION}")
+    for name, part in manifest.tables.items():
+        if not _NAME.fullmatch(name) or part.file != (f"{name}.{manifest.format}" if export.is_dir() else ""):
+            raise Unavailable(f"{export}: no whole export: its manifest names files elsewhere")
+        if part.rows < 0:
+            raise Unavailable(f"{export}: no whole export: {name} has {part.rows} rows, its manifest says")
+    if "events" not in manifest.tables or manifest.log_position != manifest.tables["events"].rows:
+        raise Unavailable(f"{export}: no whole export: it has not as many events as its log positions")
+    return manifest
+
+
+def file_of(export: Path, part: Part) -> BufferedReader:
+    """A table's file. Raises OSError: it is no regular file, or larger than so many rows can be."""
+    return regular(export / part.file, (part.rows + 2) * ROW_BYTES)
+
+
+def database(path: Path) -> sqlite3.Connection:
+    """A database to be read, which must be there and is not changed; nothing in its schema is trusted.
+
+    No value is longer than a row may be, and work ends that is out of proportion to the file. Raises OSError.
+    """
+    path = path.resolve()
+    with regular(path) as file:
+        most = (_STEPS + _STEPS_PER_BYTE * os.fstat(file.fileno()).st_size) // _PAUSE
+    found = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1", uri=True)
+    found.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_BYTES)
+    found.execute("PRAGMA trusted_schema = OFF")
+    pauses = iter(range(most))
+    found.set_progress_handler(lambda: next(pauses, None) is None, _PAUSE)
+    return found
+
+
+def check_ordinary(found: sqlite3.Connection, table: str) -> None:
+    """Raise ValueError unless it is a table that holds what it shows: no view, no virtual table, nothing generated."""
+    of_name = "SELECT type, sql FROM sqlite_schema WHERE lower(name) = ? LIMIT 2"
+    [(kind, sql)] = found.execute(of_name, (table,)).fetchall() or [("", "")]
+    hidden = found.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden LIMIT 1", (table,)).fetchall()
+    if kind != "table" or hidden or not str(sql).upper().startswith("CREATE TABLE"):
+        raise ValueError(f"{table} is not an ordinary table")
+
+
+def _of_folder(path: Path) -> bytes:
+    with regular(path / FILE, MANIFEST_BYTES) as file:
+        return file.read()
+
+
+def _of_database(path: Path) -> str:
+    with closing(database(path)) as found:
+        found.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MANIFEST_BYTES)
+        check_ordinary(found, "manifest")
+        [text] = found.execute("SELECT manifest FROM manifest").fetchone()
+    return str(text)

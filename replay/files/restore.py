@@ -1,0 +1,204 @@
+"""An exported log back into a ledger: the same rows, byte for byte."""
+
+import os
+import sqlite3
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from hashlib import file_digest
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from forecast_ledger.ledger.auditing.audit import Audit
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.events import TAGS
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.replay.files.export_tables import sheets
+from forecast_ledger.replay.files.formats import FAULTS, FORMATS
+from forecast_ledger.replay.files.manifest import SQLITE, Manifest, check_ordinary, database, file_of, read_manifest
+from forecast_ledger.replay.reading.replay import Watch
+
+BATCH = 20 * PAGE  # rows a transaction
+
+
+class _Command(msgspec.Struct):
+    """Of a row, whose it is."""
+
+    command_id: str
+
+
+def restore(export: Path, location: str, name: str = "main", watch: Watch = lambda _: None) -> int:
+    """Append the rows of an export that a ledger does not have; returns how many. Interrupted, it can be run again.
+
+    Everything is checked before anything is written, and each command decided again, as `verify` does. Raises, first
+    that applies: Refused (the name is no id), Unavailable (no whole export, or the store), Corrupt (its log),
+    FileExistsError (the ledger is the export's own file, or not the beginning of the export), Conflict (somebody else
+    is writing).
+    """
+    values.identifier(name, "name")
+    manifest = read_manifest(export)
+    if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - of whatever is written there
+        raise FileExistsError("that is the export itself")
+    with closing(_checked(export, manifest)) as checked:
+        found = facts(Audit().pages(checked, cut=not manifest.whole))
+    _check_files(export, manifest, found)
+    if not manifest.whole:
+        raise Unavailable(
+            f"{export}: its last command has further events in the log; export it as of an earlier position"
+        )
+    with closing(Store(location, name)) as store:
+        with closing(pages(export, manifest)) as read:
+            there = last = _in_common(read, store)
+        for rows in _batches(export, manifest, there.position):
+            page = log.unseal(rows, last)
+            stored = [(each.position, TAGS[type(each.event)], row) for each, row in zip(page, rows, strict=True)]
+            try:
+                store.append(stored)
+            except TakenError:
+                raise Conflict(f"log position {last.position + 1} was taken while the import ran") from None
+            last = Checkpoint(page[-1].position, page[-1].digest)
+            watch(last.position)
+    return last.position - there.position
+
+
+def _checked(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], None, None]:
+    """The events in an export, each row checked against its bytes and the row before, up to the checkpoint it says."""
+    last, recorded_at = log.START, -(2**63)
+    with closing(pages(export, manifest)) as read:
+        for rows in read:
+            page = log.unseal(rows, last)
+            for row, recorded in zip(rows, page, strict=True):
+                if log.seal(recorded)[0] != row:
+                    raise Corrupt(recorded.position, "the row is not in canonical bytes")
+                if recorded.recorded_at < recorded_at:
+                    raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
+                recorded_at = recorded.recorded_at
+            last = Checkpoint(page[-1].position, page[-1].digest)
+            yield page
+    if last != (manifest.log_position, manifest.log_digest):
+        said = f"log position {manifest.log_position}, digest {manifest.log_digest}"
+        raise Unavailable(f"{export}: no whole export: it is of {said}, but ends at {last.position}, {last.digest}")
+
+
+def _check_files(export: Path, manifest: Manifest, found: Facts) -> None:
+    """Raise Unavailable unless every table is there as it was written; in a database, as the log's facts have it."""
+    if manifest.format == SQLITE:
+        _check_database(export, manifest, found)
+        return
+    for part in manifest.tables.values():
+        try:
+            with file_of(export, part) as file:
+                digest = file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise Unavailable(f"{export}: no whole export: {error}") from None
+        if digest != part.sha256:
+            raise Unavailable(f"{export}: {part.file} is not as it was written: SHA-256 {digest}, not {part.sha256}")
+
+
+def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
+    """Raise Unavailable unless it is sound and has as many rows as it says, each as the log's facts have it."""
+    from forecast_ledger.replay.files.sqlite_export import differing  # noqa: PLC0415 - late: it imports sqlite_utils
+
+    try:
+        with closing(database(path)) as found:
+            for name in manifest.tables:
+                check_ordinary(found, name)
+            [said] = found.execute("PRAGMA integrity_check").fetchone()
+            counts = {
+                name: found.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608 - as the export names it
+                for name in manifest.tables
+            }
+            wrong = [name for name, part in manifest.tables.items() if counts[name] != part.rows]
+            if said == "ok" and not wrong:
+                named = [name for name in manifest.tables if name in CATALOGUE]
+                until = Checkpoint(manifest.log_position, manifest.log_digest)
+                rebuilt = sheets(Projections(facts), named, _Exported(path, manifest), until)
+                wrong += differing(found, rebuilt, manifest)
+    except (sqlite3.Error, OSError, KeyError, ValueError, TypeError) as error:
+        raise Unavailable(f"{path}: no whole export: {error}") from None
+    if said != "ok" or wrong:
+        raise Unavailable(f"{path}: no whole export, or changed since: {', '.join(wrong) or said}")
+
+
+class _Exported(NamedTuple):
+    """An export, to be read as a store is."""
+
+    path: Path
+    manifest: Manifest
+
+    def pages(self) -> Iterator[list[bytes]]:
+        """The rows of its log."""
+        return pages(self.path, self.manifest)
+
+
+def _in_common(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
+    """Where a ledger ends that is the beginning of what is exported."""
+    position, row = 0, b""
+    exported = chain.from_iterable(pages)
+    for there in store.pages():
+        here = [*islice(exported, len(there))]
+        for one, other in zip(there, here, strict=False):
+            position += 1
+            if one != other:
+                raise FileExistsError(f"log position {position}: the ledger has another row here than the export")
+        if len(there) > len(here):
+            raise FileExistsError(f"log position {position + 1}: the ledger goes on where the export ends")
+        row = there[-1]
+    return Checkpoint(position, row[-66:-2].decode()) if row else log.START
+
+
+def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[bytes]]:
+    """The rows after a log position; all of a command are in one batch, as they were when it was recorded."""
+    batch: list[bytes] = []
+    before = ""
+    with closing(pages(export, manifest)) as read:
+        for row in islice(chain.from_iterable(read), after, None):
+            command = msgspec.json.decode(row, type=_Command).command_id
+            if len(batch) >= BATCH and command != before:
+                yield batch
+                batch = []
+            batch.append(row)
+            before = command
+    if batch:
+        yield batch
+
+
+def pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
+    """The rows of the log in an export, as many a page as a store gives. Raises Unavailable: they cannot be read."""
+    if manifest.format != SQLITE and manifest.format not in FORMATS:
+        raise Unavailable(f"{export}: an export as {manifest.format!r}, which this version does not read")
+    faults = _faults(manifest.format)
+    try:
+        with closing(_rows(export, manifest)) as rows:
+            while page := list(islice(rows, PAGE)):
+                yield page
+    except faults as error:
+        raise Unavailable(f"{export}: its events cannot be read: {error}") from None
+
+
+def _rows(export: Path, manifest: Manifest) -> Generator[bytes, None, None]:
+    if manifest.format == SQLITE:
+        yield from _of_database(export)
+        return
+    with file_of(export, manifest.tables["events"]) as file:
+        yield from FORMATS[manifest.format].rows(file)
+
+
+def _faults(form: str) -> tuple[type[Exception], ...]:
+    return (sqlite3.Error, *FAULTS) if form == SQLITE else FORMATS[form].faults()
+
+
+def _of_database(path: Path) -> Generator[bytes, None, None]:
+    with closing(database(path)) as found:
+        check_ordinary(found, "events")
+        for (row,) in found.execute("SELECT row FROM events ORDER BY position"):
+            yield row.encode()

@@ -1,0 +1,209 @@
+"""An export as one SQLite file, to be queried, searched and browsed."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, zip_longest
+from math import isfinite
+from pathlib import Path
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlite_utils import Database
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.projections.core.arrow import DECIMALS
+from forecast_ledger.projections.core.table import Column
+from forecast_ledger.replay.files.export_tables import REFERENCES, Sheet, as_dictionary, dictionary
+from forecast_ledger.replay.files.manifest import Manifest, Part
+
+_TWINNED = {*DECIMALS, "take"}  # kinds that are text, and a float beside it
+_PAGE_SIZE = 4_096  # bytes; stated, so that the file does not depend on the library's default
+
+
+class View(NamedTuple):
+    """A question that many will ask. of: the tables that it needs."""
+
+    meaning: str
+    of: frozenset[str]
+    query: str
+
+
+VIEWS = {
+    "current_leaderboard": View(
+        "the boards with their contests' titles: whoever is ranked, best first",
+        frozenset({"leaderboard"}),
+        """
+        SELECT contest, title, rank, participant, score, coverage, take, prize, currency, sealed_at, score_real
+        FROM leaderboard JOIN contests USING (contest) WHERE rank IS NOT NULL ORDER BY contest, rank, participant
+        """,
+    ),
+    "latest_forecasts": View(
+        "the last forecast of each participant on each question: from when to when it stood, and what it said",
+        frozenset({"standing"}),
+        """
+        SELECT question, title, state, outcome, participant, made_at, from_at, to_at, log_position, event AS forecast
+        FROM (SELECT max(rowid), question, participant, made_at, from_at, to_at, log_position
+              FROM standing GROUP BY question, participant)
+        JOIN (SELECT question, title, state, outcome FROM questions) USING (question)
+        JOIN events ON position = log_position ORDER BY question, participant
+        """,
+    ),
+    "scores_by_question": View(
+        "the scores with their questions' titles and answers",
+        frozenset({"scores"}),
+        """
+        SELECT contest, question, title, outcome, value, participant, score, coverage, score_real
+        FROM scores JOIN questions USING (question) ORDER BY contest, question, score_real DESC, participant
+        """,
+    ),
+    "current_arena_leaderboard": View(
+        "the boards of trading with their contests' titles, the largest profit first",
+        frozenset({"arena_leaderboard"}),
+        """
+        SELECT contest, title, rank, participant, family, "release", total, profit, return_percent, brier, win_rate,
+               profit_real
+        FROM arena_leaderboard JOIN contests USING (contest) ORDER BY contest, rank, participant
+        """,
+    ),
+}
+
+
+def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet]:
+    """Fill a new database, the manifest last; returns what its tables are, without their rows.
+
+    Raises Refused (a count of more than 64 bits), OSError (it cannot be written).
+    """
+    done: list[Sheet] = []
+    database = Database(path)
+    try:
+        database.conn.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+        database.conn.execute("PRAGMA synchronous = OFF")  # until it is whole, it has not its name
+        with database.atomic():
+            for sheet in sheets:
+                manifest.tables[sheet.name] = _table(database, sheet)
+                done.append(sheet._replace(chunks=()))
+            last = dictionary(done, [twin for sheet in done for twin in _twins(sheet)])
+            manifest.tables[last.name] = _table(database, last)
+            _add_search_and_views(database)
+            database.table("manifest").insert({"manifest": manifest.encoded().decode()})
+    except OverflowError as error:
+        said = f"a count that SQLite cannot hold: {error}"
+        raise Refused("out_of_range", "export", None, said, remedy="export it as csv or jsonl") from None
+    except sqlite3.OperationalError as error:
+        raise OSError(str(error)) from None
+    finally:
+        database.close()
+    return [*done, last]
+
+
+def differing(found: sqlite3.Connection, sheets: Iterable[Sheet], manifest: Manifest) -> Iterator[str]:
+    """The tables of an export that are not as its log has them; one of another version is not compared.
+
+    sheets: those of the manifest but the data dictionary, whose rows must have the digest that the manifest says.
+    """
+    for sheet in sheets:
+        part, refers = manifest.tables[sheet.name], {name for name, _ in _referring(sheet)}
+        if part.version == sheet.version:
+            names = [name for column in sheet.columns for name, _ in _types(column)]
+            there = found.execute(f'SELECT * FROM "{sheet.name}" ORDER BY rowid')  # noqa: S608 - as the export names it
+            same = all(one == tuple(other) for one, other in zip_longest(there, _rows(sheet, refers), fillvalue=()))
+            if not same or names != [name for name, *_ in there.description] or part.digest != sheet.digest:
+                yield sheet.name
+    rows = found.execute("SELECT * FROM data_dictionary ORDER BY rowid").fetchall()
+    if as_dictionary(rows).digest() != manifest.tables["data_dictionary"].digest:
+        yield "data_dictionary"
+
+
+def _table(database: Database, sheet: Sheet) -> Part:
+    """Create and fill a table: its key, references to what it is about, and an index for each of those."""
+    refers = dict(_referring(sheet))
+    types = {name: kind for column in sheet.columns for name, kind in _types(column)}
+    table = database.table(sheet.name)
+    key = sheet.key if len(sheet.key) > 1 else sheet.key[0]
+    table.create(types, pk=key, foreign_keys=[(name, *to) for name, to in refers.items()])
+    table.insert_all(chain([list(types)], _rows(sheet, set(refers))), batch_size=1_000)
+    for name in refers:
+        if name != sheet.key[0]:
+            table.create_index([name])
+    return Part(sheet.rows, sheet.digest, sheet.version)
+
+
+def _referring(sheet: Sheet) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The columns that refer to another table, each with the table and column that it refers to."""
+    for name, *_ in sheet.columns:
+        to = REFERENCES.get(name)
+        if to and to[0] != sheet.name:
+            yield name, to
+
+
+def _types(column: Column) -> list[tuple[str, type]]:
+    """The column, and its twin if it has one."""
+    own = (column.name, int if column.kind == "count" else str)
+    return [own, (f"{column.name}_real", float)] if column.kind in _TWINNED else [own]
+
+
+def _twins(sheet: Sheet) -> Iterator[tuple[str, Column]]:
+    for column in sheet.columns:
+        if column.kind in _TWINNED:
+            said = f"{column.name} as a float, which is not exact: {column.meaning}"
+            yield sheet.name, Column(f"{column.name}_real", "real", said)
+
+
+def _rows(sheet: Sheet, refers: set[str]) -> Iterator[list[Any]]:
+    """Values in the order of the columns; a reference to nobody is empty."""
+    cells = [_cells(column, refers) for column in sheet.columns]
+    for chunk in sheet.chunks:
+        for row in chunk.rows():
+            yield [cell for make, value in zip(cells, row.values(), strict=True) for cell in make(value)]
+
+
+def _cells(column: Column, refers: set[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What a printed value of the column becomes."""
+    if column.kind in _TWINNED:
+        return lambda value: (value, None if value is None else _finite(value))
+    if column.kind == "instant":
+        return lambda value: (value and _sortable(value),)
+    if column.name in refers:
+        return lambda value: (value or None,)
+    return lambda value: (value,)
+
+
+def _finite(decimal: str) -> float | None:
+    """The nearest float, none beyond the largest."""
+    number = float(decimal)
+    return number if isfinite(number) else None
+
+
+def _sortable(instant: str) -> str:
+    """With six decimals always, so that the order of the texts is that of the instants."""
+    return instant if "." in instant else f"{instant[:-1]}.000000Z"
+
+
+def _add_search_and_views(database: Database) -> None:
+    database.table("questions").enable_fts(["title"])
+    there = frozenset(database.table_names())
+    for name, view in VIEWS.items():
+        if view.of <= there:
+            database.create_view(name, dedent(view.query).strip())
+
+
+def metadata(manifest: Manifest, database: str, described: Iterable[Sheet]) -> bytes:
+    """What datasette shows of a database of this name: its `metadata.json`, with what each table and column means."""
+    tables: dict[str, Any] = {
+        sheet.name: {
+            "description": sheet.meaning,
+            "columns": {
+                column.name: column.meaning for column in (*sheet.columns, *(twin for _, twin in _twins(sheet)))
+            },
+        }
+        for sheet in described
+    }
+    tables |= {name: {"description": view.meaning} for name, view in VIEWS.items() if view.of <= tables.keys()}
+    of = f"Ledger {manifest.ledger!r} as of log position {manifest.log_position}, digest {manifest.log_digest}"
+    said = {
+        "title": "Forecast Ledger",
+        "description": of,
+        "databases": {database: {"description": of, "tables": tables}},
+    }
+    return msgspec.json.format(msgspec.json.encode(said), indent=2) + b"\n"

@@ -1,0 +1,188 @@
+"""What a rule set and an event say, in words."""
+
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed, format_instant
+from forecast_ledger.ledger.model.events import Event, ForecastMade
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.model.trading_rules import Trading
+
+_LONGEST = 160  # characters of what an event said
+_FAQ = "Metaculus, Scores FAQ"
+_TOURNAMENTS = "Metaculus on its tournament scores, April 6th, 2022"
+_ARENA = "Forecaster Arena, its methodology and scoring methodology"
+_KERNELS = {
+    "ln": "the natural logarithm of the outcome's probability",
+    "log2": "the base-2 logarithm of the outcome's probability",
+    "spherical": "the spherical score",
+    "brier": "half the sum of (p - o)² over the outcomes",
+    "brier_sum": "the sum of (p - o)² over the outcomes",
+    "ordered_brier": "the ranked probability score, 2 RPS / (K - 1)",
+    "error": "0 if the most probable outcome is the one, else 1",
+    "crps": "the continuous ranked probability score over the range as 0..1",
+    "pinball": "twice the mean quantile loss",
+    "absolute": "the distance of the point on the range as 0..1",
+    "absolute_clipped": "the distance of the point on the range as 0..1, clipped at open ends",
+}
+_REFERENCES = {
+    "none": "",
+    "uniform": "less that of the uniform distribution",
+    "peers": "less the mean of the other members'",
+    "consensus": "less that of the {average} of the standing forecasts{others}",
+}
+_SAMPLINGS = {"time": "times the µs it stands", "day": "on each day", "spot": "at one instant"}
+_AVERAGES = {
+    "median": "median",
+    "community": "community",
+    "mean": "mean",
+    "squeezed": "squeezed community",
+}
+_EDGES = {"both": "", "opening": ", but a last one that is cut short", "none": " that is not cut short"}
+_PERIODS = {
+    "scheduled": "over the scheduled period",
+    "actual": "over the period until the answer",
+    "covered": "over what its forecasts covered",
+}
+_SCALES = {
+    "plain": "",
+    "peer": "times 100, 50 for numeric questions",
+    "peer_whole": "times 100",
+    "baseline": "times 100 / log K of K outcomes, 50 for numeric questions",
+}
+TOTALS = {
+    "sum": "the sum of weight x score",
+    "mean": "the sum of weight x score over the weight of the questions forecast on",
+    "per_coverage": "the sum of weight x score over the larger of least_coverage and the summed coverage",
+    "kind_means": "100 x the sum of the weighted means of each kind of question, a missing forecast counting as worst",
+    "kind_means_third": "a third of 100 x the sum of the weighted means of each kind of question",
+}
+TAKES = {
+    "none": "no take, no prizes",
+    "coverage_exp": "coverage x e^total",
+    "coverage_exp2": "coverage x 2^total",
+    "positive_square": "max(total, 0)²",
+}
+SOURCES = {
+    "relative-2021-11": f'{_TOURNAMENTS}, "A Simple Scenario" to "Tournament Scoring"',
+    "relative-2022-04": f'{_TOURNAMENTS}, "A Simple Scenario" to "Tournament Scoring"',
+    "relative-faq": f'{_FAQ}, "What is the Relative score?"',
+    "baseline": f'{_FAQ}, "What is the Baseline score?"',
+    "peer-2024-03": f'{_FAQ}, "What is the Peer score?"',
+    "peer-2025-06": f'{_FAQ}, "What is the Peer score?"; the least prize of June 2025',
+    "spot-peer": f'{_FAQ}, "What is the Peer score?"',
+    "spot-baseline": f'{_FAQ}, "What is the Baseline score?"',
+    "peer-average": "the average that ranks forecasters across contests since January 2024",
+    "autocast-2022": 'the Autocast competition of 2022, "Evaluation" and "Warm-up Round"',
+    "brier-daily": "doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2, by day",
+    "arena-v1": _ARENA,
+    "arena-v2": _ARENA,
+}
+
+
+def rule(rules: RuleSet, position: int, words: str) -> dict[str, Any]:
+    """A rule set: its name, what is said of it in words, the fields that are not the default, and its source.
+
+    position: of the event that carries it, in the log.
+    """
+    preset = PRESETS.get(rules.name)
+    source = SOURCES.get(rules.name, "") if preset == rules else "the contest's own"
+    return {"name": rules.name, "words": words, "fields": _own(rules), "log_position": position, "source": source}
+
+
+def score_words(rules: RuleSet, kernel: str) -> str:
+    """How a score comes about.
+
+    >>> score_words(PRESETS["baseline"], "ln").split(", ")[1]
+    'less that of the uniform distribution'
+    """
+    average = f"{'recency-weighted ' * (rules.consensus_weights == 'recency')}{_AVERAGES[rules.consensus]}"
+    others = " of the other members" if rules.consensus_of == "others" else ""
+    clauses = [
+        _KERNELS[kernel],
+        _REFERENCES[rules.reference].format(average=average, others=others),
+        _SAMPLINGS[rules.sampling] + _EDGES[rules.day_edges],
+        _PERIODS[rules.period],
+        _SCALES[rules.scale],
+    ]
+    return ", ".join(clause for clause in clauses if clause)
+
+
+def board_words(rules: RuleSet) -> str:
+    """How a board comes about.
+
+    >>> board_words(PRESETS["relative-2022-04"])
+    'total: the sum of weight x score; take: coverage x e^total; ranked by take'
+    """
+    return f"total: {TOTALS[rules.total]}; take: {TAKES[rules.take]}; ranked by {rules.rank_by}"
+
+
+def occurrence(recorded: Recorded) -> dict[str, Any]:
+    """An event: where, when by either clock, what kind, and what it said."""
+    return {
+        "log_position": recorded.position,
+        "recorded_at": format_instant(recorded.recorded_at),
+        "at": format_instant(recorded.event.at),
+        "type": kind_of(recorded.event),
+        "said": said(recorded.event),
+    }
+
+
+def kind_of(event: Event) -> str:
+    """The name of an event's kind, without its version."""
+    return str(event.__struct_config__.tag).partition(".")[0]
+
+
+def said(event: Event) -> str:
+    """The fields of an event that say something, as decimals where they have a unit of their own; cut to one line."""
+    if isinstance(event, ForecastMade):
+        numbers = event.probabilities or event.cdf or event.quantiles
+        shown = (
+            [format_fixed(each, PROBABILITY) for each in numbers] if event.probabilities else list(map(str, numbers))
+        )
+        name = next(
+            name for name in ("probabilities", "cdf", "quantiles") if getattr(event, name) or name == "quantiles"
+        )
+        texts = [f"question={event.question}", f"participant={event.participant}", f"{name}={'/'.join(shown)}"]
+    else:
+        defaults = {field.name: field.default for field in structs.fields(event)}
+        texts = [f"{name}={text}" for name, value in _plain(event).items() if (text := _text(name, value, defaults))]
+    text = " ".join(texts)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _plain(event: Event) -> dict[str, Any]:
+    return {field.name: getattr(event, field.name) for field in structs.fields(event) if field.name != "at"}
+
+
+_MONEY = {"amount", "cash", "shares", "cost", "proceeds", "pool", "payable_unit", "weight"}
+_RATIO = {"price", "payout", "confidence"}
+
+
+def _text(name: str, value: Any, defaults: dict[str, Any]) -> str:
+    if value is None or (value == defaults[name] and not isinstance(value, int)):
+        return ""
+    if name in _MONEY:
+        return format_fixed(value, MONEY)
+    if name in _RATIO:
+        return format_fixed(value, PROBABILITY)
+    if name.endswith("_at") and isinstance(value, int):
+        return format_instant(value)
+    if isinstance(value, RuleSet):
+        return value.name
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _own(rules: RuleSet) -> dict[str, Any]:
+    """The fields that are not the default, but for the name."""
+    usual = RuleSet(name=rules.name)
+    found = {name: value for name, value in structs.asdict(rules).items() if value != getattr(usual, name)}
+    trading = found.pop("trading", None)
+    if isinstance(trading, Trading):
+        found["trading"] = {
+            name: value for name, value in structs.asdict(trading).items() if value != getattr(Trading(), name)
+        }
+    return found

@@ -1,0 +1,163 @@
+"""Running the projections over a log as of a cut."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from os import PathLike, fspath
+from typing import NamedTuple, Protocol
+
+from forecast_ledger.ledger.core import gc_pause, values
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.storing import instrumentation
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import facts
+
+AsOf = int | str | datetime | None  # a log position, an instant of the ledger's own clock, or the whole log
+_OF_SCORES = {"scores", "boards"}  # ways in which a table is divided
+_logger = logging.getLogger(__name__)
+Watch = Callable[[int], None]  # told how many events have been read
+
+
+class Readable(Protocol):
+    """What hands out its events page by page, digests checked: an open Ledger."""
+
+    @property
+    def name(self) -> str:
+        """Which of a store's ledgers."""
+
+    def read(self) -> Iterator[Sequence[Recorded]]:
+        """All of them, in the log's order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The projections over a log, and the log position and digest they speak about."""
+
+    checkpoint: Checkpoint
+    projections: Projections
+
+    def table(self, name: str) -> Table:
+        """The table of a projection in the catalogue. Raises KeyError."""
+        return self.projections.table(name)
+
+
+def replay(
+    of: str | PathLike[str] | Readable, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
+) -> Replay:
+    """Read a log as of a cut, check its digests, and set up its projections.
+
+    of: where a store is, and name which of its ledgers; or an open ledger, which is itself and stays open.
+    Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
+    """
+    begun, cut = instrumentation.begun(), Cut(as_of)
+    if not isinstance(of, str | PathLike):
+        name = of.name
+    with _pages(of, name) as pages:
+        found = facts(cut.pages(pages, watch))
+    head = cut.reached()
+    instrumentation.tell(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
+    return Replay(head, Projections(found))
+
+
+class Built(NamedTuple):
+    """A projection's version, how many rows its table has, and the table's digest."""
+
+    version: int
+    rows: int
+    digest: str
+
+
+def built(facts: Facts) -> dict[str, Built]:
+    """Every projection but those that are built only when asked for, in the catalogue's order.
+
+    A thread builds what follows from scores, beside all else: neither needs what the other finds, and NumPy lets both
+    work at once. It ends with the call.
+    """
+    with gc_pause.paused(), ThreadPoolExecutor(1) as aside:
+        scores, rest = Projections(facts), Projections(facts)
+        beside = {name: aside.submit(_built, scores, name) for name in BUILT if CATALOGUE[name].divided in _OF_SCORES}
+        try:
+            here = {name: _built(rest, name) for name in BUILT if name not in beside}
+            return {name: beside[name].result() if name in beside else here[name] for name in BUILT}
+        finally:
+            aside.shutdown(wait=False, cancel_futures=True)
+
+
+def _built(of: Projections, name: str) -> Built:
+    table = of.table(name)
+    return Built(table.version, len(table), table.digest())
+
+
+@contextmanager
+def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[Sequence[Recorded]]]:
+    if isinstance(of, str | PathLike):
+        with opened(fspath(of), name) as store:
+            yield log.follow(store.pages())
+    else:
+        with gc_pause.paused():
+            yield of.read()
+
+
+@contextmanager
+def opened(location: str, name: str) -> Iterator[Store]:
+    """A store to read a whole log from, which can then not be written to."""
+    store = Store(location, values.identifier(name, "name"), read_only=True)
+    try:
+        with gc_pause.paused():
+            yield store
+    finally:
+        store.close()
+
+
+class Cut:
+    """Passes on the events up to the cut, and remembers the last.
+
+    Raises Refused: as_of is no instant, or a position before the first.
+    """
+
+    def __init__(self, as_of: AsOf) -> None:
+        if isinstance(as_of, int) and as_of < 0:
+            raise Refused("out_of_range", "as_of", as_of, "log positions start at 1; 0 is before the first")
+        self._position = as_of if isinstance(as_of, int) else None
+        self._instant = None if as_of is None or isinstance(as_of, int) else values.instant(as_of, "as_of")
+        self.last = log.START
+        self.recorded_at: int | None = None  # of the last event
+
+    def reached(self) -> Checkpoint:
+        """Where the reading ended. Raises Refused if the log ends before the cut."""
+        if self._position is not None and self._position > self.last.position:
+            raise Refused("out_of_range", "as_of", self._position, f"the log ends at position {self.last.position}")
+        return self.last
+
+    def pages(self, pages: Iterator[Sequence[Recorded]], watch: Watch) -> Iterator[Sequence[Recorded]]:
+        """The events up to the cut; an instant means the last event recorded then or before."""
+        for page in pages:
+            kept = [recorded for recorded in page if self._includes(recorded)] if self._ends_within(page) else page
+            if kept:
+                self.last = Checkpoint(kept[-1].position, kept[-1].digest)
+                self.recorded_at = kept[-1].recorded_at
+                watch(self.last.position)
+                yield kept
+            if len(kept) < len(page) or self.last.position == self._position:
+                return
+
+    def includes(self, position: int, recorded_at: int) -> bool:
+        """Whether what was recorded there and then lies before the cut."""
+        if self._position is not None:
+            return position <= self._position
+        return self._instant is None or recorded_at <= self._instant
+
+    def _ends_within(self, page: Sequence[Recorded]) -> bool:
+        return not self._includes(page[-1])
+
+    def _includes(self, recorded: Recorded) -> bool:
+        return self.includes(recorded.position, recorded.recorded_at)

@@ -1,0 +1,1 @@
+"""Commands from files: JSON lines, CSV by a map, trial runs, payments."""

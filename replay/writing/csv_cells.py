@@ -1,0 +1,201 @@
+"""What a map makes of the cells of a row: templates, value maps, numbers, instants, lists."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from forecast_ledger.ledger.core.errors import Refused
+
+Row = Mapping[str, str]
+INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "spot_at", "starts_at"}
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
+_NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
+_OFFSET = re.compile(r"Z|[+-][0-2][0-9]:[0-5][0-9]")
+_HAS_OFFSET = re.compile(r"([Zz]|[+-][0-2][0-9]:[0-5][0-9])\Z")
+
+
+class Cell(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
+    """How a text of a row is read; what a map says where a bare template is not enough.
+
+    source: a template. map: text -> what it stands for. number: how 1234.5 is written there, such as "1.234,5" or
+    "1234.5%". instant: a format of strptime. offset: of instants without one. split: what stands between the items of
+    a list; names: of which things the items are said, in their order.
+    """
+
+    source: str
+    map: dict[str, Any] | None = None
+    number: str = ""
+    instant: str = ""
+    offset: str = ""
+    split: str = ""
+    names: list[str] | None = None
+
+
+class Value(NamedTuple):
+    """What a field is made of: the columns, and how; None where these columns are empty."""
+
+    columns: tuple[str, ...]
+    of: Callable[[Row], Any]
+
+
+def value(said: Any, field: str, usual: Cell) -> Value:
+    """How a field is made of a row, from what a map says of it. usual: the formats of instants, where not said there.
+
+    Refuses: bad_map.
+    """
+    if isinstance(said, dict) and "from" in said:
+        try:
+            cell = msgspec.convert(said, Cell)
+        except msgspec.ValidationError as error:
+            raise Refused("bad_map", field, None, str(error)) from None
+        return _cell(cell, field, usual)
+    if isinstance(said, dict):
+        return _together({key: value(part, f"{field}.{key}", usual) for key, part in said.items()})
+    if isinstance(said, list):
+        parts = [value(part, f"{field}[{number}]", usual) for number, part in enumerate(said)]
+        columns = tuple(column for part in parts for column in part.columns)
+        return Value(
+            columns, lambda row: _unless_empty(columns, row, lambda: [_or_empty(part.of(row)) for part in parts])
+        )
+    if isinstance(said, str):
+        return _cell(Cell(said), field, usual)
+    constant = said.isoformat() if hasattr(said, "isoformat") else said
+    return Value((), lambda _: constant)
+
+
+def template(text: str, field: str) -> Value:
+    """A text with the cells of columns put in: `{Column}`; `{{` and `}}` stand for braces. Refuses: bad_map.
+
+    >>> template("{User} on {Question ID}", "id").of({"User": "ada", "Question ID": "7"})
+    'ada on 7'
+    """
+    pieces: list[tuple[str, str]] = []
+    end = 0
+    for found in _PIECE.finditer(text):
+        if found[0] in {"{", "}"}:
+            raise Refused("bad_map", field, text, f"a lone {found[0]}; write {found[0] * 2} for the character itself")
+        pieces.append((text[end : found.start()] + ("" if found[1] else found[0][0]), found[1] or ""))
+        end = found.end()
+    columns = tuple(column for _, column in pieces if column)
+    shape = "".join(before.replace("%", "%%") + "%s" * bool(column) for before, column in [*pieces, (text[end:], "")])
+    return Value(columns, lambda row: shape % tuple([row[column] for column in columns]))
+
+
+def _cell(cell: Cell, field: str, usual: Cell) -> Value:
+    text = template(cell.source, field)
+    read = _reader(cell, field, usual)
+    columns = text.columns
+
+    def of(row: Row) -> Any:
+        for column in columns:
+            if row[column]:
+                return read(text.of(row))
+        return None
+
+    if columns:
+        return Value(columns, of)
+    constant = text.of({})
+    return Value((), lambda _: read(constant) if constant else None)
+
+
+def _unless_empty(columns: tuple[str, ...], row: Row, made: Callable[[], Any]) -> Any:
+    """What is made of a row, or None if it is made of columns that are all empty there."""
+    return made() if not columns or any(row[column] for column in columns) else None
+
+
+def _or_empty(made: Any) -> Any:
+    """In a list nothing is left out, or the rest would move up; an empty text is refused where it does not belong."""
+    return "" if made is None else made
+
+
+def _together(parts: dict[str, Value]) -> Value:
+    columns = tuple(column for part in parts.values() for column in part.columns)
+
+    def of(row: Row) -> dict[str, Any]:
+        made = {key: part.of(row) for key, part in parts.items()}
+        return {key: part for key, part in made.items() if part is not None}
+
+    return Value(columns, lambda row: _unless_empty(columns, row, lambda: of(row)))
+
+
+def _reader(cell: Cell, field: str, usual: Cell) -> Callable[[str], Any]:
+    """What makes a value of the text of a cell that is not empty."""
+    _check_together(cell, field)
+    if cell.map is not None:
+        return lambda text: _translated(text, field, cell.map or {})
+    number = _number(cell.number, field) if cell.number else str
+    if cell.split:
+        return lambda text: _items(text, field, cell, number)
+    if cell.instant or cell.offset or field in INSTANTS:
+        offset = cell.offset or usual.offset
+        if offset and not _OFFSET.fullmatch(offset):
+            raise Refused("bad_map", "offset", offset, "an offset is Z, +01:00, -05:30 …")
+        return lambda text: _instant(text, field, cell.instant or usual.instant, offset)
+    return number
+
+
+def _check_together(cell: Cell, field: str) -> None:
+    ways = [bool(cell.map is not None), bool(cell.number or cell.split), bool(cell.instant or cell.offset)]
+    if sum(ways) > 1 or (cell.names is not None and not cell.split):
+        fault = "a text is one of map, number or list, and instant; names belong to split"
+        raise Refused("bad_map", field, None, fault)
+
+
+def _translated(text: str, field: str, table: dict[str, Any]) -> Any:
+    if text not in table:
+        raise Refused("unmapped_value", field, text, f"not one of {', '.join(map(repr, table))}")
+    return table[text]
+
+
+def _number(sample: str, field: str) -> Callable[[str], str]:
+    """What writes a number as a decimal; sample: how 1234.5 is written. Refuses: bad_map.
+
+    >>> _number("1.234,5%", "p")("12,5%")
+    '12.5e-2'
+    """
+    parts = _NUMBER.fullmatch(sample)
+    if parts is None or parts[1] == parts[2]:
+        raise Refused("bad_map", field, sample, "write how 1234.5 is written, such as 1234,5 or 1.234,5 or 1234.5%")
+    thousands, point, percent = (re.escape(part) for part in parts.groups())
+    whole = r"[0-9]{1,3}(" + thousands + r"[0-9]{3})+|[0-9]+" if thousands else r"[0-9]+"
+    shape = re.compile(rf"(?P<whole>[+-]?({whole}))({point}(?P<part>[0-9]+))?\s*{percent}")
+
+    def read(text: str) -> str:
+        found = shape.fullmatch(text)
+        if found is None:
+            said = f"not written as the map says, 1234.5 as {sample}"
+            raise Refused("bad_number", field, text, said, remedy="mend the cell, or the field's `number` in the map")
+        digits = found["whole"].replace(parts[1], "") if parts[1] else found["whole"]
+        return digits + (f".{found['part']}" if found["part"] else "") + ("e-2" if percent else "")
+
+    return read
+
+
+def _items(text: str, field: str, cell: Cell, number: Callable[[str], str]) -> list[str] | dict[str, str]:
+    """The items of a list in one cell; brackets around it and quotes around each are left out."""
+    inner = text.strip("[](){} ")
+    items = [number(item.strip().strip("'\"")) for item in inner.split(cell.split)] if inner else []
+    if cell.names is None:
+        return items
+    if len(items) != len(cell.names):
+        said = f"{len(items)} items, the map names {len(cell.names)}"
+        raise Refused(
+            "bad_csv", field, text, said, remedy="mend the cell, or the field's `split` or `names` in the map"
+        )
+    return dict(zip(cell.names, items, strict=True))
+
+
+def _instant(text: str, field: str, form: str, offset: str) -> str:
+    """RFC 3339, with the map's offset if there is none; without both it is left to be refused."""
+    if not form:
+        return text if not offset or _HAS_OFFSET.search(text) else text + offset
+    try:
+        found = datetime.strptime(text, form)
+    except ValueError:
+        remedy = "mend the cell, or `instant` in the map"
+        raise Refused("bad_instant", field, text, f"not of the form {form}", remedy=remedy) from None
+    return found.isoformat() if found.tzinfo or not offset else found.isoformat() + offset

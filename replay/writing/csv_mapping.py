@@ -1,0 +1,147 @@
+"""Commands from a CSV, by a map in TOML that says what its columns mean."""
+
+import tomllib
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import IO, Any, get_args
+
+import msgspec
+from msgspec import Struct, structs
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand, malformed
+from forecast_ledger.replay.writing.append import Place, Read
+from forecast_ledger.replay.writing.csv_cells import Cell, Row, Value, template, value
+from forecast_ledger.replay.writing.csv_reader import Record, records
+
+KINDS: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
+
+
+class Said(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a map says of one command of a row.
+
+    where: column -> the texts of which it must have one; present: columns that must not be empty; else the row has no
+    such command. id: a template. fields: of each field a template, a constant, or how its text is read.
+    """
+
+    type: str
+    id: str
+    fields: dict[str, Any]
+    where: dict[str, str | list[str]] = {}
+    present: list[str] = []
+
+
+class Map(Struct, frozen=True, forbid_unknown_fields=True):
+    """A map as it is written. instant, offset: of all fields that are instants, where these do not say."""
+
+    command: list[Said]
+    delimiter: str = ","
+    instant: str = ""
+    offset: str = ""
+
+
+class Maker:
+    """What makes one command of a row."""
+
+    def __init__(self, said: Said, path: str, usual: Cell) -> None:
+        """Refuses: bad_map."""
+        if said.type not in KINDS:
+            raise Refused("bad_map", f"{path}.type", said.type, f"no such command; there are {', '.join(KINDS)}")
+        self.type, self._kind = said.type, KINDS[said.type]
+        _check_fields(said, f"{path}.fields", self._kind)
+        self._values: dict[str, Value] = {"id": template(said.id, "id")}
+        self._values |= {field: value(part, field, usual) for field, part in said.fields.items()}
+        self._where = {column: {texts} if isinstance(texts, str) else {*texts} for column, texts in said.where.items()}
+        self._present = said.present
+        self.columns = {*self._where, *self._present}.union(*(each.columns for each in self._values.values()))
+        self.places = {field: [*dict.fromkeys(each.columns)] for field, each in self._values.items()}
+
+    def wanted(self, row: Row) -> bool:
+        """Whether the row has such a command."""
+        return all(row[column] for column in self._present) and all(
+            row[column] in texts for column, texts in self._where.items()
+        )
+
+    def made(self, row: Row) -> AnyCommand | Refused:
+        """The command, or why it cannot be said."""
+        try:
+            said = {field: made for field, each in self._values.items() if (made := each.of(row)) is not None}
+            return msgspec.convert(said, self._kind, strict=False)
+        except Refused as refused:
+            return refused
+        except msgspec.ValidationError as error:
+            return malformed(error, "")
+
+
+class Mapping:
+    """A map that has been understood."""
+
+    def __init__(self, said: Map) -> None:
+        """Refuses: bad_map."""
+        if len(said.delimiter) != 1 or said.delimiter in '"\r\n':
+            raise Refused("bad_map", "delimiter", said.delimiter, "a delimiter is one character, and no quote")
+        usual = Cell("", instant=said.instant, offset=said.offset)
+        self.delimiter = said.delimiter
+        self.makers = [Maker(each, f"command[{number}]", usual) for number, each in enumerate(said.command)]
+        if not self.makers:
+            raise Refused("bad_map", "command", None, "a map has at least one [[command]]")
+        self.columns = set().union(*(maker.columns for maker in self.makers))
+
+    def check(self, header: list[str]) -> None:
+        """Refuses: bad_csv (a column is missing, or there twice)."""
+        for column in sorted(self.columns):
+            if header.count(column) != 1:
+                fault = "is there twice" if column in header else f"is missing; there are: {', '.join(header)}"
+                raise Refused("bad_csv", "column", column, f"the header: it {fault}")
+
+
+def mapping(text: bytes) -> Mapping:
+    """What a map says. Refuses, first that applies: bad_map."""
+    try:
+        said = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), Map)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$.")
+        raise Refused("bad_map", path.rstrip("`"), None, message) from None
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
+        raise Refused("bad_map", "", None, f"not TOML: {error}") from None
+    return Mapping(said)
+
+
+def mapped(mapping: Mapping, file: IO[bytes]) -> Iterator[Read]:
+    """Each row's commands, with their places. A row that is no row of the table is refused; so is, and ends the
+    reading, one that cannot be read.
+
+    Refuses, first that applies: bad_csv, unmapped_value. Raises bad_csv only, for a header that does not fit the map,
+    before anything else is read.
+    """
+    rows = records(file, mapping.delimiter)
+    _, header = next(rows, (1, Refused("bad_csv", "", None, "the file is empty")))
+    if isinstance(header, Refused):
+        raise header
+    mapping.check(header)
+    return _made(mapping, header, rows)
+
+
+def _made(mapping: Mapping, header: list[str], rows: Iterator[Record]) -> Iterator[Read]:
+    for line, cells in rows:
+        if isinstance(cells, Refused) or len(cells) != len(header):
+            yield Place(line), cells if isinstance(cells, Refused) else _uneven(cells, header)
+            continue
+        row = dict(zip(header, cells, strict=True))
+        for maker in mapping.makers:
+            if maker.wanted(row):
+                yield Place(line, maker.type, maker.places), maker.made(row)
+
+
+def _uneven(cells: list[str], header: list[str]) -> Refused:
+    return Refused("bad_csv", "", None, f"{len(cells)} cells, the header has {len(header)}")
+
+
+def _check_fields(said: Said, path: str, kind: type[AnyCommand]) -> None:
+    fields = {field.name: field.required for field in structs.fields(kind) if field.name != "id"}
+    for name in said.fields:
+        if name not in fields:
+            raise Refused("bad_map", f"{path}.{name}", None, f"no such field; there are: {', '.join(fields)}")
+    for name, required in fields.items():
+        if required and name not in said.fields:
+            raise Refused("bad_map", f"{path}.{name}", None, f"{said.type} needs this field")

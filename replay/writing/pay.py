@@ -1,0 +1,38 @@
+"""What a sealed board is worth, and paying it."""
+
+from collections.abc import Iterable, Sequence
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import Instant
+from forecast_ledger.ledger.model.canonical import content
+from forecast_ledger.ledger.model.commands import PayPrizes
+from forecast_ledger.ledger.model.log import Recorded, fingerprint
+from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.from_log import facts
+
+
+def prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
+    """Each winner's part of a contest's pool, 1e-6, by the log in these pages; it is what `Ledger.open` asks for.
+
+    Of a sealed board it does not matter how far the log goes on. Raises Corrupt, KeyError (no such contest).
+    """
+    return {prize.participant: prize.prize for prize in Projections(facts(pages)).prizes(contest) if prize.prize}
+
+
+def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:
+    """Record the prizes of a finalized contest that are not recorded yet; None if all are, by whomever.
+
+    If a log was cut between two prizes, the rest is recorded, though the command's id is known already. The ledger must
+    be one that was opened with `prizes`. Raises what `Ledger.handle` raises, but for prizes_paid.
+    """
+    command = PayPrizes(at=at, contest=contest)
+    name = said = f"pay {fingerprint(content(command))}"
+    try:
+        while (receipt := ledger.handle(command, name)).duplicate:
+            name = f"{said} {receipt.last}"  # what follows the prizes that are recorded under that id
+    except Refused as refused:
+        if refused.code != "prizes_paid":
+            raise
+        return None
+    return receipt

@@ -1,0 +1,523 @@
+"""Deciding a log again: honest logs pass, and a log that no decider can have written does not."""
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given as given_numbers
+from hypothesis import strategies as st
+from msgspec import structs
+
+from forecast_ledger.ledger.auditing.quick_check import Forecasts, _spelt
+from forecast_ledger.ledger.auditing.rebuild import LOST, REBUILD
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.canonical import shortest
+from forecast_ledger.ledger.model.commands import AnyCommand, Prices, read
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import FORMER_PRESETS, PRESETS, RuleSet
+from forecast_ledger.ledger.model.trading_rules import FAULTS, Trading
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.writing.pay import pay, prizes
+from tests.ledger.model.test_mismatch import SAYS_BOTH
+from tests.support import oracle
+from tests.support.forging import audited, chained, written
+from tests.support.given import (
+    AFTER,
+    annulment,
+    bet,
+    cancellation,
+    cash_out,
+    choices,
+    closing,
+    contest,
+    day,
+    decision,
+    deposit,
+    enrolment,
+    entry,
+    exclusion,
+    finalization,
+    forecast,
+    micros,
+    numeric,
+    opened,
+    payment,
+    quartiles,
+    quote,
+    quotes,
+    replied,
+    resolution,
+    revocation,
+    sale,
+    trading_floor,
+    withdrawal,
+    won,
+)
+from tests.support.paths import ROOT
+from tests.support.seasons import Season, drawn_rules
+from tests.support.trading_seasons import Season as TradingSeason
+from tests.system.test_stories import STORIES, recorded
+
+SEEDS = range(4)
+YES = 10**9
+
+
+def of_season(seed: int) -> list[Recorded]:
+    """What a ledger records of forecasts under drawn rules."""
+    random = Random(seed)
+    return Season(random, *(drawn_rules(random) for _ in range(2))).recorded()
+
+
+def of_trading(seed: int, steps: int = 60) -> list[Recorded]:
+    """What a ledger records of trading: in batches, each sent twice, by a clock that jumps."""
+    random, now = Random(seed), [0]
+    asked = [read(json.dumps(command)) for command, _ in TradingSeason(seed, steps).said]
+    with Ledger.open(":memory:", clock=lambda: now[0], prizes=prizes) as ledger:
+        while asked:
+            size = random.randint(1, 9)
+            now[0] += random.choice([-7, 0, 11])
+            for _ in range(random.choice([1, 2])):
+                ledger.handle_many(asked[:size])
+            asked = asked[size:]
+        return [each for page in ledger.read() for each in page]
+
+
+# --- honest logs
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_story_is_decided_as_it_was(story: str) -> None:
+    """Every digest of what a command said is rebuilt; in pages of any size, and as of any position."""
+    log = recorded(story)
+    for page in (1, 3, 500):
+        assert audited(log, page=page).rounded == 0
+    for end in range(len(log)):
+        audited(log[:end], cut=True)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_season_is_decided_as_it_was(seed: int) -> None:
+    """Whatever questions, rules, refusals, corrections and seals there are in it; also of trading."""
+    audited(of_season(seed), page=7)
+    log = of_trading(seed)
+    audited(log, page=7)
+    for end in range(0, len(log), 5):
+        audited(log[:end], cut=True)
+
+
+RED = Prices(question="colour", prices={"red": "0.25", "blue": "0.7"})
+RECAPITALISED = RuleSet(name="open", trading=Trading(recapitalisation=True))
+EXACT: dict[str, list[AnyCommand]] = {
+    "questions of every kind": [opened(), choices(), numeric(bins=4), quartiles(), numeric("log", zero_point="-1")],
+    "a withdrawal": [opened(), forecast(), withdrawal()],
+    "an early close": [opened(), closing()],
+    "an answer": [opened(), resolution()],
+    "an answer known before": [opened(), resolution(known_at=day(14))],
+    "an answer as payouts": [opened(), resolution(outcome=None, payouts={"yes": "0.4", "no": "0.6"})],
+    "an answer as payouts of one": [opened(), resolution(outcome=None, payouts={"yes": "0", "no": "1.0"})],
+    "a number": [numeric(bins=4), resolution("depth", outcome=None, value="1.50")],
+    "an annulment revoked": [opened(), annulment(), revocation(), cancellation(policy="void_trades")],
+    "an annulment with refunds": [opened(), cancellation(policy="refund_cost")],
+    "contests": [contest(), contest("b", pool=0), contest("c", pool="12.50", currency="EUR", title="C")],
+    "a contest and its questions": [opened(reveals_at=day(12)), contest(), entry(hidden_coverage_weight="0.5")],
+    "names": [contest(), enrolment(entrant="team", bot=True, family="f"), exclusion(), finalization()],
+    "prizes": [*won(), payment()],
+    "trading": [*trading_floor(), quotes(RED), decision(bet(500)), decision(sale(50), period=2, at=day(8))],
+    "cash": [*trading_floor(rules=RECAPITALISED), deposit("12.5"), cash_out("0.000001")],
+    "a decision in words": [*trading_floor(), replied('{"action": "hold", "reasoning": "wait"}', prompt="?")],
+    "fields without legs": [*trading_floor(), decision(bets=(), sells=None)],
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_the_digest_of_what_was_said_is_rebuilt(name: str) -> None:
+    """Where numbers have no more decimals than their units, whichever of the ways to say it was taken."""
+    assert audited(oracle.history(*EXACT[name])).rounded == 0
+
+
+ROUNDED: dict[str, list[AnyCommand]] = {
+    "open_question": [quartiles(levels=("0.25", "0.5000000001"))],
+    "submit_forecast": [opened(), forecast(probability=0.1 + 0.2)],
+    "resolve_question": [opened(), resolution(outcome=None, payouts={"yes": "0.9999999999", "no": 0})],
+    "open_contest": [contest(pool="10.0000001")],
+    "add_question": [opened(), contest(), entry(weight="0.3333333")],
+    "quote": [opened(), quote(prices={"yes": "0.3333333333"})],
+    "record_decision": [*trading_floor(), decision(action="hold")],
+    "deposit_cash": [*trading_floor(rules=RECAPITALISED), deposit("12.50000001")],
+    "withdraw_cash": [*trading_floor(rules=RECAPITALISED), cash_out("12.50000001")],
+}
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_of_a_command_that_said_more_than_its_events_keep_the_digest_is_not_asked_for(kind: str) -> None:
+    """Each kind of which something is lost; how many there are is told. The events are decided again all the same."""
+    assert audited(oracle.history(*ROUNDED[kind])).rounded == 1
+    assert ROUNDED.keys() == LOST.keys()
+
+
+def test_the_readme_says_what_the_events_of_each_command_do_not_keep() -> None:
+    """In the words of the table that the code has."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "\n".join(f"| `{kind}` | {lost} |" for kind, lost in LOST.items()) in text
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [numeric(bins=2), forecast("depth", probability=None, cdf=(0, 0.1 + 0.2, 1))],
+        [choices(), forecast("colour", probability=None, probabilities={"red": 1 / 3, "green": 1 / 3, "blue": 1 / 3})],
+        [
+            quartiles(lower="0.04", upper="0.96", decimals=1),
+            forecast("flow", probability=None, quantiles=("0.04", "0.5", "0.96")),
+        ],
+        [numeric(lower="1e-99"), resolution("depth", outcome=None, value="1e-98")],
+        [*trading_floor(), decision(bet("50.0000001")), decision(sale("33.33333333"), period=2, at=day(8))],
+        [*trading_floor(rules="arena-v2", starts_at=day(4))],
+    ],
+    ids=["cdf", "thirds", "quantiles that a closed end rounds to", "next to nothing", "legs", "a Wednesday"],
+)
+def test_rounding_is_not_taken_for_forgery(asked: list[AnyCommand]) -> None:
+    """What was rounded once is in its unit, and stays what it is when it is decided again."""
+    audited(oracle.history(*asked))
+
+
+MALFORMED: dict[str, dict[str, Any]] = {
+    "unreadable": {"action": None, "reasoning": None, "response": "?"},
+    "unknown_action": {"action": "WAIT"},
+    "no_reasoning": {"reasoning": " "},
+    "no_legs": {"action": "BET"},
+    "mixed_legs": {"action": "HOLD", "bets": (bet(500),)},
+    "blank_leg": {"bets": (bet(500, side=" "),), "action": "BET"},
+    "bad_amount": {"bets": (bet("1e30"),), "action": "BET"},
+    "below_least_bet": {"bets": (bet(1),), "action": "BET"},
+    "above_cap": {"bets": (bet(2_501),), "action": "BET"},
+    "above_sum_cap": {"bets": (bet(2_500), bet(2_500)), "action": "BET"},
+    "bad_percentage": {"sells": (sale(101),), "action": "SELL"},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("response", [None, "I would rather wait."])
+def test_a_reply_that_is_no_decision_is_decided_again(fault: str, response: str | None) -> None:
+    """Said in fields, of which the text is made; or in fields beside a text: these are lost, but not the fault."""
+    floor = trading_floor(rules="arena-v2")
+    fields = {"response": response} | MALFORMED[fault] if response else MALFORMED[fault]
+    log = oracle.history(*floor, decision(**fields))
+    [malformed] = [each.event for each in log if isinstance(each.event, events.DecisionMalformed)]
+    assert malformed.fault == fault
+    assert audited(log).rounded == (response is not None and fault != "unreadable")
+
+
+# --- forged logs
+
+
+def stops(log: Sequence[Recorded], *, cut: bool = False) -> tuple[int, str]:
+    """Where deciding a log again stops, and what it says, whatever the size of the pages."""
+    found = set()
+    for page in (2, 500):
+        with pytest.raises(Corrupt) as stopped:
+            audited(log, cut=cut, page=page)
+        assert SAYS_BOTH.fullmatch(str(stopped.value)), stopped.value
+        found.add((stopped.value.position, str(stopped.value).partition(": ")[2]))
+    [only] = found
+    return only
+
+
+def of(log: Sequence[Recorded], kind: type[Any]) -> int:
+    """Where the first event of a kind is, counted from 0."""
+    return next(place for place, each in enumerate(log) if isinstance(each.event, kind))
+
+
+def another(log: Sequence[Recorded], kind: type[Any], **fields: Any) -> list[Recorded]:
+    """The log with the first event of a kind changed."""
+    place = of(log, kind)
+    changed = structs.replace(log[place], event=structs.replace(log[place].event, **fields))
+    return chained([*log[:place], changed, *log[place + 1 :]])
+
+
+CUT = [numeric(bins=5, lower=0, upper=10), resolution("depth", outcome=None, value=9)]
+FLOOR = [*trading_floor("ada", "bob"), decision(bet(2_500), bet(2_500), prompt="?", response="{}")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "fields", "says"),
+    [
+        (CUT, events.QuestionResolved, {"outcome": 1}, "expected outcome 5; found 1"),
+        (CUT, events.QuestionResolved, {"value": "11", "outcome": 6}, "found open_end_needed: value = '11': "),
+        (
+            [CUT[0], forecast("depth", probability=None, cdf=("0", "0.1", "0.1", "0.5", "0.6", "1"))],
+            events.ForecastMade,
+            {"cdf": (1, *[10**9] * 4, 10**10)},
+            "found open_end_needed: ",
+        ),
+        (
+            [quartiles(), forecast("flow", probability=None, quantiles=(1, 2, 3))],
+            events.ForecastMade,
+            {"quantiles": (-1, 2, 3)},
+            "found open_end_needed: ",
+        ),
+        ([opened()], events.QuestionOpened, {"outcomes": ("ja", "nein")}, "expected outcomes[0] 'yes'; found 'ja'"),
+        ([opened()], events.QuestionOpened, {"outcomes": ("no", "yes")}, "expected outcomes[0] 'yes'; found 'no'"),
+        ([opened()], events.QuestionOpened, {"title": "x" * 10_001}, "found text_too_long: "),
+        ([opened()], events.QuestionOpened, {"question": "a\tb"}, "found id_not_plain: "),
+        ([opened()], events.QuestionOpened, {"question": "e\u0301"}, "found id_not_plain: "),
+        ([opened()], events.QuestionOpened, {"question": "q" * 201}, "found id_too_long: "),
+        ([opened()], events.QuestionOpened, {"question": ""}, "found id_empty: "),
+        ([opened(), forecast()], events.ForecastMade, {"participant": " ada"}, "found id_not_plain: "),
+        ([opened(), forecast()], events.ForecastMade, {"participant": ""}, "found id_empty: "),
+        (FLOOR, events.TextKept, {"at": 0}, "expected at 2026-03-02T00:00:00Z; found 1970-01-01T00:00:00Z"),
+        (FLOOR, events.LegRefused, {"code": "no_quote"}, "expected code 'above_cap'; found 'no_quote'"),
+        (FLOOR, events.LegRefused, {"leg": 1}, "expected leg 2; found 1"),
+        (FLOOR, events.DecisionRecorded, {"executed": 2}, "expected executed 1; found 2"),
+        (FLOOR, events.DecisionRecorded, {"attempt": 2}, "found wrong_attempt: attempt = 2: "),
+        ([contest()], events.ContestOpened, {"pool": -1}, "found out_of_range: "),
+        ([contest()], events.ContestOpened, {"currency": "x" * 10_001}, "found text_too_long: "),
+    ],
+)
+def test_a_field_that_no_decider_records_is_found(
+    asked: list[AnyCommand], kind: type[Any], fields: dict[str, Any], says: str
+) -> None:
+    """The message has what was expected and what was found, of the first field that differs, or why it is refused."""
+    log = oracle.history(*asked, opened("more follows"))
+    audited(log)
+    position, said = stops(another(log, kind, **fields))
+    assert says in said
+    assert position == of(log, kind) + 1 or kind is events.TextKept
+
+
+REPLY = '{"action": "BET", "bets": [{"market_id": "rain", "side": "YES", "amount": 500}], "reasoning": "It will."}'
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"reasoning": "It may."}, "expected reasoning 'It will.'; found 'It may.'"),
+        ({"action": "HOLD"}, "expected action 'BET'; found 'HOLD'"),
+        ({"bets": (events.Bet(question="rain", side="yes", amount=5 * 10**8),)}, "bets[0].side 'YES'; found 'yes'"),
+        ({"sells": (events.Sale(position="1", percentage=1),)}, "expected sells of 0 items; found of 1 items"),
+    ],
+)
+def test_a_decision_is_what_the_text_of_its_response_says(fields: dict[str, Any], says: str) -> None:
+    """Where the digest says that the text was all there was; also where the text was kept for somebody else before."""
+    for asked in ([replied(REPLY)], [replied(REPLY, "bob"), replied(REPLY)]):
+        log = oracle.history(*trading_floor("ada", "bob"), *asked)
+        audited(log)
+        place = len(log) - 2
+        changed = structs.replace(log[place].event, **fields)
+        position, said = stops(chained([*log[:place], structs.replace(log[place], event=changed), *log[place + 1 :]]))
+        assert (position, says in said) == (place + 1, True), said
+
+
+def test_a_command_that_loses_nothing_said_what_its_digest_is_of() -> None:
+    """An event that the decider records of another command only."""
+    log = oracle.history(opened(), forecast(), withdrawal())
+    for fields in ({"command": log[1].command}, {"event": structs.replace(log[2].event, at=micros(14))}):
+        position, said = stops(chained([*log[:2], structs.replace(log[2], **fields)]))
+        assert (position, said.startswith("forecast_withdrawn.v1: expected command digest ")) == (3, True)
+
+
+@pytest.mark.parametrize("digest", ["", "0" * 31, "0" * 33, "X" * 32, "é" * 32])
+def test_a_digest_is_a_digest_whatever_it_is_of(digest: str) -> None:
+    """Also where what was said cannot be rebuilt, at a quick look or at length."""
+    log = oracle.history(opened(), forecast(), forecast(participant="bob", probability="0.4"))
+    for place in (0, 1, 2):
+        forged = chained([*log[:place], structs.replace(log[place], command=digest), *log[place + 1 :]])
+        assert stops(forged)[0] == place + 1
+
+
+# --- envelopes
+
+
+def test_a_contest_keeps_the_preset_as_it_was_when_it_was_opened() -> None:
+    """Its name stood for other rules before; for rules that it never had it does not stand."""
+    asked = {"type": "open_contest", "at": "2026-03-02T00:00:00Z", "contest": "cup", "rules": "brier-daily"}
+    with Ledger.open(":memory:", clock=lambda: 0) as ledger:
+        ledger.handle(read(json.dumps(asked)), "c1")
+        [[opened]] = ledger.read()
+    assert isinstance(opened.event, events.ContestOpened)
+
+    def under(rules: RuleSet) -> list[Recorded]:
+        return chained([structs.replace(opened, event=structs.replace(opened.event, rules=rules))])
+
+    [former] = FORMER_PRESETS["brier-daily"]
+    assert former.day_edges == "both"
+    assert former != PRESETS["brier-daily"] == opened.event.rules
+    assert audited(under(former)).rounded == 0
+    assert stops(under(structs.replace(former, day_edges="opening")))[0] == 1
+
+
+def test_a_command_id_is_used_once() -> None:
+    """By one command, whatever else says the same, or something else."""
+    log = oracle.history(opened(), forecast(), forecast(at=day(13)), opened("wind"))
+    for place in (1, 2, 3):
+        again = chained([*log[:place], structs.replace(log[place], command_id=log[0].command_id), *log[place + 1 :]])
+        assert stops(again)[0] == place + 1
+    position, said = stops(chained([*log[:3], structs.replace(log[3], command_id=log[1].command_id)]))
+    assert (position, said) == (
+        4,
+        "question_opened.v1: expected a command id not used before; found 'c1', of log position 2",
+    )
+
+
+@pytest.mark.parametrize("command_id", ["", " a", "a\n", "e\u0301", "x" * 201])
+def test_a_command_id_is_an_id(command_id: str) -> None:
+    """As the decider takes them."""
+    log = oracle.history(opened(), forecast())
+    for place in (0, 1):
+        forged = chained([*log[:place], structs.replace(log[place], command_id=command_id), *log[place + 1 :]])
+        assert stops(forged)[0] == place + 1
+        assert "expected a command id that a command may have; found id_" in stops(forged)[1]
+
+
+def test_a_command_is_recorded_at_once_and_says_one_thing() -> None:
+    """All of its rows have one instant and one digest."""
+    log = oracle.history(*trading_floor())
+    place = of(log, events.CashGranted)
+    for fields in ({"recorded_at": 1}, {"command": "0" * 32}):
+        position, said = stops(chained([*log[:place], structs.replace(log[place], **fields), *log[place + 1 :]]))
+        assert (position, f"{next(iter(fields))} " in said) == (place + 1, True)
+
+
+def test_a_command_is_there_to_its_last_event() -> None:
+    """A grant after its enrolment, a leg after its decision; a log that ends before is cut, which a reader as of a
+    position may have wanted.
+    """
+    log = oracle.history(*FLOOR)
+    grant = of(log, events.CashGranted)
+    assert stops(chained([*log[:grant], *log[grant + 1 :]])) == (
+        grant + 1,
+        "participant_enrolled.v1: expected cash_granted.v1, which is due here; found another command, 'c6'",
+    )
+    assert stops(log[:grant]) == (
+        grant,
+        "expected cash_granted.v1, which is due here after this; found the end of the log",
+    )
+    audited(log[:grant], cut=True)
+    kept = of(log, events.TextKept)
+    assert stops(log[: kept + 1])[0] == kept + 1
+    audited(log[: kept + 1], cut=True)
+    assert stops(chained([*log[: kept + 2], opened_later(log)]))[0] == kept + 3
+
+
+def opened_later(log: Sequence[Recorded]) -> Recorded:
+    """A question opened in a command of its own."""
+    [row] = oracle.history(opened("later"))
+    return structs.replace(row, command_id="later", recorded_at=log[-1].recorded_at)
+
+
+def test_what_follows_from_something_does_not_stand_alone() -> None:
+    """Nor does anything more than what follows."""
+    log = oracle.history(*FLOOR)
+    grant = of(log, events.CashGranted)
+    alone = structs.replace(log[grant], command_id="alone")
+    said = "cash_granted.v1: expected the first event of a command; found what follows from another, by itself"
+    assert stops(chained([*log, alone])) == (len(log) + 1, said)
+    position, said = stops(chained([*log[: grant + 1], *log[grant:]]))
+    assert (position, said) == (grant + 2, "cash_granted.v1: expected no more events of command 'c5'; found one more")
+
+
+def test_a_command_of_many_pages_is_read_once() -> None:
+    """Rows that are all of one command are looked at once each, however many pages they fill."""
+    first, *_ = oracle.history(opened())
+    rows = [structs.replace(first, position=position) for position in range(1, 20_001)]
+    with pytest.raises(Corrupt, match=r"log position 2: .*found one more"):
+        audited(rows, page=1)
+
+
+# --- a quick look at forecasts
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With it and without, the same logs pass, with as many digests rebuilt, and others stop at the same row."""
+    random, log = Random(seed), of_season(seed)
+    made = [place for place, each in enumerate(log) if isinstance(each.event, events.ForecastMade)]
+    logs = [log, *(nudged(random, log, random.choice(made)) for _ in range(60))]
+    quick = [outcome(each) for each in logs]
+    monkeypatch.setattr(Forecasts, "content", lambda *_: None)
+    assert [outcome(each) for each in logs] == quick
+    assert len(set(quick)) > 10
+
+
+@given_numbers(
+    st.integers(-(10**13), 10**13) | st.sampled_from([0, 1, 999, 1_000, 10**9 - 1, 10**9, 10**9 + 1]),
+    st.integers(0, 12),
+)
+def test_a_number_is_spelt_at_a_quick_look_as_it_is_anywhere(units: int, places: int) -> None:
+    """By the shortest decimal text."""
+    assert _spelt(units, places) == b'"%b"' % shortest(Decimal(units).scaleb(-places)).encode()
+
+
+def test_a_quick_look_does_not_pass_what_comes_after_the_answer() -> None:
+    """Whatever it says of when; nor at the close, nor before what the participant said last."""
+    log = oracle.history(opened(), forecast(), forecast(at=day(13)), resolution(), opened("more follows"))
+    late = [log[0], log[1], log[3], log[2], log[4]]
+    position, said = stops(chained(late))
+    assert (position, "found question_resolved: at = '2026-03-13T00:00:00Z': " in said) == (4, True)
+    assert "found out_of_order: " in stops(chained([log[0], log[2], log[1], *log[3:]]))[1]
+
+
+def outcome(log: Sequence[Recorded]) -> tuple[int, str]:
+    """How many digests could not be rebuilt, or where and why deciding stopped."""
+    try:
+        return audited(log).rounded, ""
+    except Corrupt as stopped:
+        return stopped.position, str(stopped)
+
+
+def nudged(random: Random, log: list[Recorded], place: int) -> list[Recorded]:
+    """The log with one number, name or instant of a forecast other than it was."""
+    event: Any = log[place].event
+    numbers = next(name for name in ("probabilities", "cdf", "quantiles") if getattr(event, name))
+    several = [*getattr(event, numbers)]
+    several[random.randrange(len(several))] += random.choice([1, -1, 10**9, -(10**10), 2**70])
+    fields = random.choice(
+        [
+            {numbers: tuple(several)},
+            {numbers: tuple(several[:-1])},
+            {numbers: (), random.choice(["probabilities", "cdf", "quantiles"]): tuple(several)},
+            {"at": event.at + random.choice([-1, 1, -(10**12), 10**12, 2**62])},
+            {"participant": random.choice(["a", "zoe", "", " a", "x" * 201])},
+            {"question": random.choice(["q0", "q1", "q9"])},
+            {"attestation": events.Attestation(newest_source="lately")},
+        ]
+    )
+    forged = structs.replace(log[place], event=structs.replace(event, **fields))
+    return [*log[:place], forged, *log[place + 1 :]]
+
+
+def test_every_event_that_begins_a_command_has_its_row() -> None:
+    """What begins no command follows from another event, or is a text that is kept for one."""
+    assert {kind for kind in events.TAGS if kind not in REBUILD} == {
+        events.TextKept,
+        events.CashGranted,
+        events.DecisionDefaulted,
+        events.SharesBought,
+        events.SharesSold,
+        events.LegRefused,
+        events.PositionSettled,
+        events.PositionRefunded,
+        events.TradesVoided,
+        events.SettlementReversed,
+    }
+
+
+def test_prizes_that_are_paid_in_two_commands_are_decided_as_they_were(tmp_path: Path) -> None:
+    """What was cut half-way is for `payouts` to say; what finishes it follows from it. Nobody is paid twice."""
+    log = oracle.history(*won(chances={"ada": "0.5", "bob": "0.8"}), payment())
+    half = log[:-1]
+    audited(half)
+    path = written(tmp_path / "log.db", half)
+    with Ledger.open(path, prizes=prizes) as ledger:
+        assert pay(ledger, "cup", AFTER)
+        whole = [each for page in ledger.read() for each in page]
+    assert len(whole) == len(log)
+    audited(whole)
+    assert "found prizes_paid: " in stops(chained([*whole, structs.replace(whole[-1], command_id="again")]))[1]
+    twice = [structs.replace(each, command_id="again") for each in log[-2:]]
+    assert stops(chained([*half, *twice])) == (9, "prize_paid.v1: expected participant 'bob'; found 'ada'")

@@ -1,0 +1,185 @@
+"""What a refusal says where a word is not one of a few: what there is, and what is nearest."""
+
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from msgspec import json
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.hints import vocabulary
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, RecordDecision, read
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.given import NOW, cancellation, contest, day, exclusion, opened
+
+
+def literals(of: type) -> dict[str, tuple[str, ...]]:
+    """The fields of a struct that hold one of a few words, and these, as the type is written."""
+    hints = {
+        name: get_args(kind)[0] if get_origin(kind) is tuple else kind for name, kind in get_type_hints(of).items()
+    }
+    return {name: get_args(kind) for name, kind in hints.items() if get_origin(kind) is Literal}
+
+
+OF_RULES = [(f"rules.{name}", words) for name, words in literals(RuleSet).items()]
+OF_TRADING = [(f"rules.trading.{name}", words) for name, words in literals(Trading).items()]
+OF_COMMANDS = [
+    ("kind", ("binary", "multiple_choice", "numeric")),
+    ("level", ("no_prize", "no_rank", "hidden")),
+    ("policy", ("refund_cost", "void_trades")),
+]
+EVERY = [*OF_RULES, *OF_TRADING, *OF_COMMANDS]
+BASE = {"kind": opened(), "level": exclusion(), "policy": cancellation()}
+
+
+def handled(command: Any) -> Refused:
+    """Why a ledger refuses a command."""
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger, pytest.raises(Refused) as refused:
+        ledger.handle(command, "c")
+    return refused.value
+
+
+def said(path: str, word: Any) -> dict[str, Any]:
+    """A command as a dict that has a word at a path."""
+    command = BASE.get(path, contest())
+    fields: dict[str, Any] = json.decode(json.encode(command))
+    if path.startswith("rules"):
+        *_, name = path.split(".")
+        within = {name: [word] if name == "scored_only_levels" else word}
+        fields["rules"] = {"name": "x"} | ({"trading": within} if "trading." in path else within)
+    else:
+        fields[path] = word
+    return fields
+
+
+def test_every_field_of_a_few_words_is_looked_at() -> None:
+    """Of commands, rule sets and trading rules: what the types list, no more and no less."""
+    known = vocabulary(AnyCommand)
+    assert {path: set(words) for path, words in EVERY} == {
+        path: set(words) for path, words in known.values.items() if path != "type"
+    }
+    assert set(known.values["type"]) == {kind.__struct_config__.tag for kind in get_args(AnyCommand)}
+
+
+@pytest.mark.parametrize(("path", "words"), EVERY, ids=[path for path, _ in EVERY])
+@pytest.mark.parametrize("python", [False, True], ids=["JSON", "Python"])
+def test_a_word_that_is_none_of_a_few_is_told_which_is_nearest(path: str, words: tuple[str, ...], python: bool) -> None:
+    """Each of them, misspelt by one letter more; the refusal names the field, that word, and lists them all."""
+    for word in words:
+        fields = said(path, f"{word}x".upper() if word == words[0] else f"{word}x")
+        if python:
+            fields.pop("type")
+            refused = handled(type(BASE.get(path, contest()))(**fields))
+        else:
+            with pytest.raises(Refused) as caught:
+                read(json.encode(fields))
+            refused = caught.value
+        assert (refused.code, refused.field.partition("[")[0]) == ("malformed", path)
+        assert f"; the nearest is {word}; there are " in refused.detail
+        assert set(refused.detail.partition("there are ")[2].split(", ")) == set(words)
+
+
+def test_a_word_that_is_like_none_is_told_which_there_are() -> None:
+    """And no other word is put into anybody's mouth; nor where the value is no word."""
+    for wrong in ("zzz", 5, None):
+        refused = handled(OpenContest(at=day(1), contest="c", rules={"name": "x", "sampling": wrong}))
+        assert "nearest" not in refused.detail
+        assert refused.detail.endswith("; there are day, spot, time")
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "near"),
+    [
+        ('{"type": "open_contst", "at": "x"}', "type", "open_contest"),
+        ('{"type": "close_question", "at": "x", "questn": "q"}', "line", "question"),
+        ('{"type": "exclude_participant", "at": "x", "laevel": "q"}', "line", "level"),
+        ('{"type": "open_contest", "at": "x", "contest": "c", "rules": {"kernl": "ln"}}', "rules", "kernel"),
+        ('{"type": "open_contest", "at": "x", "rules": {"trading": {"leg": 1}}}', "rules.trading", "legs"),
+        ('{"type": "open_question", "at": "x", "range": {"lowest": 1}}', "range", "lower"),
+        ('{"type": "record_decision", "at": "x", "bets": [{"market": "q"}]}', "bets[0]", "market_id"),
+        ('{"type": "quote", "at": "x", "quotes": [{"price": 1}]}', "quotes[0]", "prices"),
+        ('{"type": "submit_forecast", "at": "x", "attestation": {"notes": 1}}', "attestation", "note"),
+    ],
+)
+def test_an_unknown_name_is_told_which_is_nearest(line: str, field: str, near: str) -> None:
+    """A kind of command, or a field of what stands there."""
+    with pytest.raises(Refused) as refused:
+        read(line)
+    assert (refused.value.code, refused.value.field) == ("malformed", field)
+    assert f"; the nearest is {near}; there are " in refused.value.detail
+
+
+def test_a_field_that_only_shares_its_name_with_one_of_a_few_words_is_not_told_those() -> None:
+    """The period of a decision is a number, that of a rule set a word."""
+    wrong: Any = 1.0
+    refused = handled(RecordDecision(at=day(1), contest="c", participant="p", period=wrong))
+    assert (refused.field, refused.detail) == ("period", "Expected `int`, got `float`")
+
+
+# --- a rule set as a dict
+
+
+WHOLE: dict[str, Any] = {"name": "own", "kernel": "brier", "period": "covered", "total": "mean"}
+
+
+def test_rules_in_a_dict_are_those_in_an_object() -> None:
+    """The same event, and a retry in any of the forms is a duplicate."""
+    given: list[Any] = [WHOLE, RuleSet(**WHOLE), dict(reversed(WHOLE.items())) | {"take": "none"}]
+    read_it = read(json.encode({"type": "open_contest", "at": day(1), "contest": "c", "rules": WHOLE}))
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        outcomes = [ledger.handle(OpenContest(at=day(1), contest="c", rules=rules), "same") for rules in given]
+        outcomes.append(ledger.handle(read_it, "same"))
+        [event] = [recorded.event for page in ledger.read() for recorded in page]
+    assert [outcome.duplicate for outcome in outcomes] == [False, True, True, True]
+    assert getattr(event, "rules", None) == RuleSet(**WHOLE)
+
+
+def test_trading_rules_in_a_dict_are_those_in_an_object() -> None:
+    """Levels and all that is in them."""
+    rules = {"name": "t", "trading": {"legs": "all_or_nothing", "attempts": 3}}
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        ledger.handle(OpenContest(at=day(1), contest="c", rules=rules), "c")
+        [event] = [recorded.event for page in ledger.read() for recorded in page]
+    assert getattr(event, "rules", None) == RuleSet(name="t", trading=Trading(legs="all_or_nothing", attempts=3))
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """A dict in a dict in a dict."""
+    rules: dict[str, Any] = {}
+    for _ in range(depth):
+        rules = {"trading": rules}
+    return rules
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "no name": ({"kernel": "ln"}, "rules"),
+    "nothing": ({}, "rules"),
+    "an object": ({"name": object()}, "rules"),
+    "an unknown field": ({"name": "x", "trading": {"fee": 1}}, "rules.trading"),
+    "a number of text": ({"name": "x", "least_coverage": "30"}, "rules.least_coverage"),
+    "trading in a dict in a RuleSet": (RuleSet(name="x", trading=nested(0)), "rules.trading"),  # type: ignore[arg-type]
+    "very deep": (nested(100_000), "rules"),
+    "text that is none": ({"name": "\ud800"}, "rules"),
+    "a number": (5, "rules"),
+    "bytes": (b"baseline", "rules"),
+}
+
+
+@pytest.mark.parametrize(("rules", "field"), WRONG.values(), ids=WRONG.keys())
+def test_rules_that_are_none_are_refused_with_what_is_wrong(rules: Any, field: str) -> None:
+    """Never without a word; and a batch goes on with the next command."""
+    bad = OpenContest(id="a", at=day(1), contest="c", rules=rules)
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        refused, receipt = ledger.handle_many([bad, opened(id="b")])
+    assert isinstance(refused, Refused)
+    assert (refused.code, refused.field) == ("malformed", field)
+    assert refused.detail
+    assert not isinstance(receipt, Refused)
+
+
+def test_an_unknown_preset_is_told_which_is_nearest() -> None:
+    """By its name."""
+    refused = handled(contest(rules="peer-2024-3"))
+    assert refused.code == "unknown_rules"
+    assert refused.detail.startswith("no such preset; the nearest is peer-2024-03; there are relative-2021-11, ")

@@ -1,0 +1,189 @@
+"""Sums that put off their common denominator: whatever is asked of them, a Fraction is the oracle."""
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from math import floor
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.core import lazy_fractions
+from forecast_ledger.ledger.core.exact import half_even, power
+from forecast_ledger.ledger.core.lazy_fractions import Bounded, added, decimal, in_proportion, ratio, rounded
+from forecast_ledger.projections.boards.leaderboard import positive_square, published
+
+PRIMES = [p for p in range(1_000, 2_000) if all(p % q for q in range(2, 50))]
+CONTEXT = Context(prec=40)
+CLOSE = Fraction(1, 10**100)  # nearer to a boundary than any bound tells
+
+
+def slow(terms: list[tuple[int, int]]) -> Fraction:
+    """The sum, one after another."""
+    return sum((Fraction(*term) for term in terms), Fraction(0))
+
+
+def just(number: Fraction) -> Fraction:
+    """A number as a sum of terms with many denominators, of which all but one cancel out of its value."""
+    terms = [(1, p) for p in PRIMES[:40]]
+    made = added([*terms, *((-1, p * 7) for p in PRIMES[:40])])
+    rest = number - slow([*terms, *((-1, p * 7) for p in PRIMES[:40])])
+    return made + rest
+
+
+terms = st.lists(
+    st.tuples(st.integers(-(10**20), 10**20), st.sampled_from(PRIMES).map(lambda p: p * 10**6)), min_size=0, max_size=60
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(terms, terms, st.fractions(max_denominator=10**6), st.integers(1, 10**12))
+def test_all_that_is_asked_of_a_sum_is_as_of_a_fraction(
+    one: list[tuple[int, int]], other: list[tuple[int, int]], factor: Fraction, units: int
+) -> None:
+    """Sums, differences, multiples, quotients, comparisons, roundings; of few terms, many, and those that cancel."""
+    a, b, x, y = added(one), added(other), slow(one), slow(other)
+    assert (a, b) == (x, y)
+    for left, right, exact in (
+        (a + b, b + a, x + y),
+        (a - b, -(b - a), x - y),
+        (a * factor, factor * a, x * factor),
+        (a + factor, factor + a, x + factor),
+        (a - factor, -(factor - a), x - factor),
+        (a * 3 - b * 3, 3 * (a - b), 3 * (x - y)),
+        (a * factor + b * factor, factor * (b + a), factor * (x + y)),
+        (a + a * 2, 3 * a, 3 * x),
+        (a - a, a * 0, Fraction(0)),
+        ((a + b) - b, a, x),
+    ):
+        assert left == exact
+        assert right == exact
+        assert Fraction(left.numerator, left.denominator) == exact
+        assert rounded(left, units) == half_even(exact.numerator * units, exact.denominator)
+        assert (floor(left), bool(left), abs(left)) == (floor(exact), bool(exact), abs(exact))
+        context = Context(prec=40)
+        assert decimal(left, context) == context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    assert ((a < b), (a <= b), (a > b), (a >= b), (a == b)) == ((x < y), (x <= y), (x > y), (x >= y), (x == y))
+    assert (a < factor, a >= factor, factor < a, factor == a) == (x < factor, x >= factor, factor < x, factor == x)
+    assert max(a, factor) == max(x, factor)
+    if y:
+        assert a / b == ratio(a, b) == x / y
+    if factor:
+        assert a / factor == ratio(a, factor) == x / factor
+    assert hash(a) == hash(x)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(-(10**12), 10**12), st.integers(1, 10**9), st.sampled_from([-1, 0, 1]))
+@example(1, 1, 0)
+@example(0, 10**9, 0)
+def test_at_a_boundary_what_is_exact_decides(twice: int, units: int, side: int) -> None:
+    """A number at a tie of rounding, or nearer to it than any bound tells: half to even, else to its side."""
+    exact = Fraction(twice, 2 * units) + side * CLOSE
+    number = just(exact)
+    assert isinstance(number, Bounded)
+    low, high = number.bounds
+    assert low < high
+    assert rounded(number, units) == half_even(exact.numerator * units, exact.denominator)
+    assert floor(number) == floor(exact)
+    assert [number < exact, number <= exact, number == exact, number > exact] == [False, True, True, False]
+    tie = Fraction(twice, 2 * units)
+    assert [number < tie, number == tie, number > tie] == [side < 0, side == 0, side > 0]
+
+
+def test_equal_sums_of_unlike_terms_are_equal() -> None:
+    """A rank is shared by those who come to the same in other ways, and by nobody else."""
+    one, other = just(Fraction(1, 3)), just(Fraction(1, 3) + CLOSE)
+    assert isinstance(one, Bounded)
+    assert isinstance(other, Bounded)
+    assert one == just(Fraction(1, 3)) == Fraction(1, 3)
+    assert (one < other, one == other, other > Fraction(1, 3)) == (True, False, True)
+    assert sorted([other, Fraction(1, 3), one], key=lambda number: number)[2] is other
+
+
+def test_a_certain_comparison_does_not_spell_the_number_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither it, nor a rounding, nor a take: that is why there are bounds."""
+    made = [added([(number * p, p + 1) for p in PRIMES]) for number in (3, 5)]
+    monkeypatch.setattr(lazy_fractions, "_together", None)
+    small = Fraction(1, 1_000)
+    assert made[0] < made[1]
+    assert rounded(made[0] * Fraction(2, 7), 10**9) > 0
+    assert power(made[0] * small, "e", made[1] * small).positive
+    assert power(made[0] * small, "2", made[1] * small).positive
+    with pytest.raises(TypeError):
+        assert made[0].numerator
+
+
+@settings(max_examples=100, deadline=None)
+@given(terms, terms, st.fractions(min_value=0, max_value=10**6, max_denominator=10**6), st.integers(1, 10**12))
+def test_squares_are_those_of_fractions(
+    one: list[tuple[int, int]], other: list[tuple[int, int]], factor: Fraction, units: int
+) -> None:
+    """Multiples, comparisons and roundings; of equal ones, of unlike ones, and beside plain fractions."""
+    a, b, x, y = (added(one) ** 2, added(other) ** 2, slow(one) ** 2, slow(other) ** 2)
+    for left, right, exact, beside in (
+        (a, b, x, y),
+        (a * factor, b, x * factor, y),
+        (a, -a, x, -x),
+        (a, factor, x, factor),
+    ):
+        assert (left, right) == (exact, beside)
+        assert (left < right, left == right, left >= right) == (exact < beside, exact == beside, exact >= beside)
+        assert rounded(left, units) == half_even(exact.numerator * units, exact.denominator)
+        assert floor(left) == floor(exact)
+        assert decimal(left, CONTEXT) == CONTEXT.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+        assert left - right == exact - beside
+    assert (2 * added(one)) ** 2 * Fraction(1, 4) == a
+    numbers, exacts = [a, b * factor, factor, a * 2], [x, y * factor, factor, x * 2]
+    found = in_proportion(numbers)
+    for i, p in zip(found, exacts, strict=True):
+        assert bool(i) == bool(p)
+        assert all(i * q == j * p for j, q in zip(found, exacts, strict=True))
+
+
+def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor a comparison of two, even of equal ones."""
+    made = [added([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
+    real = lazy_fractions._together
+
+    def few(terms: list[tuple[int, int]]) -> tuple[int, int]:
+        assert len(terms) < len(PRIMES), "spelled out"
+        return real(terms)
+
+    monkeypatch.setattr(lazy_fractions, "_together", few)
+    takes = [positive_square(number, Fraction(1)) for number in made]
+    assert takes[0] < takes[1]
+    assert takes[0] == takes[2]
+    assert takes[0] <= takes[2]
+    assert published(takes[0]) < published(takes[1])
+    with pytest.raises(AssertionError, match="spelled out"):
+        assert takes[0].mantissa.numerator
+
+
+def test_terms_that_are_whole_are_added_as_such() -> None:
+    """Shares of 1 of many lengths make a plain fraction, of which nothing is put off."""
+    assert type(added([(3 * p, p) for p in PRIMES])) is Fraction
+    assert added([(3 * p, p) for p in PRIMES]) == 3 * len(PRIMES)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(terms, st.fractions(min_value=0, max_value=9, max_denominator=50)), min_size=1, max_size=5))
+def test_integers_in_proportion_are_that(numbers: list[tuple[list[tuple[int, int]], Fraction]]) -> None:
+    """Of sums, of plain fractions and of both: every ratio is kept."""
+    exact = [abs(slow(each)) * factor for each, factor in numbers]
+    found = in_proportion([abs(added(each)) * factor for each, factor in numbers])
+    for one, a in zip(found, exact, strict=True):
+        for other, b in zip(found, exact, strict=True):
+            assert one * b == other * a
+    assert [bool(each) for each in found] == [bool(each) for each in exact]
+
+
+@settings(max_examples=60, deadline=None)
+@given(terms, terms, st.sampled_from(["e", "2"]))
+def test_a_power_of_sums_is_that_of_fractions(
+    factor: list[tuple[int, int]], exponent: list[tuple[int, int]], base: str
+) -> None:
+    """To the last digit: the mantissa too."""
+    scale = Fraction(1, 10**13)
+    a, b = abs(added(factor)) * scale, added(exponent) * scale
+    assert power(a, base, b) == power(abs(slow(factor)) * scale, base, slow(exponent) * scale)

@@ -1,0 +1,525 @@
+"""The legs of a decision: what is bought and sold, to the last unit, and why a leg is refused."""
+
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+import pytest
+from hypothesis import given as examples
+from hypothesis import settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from forecast_ledger.ledger.model.commands import AnyCommand, Bet, Prices, Sale
+from forecast_ledger.ledger.model.events import DecisionRecorded, LegRefused, OfLeg, SharesBought, SharesSold
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.trading_rules import LEG_CODES, Trading
+from tests.support.given import (
+    OPENS,
+    annulment,
+    bet,
+    closing,
+    cohort,
+    day,
+    decision,
+    enrolment,
+    entry,
+    given,
+    market,
+    micros,
+    numeric,
+    opened,
+    palette,
+    quote,
+    quotes,
+    ran,
+    resolution,
+    revocation,
+    sale,
+    trading_floor,
+)
+
+MONEY = SHARES = 10**6
+ONE = 10**9  # a price or confidence of 1
+FREE = Trading(least_bet=1, cap_divisor=1, least_percentage=1, period_days=0, stale_after_seconds=10**9)
+TRADED = trading_floor("ada", "bob")
+NOON = day(2, 12)
+
+
+def millionths(number: str | Fraction) -> int:
+    """Money or shares as they are recorded; the number must have no more decimals."""
+    units = Fraction(number) * 10**6
+    assert units.denominator == 1
+    return units.numerator
+
+
+def carried_out(history: list[AnyCommand], *legs: Bet | Sale, **fields: Any) -> list[Any]:
+    """What becomes of each leg of a decision: shares bought or sold, or the code with which it is refused."""
+    outcome = given(*history).when(decision(*legs, **fields)).outcome
+    assert isinstance(outcome, list), outcome
+    done = [event for event in outcome if isinstance(event, OfLeg)]
+    [recorded] = [event for event in outcome if isinstance(event, DecisionRecorded)]
+    assert [event.leg for event in done] == list(range(1, len(legs) + 1))
+    assert recorded.executed == sum(not isinstance(event, LegRefused) for event in done)
+    return [event.code if isinstance(event, LegRefused) else event for event in done]
+
+
+def free(*prices: AnyCommand, **fields: Any) -> list[AnyCommand]:
+    """A floor on which any stake may be bet, and sold in any part, at these prices."""
+    rules = RuleSet(name="free", trading=structs.replace(FREE, **fields))
+    return [*trading_floor(rules=rules), *prices]
+
+
+def written(units: int, unit: int) -> str:
+    """A number of units as decimal text."""
+    places = len(str(unit)) - 1
+    return f"{units // unit}.{units % unit:0{places}}"
+
+
+def test_five_hundred_at_forty_cents_are_1_250_shares() -> None:
+    """Recorded with the log position of the price, and the cash before. Source: seed 002, "Position Mechanics"."""
+    [bought] = carried_out(TRADED, bet(500))
+    assert bought == SharesBought(
+        at=micros(2),
+        contest="week",
+        participant="ada",
+        period=1,
+        attempt=1,
+        leg=1,
+        question="rain",
+        outcome=0,
+        position=1,
+        price=400_000_000,
+        quote=10,  # two questions, the contest, two entries, and for each participant an enrolment and the cash
+        cash=10_000 * MONEY,
+        amount=500 * MONEY,
+        shares=1_250 * SHARES,
+        confidence=200_000_000,
+    )
+
+
+# Seed 002, "Deriving Confidence from Bet Size": cash, amount, confidence in percent.
+CONFIDENCES = [(10_000, 2_500, 100), (10_000, 1_250, 50), (10_000, 500, 20), (10_000, 50, 2)]
+CONFIDENCES += [(8_000, 2_000, 100), (8_000, 500, 25), (200, 50, 100)]
+
+
+@pytest.mark.parametrize(("cash", "amount", "percent"), CONFIDENCES)
+def test_confidence_is_the_stake_over_the_largest_that_the_cash_allows(cash: int, amount: int, percent: int) -> None:
+    """As the table of the document has it."""
+    rules = RuleSet(name="own", trading=Trading(starting_cash=cash * MONEY))
+    [bought] = carried_out(trading_floor(rules=rules), bet(amount))
+    assert Fraction(bought.confidence, ONE) == Fraction(percent, 100)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "confidences"),
+    [
+        ((1_250, 1_250), (Fraction(1, 2), Fraction(4, 7))),
+        ((2_500, 1_875), (Fraction(1), Fraction(1))),
+        ((2_500, 1_250), (Fraction(1), Fraction(2, 3))),
+    ],
+)
+def test_confidence_depends_on_the_order_of_the_bets(
+    amounts: tuple[int, int], confidences: tuple[Fraction, Fraction]
+) -> None:
+    """Each is of the cash that those before it left; rounded half-even to 1e-9. Source: arena.md, a5 and a13."""
+    bought = carried_out(TRADED, *map(bet, amounts))
+    assert [leg.confidence for leg in bought] == [round(each * ONE) for each in confidences]
+    assert [leg.cash for leg in bought] == [10_000 * MONEY, (10_000 - amounts[0]) * MONEY]
+
+
+@pytest.mark.parametrize(
+    ("prices", "side", "amount", "shares"),
+    [
+        ({"yes": "0.3"}, "yes", 500, "1666.666666"),
+        ({"yes": "0.7"}, "YES", 100, "142.857142"),
+        ({"yes": "0.9"}, "no", 500, "5000"),  # 1 - 0.9 is 0.1, and no float
+        ({"yes": "0.123456789"}, "NO", 500, "570.422534"),  # 500 / 0.876543211
+        ({"yes": 1}, "yes", 50, "50"),
+        ({"yes": 0}, "no", 50, "50"),
+        ({"yes": "0.999999999"}, "yes", "50.000001", "50.000001"),
+        ({"yes": "0.000001"}, "yes", 50, "50000000"),
+    ],
+)
+def test_shares_are_rounded_down(prices: dict[str, Any], side: str, amount: Any, shares: str) -> None:
+    """To 1e-6, at the price of the side: of no it is 1 - yes, exactly."""
+    [bought] = carried_out([*TRADED, quote(prices=prices)], bet(amount, side))
+    assert bought.shares == millionths(shares)
+    assert bought.outcome == (side.lower() == "no")
+
+
+@settings(max_examples=50, deadline=None)
+@examples(st.integers(1, ONE), st.integers(1, 2_500 * MONEY))
+def test_no_share_is_given_that_was_not_paid_for(price: int, amount: int) -> None:
+    """The largest number of units whose price is no more than the amount; confidence half-even."""
+    price_of = quote(prices={"yes": written(price, ONE)})
+    [bought] = carried_out(free(price_of, cap_divisor=4), bet(written(amount, MONEY)))
+    if bought == "too_many_shares":
+        assert Fraction(amount, price) * ONE >= 10**18
+        return
+    assert bought.shares == floor(Fraction(amount, price) * ONE)
+    assert bought.confidence == round(Fraction(amount * ONE, 2_500 * MONEY))
+
+
+def test_a_second_bet_on_an_outcome_adds_to_the_position() -> None:
+    """Shares and cost add up, within a decision and later on; the average is cost over shares. arena.md, a6."""
+    history: list[AnyCommand] = [*TRADED, decision(bet(500), bet(400)), quote(prices={"yes": "0.8"}, at=day(9))]
+    [third] = carried_out(history, bet(800), period=2, at=day(9))
+    assert third.position == 1
+    story = ran(*history, decision(bet(800), period=2, at=day(9)), resolution(outcome="yes"))
+    settled: Any = story[-1]
+    assert (settled.shares, settled.cost) == (3_250 * SHARES, 1_700 * MONEY)  # 1,250 + 1,000 + 1,000
+
+
+def test_each_outcome_is_a_position_of_its_own() -> None:
+    """Numbered in order of opening; yes and no of one question are two, never netted. arena.md, a6."""
+    legs = [bet(50, "no"), bet(50, "red", "colour"), bet(50, "NO"), bet(50, "yes"), bet(50, "green", "colour")]
+    bought = carried_out(TRADED, *legs)
+    assert [(leg.question, leg.outcome, leg.position) for leg in bought] == [
+        *[("rain", 1, 1), ("colour", 0, 2), ("rain", 1, 1), ("rain", 0, 3), ("colour", 1, 4)],
+    ]
+
+
+def test_positions_are_numbered_within_contest_and_participant() -> None:
+    """Another participant, and the same in another contest, begins with 1."""
+    other: list[AnyCommand] = [cohort("other", series="b"), entry("other"), enrolment("other")]
+    history = [*trading_floor("ada", "bob"), *other, decision(bet())]
+    assert [leg.position for leg in carried_out(history, bet(), participant="bob")] == [1]
+    assert [leg.position for leg in carried_out(history, bet(), contest="other")] == [1]
+
+
+BOUGHT = [*TRADED, decision(bet(500)), quote(at=day(9), prices={"yes": "0.6"})]  # 1,250 shares at 0.40, now at 0.60
+NEXT: dict[str, Any] = {"period": 2, "at": day(9)}
+
+
+def test_all_of_a_position_is_sold() -> None:
+    """Every share and the whole cost, at the price of the side; recorded with that price's log position."""
+    [sold] = carried_out(BOUGHT, sale(100), **NEXT)
+    assert sold == SharesSold(
+        at=micros(9),
+        contest="week",
+        participant="ada",
+        period=2,
+        attempt=1,
+        leg=1,
+        question="rain",
+        outcome=0,
+        position=1,
+        price=600_000_000,
+        quote=14,  # after the price of colour, a decision and its leg
+        shares=1_250 * SHARES,
+        cost=500 * MONEY,
+        proceeds=750 * MONEY,
+    )
+
+
+def test_a_percentage_is_of_the_shares_that_are_held_now() -> None:
+    """Twice fifty leaves a quarter; the cost goes in proportion. Source: arena.md, a7."""
+    sold = carried_out(BOUGHT, sale(50), sale(50), **NEXT)
+    assert [(leg.shares, leg.cost, leg.proceeds) for leg in sold] == [
+        (625 * SHARES, 250 * MONEY, 375 * MONEY),
+        (millionths("312.5"), 125 * MONEY, millionths("187.5")),
+    ]
+    history = [*BOUGHT, decision(sale(50), sale(50), **NEXT), quote(at=day(15))]
+    [rest] = carried_out(history, sale(100), period=3, at=day(15))
+    assert (rest.shares, rest.cost, rest.proceeds) == (millionths("312.5"), 125 * MONEY, 125 * MONEY)
+
+
+def test_a_sale_of_no_is_at_the_price_of_no() -> None:
+    """1 - yes."""
+    history = [*TRADED, decision(bet(300, "no")), quote(at=day(9), prices={"yes": "0.9"})]  # 500 shares at 0.60
+    [sold] = carried_out(history, sale(), **NEXT)
+    assert (sold.price, sold.shares, sold.proceeds) == (100_000_000, 500 * SHARES, 50 * MONEY)
+
+
+def test_three_times_a_third_leaves_dust_and_an_open_position() -> None:
+    """Nothing is close enough to zero. Source: arena.md, a7."""
+    sold = carried_out(BOUGHT, *[sale("33.3333")] * 3, **NEXT)
+    shares, cost = 1_250 * SHARES, 500 * MONEY
+    for leg in sold:
+        part = floor(shares * Fraction("0.333333"))
+        paid = floor(cost * Fraction(part, shares))
+        assert (leg.shares, leg.cost, leg.proceeds) == (part, paid, floor(part * Fraction(3, 5)))
+        shares, cost = shares - part, cost - paid
+    assert shares == 1_250_000_000 - 416_666_250 - 277_777_638 - 185_185_185 == 370_370_927
+    assert cost == 500_000_000 - 166_666_500 - 111_111_055 - 74_074_074 == 148_148_371
+    again = [*BOUGHT, decision(*[sale("33.3333")] * 3, **NEXT), quote(at=day(15))]
+    [last] = carried_out(again, sale(100), period=3, at=day(15))
+    assert (last.position, last.shares, last.cost) == (1, shares, cost)
+
+
+@settings(max_examples=40, deadline=None)
+@examples(
+    st.integers(1, 5_000 * MONEY),
+    st.integers(1, ONE),
+    st.integers(0, ONE),
+    st.lists(st.integers(1, 10**8), min_size=1, max_size=4),
+)
+def test_sales_give_no_more_than_there_is(amount: int, bought_at: int, sold_at: int, parts: list[int]) -> None:
+    """Shares, their cost and what they bring are rounded down; all is everything that is left, to the last unit."""
+    first, second = (quote(prices={"yes": written(price, ONE)}) for price in (bought_at, sold_at))
+    stake = bet(written(amount, MONEY))
+    [bought] = carried_out(free(first), stake)
+    if bought == "too_many_shares":
+        return
+    history = [*free(first), decision(stake), second]
+    legs = [sale(written(part, 10**6)) for part in parts]
+    shares, cost = bought.shares, amount
+    for part, leg in zip([*parts, 10**8], carried_out(history, *legs, sale(100), period=2), strict=True):
+        of = Fraction(part, 10**8)
+        count = floor(shares * of)
+        if not count:
+            assert leg == ("no_shares" if shares else "no_position")
+            continue
+        assert (leg.shares, leg.cost) == (count, floor(cost * Fraction(count, shares)))
+        assert leg.proceeds == floor(count * Fraction(sold_at, ONE))
+        shares, cost = shares - leg.shares, cost - leg.cost
+    assert (shares, cost) == (0, 0)
+
+
+def test_after_a_full_exit_the_same_outcome_opens_a_new_position() -> None:
+    """Under the next number; the old one stays closed. Source: arena.md, a6 and d."""
+    history = [*BOUGHT, decision(sale(), **NEXT), quote(at=day(15))]
+    third: dict[str, Any] = {"period": 3, "at": day(15)}
+    [bought] = carried_out(history, bet(400), **third)
+    assert (bought.position, bought.shares) == (2, 1_000 * SHARES)
+    fourth: dict[str, Any] = {"period": 4, "at": day(22)}
+    history += [decision(bet(400), **third), quote(at=day(22))]
+    old, new = carried_out(history, sale(100, 1), sale(100, 2), **fourth)
+    assert (old, new.shares) == ("no_position", 1_000 * SHARES)
+
+
+def test_at_a_price_of_nothing_one_may_sell_and_not_buy() -> None:
+    """The shares are gone, and so is their cost. Source: arena.md, a7."""
+    history = [*TRADED, decision(bet(500)), quote(at=day(9), prices={"yes": 0})]
+    assert carried_out(history, bet(), **NEXT) == ["no_price"]
+    [sold] = carried_out(history, sale(), **NEXT)
+    assert (sold.price, sold.shares, sold.cost, sold.proceeds) == (0, 1_250 * SHARES, 500 * MONEY, 0)
+
+
+SNOW: list[AnyCommand] = [opened("snow", closes_at=day(28)), quote("snow")]  # opens on the tenth; in no contest
+EARLY = [*TRADED, opened("snow"), entry("week", "snow"), quote("snow")]
+DEPTHS = RuleSet(name="depths", cdf_kernel="crps", period="covered", total="mean", trading=FREE)
+DEEP: list[AnyCommand] = [numeric(), cohort(rules=DEPTHS), entry("week", "depth"), enrolment("week")]
+EMPTY: list[AnyCommand] = [market(), cohort(), entry("week"), enrolment("week")]
+PARTIAL = [*TRADED, quote("colour", prices={"red": "0.5"})]
+LATE = [*TRADED, quote(at=day(3))]
+LATE_RED = quote("colour", at=day(3), prices={"red": 1})
+GREEN = [*TRADED, decision(bet(50, "green", "colour")), quote("colour", at=day(9), prices={"red": 1})]
+OLD = {"at": "2026-03-02T01:00:00.000001Z"}  # an hour and a µs after the price
+CENT = "0.000000001"
+
+# Each code of a bet: the history, the bet, what else the decision says.
+BETS: list[tuple[str, list[AnyCommand], Bet, dict[str, Any]]] = [
+    ("unknown_market", TRADED, bet(market_id="hail"), {}),
+    ("unknown_market", TRADED, bet(market_id="Rain"), {}),
+    ("unknown_market", TRADED, bet(market_id="rain "), {}),
+    ("unknown_market", [*TRADED, *SNOW], bet(market_id="snow"), {}),  # known, but not of the contest
+    *[("unknown_side", TRADED, bet(side=side), {}) for side in ("maybe", "y", "yes ", "0", "red", "ye\u017f")],
+    *[("unknown_side", TRADED, bet(50, side, "colour"), {}) for side in ("Red", "RED", "yes", "no", "0")],
+    ("unknown_side", DEEP, bet(50, "1", "depth"), {}),  # a numeric question has no outcomes to name
+    ("market_closed", EARLY, bet(market_id="snow"), {}),  # not open yet
+    ("market_closed", [*TRADED, closing(at=day(2))], bet(), {}),
+    ("market_closed", [*TRADED, quote(at=day(29))], bet(), {"period": 5, "at": day(29)}),
+    ("market_closed", [*TRADED, resolution(at=day(2), known_at=day(2))], bet(), {}),
+    ("market_closed", [*TRADED, annulment(at=day(2))], bet(), {}),
+    ("no_quote", EMPTY, bet(), {}),
+    ("no_quote", PARTIAL, bet(50, "green", "colour"), {}),  # it had a price, in an earlier quote
+    ("quote_too_new", LATE, bet(), {"at": "2026-03-02T23:59:59.999999Z"}),
+    ("stale_quote", TRADED, bet(), OLD),
+    ("stale_quote", [*TRADED, quote(at=day(3), quoted_at=day(2))], bet(), {"at": day(3)}),
+    ("no_price", TRADED, bet(50, "blue", "colour"), {}),
+    ("no_price", [*TRADED, quote(prices={"yes": 1})], bet(50, "no"), {}),
+    ("too_many_shares", [*TRADED, quote(prices={"yes": CENT})], bet("1000.000001"), {}),
+]
+SALES: list[tuple[str, list[AnyCommand], Sale, dict[str, Any]]] = [
+    ("no_position", TRADED, sale(), {}),
+    *[("no_position", BOUGHT, sale(position_id=name), NEXT) for name in (2, 0, -1, "one", "1.0", "01", "+1", "1e0")],
+    ("no_position", [*TRADED, decision(bet())], sale(), {"participant": "bob"}),
+    ("no_position", [*BOUGHT, resolution(at=day(9))], sale(), NEXT),
+    ("market_closed", [*BOUGHT, closing(at=day(9))], sale(), NEXT),
+    ("market_closed", [*BOUGHT, quote(at=day(29))], sale(), {"period": 5, "at": day(29)}),
+    ("no_quote", GREEN, sale(), NEXT),
+    ("quote_too_new", [*BOUGHT, quote(at=day(10))], sale(), NEXT),
+    ("stale_quote", BOUGHT, sale(), {"period": 2, "at": "2026-03-09T01:00:00.000001Z"}),
+    ("no_shares", [*free(quote(prices={"yes": 1})), decision(bet("0.000001"))], sale(50), {"period": 2}),
+]
+
+
+@pytest.mark.parametrize(("code", "history", "leg", "fields"), [*BETS, *SALES])
+def test_a_leg_that_cannot_be_carried_out_is_refused(
+    code: str, history: list[AnyCommand], leg: Bet | Sale, fields: dict[str, Any]
+) -> None:
+    """With its code; the decision is recorded all the same, and is not taken."""
+    assert carried_out(history, leg, **fields) == [code]
+
+
+def test_every_code_of_a_leg_is_reached() -> None:
+    """Above, or below where other legs are needed."""
+    reached = {code for code, *_ in [*BETS, *SALES]} | {"above_cap", "sibling_refused"}
+    assert reached == set(LEG_CODES)
+
+
+# Two codes at once: the one that is recorded, the history, the leg, what else the decision says.
+PAIRS: list[tuple[str, str, list[AnyCommand], Bet | Sale, dict[str, Any]]] = [
+    ("unknown_market", "unknown_side", TRADED, bet(side="up", market_id="hail"), {}),
+    ("unknown_side", "market_closed", EARLY, bet(side="up", market_id="snow"), {}),
+    ("unknown_side", "no_quote", EMPTY, bet(side="up"), {}),
+    ("unknown_side", "stale_quote", TRADED, bet(side="up"), OLD),
+    ("market_closed", "no_quote", [*EMPTY, closing(at=day(2))], bet(), {}),
+    ("market_closed", "quote_too_new", [*LATE, closing(at=day(2))], bet(), {}),
+    ("market_closed", "stale_quote", [*TRADED, closing(at=day(2))], bet(), OLD),
+    ("no_quote", "quote_too_new", [*TRADED, LATE_RED], bet(50, "blue", "colour"), {}),
+    ("no_quote", "stale_quote", PARTIAL, bet(50, "green", "colour"), OLD),
+    ("quote_too_new", "no_price", [*TRADED, quote(at=day(3), prices={"yes": 0})], bet(), {}),
+    ("stale_quote", "no_price", TRADED, bet(50, "blue", "colour"), OLD),
+    ("no_position", "market_closed", [*BOUGHT, closing(at=day(9))], sale(position_id=2), NEXT),
+    ("no_position", "stale_quote", TRADED, sale(), OLD),
+    ("market_closed", "stale_quote", [*BOUGHT, closing(at=day(9))], sale(), NEXT | {"at": day(9, 2)}),
+    (
+        "stale_quote",
+        "no_shares",
+        [*free(quote(prices={"yes": 1}), stale_after_seconds=60), decision(bet("0.000001"))],
+        sale(50),
+        {"period": 2, "at": day(3)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "history", "leg", "fields"), PAIRS)
+def test_of_two_codes_of_a_leg_the_earlier_is_recorded(
+    first: str, second: str, history: list[AnyCommand], leg: Bet | Sale, fields: dict[str, Any]
+) -> None:
+    """In the order of the table."""
+    order = list(LEG_CODES)
+    assert order.index(first) < order.index(second)
+    assert carried_out(history, leg, **fields) == [first]
+
+
+def test_the_last_instants_and_prices_that_a_rule_allows_are_allowed() -> None:
+    """A price an hour old; of the same instant; up to the close; after the opening; 1e12 shares in all."""
+    assert carried_out(TRADED, bet(), at="2026-03-02T01:00:00Z")[0].shares
+    last = "2026-03-28T23:59:59.999999Z"
+    assert carried_out([*TRADED, quote(at=last)], bet(), period=4, at=last)[0].shares
+    assert carried_out([*EARLY, quote("snow", at=OPENS)], bet(50, "yes", "snow"), period=2, at=OPENS)[0].shares
+    cheap = [*TRADED, quote(prices={"yes": CENT})]
+    legs = carried_out(cheap, bet(1_000), bet(50), bet(50, "no"))
+    assert [getattr(leg, "shares", leg) for leg in legs] == [10**18, "too_many_shares", "too_many_shares"]
+
+
+def test_a_bet_above_the_cap_of_what_the_legs_before_left_is_refused() -> None:
+    """2,500 and 2,500: the second may be 1,875 at most; and so on with what is left. Source: arena.md, a5."""
+    legs = carried_out(TRADED, bet(2_500), bet(2_500), bet("1875.000001"), bet(1_875), bet(2_500, "up"))
+    assert [leg if isinstance(leg, str) else leg.amount // MONEY for leg in legs] == [
+        *[2_500, "above_cap", "above_cap", 1_875, "unknown_side"],
+    ]
+
+
+def test_of_a_price_of_nothing_and_a_bet_above_the_cap_the_price_is_recorded() -> None:
+    """And of the cap and too many shares, the cap."""
+    cheap = [*TRADED, quote(prices={"yes": CENT})]
+    assert carried_out(cheap, bet(2_500, "red", "colour"), bet(2_500, "blue", "colour"), bet(2_500))[1:] == [
+        *["no_price", "above_cap"],
+    ]
+
+
+def test_what_a_sale_brings_is_cash_for_what_comes_after() -> None:
+    """In the next decision: 10,000 - 2,500 + 3,750 is 11,250, a quarter of which is 2,812.50."""
+    history = [*TRADED, decision(bet(2_500)), quote(at=day(9), prices={"yes": "0.6"}), decision(sale(), **NEXT)]
+    [bought] = carried_out([*history, quote(at=day(15))], bet("2812.5"), period=3, at=day(15))
+    assert (bought.cash, bought.confidence, bought.position) == (11_250 * MONEY, ONE, 2)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "last", "more"),
+    [
+        (["1024.13"], "2243.9675", "2243.967501"),
+        (["1576.11", "1575.09"], "1712.20", "1712.200001"),
+        (["2500", "166.65"], "1833.3375", "1833.34"),
+    ],
+)
+def test_the_exact_cap_is_never_refused(amounts: list[str], last: str, more: str) -> None:
+    """What floats hold as a little less than it is. Source: arena.md, a13."""
+    legs = carried_out(TRADED, *map(bet, amounts), bet(last))
+    assert (legs[-1].amount, legs[-1].confidence) == (millionths(last), ONE)
+    assert legs[-1].cash == millionths(Fraction(10_000) - sum(map(Fraction, amounts)))
+    assert carried_out(TRADED, *map(bet, amounts), bet(more))[-1] == "above_cap"
+
+
+def test_whoever_always_loses_the_exact_cap_is_ruined_after_fourteen_weeks() -> None:
+    """Floored to cents, every time; then a quarter is less than 50. Source: arena.md, a11 and a13."""
+    cash, amounts = 1_000_000, []  # in cents
+    while cash >= 4 * 5_000:
+        amounts.append(cash // 4)
+        cash -= amounts[-1]
+    assert len(amounts) == 14
+    legs = carried_out(TRADED, *[bet(written(amount, 100)) for amount in amounts])
+    assert [leg.amount for leg in legs] == [amount * 10_000 for amount in amounts]
+    assert legs[-1].cash - legs[-1].amount == cash * 10_000 < 200 * MONEY
+
+
+ALL_OR_NOTHING = trading_floor(rules="arena-v2")
+UNCAPPED = trading_floor(rules=RuleSet(name="own", trading=Trading(legs="all_or_nothing")))
+
+
+def test_the_legs_of_the_first_methodology_are_independent() -> None:
+    """A refused leg undoes none before it and stops none after it. Source: seed 004, "BET execution"; arena.md, a5."""
+    legs = carried_out(TRADED, bet(100), bet(100, "up"), bet(100, "no"))
+    assert [leg if isinstance(leg, str) else leg.shares for leg in legs] == [
+        *[250 * SHARES, "unknown_side", millionths("166.666666")],
+    ]
+
+
+def test_the_bets_of_the_second_methodology_are_all_carried_out_or_none() -> None:
+    """One that is refused refuses its siblings, before it and after it."""
+    legs = carried_out(ALL_OR_NOTHING, bet(100), bet(100, "up"), bet(100, "no"))
+    assert legs == ["sibling_refused", "unknown_side", "sibling_refused"]
+    assert [type(leg) for leg in carried_out(ALL_OR_NOTHING, bet(100), bet(100, "no"))] == [SharesBought] * 2
+
+
+def test_a_sibling_that_would_fail_itself_has_its_own_code() -> None:
+    """Judged as if the legs before it that pass had been carried out: after 2,500 the cap is 1,875."""
+    legs = carried_out(UNCAPPED, bet(2_500), bet(1_876), bet(1_875), bet(50, "up"), bet(1_407))
+    assert legs == ["sibling_refused", "above_cap", "sibling_refused", "unknown_side", "above_cap"]
+
+
+def test_bets_refused_together_leave_everything_as_it_was() -> None:
+    """Cash, positions and their numbers: another attempt finds what the first one found."""
+    history = [*ALL_OR_NOTHING, decision(bet(1_000), bet(100, "up"))]
+    [bought] = carried_out(history, bet(2_500, "no"), attempt=2)
+    assert (bought.position, bought.cash, bought.confidence) == (1, 10_000 * MONEY, ONE)
+
+
+def test_sales_are_independent_in_both_methodologies() -> None:
+    """Only bets are all or nothing. Source: arena.md, a7."""
+    history = [*ALL_OR_NOTHING, decision(bet(500)), quote(at=day(9))]
+    legs = carried_out(history, sale(50, 2), sale(50), sale(50, "x"), **NEXT)
+    assert [leg if isinstance(leg, str) else leg.shares for leg in legs] == [
+        *["no_position", 625 * SHARES, "no_position"],
+    ]
+
+
+def test_a_revoked_resolution_opens_the_market_again() -> None:
+    """For bets and for sales, on the position that there was."""
+    history = [*BOUGHT, resolution(at=day(9)), revocation(at=day(9))]
+    [bought] = carried_out(history, bet(600), **NEXT)
+    assert (bought.position, bought.shares) == (1, 1_000 * SHARES)
+    [sold] = carried_out(history, sale(), **NEXT)
+    assert sold.shares == 1_250 * SHARES
+
+
+def test_the_price_is_that_of_the_last_quote_and_no_earlier_one() -> None:
+    """Of the question as it is recorded when the decision is, whatever instant it claims."""
+    history = [*TRADED, quotes(Prices(question="rain", prices={"yes": "0.5"}), quoted_at=day(2), at=NOON)]
+    [bought] = carried_out(history, bet(500))
+    assert (bought.price, bought.quote) == (500_000_000, 12)
+
+
+def test_a_question_called_yes_and_no_of_another_kind_takes_its_outcomes_exactly() -> None:
+    """Whether a question is binary is said by its kind, never by the names of its outcomes. arena.md, b2."""
+    named = palette("vote", outcomes=("No", "yes", "no"))
+    history = [*TRADED, named, entry("week", "vote"), quote("vote", prices={"No": "0.2", "yes": "0.3", "no": "0.5"})]
+    legs = carried_out(history, bet(100, "No", "vote"), bet(100, "no", "vote"), bet(100, "NO", "vote"))
+    assert [leg if isinstance(leg, str) else (leg.outcome, leg.price) for leg in legs] == [
+        *[(0, 200_000_000), (2, 500_000_000), "unknown_side"],
+    ]

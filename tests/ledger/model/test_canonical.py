@@ -1,0 +1,476 @@
+"""One spelling of what a command says: the same for a retry however it is written, another for anything else."""
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import pytest
+from hypothesis import given as examples
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.model import commands as said
+from forecast_ledger.ledger.model.canonical import content
+from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.model.trading_rules import Trading
+from tests.ledger.model.test_commands import LINES, OWN, line
+from tests.support import given
+from tests.support.given import BEFORE, COLOURS, day
+
+SPELLINGS = ["0.25", "0.2500", "25e-2", "+0.25", "2.5E-1", 0.25, Decimal("0.250"), Decimal("25E-2")]
+
+
+@pytest.mark.parametrize("number", SPELLINGS, ids=repr)
+def test_equal_numbers_say_the_same(number: Any) -> None:
+    """A retry may spell a number otherwise: it is the same command."""
+    one = given.forecast(probability=Decimal("0.25"))
+    assert content(given.forecast(probability=number)) == content(one)
+    bids = given.forecast(probabilities={"yes": number, "no": "0.75"})
+    assert content(bids) == content(given.forecast(probabilities={"no": 0.75, "yes": Decimal("0.25")}))
+    assert content(given.forecast(cdf=[0, number])) == content(given.forecast(cdf=(Decimal("0.0"), "0.25")))
+    assert content(given.forecast(quantiles=[0, number])) == content(given.forecast(quantiles=(Decimal("0.0"), "0.25")))
+    assert content(given.quartiles(levels=[number])) == content(given.quartiles(levels=("0.25",)))
+    assert content(given.quote(prices={"yes": number})) == content(given.quote(prices={"yes": "0.25"}))
+    legs = given.decision(given.bet(number)), given.decision(given.sale(number))
+    assert [content(leg) for leg in legs] == [content(given.decision(kind("0.25"))) for kind in (given.bet, given.sale)]
+    assert content(given.deposit(number)) == content(given.deposit("0.25"))
+    payouts = given.resolution(payouts={"yes": number, "no": "0.75"})
+    assert content(payouts) == content(given.resolution(payouts={"no": 0.75, "yes": "0.25"}))
+
+
+@pytest.mark.parametrize("zero", [0, "0", "-0", "0.00", "-0.0", 0.0, -0.0, Decimal("-0"), Decimal("0E+9"), "0e-9"])
+def test_every_zero_says_the_same(zero: Any) -> None:
+    """Minus nothing is nothing."""
+    assert content(given.forecast(probability=zero)) == content(given.forecast(probability=Decimal(0)))
+    assert content(given.forecast(quantiles=(zero, 1))) == content(given.forecast(quantiles=(Decimal(0), 1)))
+
+
+SAME_INSTANTS = [day(15), "2026-03-15T05:30:00+05:30", "2026-03-15t00:00:00.000z"]
+SAME_INSTANTS += ["2026-03-15 00:00:00Z", "2026-03-15T00:00:00.0000000004Z"]
+
+
+@pytest.mark.parametrize("instant", [*SAME_INSTANTS, datetime(2026, 3, 15, tzinfo=UTC)], ids=str)
+def test_equal_instants_say_the_same(instant: Any) -> None:
+    """However the offset and the fraction are written, to the µs that is recorded."""
+    assert content(given.closing(at=instant)) == content(given.closing(at=day(15)))
+    known = given.resolution(known_at=instant)
+    assert content(known) == content(given.resolution(known_at=day(15)))
+    assert content(given.entry(spot_at=instant)) == content(given.entry(spot_at=day(15)))
+    assert content(given.quote(quoted_at=instant)) == content(given.quote(quoted_at=day(15)))
+    assert content(given.cohort(starts_at=instant)) == content(given.cohort(starts_at=day(15)))
+
+
+def test_the_id_is_not_part_of_what_a_command_says() -> None:
+    """The id names the command; the content is compared under it."""
+    assert content(msgspec.structs.replace(given.closing(), id="other")) == content(given.closing())
+
+
+def test_a_field_left_out_says_its_default() -> None:
+    """A retry may write the default out."""
+    written = given.contest(pool=None, currency="", payable_unit="0.010", title="")
+    assert content(written) == content(given.contest())
+    assert content(given.entry(weight=1.0, hidden_coverage_weight=None)) == content(given.entry())
+    assert content(given.entry(spot_at=None)) == content(given.entry())
+    assert content(given.enrolment(entrant=None, bot=False)) == content(given.enrolment())
+    unsaid: dict[str, Any] = {
+        "bins": 4,
+        "open_lower": False,
+        "open_upper": False,
+        "zero_point": None,
+        "levels": None,
+        "decimals": None,
+    }
+    assert content(given.numeric(**unsaid)) == content(given.numeric())
+    assert content(given.numeric(bins=None)) == content(given.numeric(bins=200))
+    assert content(given.quartiles(decimals=None)) == content(given.quartiles(decimals=6))
+    assert content(given.quartiles(bins=None)) == content(given.quartiles())
+    assert content(given.forecast(probability="0.7", quantiles=None, attestation=None)) == content(given.forecast())
+    declared = Attestation(newest_source="2026-03", restricted_sources=None, note="", restricted_list="")
+    assert content(given.forecast(attestation=declared)) == content(
+        given.forecast(attestation=Attestation(newest_source="2026-03"))
+    )
+    assert content(given.cohort(starts_at=None, series=None)) == content(given.cohort())
+    assert content(given.enrolment(family=None, release=None)) == content(given.enrolment())
+    assert content(given.resolution(outcome="yes", payouts=None)) == content(given.resolution())
+    refunded = said.CancelMarket(at=day(25), question="rain", reason="no source")
+    assert content(given.cancellation(policy="refund_cost")) == content(refunded)
+    held = said.RecordDecision(
+        at=given.TRADES, contest="week", participant="ada", period=1, action="HOLD", reasoning="It will."
+    )
+    assert content(given.decision(attempt=1, prompt=None, response=None)) == content(held)
+    staked = [RuleSet(name="x", trading=rules) for rules in (Trading(), Trading(attempts=2, legs="independent"))]
+    assert content(given.cohort(rules=staked[0])) == content(given.cohort(rules=staked[1]))
+    whole = RuleSet(**{field: getattr(OWN, field) for field in RuleSet.__struct_fields__})
+    assert content(given.contest(rules=whole)) == content(given.contest(rules=OWN))
+
+
+# One spelling of each command without what it may leave out, as it was first recorded: put together by hand.
+AT = "1772928000000000"  # 2026-03-08: seven days after 2026-03-01, 20513 days after the epoch
+CURVED = {"lower": 1, "upper": 4, "bins": 3, "open_upper": True, "zero_point": 0}
+FIRST_SPELLINGS: list[tuple[dict[str, Any], str]] = [
+    (LINES["submit_forecast"], '["submit_forecast","rain","ada",AT,"0.7",null,null]'),
+    (
+        {"question": "rain", "participant": "ada", "probabilities": {"b": 1, "a": 0}},
+        '["submit_forecast","rain","ada",AT,null,{"a":"0","b":"1"},null]',
+    ),
+    (
+        {"question": "rain", "participant": "ada", "cdf": [0, "0.70", 1]},
+        '["submit_forecast","rain","ada",AT,null,null,["0","0.7","1"]]',
+    ),
+    (LINES["add_question"], '["add_question","cup","rain",AT,"1",null]'),
+    (LINES["add_question"] | {"hidden_coverage_weight": 0.5}, '["add_question","cup","rain",AT,"1","0.5"]'),
+    (LINES["resolve_question"], '["resolve_question","rain",AT,null,null,"yes"]'),
+    (LINES["open_contest"], '["open_contest","cup","","",AT,null,"0.01","relative-2022-04"]'),
+    (LINES["enrol_participant"], '["enrol_participant","cup","ada",null,AT,false]'),
+    (LINES["annul_question"], '["annul_question","rain","no source",AT]'),
+    (
+        {
+            "question": "q",
+            "kind": "numeric",
+            "range": {"lower": 0, "upper": 4},
+            "opens_at": day(8),
+            "closes_at": day(8),
+        },
+        '["open_question","q",null,"",AT,AT,AT,null,["0","4",[200,false,false]],"numeric"]',
+    ),
+    (
+        {"question": "q", "kind": "numeric", "range": CURVED, "opens_at": day(8), "closes_at": day(8)},
+        '["open_question","q",null,"",AT,AT,AT,null,["1","4","0",[3,false,true]],"numeric"]',
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "spelt"), FIRST_SPELLINGS)
+def test_a_field_added_later_changes_nothing_for_who_does_not_use_it(fields: dict[str, Any], spelt: str) -> None:
+    """A retry of what was recorded before the field existed is still known for one."""
+    kind = spelt.split('"')[1]
+    command = read(json.dumps({"id": "c1", "type": kind, "at": day(8)} | fields))
+    assert content(command).decode() == spelt.replace("AT", AT)
+
+
+def test_a_rule_set_is_spelt_without_its_defaults() -> None:
+    """So that a rule added later changes nothing either."""
+    rules = RuleSet(name="own", kernel="brier", total="mean", scored_only_levels=("hidden",))
+    spelt = content(given.contest(rules=rules)).decode()
+    assert spelt.endswith('{"kernel":"brier","name":"own","scored_only_levels":["hidden"],"total":"mean"}]')
+    rules = RuleSet(name="own", trading=Trading(attempts=3))
+    assert content(given.contest(rules=rules)).decode().endswith('{"name":"own","trading":{"attempts":3}}]')
+    rules = RuleSet(name="own", trading=Trading())
+    assert content(given.contest(rules=rules)).decode().endswith('{"name":"own","trading":{}}]')
+
+
+RANGE = said.Range(lower=0, upper=4, bins=4)
+OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
+    (
+        given.opened(kind="numeric", range=RANGE, title="t"),
+        {
+            "at": day(6),
+            "question": "snow",
+            "kind": "binary",
+            "title": "u",
+            "outcomes": ("a", "b"),
+            "range": None,
+            "opens_at": day(11),
+            "closes_at": day(21),
+            "reveals_at": day(12),
+        },
+    ),
+    (
+        given.forecast(probability="0.5"),
+        {
+            "at": day(12),
+            "question": "snow",
+            "participant": "bob",
+            "probability": "0.500000000000001",
+            "probabilities": {"yes": 1},
+            "cdf": (0, 1),
+            "quantiles": (0, 1),
+            "attestation": Attestation(),
+        },
+    ),
+    (given.withdrawal(), {"at": day(14), "question": "snow", "participant": "bob"}),
+    (given.closing(), {"at": "2026-03-15T00:00:00.000001Z", "question": "snow"}),
+    (
+        given.resolution(),
+        {
+            "at": day(26),
+            "question": "snow",
+            "outcome": "no",
+            "value": 1,
+            "known_at": day(12),
+            "payouts": {"yes": 1, "no": 0},
+        },
+    ),
+    (given.annulment(), {"at": day(26), "question": "snow", "reason": "other"}),
+    (given.revocation(), {"at": day(26), "question": "snow", "reason": "other"}),
+    (
+        given.contest(rules=OWN),
+        {
+            "at": day(6),
+            "contest": "league",
+            "rules": msgspec.structs.replace(OWN, least_density_ppm=9_999),
+            "pool": 1,
+            "currency": "EUR",
+            "payable_unit": 1,
+            "title": "t",
+            "starts_at": day(8),
+            "series": "cups",
+        },
+    ),
+    (
+        given.entry(),
+        {
+            "at": day(6),
+            "contest": "league",
+            "question": "snow",
+            "weight": 2,
+            "hidden_coverage_weight": 0,
+            "spot_at": day(12),
+        },
+    ),
+    (
+        given.enrolment(),
+        {
+            "at": day(6),
+            "contest": "league",
+            "participant": "bob",
+            "entrant": "ada",
+            "bot": True,
+            "family": "gpt",
+            "release": "gpt-5",
+        },
+    ),
+    (
+        given.exclusion(),
+        {"at": day(26), "contest": "league", "participant": "bob", "level": "hidden", "reason": "other"},
+    ),
+    (given.finalization(), {"at": day(26), "contest": "league"}),
+    (given.payment(), {"at": day(26), "contest": "league"}),
+    (given.cancellation(), {"at": day(26), "question": "snow", "policy": "refund_cost", "reason": "other"}),
+    (
+        given.quote(),
+        {
+            "at": day(3),
+            "question": "snow",
+            "prices": {"yes": "0.400000000001"},
+            "quotes": (said.Prices(question="rain", prices={"yes": 1}),),
+            "source": "wire",
+            "quoted_at": day(1),
+        },
+    ),
+    (
+        given.decision(given.bet(), given.sale()),
+        {
+            "at": day(3),
+            "contest": "other",
+            "participant": "bob",
+            "period": 2,
+            "attempt": 2,
+            "action": "bet",
+            "bets": (given.bet("500.000000001"),),
+            "sells": (given.sale("99.999999999"),),
+            "reasoning": "It might.",
+            "prompt": "Decide.",
+            "response": "{}",
+        },
+    ),
+    *[
+        (
+            money,
+            {"at": day(3), "contest": "other", "participant": "bob", "amount": "1000.0000001", "reason": "other"},
+        )
+        for money in (given.deposit(), given.cash_out())
+    ],
+]
+CHANGES = [(command, field, value) for command, fields in OTHERS for field, value in fields.items()]
+
+
+@pytest.mark.parametrize(
+    ("command", "field", "value"), CHANGES, ids=lambda value: value if isinstance(value, str) else type(value).__name__
+)
+def test_another_value_of_any_field_says_something_else(command: AnyCommand, field: str, value: Any) -> None:
+    """Each field of each command is part of what it says, so that a reused id is always found out."""
+    assert content(msgspec.structs.replace(command, **{field: value})) != content(command)
+
+
+def test_those_are_all_the_fields_there_are() -> None:
+    """The table above forgets no field of no command."""
+    for command, changed in OTHERS:
+        assert set(changed) == {field.name for field in msgspec.structs.fields(command)} - {"id"}
+    assert {type(command) for command, _ in OTHERS} == set(get_args(AnyCommand))
+
+
+LEGS: list[tuple[AnyCommand, AnyCommand]] = [
+    *[
+        (given.decision(given.bet()), given.decision(other))
+        for other in (given.bet(501), given.bet(side="yes"), given.bet(market_id="Rain"), given.sale())
+    ],
+    *[
+        (given.decision(given.sale()), given.decision(other))
+        for other in (given.sale(99), given.sale(position_id="01"), given.sale(position_id=2))
+    ],
+]
+
+
+@pytest.mark.parametrize(("one", "other"), LEGS)
+def test_another_leg_says_something_else(one: AnyCommand, other: AnyCommand) -> None:
+    """Each part of a leg, as it is written; so that a decision that was changed is found out."""
+    assert content(one) != content(other)
+
+
+def test_legs_in_another_order_say_something_else() -> None:
+    """They are carried out one after another, so their order is part of the decision."""
+    bets, sales = (given.bet(50), given.bet(60)), (given.sale(50, 1), given.sale(50, 2))
+    assert content(given.decision(*bets)) != content(given.decision(*reversed(bets)))
+    assert content(given.decision(*sales)) != content(given.decision(*reversed(sales)))
+    assert content(given.decision(given.bet(), bets=())) != content(given.decision(given.bet(), bets=None))
+
+
+def test_a_position_by_its_number_and_by_its_text_say_the_same() -> None:
+    """Either may be written."""
+    assert content(given.decision(given.sale(position_id=7))) == content(given.decision(given.sale(position_id="7")))
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        {"lower": -1},
+        {"upper": 5},
+        {"bins": 5},
+        {"open_lower": True},
+        {"open_upper": True},
+        {"zero_point": -1},
+        {"open_lower": True, "open_upper": True},
+        {"bins": None},
+        {"levels": ("0.25",)},
+        {"decimals": 6},
+        {"decimals": 0},
+    ],
+    ids=str,
+)
+def test_another_range_says_something_else(span: dict[str, Any]) -> None:
+    """Each part of a range counts, and each in its place."""
+    assert content(given.numeric(**span)) != content(given.numeric())
+    assert content(given.numeric(open_lower=True)) != content(given.numeric(open_upper=True))
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        *[{"lower": -1}, {"upper": 5}, {"open_lower": True}, {"open_upper": True}, {"zero_point": -1}],
+        *[{"levels": None}, {"levels": ()}, {"levels": ("0.5",)}, {"levels": ("0.75", "0.5", "0.25")}],
+        *[{"levels": ("0.25", "0.5", "0.75000000001")}, {"levels": ("0.25", "0.5")}],
+        *[{"decimals": 2}, {"decimals": 0}, {"decimals": None}, {"bins": 200}, {"bins": 4}],
+    ],
+    ids=str,
+)
+def test_another_range_of_quantiles_says_something_else(span: dict[str, Any]) -> None:
+    """The levels in their order, and the unit, are part of the question."""
+    assert content(given.quartiles(**span)) != content(given.quartiles())
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        *[("newest_source", stamp) for stamp in ("2026-03", "2026-03-02", "2026-03-01T00:00:00Z")],
+        *[("model_released", "2025"), ("training_cutoff", "2025"), ("restricted_sources", False)],
+        *[("restricted_list", "list 3"), ("note", "by hand")],
+    ],
+)
+def test_another_attestation_says_something_else(part: str, value: Any) -> None:
+    """Each part of it; stamps as they are written, for their precision is part of what they say."""
+    declared = Attestation(newest_source="2026-03-01")
+    other = msgspec.structs.replace(declared, **{part: value})
+    assert content(given.forecast(attestation=declared)) != content(given.forecast(attestation=other))
+
+
+@pytest.mark.parametrize("field", [field for field in RuleSet.__struct_fields__ if field != "name"])
+def test_another_rule_says_something_else(field: str) -> None:
+    """Every field of a rule set is part of what opens a contest."""
+    now = getattr(OWN, field)
+    number = int(now) - 1 if type(now) is int and now else 1
+    other: dict[type, Any] = {int: number, bool: not now, tuple: ("hidden",), type(None): Trading()}
+    choices = {*get_args(get_type_hints(RuleSet)[field])} - {now}
+    value = other[type(now)] if str not in map(type, choices) else min(choices)
+    changed = msgspec.structs.replace(OWN, **{field: value})
+    assert content(given.contest(rules=changed)) != content(given.contest(rules=OWN))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (given.annulment(reason="x"), given.revocation(reason="x")),
+        (given.closing("x", at=day(1)), given.finalization("x", at=day(1))),
+        (given.forecast(probability=1), given.forecast(cdf=(1,))),
+        (given.forecast(cdf=("1", "11")), given.forecast(cdf=("11", "1"))),
+        (given.forecast(probabilities={"a": 0, "b": 1}), given.forecast(probabilities={"a": 1, "b": 0})),
+        (given.forecast("a", "bc"), given.forecast("ab", "c")),
+        (given.resolution(outcome="1"), given.resolution(value="1")),
+        (given.contest(rules="relative-2022-04"), given.contest(rules=PRESETS["relative-2022-04"])),
+        (given.contest(pool=None), given.contest(pool=0)),
+        (given.choices(outcomes=("a", "b")), given.choices(outcomes=("b", "a"))),
+        (given.forecast(cdf=(0, 1)), given.forecast(quantiles=(0, 1))),
+        (given.forecast(quantiles=(0, 1)), given.forecast(quantiles=(1, 0))),
+        (given.payment(), given.finalization()),
+        (given.enrolment(participant="a", entrant="b"), given.enrolment(participant="b", entrant="a")),
+        (given.enrolment(entrant="ada"), given.enrolment()),
+        (given.entry(spot_at=day(12)), given.entry(hidden_coverage_weight=1)),
+        (given.contest(rules=PRESETS["peer-2024-03"]), given.contest(rules=PRESETS["peer-2025-06"])),
+        (given.contest(rules=PRESETS["arena-v1"]), given.contest(rules=PRESETS["arena-v2"])),
+        (given.annulment(), given.cancellation(policy="refund_cost")),
+        (given.deposit(reason="x"), given.cash_out(reason="x")),
+        (given.decision(), given.replied('{"action": "HOLD", "reasoning": "It will."}')),
+        (given.replied("x", prompt="y"), given.replied("y", prompt="x")),
+        (given.enrolment(family="x"), given.enrolment(release="x")),
+        (given.resolution(outcome="yes"), given.resolution(payouts={"yes": 1, "no": 0})),
+        (
+            given.quote("rain"),
+            given.quotes(said.Prices(question="rain", prices={"yes": "0.4"})),
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_commands_that_differ_say_something_else(one: AnyCommand, other: AnyCommand) -> None:
+    """In type, in the order of a row, or in which field holds the same text."""
+    assert content(one) != content(other)
+
+
+@examples(st.decimals(-(10**9), 10**9, places=12), st.decimals(-(10**9), 10**9, places=12))
+def test_numbers_say_the_same_only_if_they_are_equal(one: Decimal, other: Decimal) -> None:
+    """Compared as exact decimals, whatever is recorded of them."""
+    same = content(given.resolution(value=one)) == content(given.resolution(value=other))
+    assert same == (Fraction(one) == Fraction(other))
+
+
+def test_a_list_in_place_of_a_tuple_is_the_same_command() -> None:
+    """JSON has one kind of row, and Python callers may use either."""
+    listed = given.choices(outcomes=list(COLOURS))  # type: ignore[arg-type]
+    assert content(listed) == content(given.choices())
+    assert content(given.forecast(cdf=[0, 1])) == content(given.forecast(cdf=(0, 1)))
+    assert content(given.forecast(quantiles=[0, 1])) == content(given.forecast(quantiles=(0, 1)))
+    assert content(given.quartiles(levels=["0.25", "0.5", "0.75"])) == content(given.quartiles())
+    rows = [msgspec.structs.replace(OWN, scored_only_levels=kind(["hidden"])) for kind in (list, tuple)]
+    assert content(given.contest(rules=rows[0])) == content(given.contest(rules=rows[1]))
+
+
+def test_a_line_and_its_struct_are_the_same_command() -> None:
+    """What the command file says and what a caller in Python says have one content."""
+    text = line("open_question", at=BEFORE, title="Rain?", reveals_at=day(12))
+    assert content(read(text)) == content(given.opened(title="Rain?", reveals_at=day(12)))
+    assert content(read(text.decode())) == content(read(text))
+
+
+@pytest.mark.parametrize("field", Trading.__struct_fields__)
+def test_another_trading_rule_says_something_else(field: str) -> None:
+    """Every field of how one trades is part of what opens a contest."""
+    rules = Trading()
+    value = getattr(rules, field)
+    names = {"legs": "all_or_nothing", "cohorts": "none", "closed_marks": "last"}
+    other: Any = names.get(field, not value if isinstance(value, bool) else None)
+    changed = msgspec.structs.replace(rules, **{field: value + 1 if other is None else other})
+    one, two = (given.cohort(rules=RuleSet(name="x", trading=trading)) for trading in (rules, changed))
+    assert content(one) != content(two)

@@ -1,0 +1,457 @@
+"""Replies: what is read of a text, which fault it is recorded with, and texts that were made to break the reader."""
+
+import itertools
+import json
+import time
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import given as examples
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.commands import Bet, RecordDecision, Sale
+from forecast_ledger.ledger.model.commands import read as command_of
+from forecast_ledger.ledger.model.events import (
+    DecisionDefaulted,
+    DecisionMalformed,
+    DecisionRecorded,
+    LegRefused,
+    SharesBought,
+    TextKept,
+)
+from forecast_ledger.ledger.model.replies import fault, read, text_of
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.trading_rules import FAULTS, Trading
+from tests.support.given import TRADES, bet, decision, given, ran, replied, sale, trading_floor
+
+CASH = 10_000 * 10**6
+WHOLE = 100 * 10**6  # 1e-6 of a percent
+V1, V2 = Trading(), Trading(legs="all_or_nothing", sum_capped=True)
+
+
+def text(action: Any = "BET", **fields: Any) -> str:
+    """A reply as a forecaster writes it; a field that is None is left out."""
+    said = {"action": action, "reasoning": "It will."} | fields
+    return json.dumps({name: value for name, value in said.items() if value is not None})
+
+
+def betting(amount: Any = 500, side: Any = "YES", market_id: Any = "rain", **fields: Any) -> str:
+    """A reply with one bet."""
+    return text(bets=[{"market_id": market_id, "side": side, "amount": amount}], **fields)
+
+
+def selling(percentage: Any = 100, position_id: Any = "1", **fields: Any) -> str:
+    """A reply with one sale."""
+    return text(**({"action": "SELL"} | fields), sells=[{"position_id": position_id, "percentage": percentage}])
+
+
+def bare(reply: str, number: str) -> str:
+    """The reply with a number put in as it is written."""
+    return reply.replace('"@"', number)
+
+
+# Seed 004, "BET format", "SELL format", "HOLD format", word for word but for the ids.
+FORMS = [
+    """{
+  "action": "BET",
+  "bets": [
+    { "market_id": "uuid", "side": "YES", "amount": 500.0 }
+  ],
+  "reasoning": "Why this trade should be made."
+}""",
+    """{
+  "action": "SELL",
+  "sells": [
+    { "position_id": "uuid", "percentage": 100 }
+  ],
+  "reasoning": "Why this position should be reduced or exited."
+}""",
+    """{
+  "action": "HOLD",
+  "reasoning": "Why the current portfolio should remain unchanged."
+}""",
+]
+
+
+def test_the_forms_of_the_document_are_read() -> None:
+    """Each is a decision; amounts in 1e-6, percentages in 1e-6 of a percent."""
+    bets = [events.Bet(question="uuid", side="YES", amount=500_000_000)]
+    sales = [events.Sale(position="uuid", percentage=WHOLE)]
+    assert [read(form) for form in FORMS] == [
+        ("BET", tuple(bets), (), "Why this trade should be made."),
+        ("SELL", (), tuple(sales), "Why this position should be reduced or exited."),
+        ("HOLD", (), (), "Why the current portfolio should remain unchanged."),
+    ]
+    assert [fault(read(form), V1, CASH) for form in FORMS] == ["", "", ""]
+
+
+@pytest.mark.parametrize("action", ["BET", "bet", "Bet", "bEt"])
+def test_an_action_is_read_in_any_case(action: str) -> None:
+    """And recorded in capitals."""
+    reply = read(betting(action=action))
+    assert reply is not None
+    assert reply.action == "BET"
+
+
+def test_what_else_a_reply_holds_is_let_be() -> None:
+    """A model may say more than it was asked for, in the reply or in a leg."""
+    legs = [{"market_id": "rain", "side": "YES", "amount": 500, "confidence": 0.9}]
+    assert read(text(bets=legs, mood="sure", notes={"a": [1]})) == read(betting())
+
+
+def test_a_position_may_be_named_by_its_number() -> None:
+    """A JSON integer is the same as its text."""
+    assert read(selling(position_id=7)) == read(selling(position_id="7"))
+
+
+# Each fault of a reply: the reply, and the rules.
+FAULTY: list[tuple[str, str, Trading]] = [
+    *[
+        ("unreadable", reply, V1)
+        for reply in [
+            *["", " ", "HOLD", "null", "7", '"HOLD"', "[]", "{}", f"[{text('HOLD')}]", text("HOLD")[:-1]],
+            *[text("HOLD") * 2, text("HOLD") + ".", "Sure! " + text("HOLD"), f"```json\n{text('HOLD')}\n```"],
+            *[text("HOLD").replace('"', "'"), text("HOLD")[:-1] + ",}", "\ufeff" + text("HOLD")],
+            *[text(None), text(1), text(["BET"]), text("HOLD", reasoning=7), text("HOLD", reasoning=["."])],
+            *[text(bets="rain"), text(bets={"market_id": "rain"}), text(bets=["rain"]), text(bets=[None])],
+            *[text(bets=[{"market_id": "rain", "side": "YES"}]), text(bets=[{"side": "YES", "amount": 500}])],
+            *[betting(side=None), betting(side=True), betting(market_id=7)],
+            *[selling(position_id=None), selling(position_id=1.5), selling(position_id=True), selling(position_id=[1])],
+            text("SELL", sells=[{"position_id": "1"}]),
+            *[bare(betting("@"), number) for number in ("NaN", "Infinity", "-Infinity", "0x1F4", "+500", ".5", "5e")],
+            *[text("HOLD").replace("It will.", wrong) for wrong in ("\\ud800", "\\udc00\\ud800", "\n", "\x00", "\\x")],
+            '{"action": null, "reasoning": "."}',
+            '{"action": "HOLD", "reasoning": null}',
+            '{"action": "HOLD", "reasoning": ".", "bets": null}',
+        ]
+    ],
+    *[("unknown_action", text(action), V1) for action in ("", "BUY", "HOLD ", " BET", "BETS", "SKIP", "B\u0415T")],
+    ("unknown_action", text("SHORT", reasoning="", bets=[]), V1),
+    *[("no_reasoning", betting(reasoning=blank), V1) for blank in ("", " ", "\n\t ", "\u2003", None)],
+    ("no_reasoning", text("HOLD", reasoning=None), V1),
+    ("no_legs", text("BET"), V1),
+    ("no_legs", text("BET", bets=[]), V1),
+    ("no_legs", text("SELL", sells=[]), V1),
+    ("no_legs", text("SELL", bets=[{"market_id": "rain", "side": "YES", "amount": 500}]), V1),
+    ("mixed_legs", betting(sells=[{"position_id": "1", "percentage": 50}]), V1),
+    ("mixed_legs", selling(bets=[{"market_id": "rain", "side": "YES", "amount": 500}]), V1),
+    ("mixed_legs", betting(action="HOLD"), V1),
+    ("mixed_legs", selling(action="HOLD"), V1),
+    ("blank_leg", betting(side=""), V1),
+    ("blank_leg", betting(side=" \t"), V1),
+    ("blank_leg", betting(market_id="\n"), V1),
+    ("blank_leg", selling(position_id=" "), V1),
+    *[("bad_amount", betting(amount), V1) for amount in (True, False, None, "500", "", [500], {"usd": 500})],
+    *[("bad_amount", bare(betting("@"), number), V1) for number in ("1e999", "-1e999", "1e400", "9" * 400)],
+    ("bad_amount", betting(10**12 + 1), V1),
+    ("bad_amount", bare(betting("@"), "-1000000000000.000001"), V1),
+    *[("below_least_bet", betting(amount), V1) for amount in (49, 0, -500, -(10**12), 1e-9)],
+    ("below_least_bet", bare(betting("@"), "49.9999994"), V1),
+    ("below_least_bet", bare(betting("@"), "1e-999999"), V1),
+    ("above_cap", betting(2_501), V1),
+    ("above_cap", bare(betting("@"), "2500.000001"), V1),
+    ("above_cap", betting(10**12), V1),
+    ("above_sum_cap", text(bets=[{"market_id": "rain", "side": "YES", "amount": 1_250.000001}] * 2), V2),
+    *[("bad_percentage", selling(share), V1) for share in (0, 0.999999, -50, 100.000001, 101, "50", None, True, [50])],
+    *[("bad_percentage", bare(selling("@"), number), V1) for number in ("1e999", "9" * 400, "0.9999994")],
+]
+
+
+@pytest.mark.parametrize(("code", "reply", "rules"), FAULTY)
+def test_a_reply_that_is_no_decision_has_a_fault(code: str, reply: str, rules: Trading) -> None:
+    """The first that applies, for somebody with 10,000 in cash."""
+    assert fault(read(reply), rules, CASH) == code
+
+
+def test_every_fault_is_reached_above() -> None:
+    """A fault nobody can run into would be deleted."""
+    assert {code for code, *_ in FAULTY} == set(FAULTS)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        betting(50),
+        betting(2_500),
+        bare(betting("@"), "2500.0000004"),  # half-even to 1e-6 is 2,500
+        bare(betting("@"), "49.9999996"),
+        bare(betting("@"), "5E+2"),
+        betting(side="yes", market_id="unknown"),  # a leg's own fault is not the reply's
+        text(bets=[{"market_id": "rain", "side": "YES", "amount": 2_500}] * 4),  # each alone is within the cap
+        selling(1),
+        selling(100),
+        selling(33.3333),
+        bare(selling("@"), "0.9999996"),
+        text("HOLD", bets=[], sells=[]),
+    ],
+)
+def test_the_last_amounts_that_a_rule_allows_are_allowed(reply: str) -> None:
+    """Limits belong to what they limit; numbers are brought to 1e-6 first."""
+    assert fault(read(reply), V1, CASH) == ""
+
+
+def test_two_bets_may_make_up_the_cap_together() -> None:
+    """Where all bets together are capped, the cap belongs to what it limits too."""
+    halves = text(bets=[{"market_id": "rain", "side": "YES", "amount": 1_250}] * 2)
+    assert fault(read(halves), V2, CASH) == ""
+
+
+@pytest.mark.parametrize(
+    ("cash", "amount", "wrong"),
+    [
+        ("7333.35", "1833.3375", ""),
+        ("7333.35", "1833.34", "above_cap"),  # what a prompt shows that rounds up
+        ("8975.87", "2243.9675", ""),  # 10,000 - 1,024.13, which floats hold as a little less
+        ("6848.80", "1712.20", ""),  # 10,000 - 1,576.11 - 1,575.09
+        ("6848.80", "1712.200001", "above_cap"),
+        ("8000", "2000", ""),
+        ("200", "50", ""),  # the least cash with which one may bet
+        ("199.999999", "50", "above_cap"),
+        ("0", "50", "above_cap"),
+        ("-100", "50", "above_cap"),
+    ],
+)
+def test_the_cap_is_that_of_the_cash_at_the_start_exactly(cash: str, amount: str, wrong: str) -> None:
+    """Rounded down to 1e-6, with no float between. Source: arena.md, a13."""
+    assert fault(read(bare(betting("@"), amount)), V1, int(Decimal(cash) * 10**6)) == wrong
+
+
+# What makes each fault, and no fault before it, whatever else is wrong after it.
+MARRED: dict[str, dict[str, Any]] = {
+    "unknown_action": {"action": "BUY"},
+    "no_reasoning": {"reasoning": " "},
+    "mixed_legs": {"sells": [{"position_id": "1", "percentage": 200}]},
+}
+LEGS: dict[str, dict[str, Any]] = {
+    "blank_leg": {"market_id": "rain", "side": " ", "amount": 500},
+    "bad_amount": {"market_id": "rain", "side": "YES", "amount": "500"},
+    "below_least_bet": {"market_id": "rain", "side": "YES", "amount": 49},
+    "above_cap": {"market_id": "rain", "side": "YES", "amount": 2_501},
+}
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations([*MARRED, *LEGS], 2)))
+def test_of_two_faults_the_earlier_is_recorded(first: str, second: str) -> None:
+    """Whichever leg it is in: a reply is looked at whole, fault by fault."""
+    fields = {name: value for code in (second, first) for name, value in MARRED.get(code, {}).items()}
+    legs = [LEGS[code] for code in (second, first) if code in LEGS] or [LEGS["bad_amount"]]
+    assert fault(read(text(**({"bets": legs} | fields))), V1, CASH) == first
+
+
+@pytest.mark.parametrize(
+    ("first", "reply", "rules"),
+    [
+        ("unknown_action", text("BUY"), V1),  # and no legs
+        ("no_reasoning", text("BET", reasoning=""), V1),
+        ("no_legs", text("BET", sells=[{"position_id": "1", "percentage": 50}]), V1),  # and of the other action
+        ("mixed_legs", selling(0, bets=[LEGS["above_cap"]]), V1),
+        ("blank_leg", selling(0, position_id=""), V1),
+        ("above_cap", text(bets=[LEGS["above_cap"]] * 2), V2),
+        ("below_least_bet", text(bets=[LEGS["below_least_bet"], LEGS["above_cap"]]), V2),
+    ],
+)
+def test_of_two_faults_of_other_kinds_too_the_earlier_is_recorded(first: str, reply: str, rules: Trading) -> None:
+    """What cannot be in one reply with all the others."""
+    assert fault(read(reply), rules, CASH) == first
+
+
+MILLION = 10**6
+HOSTILE: dict[str, str] = {
+    "deep array": "[" * 100_000,
+    "deep object": '{"action":' * 100_000,
+    "deep field": '{"action": "HOLD", "reasoning": ".", "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "deep amount": bare(betting("@"), "[" * 100_000 + "]" * 100_000),
+    "deep legs": '{"action": "BET", "reasoning": ".", "bets": ' + "[" * 100_000,
+    "a million characters": "x" * MILLION,
+    "a million brackets": "[]" * (MILLION // 2),
+    "a million spaces": " " * MILLION,
+    "a number of a million digits": bare(betting("@"), "9" * (MILLION - 200)),
+    "a fraction of a million digits": bare(betting("@"), "0." + "3" * (MILLION - 200)),
+    "an exponent of a million digits": bare(betting("@"), "1e" + "9" * (MILLION - 200)),
+    "not a number": bare(betting("@"), "NaN"),
+    "infinity": bare(selling("@"), "1e999"),
+    "nearly nothing": bare(selling("@"), "1e-999999999"),
+    "true as an amount": betting(amount=True),
+    "true as a percentage": selling(percentage=True),
+    "lone surrogate": text("HOLD").replace("It will.", "\\ud83d"),
+    "no text at all": "\x00",
+    "twice another action": text("HOLD")[:-1] + ', "action": "BUY"}',
+    "position of 5,000 digits": bare(selling(position_id="@"), "9" * 5_000),
+    "negative percentage": selling(-100),
+}
+CARRIED: dict[str, str] = {  # well formed, and refused leg by leg
+    "a market of a million characters": betting(market_id="m" * (MILLION - 200)),
+    "a side of many characters": betting(side="\u00df" * (MILLION // 7)),  # six characters each in the text
+    "position in text of 5,000 digits": selling(position_id="9" * 5_000),
+    "position of 4,000 digits": bare(selling(position_id="@"), "9" * 4_000),
+    "position beyond 64 bits": selling(position_id=2**64),
+    "position 0": selling(position_id=0),
+    "position -1": selling(position_id=-1),
+    "position 01": selling(position_id="01"),
+    "position +1": selling(position_id="+1"),
+    "position in another script": selling(position_id="\u0661"),
+    "position with spaces": selling(position_id=" 1 "),
+    "twenty thousand legs": text("SELL", sells=[{"position_id": "1", "percentage": 50}] * 20_000),
+    "control characters": betting(market_id="\x00\x1b[2J", side="\u202e"),
+}
+
+
+@pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_reply_is_recorded_as_malformed(reply: str) -> None:
+    """Kept as it came, soon, and no exception; after the second one holds by default."""
+    started = time.monotonic()
+    story = ran(*trading_floor(), replied(reply), replied(reply, attempt=2))
+    assert [type(event) for event in story[-4:]] == [TextKept, DecisionMalformed, DecisionMalformed, DecisionDefaulted]
+    kept = story[-4]
+    assert isinstance(kept, TextKept)
+    assert (kept.text, kept.digest) == (reply, sha256(reply.encode()).hexdigest())
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("reply", CARRIED.values(), ids=CARRIED.keys())
+def test_a_hostile_leg_is_refused(reply: str) -> None:
+    """The reply is a decision; what it names does not exist."""
+    started = time.monotonic()
+    story = ran(*trading_floor(), replied(reply))
+    codes = {event.code for event in story if isinstance(event, LegRefused)}
+    assert codes <= {"unknown_market", "unknown_side", "no_position"}
+    [recorded] = [event for event in story if isinstance(event, DecisionRecorded)]
+    assert recorded.executed == 0
+    assert codes
+    assert time.monotonic() - started < 5
+
+
+def test_of_a_field_said_twice_the_last_counts() -> None:
+    """As every reader of JSON in wide use has it; the text is kept, for who sees it otherwise."""
+    twice = text("HOLD")[:-1] + ', "action": "BET", "bets": [{"market_id": "rain", "side": "no", "amount": 50}]}'
+    reply = read(twice)
+    assert reply is not None
+    assert (reply.action, len(reply.bets)) == ("BET", 1)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (replied("x" * (MILLION + 1)), "text_too_long"),
+        (replied("\ud800"), "id_not_plain"),
+        (replied("{}", prompt="p" * (MILLION + 1)), "text_too_long"),
+        (decision(reasoning="\udfff"), "id_not_plain"),
+        (decision(reasoning="x" * (MILLION + 1)), "text_too_long"),
+        (decision(bet(market_id="m" * 10_001)), "text_too_long"),
+        (decision(bet(side="\ud800")), "id_not_plain"),
+        (decision(bet(True)), "bad_number"),
+        (decision(bet(None)), "bad_number"),
+        (decision(bet("five hundred")), "bad_number"),
+        (decision(bet(float("nan"))), "not_finite"),
+        (decision(bet("inf")), "not_finite"),
+        (decision(sale(True)), "bad_number"),
+        (decision(sale(position_id=10**5_000)), "malformed"),
+        (decision(sale(position_id=True)), "malformed"),
+    ],
+)
+def test_what_cannot_be_said_in_fields_is_refused(command: RecordDecision, code: str) -> None:
+    """Nothing of it is recorded, and no attempt is used up."""
+    outcome = given(*trading_floor()).when(command).outcome
+    assert isinstance(outcome, Refused)
+    assert outcome.code == code
+
+
+def test_a_decision_said_in_fields_is_the_same_as_its_text() -> None:
+    """The same events but for the text that is kept, and its digest."""
+    bets = [{"market_id": "rain", "side": "YES", "amount": 500}, {"market_id": "colour", "side": "red", "amount": 50}]
+    fields = ran(*trading_floor(), decision(bet(), bet(50, "red", "colour")))
+    texts = ran(*trading_floor(), replied(text(bets=bets)))
+    kept = texts.pop(-4)
+    assert isinstance(kept, TextKept)
+    recorded = texts.pop(-3)
+    assert isinstance(recorded, DecisionRecorded)
+    assert recorded.response == kept.digest
+    assert texts == fields[:-3] + fields[-2:]
+    assert (recorded.bets, recorded.executed) == (fields[-3].bets, 2)  # type: ignore[union-attr]
+
+
+def test_an_action_given_with_a_response_counts_and_the_response_is_kept_beside_it() -> None:
+    """Whoever records both has read the reply already."""
+    story = ran(*trading_floor(), decision(bet(), response="I bet 500 on rain."))
+    assert [type(event) for event in story[-3:]] == [TextKept, DecisionRecorded, SharesBought]
+
+
+def test_a_malformed_decision_in_fields_is_kept_as_canonical_json() -> None:
+    """What it said, and nothing else, in order of the names; written by hand."""
+    story = ran(*trading_floor(), decision(bet("49.5"), bet("1e3", "no")))
+    kept, malformed = story[-2:]
+    said = (
+        '{"action":"BET","bets":[{"amount":"49.5","market_id":"rain","side":"YES"},'
+        '{"amount":"1e3","market_id":"rain","side":"no"}],"reasoning":"It will."}'
+    )
+    assert isinstance(kept, TextKept)
+    assert kept.text == said
+    assert isinstance(malformed, DecisionMalformed)
+    assert (malformed.fault, malformed.response) == ("below_least_bet", sha256(said.encode()).hexdigest())
+
+
+def test_a_malformed_decision_of_a_line_is_kept_with_its_numbers_as_they_were_written() -> None:
+    """Numbers stay numbers."""
+    line = {"type": "record_decision", "at": TRADES, "contest": "week", "participant": "ada", "period": 1}
+    fields = {"action": "SELL", "sells": [{"position_id": 1, "percentage": "@"}], "reasoning": "."}
+    command = command_of(json.dumps(line | fields).replace('"@"', "0.50"))
+    assert isinstance(command, RecordDecision)
+    assert text_of(command) == '{"action":"SELL","reasoning":".","sells":[{"percentage":0.50,"position_id":1}]}'
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
+LEG = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(["market_id", "side", "amount", "position_id", "percentage"], JSON)
+)
+OFFERED = st.fixed_dictionaries(
+    {},
+    optional={
+        "action": st.sampled_from(["BET", "SELL", "HOLD"]) | JSON,
+        "reasoning": st.just(".") | JSON,
+        "bets": st.lists(LEG, max_size=3) | JSON,
+        "sells": st.lists(LEG, max_size=3) | JSON,
+    },
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(OFFERED.map(json.dumps) | st.text(st.characters(), max_size=100))
+def test_whatever_a_text_says_it_is_a_decision_or_has_a_fault(reply: str) -> None:
+    """No exception, whatever the text."""
+    assert fault(read(reply), V1, CASH) in {"", *FAULTS}
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(
+    st.lists(st.builds(Bet, market_id=st.just("rain"), side=st.just("no"), amount=st.decimals(-9, 9999, places=8))),
+    st.lists(st.builds(Sale, position_id=st.text() | st.integers(), percentage=st.decimals(-9, 999, places=8))),
+)
+def test_a_number_of_a_leg_is_the_nearest_unit(bets: list[Bet], sells: list[Sale]) -> None:
+    """In fields or in a text: half-even to 1e-6, of the currency or of a percent."""
+    said: Any = {"bets": tuple(bets), "sells": tuple(sells)}
+    reply = read(text_of(decision(action="BET", **said)))
+    assert reply is not None
+    for read_as, given_as in zip(reply.bets, bets, strict=True):
+        assert read_as.amount == round(Decimal(given_as.amount) * 10**6)
+    for read_out, given_out in zip(reply.sells, sells, strict=True):
+        assert read_out.percentage == round(Decimal(given_out.percentage) * 10**6)
+
+
+def test_rules_of_their_own_have_limits_of_their_own() -> None:
+    """A least bet, a cap and a least percentage other than the arena's."""
+    rules = Trading(least_bet=10**6, cap_divisor=1, least_percentage=50 * 10**6)
+    assert [fault(read(betting(amount)), rules, CASH) for amount in (0.99, 1, 10_000, 10_001)] == [
+        *["below_least_bet", "", "", "above_cap"],
+    ]
+    assert [fault(read(selling(share)), rules, CASH) for share in (49.999999, 50)] == ["bad_percentage", ""]
+    story = ran(*trading_floor(rules=RuleSet(name="own", trading=rules)), decision(bet(10_000)))
+    assert isinstance(story[-1], SharesBought)

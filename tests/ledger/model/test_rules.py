@@ -1,0 +1,491 @@
+"""Rule sets: the presets as they were published, what contradicts itself, and what a rule set cannot score."""
+
+import ast
+import inspect
+import re
+from itertools import count
+from random import Random
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model import rules as rules_module
+from forecast_ledger.ledger.model.commands import OpenQuestion, ResolveQuestion
+from forecast_ledger.ledger.model.events import Attestation, NumericRange
+from forecast_ledger.ledger.model.rules import ADDED, PRESETS, RuleSet, inconsistency, spelt, unscorable
+from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
+from forecast_ledger.projections.facts.from_log import facts
+from tests.support.given import (
+    BEFORE,
+    COLOURS,
+    HOUR,
+    bet,
+    choices,
+    contest,
+    day,
+    decision,
+    enrolment,
+    entry,
+    exclusion,
+    finalization,
+    forecast,
+    micros,
+    numeric,
+    opened,
+    quartiles,
+    quote,
+    resolution,
+    withdrawal,
+)
+
+# What the documents say of each preset: seeds 000 and 001; 003 for autocast-2022; Brier (1950) for brier-daily; 004 for
+# arena-v1, whose trading rules are those of tests/test_trading.py.
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "relative-2021-11": {"kernel": "log2", "reference": "consensus", "take": "coverage_exp2", "rank_by": "take"},
+    "relative-2022-04": {"kernel": "ln", "reference": "consensus", "take": "coverage_exp", "rank_by": "take"},
+    "relative-faq": {"kernel": "log2", "reference": "consensus", "take": "coverage_exp", "rank_by": "take"},
+    "baseline": {"kernel": "ln", "reference": "uniform", "scale": "baseline", "take": "none"},
+    "peer-2024-03": {"kernel": "ln", "reference": "peers", "scale": "peer", "take": "positive_square"},
+    "peer-2025-06": {"reference": "peers", "take": "positive_square", "least_prize": 50_000_000},
+    "spot-peer": {"reference": "peers", "scale": "peer", "sampling": "spot", "take": "positive_square"},
+    "spot-baseline": {"reference": "uniform", "scale": "baseline", "sampling": "spot", "take": "positive_square"},
+    "peer-average": {"reference": "peers", "total": "per_coverage", "least_coverage": 30, "take": "none"},
+    "autocast-2022": {
+        "kernel": "brier",
+        "quantile_kernel": "absolute",
+        "sampling": "spot",
+        "total": "kind_means",
+        "best_of_entrant": True,
+        "attested": True,
+        "take": "none",
+    },
+    "brier-daily": {
+        "kernel": "brier_sum",
+        "sampling": "day",
+        "day_edges": "none",
+        "period": "covered",
+        "total": "mean",
+    },
+    "arena-v1": {"kernel": "brier", "period": "covered", "total": "mean", "take": "none", "trading": Trading()},
+    "arena-v2": {
+        "kernel": "brier",
+        "period": "covered",
+        "total": "mean",
+        "trading": Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5),
+    },
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_preset_is_what_its_document_says(name: str) -> None:
+    """And is called by its own name."""
+    preset = PRESETS[name]
+    assert {field: getattr(preset, field) for field in PUBLISHED[name]} == PUBLISHED[name]
+    assert preset.name == name
+
+
+def test_those_are_all_the_presets() -> None:
+    """None without a document."""
+    assert set(PRESETS) == set(PUBLISHED)
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_every_preset_goes_together(preset: RuleSet) -> None:
+    """And can be read back from what is recorded of it."""
+    assert inconsistency(preset) == ""
+    assert msgspec.json.decode(msgspec.json.encode(preset), type=RuleSet) == preset
+
+
+def test_the_presets_floor_probabilities_at_what_the_platform_allows() -> None:
+    """Seed 001, "What is the Baseline score?": 0.1% of an outcome, 0.01 of the uniform density, 5% of an open end.
+
+    Scores without logarithm count a probability of 0 as what it is.
+    """
+    for preset in PRESETS.values():
+        logarithmic = preset.kernel in {"ln", "log2"}
+        assert preset.least_probability_ppm == (1_000 if logarithmic else 0)
+        assert (preset.least_density_ppm, preset.open_end_ppm) == (10_000, 50_000)
+
+
+def test_the_relative_scores_see_every_forecast_and_the_peer_scores_no_bot() -> None:
+    """Seed 000: the bot's copy counts in the median. Bots are out of the means since August 2024."""
+    for name, preset in PRESETS.items():
+        assert preset.bots == ("scored_only" if "peer" in name else "members")
+        assert (preset.consensus, preset.consensus_weights, preset.period in {"scheduled", "covered"}) == (
+            "median",
+            "equal",
+            True,
+        )
+
+
+def test_a_rule_set_is_described_field_by_field() -> None:
+    """The docstring is the table of what can be set."""
+    assert RuleSet.__doc__
+    for field in set(RuleSet.__struct_fields__) - {"name"}:
+        assert re.search(rf"\b{field}\b", RuleSet.__doc__), field
+
+
+LOSS = {"kernel": "brier", "period": "covered", "total": "mean"}  # goes together
+POINTS = {"quantile_kernel": "absolute", "period": "covered", "total": "mean"}
+SPHERICAL = {"kernel": "spherical"}
+OTHERS = {"kernel": "ln", "reference": "consensus", "consensus_of": "others"}
+# What is wrong: fields that contradict one another, and the one field whose change mends it.
+CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("no kernel", {}, {"kernel": "ln"}),
+    ("no kernel", {"reference": "peers"}, {"quantile_kernel": "pinball"}),
+    ("no kernel", {"total": "mean"}, {"trading": Trading()}),
+    *[
+        ("a logarithm needs", {kernel: base, floor: 0}, {floor: 1})
+        for kernel in ("kernel", "cdf_kernel")
+        for base in ("ln", "log2")
+        for floor in ("least_probability_ppm", "least_density_ppm", "open_end_ppm")
+    ],
+    ("of some kernels the least", LOSS | {"cdf_kernel": "ln"}, {"cdf_kernel": "crps"}),
+    ("of some kernels the least", LOSS | {"kernel": "spherical", "cdf_kernel": "crps"}, {"kernel": "brier"}),
+    ("of some kernels the least", POINTS | {"kernel": "ln", "reference": "peers"}, {"quantile_kernel": "none"}),
+    ("the two logarithms", {"kernel": "ln", "cdf_kernel": "log2"}, {"cdf_kernel": "ln"}),
+    ("the two logarithms", {"kernel": "log2", "cdf_kernel": "ln"}, {"cdf_kernel": "none"}),
+    ("the scales peer and baseline", SPHERICAL | {"reference": "uniform", "scale": "baseline"}, {"kernel": "ln"}),
+    ("the scales peer and baseline", SPHERICAL | {"reference": "uniform", "scale": "baseline"}, {"scale": "plain"}),
+    ("the scales peer and baseline", SPHERICAL | {"reference": "peers", "scale": "peer"}, {"kernel": "log2"}),
+    ("the scales peer and baseline", LOSS | {"reference": "peers", "scale": "peer"}, {"scale": "plain"}),
+    ("the scales peer and baseline", POINTS | {"reference": "peers", "scale": "peer"}, {"scale": "plain"}),
+    ("the scales peer and baseline", SPHERICAL | {"cdf_kernel": "ln", "scale": "peer"}, {"kernel": "ln"}),
+    *[
+        ("the scale baseline", {"kernel": "ln", "scale": "baseline", "reference": reference}, {"reference": "uniform"})
+        for reference in ("none", "peers", "consensus")
+    ],
+    *[
+        ("a take needs", LOSS | {"take": take}, {"take": "none"})
+        for take in ("coverage_exp", "coverage_exp2", "positive_square")
+    ],
+    ("a take needs", LOSS | {"reference": "peers", "take": "positive_square"}, {"take": "none"}),
+    *[
+        ("quantiles take reference", POINTS | {"reference": reference}, {"reference": "peers"})
+        for reference in ("uniform", "consensus")
+    ],
+    ("quantiles take reference", POINTS | {"reference": "peers", "score_consensus": True}, {"score_consensus": False}),
+    ("per_coverage needs", {"kernel": "ln", "total": "per_coverage"}, {"least_coverage": 1}),
+    ("least_prize needs", {"kernel": "ln", "least_prize": 1}, {"take": "positive_square"}),
+    ("least_prize needs", LOSS | {"least_prize": 50_000_000}, {"least_prize": 0}),
+    ("rank_by take needs", {"kernel": "ln", "rank_by": "take"}, {"take": "coverage_exp"}),
+    ("rank_by take needs", LOSS | {"rank_by": "take"}, {"rank_by": "total"}),
+    *[
+        contradiction
+        for total in ("kind_means", "kind_means_third")
+        for contradiction in (
+            ("a total of kind means", {"kernel": "ln", "total": total}, {"total": "mean"}),
+            ("a total of kind means", LOSS | {"total": total, "reference": "peers"}, {"reference": "none"}),
+            (
+                "a total of kind means",
+                LOSS | {"total": total, "quantile_kernel": "pinball"},
+                {"quantile_kernel": "absolute"},
+            ),
+        )
+    ],
+    *[
+        ("consensus_of others needs", OTHERS | wrong, {field: mended})
+        for wrong, field, mended in (
+            ({"reference": "none"}, "reference", "consensus"),
+            ({"reference": "peers"}, "consensus_of", "all"),
+            ({"consensus": "mean"}, "consensus", "median"),
+            ({"consensus": "community"}, "consensus", "median"),
+            ({"consensus_weights": "recency"}, "consensus_weights", "equal"),
+        )
+    ],
+    ("consensus_of others is for logarithms", OTHERS | {"kernel": "spherical"}, {"kernel": "ln"}),
+    ("consensus_of others is for logarithms", OTHERS | LOSS, {"consensus_of": "all"}),
+    (
+        "greatest_probability_ppm must be above",
+        {"kernel": "ln", "least_probability_ppm": 500_000, "greatest_probability_ppm": 500_000},
+        {"greatest_probability_ppm": 500_001},
+    ),
+    ("greatest_probability_ppm and", SPHERICAL | {"greatest_probability_ppm": 999_000}, {"kernel": "ln"}),
+    ("greatest_probability_ppm and", LOSS | {"greatest_density_ppm": 10**9}, {"greatest_density_ppm": 10**12}),
+    ("density_floor added is", {"kernel": "ln", "density_floor": "added"}, {"cdf_kernel": "ln"}),
+    ("density_floor added is", LOSS | {"density_floor": "added"}, {"density_floor": "least"}),
+    *[
+        ("day_edges opening and none", LOSS | {"day_edges": edges, "sampling": other}, {"sampling": "day"})
+        for edges in ("opening", "none")
+        for other in ("time", "spot")
+    ],
+    *[
+        (
+            "least_prize_passes one and",
+            {"kernel": "ln", "take": "positive_square", "least_prize_passes": passes},
+            {"least_prize": 1},
+        )
+        for passes in ("one", "one_by_one")
+    ],
+    ("a loss without reference", LOSS | {"period": "scheduled"}, {"period": "covered"}),
+    ("a loss without reference", LOSS | {"period": "actual"}, {"reference": "peers"}),
+    ("a loss without reference", LOSS | {"total": "sum"}, {"total": "mean"}),
+    ("a loss without reference", LOSS | {"total": "per_coverage", "least_coverage": 1}, {"reference": "uniform"}),
+    ("a loss without reference", POINTS | {"period": "scheduled"}, {"period": "covered"}),
+]
+
+
+@pytest.mark.parametrize(("what", "fields", "cure"), CONTRADICTIONS)
+def test_a_rule_set_that_contradicts_itself_in_one_thing_is_found(
+    what: str, fields: dict[str, Any], cure: dict[str, Any]
+) -> None:
+    """It says in which; and with that one field changed it goes together, so that nothing else was wrong."""
+    assert len(cure) == 1
+    assert inconsistency(RuleSet(name="x", **fields)).startswith(what)
+    assert inconsistency(RuleSet(name="x", **(fields | cure))) == ""
+
+
+def test_every_contradiction_is_tested_above() -> None:
+    """The rows of the tables in the code are those of the table here."""
+    tables = [node for node in ast.walk(ast.parse(inspect.getsource(rules_module))) if isinstance(node, ast.Return)]
+    rows = [
+        ast.literal_eval(key) for each in tables if isinstance(each.value, ast.Dict) for key in each.value.keys if key
+    ]
+    found = {inconsistency(RuleSet(name="x", **fields)) for _, fields, _ in CONTRADICTIONS}
+    assert set(rows) == found
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kernel": "spherical", "reference": "consensus", "take": "positive_square"},
+        {"kernel": "spherical", "cdf_kernel": "ln"},
+        {"kernel": "spherical", "least_probability_ppm": 0, "least_density_ppm": 0, "open_end_ppm": 0},
+        {"kernel": "log2", "reference": "uniform", "scale": "baseline", "rank_by": "take", "take": "coverage_exp2"},
+        {"cdf_kernel": "log2", "reference": "consensus", "consensus": "mean", "consensus_weights": "recency"},
+        LOSS | {"cdf_kernel": "crps", "quantile_kernel": "pinball"},
+        LOSS | {"cdf_kernel": "crps", "total": "kind_means", "least_probability_ppm": 0},
+        {"kernel": "ordered_brier", "reference": "peers", "sampling": "day", "day_minutes": -1_440},
+        {"quantile_kernel": "pinball", "reference": "peers", "scored_only_levels": ("no_prize", "no_rank", "hidden")},
+        {"kernel": "ln", "score_consensus": True, "best_of_entrant": True, "clock": "recorded"},
+        OTHERS | {"cdf_kernel": "ln", "bots": "scored_only", "score_consensus": True, "sampling": "day"},
+        {
+            "cdf_kernel": "log2",
+            "density_floor": "added",
+            "greatest_density_ppm": 1_000_000,
+            "least_density_ppm": 500_000,
+        },
+        {"quantile_kernel": "pinball", "kernel": "none", "reference": "peers", "least_density_ppm": 0},
+        LOSS | {"kernel": "error", "quantile_kernel": "absolute_clipped", "total": "kind_means_third"},
+    ],
+    ids=str,
+)
+def test_rules_that_go_together_are_let_be(fields: dict[str, Any]) -> None:
+    """The fields are free but for what cannot be computed or would rank the worst first."""
+    assert inconsistency(RuleSet(name="x", **fields)) == ""
+
+
+LIMITS: dict[str, tuple[int, int]] = {
+    "day_minutes": (-1_440, 1_440),
+    "least_coverage": (0, 10**6),
+    "least_prize": (0, 10**18),
+    "least_probability_ppm": (0, 500_000),
+    "least_density_ppm": (0, 500_000),
+    "open_end_ppm": (0, 499_999),  # two open ends leave something to the bins between
+    "greatest_probability_ppm": (500_000, 10**6),
+    "greatest_density_ppm": (10**6, 10**12),
+}
+
+
+def read(**fields: Any) -> RuleSet:
+    """A rule set as a line of JSON says it."""
+    return msgspec.json.decode(msgspec.json.encode({"name": "x"} | fields), type=RuleSet)
+
+
+@pytest.mark.parametrize(("field", "limits"), LIMITS.items())
+def test_a_number_of_a_rule_set_keeps_within_its_limits(field: str, limits: tuple[int, int]) -> None:
+    """Both limits are allowed, and nothing beyond."""
+    least, most = limits
+    assert [getattr(read(**{field: number}), field) for number in limits] == [least, most]
+    wrong: list[Any] = [least - 1, most + 1, 10**18 + 1, -(10**18), 0.5, "1", None, True, []]
+    for number in wrong:
+        with pytest.raises(msgspec.ValidationError, match=field):
+            read(**{field: number})
+
+
+FLAGS = [field for field, hint in get_type_hints(RuleSet).items() if hint is bool]
+CHOSEN = {field: get_args(hint) for field, hint in get_type_hints(RuleSet).items() if get_origin(hint) is Literal}
+
+
+@pytest.mark.parametrize("field", CHOSEN)
+def test_a_choice_of_a_rule_set_is_one_of_its_names(field: str) -> None:
+    """In this spelling; nothing else is guessed at."""
+    assert {getattr(read(**{field: name}), field) for name in CHOSEN[field]} == set(CHOSEN[field])
+    for name in ("", CHOSEN[field][0].upper(), CHOSEN[field][0] + " ", "any", None, 1, [CHOSEN[field][0]]):
+        with pytest.raises(msgspec.ValidationError, match=field):
+            read(**{field: name})
+
+
+def test_those_are_all_the_fields() -> None:
+    """A number with limits, a choice of names, a yes or no, or one of these three."""
+    assert {"name", "scored_only_levels", "trading", *LIMITS, *CHOSEN, *FLAGS} == set(RuleSet.__struct_fields__)
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("name", ["", "x" * 201, None, 1]),
+        ("scored_only_levels", ["hidden", ["x"], [None], [["hidden"]], None, {"hidden": 1}]),
+        *[(field, [0, 1, "true", None]) for field in FLAGS],
+        ("trading", [True, "arena-v1", [], {"fee": 1}, {"legs": "any"}, {"cap_divisor": 0}, {"attempts": "2"}]),
+        ("fee", [1]),
+        ("Kernel", ["ln"]),
+    ],
+)
+def test_what_is_of_no_type_of_a_rule_set_is_not_read(field: str, wrong: list[Any]) -> None:
+    """Unknown fields too: a misspelt rule is never passed over."""
+    for value in wrong:
+        with pytest.raises(msgspec.ValidationError):
+            read(**{field: value})
+
+
+def test_a_rule_set_that_says_its_name_alone_scores_nothing() -> None:
+    """Every kernel is asked for by name."""
+    assert (read().kernel, read().cdf_kernel, read().quantile_kernel) == ("none", "none", "none")
+    assert inconsistency(read()) == "no kernel and no trading: nothing could be scored"
+
+
+def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> None:
+    """What was added is spelt only where it is not its default; what was there before always is."""
+    plain = read(kernel="ln")
+    assert set(RuleSet.__struct_fields__) - set(ADDED) == set(spelt(plain)) == set(spelt(PRESETS["peer-2025-06"]))
+    every = {"consensus_of": "others", "least_prize_passes": "one", "density_floor": "added"}
+    limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
+    every |= {"coverage_period": "actual", "day_edges": "opening"}
+    assert set(ADDED) == {*every, *limits, "trading"}
+    assert spelt(read(**every, **limits)) | every | limits == spelt(read(**every, **limits))
+    assert spelt(PRESETS["arena-v1"])["trading"] == Trading()
+    assert read(**spelt(plain)) == plain
+
+
+BINS = NumericRange(lower="0", upper="4", bins=4)
+POINT = NumericRange(lower="0", upper="4", levels=(500_000_000,))
+TAILED = NumericRange(lower="0", upper="4", levels=(500_000_000,), open_upper=True)
+LEFT = NumericRange(lower="0", upper="4", levels=(500_000_000,), open_lower=True)
+QUARTILES = NumericRange(lower="0", upper="4", levels=(250_000_000, 500_000_000, 750_000_000))
+OTHER_LEVEL = NumericRange(lower="0", upper="4", levels=(500_000_001,))
+NAMED_ONLY = RuleSet(name="x", kernel="brier")
+CURVES_ONLY = RuleSet(name="x", cdf_kernel="crps")
+STAKES_ONLY = RuleSet(name="x", trading=Trading())
+QUANTILES_ONLY = RuleSet(name="x", quantile_kernel="pinball")
+POINTS_ONLY = RuleSet(name="x", quantile_kernel="absolute")
+CLIPPED_ONLY = RuleSet(name="x", quantile_kernel="absolute_clipped")
+SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
+    (NAMED_ONLY, None, ""),
+    (NAMED_ONLY, BINS, "its rule set has no cdf_kernel"),
+    (NAMED_ONLY, POINT, "its rule set has no quantile_kernel"),
+    (NAMED_ONLY, QUARTILES, "its rule set has no quantile_kernel"),
+    (CURVES_ONLY, None, "its rule set has no kernel for named outcomes"),
+    (CURVES_ONLY, BINS, ""),
+    (STAKES_ONLY, None, ""),  # for one can trade on them
+    (STAKES_ONLY, BINS, "its rule set has no cdf_kernel"),
+    (STAKES_ONLY, POINT, "its rule set has no quantile_kernel"),
+    (CURVES_ONLY, POINT, "its rule set has no quantile_kernel"),
+    (QUANTILES_ONLY, None, "its rule set has no kernel for named outcomes"),
+    (QUANTILES_ONLY, BINS, "its rule set has no cdf_kernel"),
+    *[(QUANTILES_ONLY, span, "") for span in (POINT, TAILED, LEFT, QUARTILES, OTHER_LEVEL)],
+    (POINTS_ONLY, POINT, ""),
+    *[
+        (POINTS_ONLY, span, "the absolute error needs a range closed at both ends; absolute_clipped does not")
+        for span in (TAILED, LEFT)
+    ],
+    *[(CLIPPED_ONLY, span, "") for span in (POINT, TAILED, LEFT)],
+    *[
+        (rules, span, "the absolute error needs the one level 0.5")
+        for rules in (POINTS_ONLY, CLIPPED_ONLY)
+        for span in (QUARTILES, OTHER_LEVEL)
+    ],
+]
+
+
+@pytest.mark.parametrize(("asked", "span", "reason"), SCORABLE)
+def test_a_rule_set_says_which_questions_it_cannot_score(
+    asked: RuleSet, span: NumericRange | None, reason: str
+) -> None:
+    """One kernel a form of distribution; a bounded distance needs a bounded range and a point."""
+    assert unscorable(span, asked) == reason
+
+
+OPTIONS: dict[str, list[Any]] = {
+    **{field: list(names) for field, names in CHOSEN.items()},
+    **{field: sorted({*limits, max(limits[0], min(1, limits[1]))}) for field, limits in LIMITS.items()},
+    **{field: [False, True] for field in FLAGS},
+    "scored_only_levels": [(), ("hidden",), ("no_prize", "no_rank", "hidden")],
+    "trading": [None, None, Trading(period_days=0), Trading(period_days=0, cohorts="none", legs="all_or_nothing")],
+}
+EVERY_FORM: list[tuple[OpenQuestion, list[dict[str, Any]], dict[str, Any]]] = [
+    (opened(reveals_at=day(12)), [{"probability": chance} for chance in (0, 1, "0.5")], {"outcome": "yes"}),
+    (
+        choices(),
+        [{"probabilities": dict(zip(COLOURS, row, strict=True))} for row in [(1, 0, 0), (0, 0, 1), (0.2, 0.3, 0.5)]],
+        {"outcome": "red"},
+    ),
+    (
+        msgspec.structs.replace(numeric(), reveals_at=day(20)),
+        [{"cdf": row} for row in [(0, 0, 0, 0, 1), (0, 1, 1, 1, 1), (0, "0.2", "0.4", "0.7", 1)]],
+        {"value": 1},
+    ),
+    (
+        numeric("height", open_lower=True, open_upper=True, zero_point=-1),
+        [{"cdf": row} for row in [(0,) * 5, (1,) * 5, ("0.1", "0.2", "0.4", "0.7", 1)]],
+        {"value": -3},
+    ),
+    (quartiles("point", levels=("0.5",)), [{"quantiles": [point]} for point in (0, 4, "1.5")], {"value": 4}),
+    (
+        quartiles(open_lower=True, open_upper=True),
+        [{"quantiles": row} for row in [(-100, 2, 10**10), (1, 1, 1), (0, "0.0001", 4)]],
+        {"value": "12345.6789"},
+    ),
+]
+
+
+def season(asked: RuleSet) -> list[Any]:
+    """Questions of every form, certain and wrong forecasts, gaps, a bot with an entrant, a hidden participant."""
+    said: list[Any] = [contest(rules=asked, pool=100), enrolment(participant="bot", bot=True, entrant="ada")]
+    said.append(exclusion(participant="eve", level="hidden", at=BEFORE))
+    for question, distributions, answer in EVERY_FORM:
+        name = question.question
+        hidden: dict[str, Any] = {} if question.reveals_at is None else {"hidden_coverage_weight": 1}
+        said += [question, entry(question=name, spot_at=day(14) if name == "colour" else None, **hidden)]
+        for number, (who, at) in enumerate([("ada", 6), ("bob", 13), ("bot", 11), ("eve", 12), ("ada", 15)]):
+            declared = Attestation(newest_source=f"2026-03-{9 + number:02}") if number else None
+            said.append(forecast(name, who, at=day(at, number), attestation=declared, **distributions[number % 3]))
+        said += [withdrawal(name, "bob", at=day(16)), resolution(name, known_at=day(18), **answer)]
+    if asked.trading:  # the bot bets before the questions resolve
+        stakes: list[Any] = [
+            quote(at=day(11)),
+            decision(bet(), bet(100, "no"), contest="cup", participant="bot", at=day(11)),
+        ]
+        first = next(number for number, command in enumerate(said) if isinstance(command, ResolveQuestion))
+        said[first:first] = stakes
+    return [*said, finalization()]
+
+
+def worked_out(said: list[Any]) -> Projections:
+    """What follows from these commands, recorded four hours apart; some may be refused, as questions not scorable."""
+    hours = count(micros(5), 4 * HOUR)
+    with Ledger.open(":memory:", clock=lambda: next(hours)) as ledger:
+        for number, command in enumerate(said):
+            [outcome] = ledger.handle_many([msgspec.structs.replace(command, id=f"c{number}")])
+            assert not isinstance(outcome, Refused) or outcome.code == "unscorable_question"
+        return Projections(facts(ledger.read()))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_rules_go_together_every_table_can_be_worked_out(seed: int) -> None:
+    """So that no contest that was let in can stop anybody from reading the log; a question that its rules cannot
+    score was refused, and a board's prizes sum to the pool or nobody wins one.
+    """
+    chance, tried = Random(seed), 0
+    while tried < 12:
+        asked = RuleSet(name="drawn", **{field: chance.choice(options) for field, options in OPTIONS.items()})
+        if inconsistency(asked):
+            continue
+        tried += 1
+        found = worked_out(season(asked))
+        assert [list(found.table(name).rows()) for name in CATALOGUE]
+        assert sum(prize.prize for prize in found.prizes("cup")) in {0, 100 * 10**6}

@@ -1,0 +1,211 @@
+"""What the library tells of its work, and that it leaves the program that embeds it alone."""
+
+import json
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.cli.main import FINE
+from forecast_ledger.replay.reading.replay import replay
+from tests.replay.cli.test_main import COMMANDS, run
+from tests.support.given import NOW, forecast, opened
+from tests.support.paths import ROOT
+from tests.system.test_architecture import NAMES
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
+    """The lines told from now on, each as its fields."""
+    caplog.set_level(logging.DEBUG)
+    told: list[dict[str, Any]] = []
+    plain = {*vars(logging.makeLogRecord({})), "message"}
+
+    class Kept(logging.Handler):
+        """Keeps what a line says."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            fields = {name: value for name, value in vars(record).items() if name not in plain}
+            told.append({"event": record.getMessage(), "level": record.levelname, "logger": record.name, **fields})
+
+    handler = Kept()
+    logging.getLogger().addHandler(handler)
+    yield told
+    logging.getLogger().removeHandler(handler)
+    structlog.contextvars.clear_contextvars()
+
+
+def test_a_command_is_told_with_its_log_position_and_duration(lines: list[dict[str, Any]]) -> None:
+    """Accepted, duplicate or refused, and then with which code."""
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        ledger.handle(opened(), "c1")
+        ledger.handle(opened(), "c1")
+        with pytest.raises(Refused):
+            ledger.handle(forecast("snow"), "c2")
+    durations = [line.pop("duration_us") for line in lines]
+    assert all(type(duration) is int and duration > 0 for duration in durations)
+    common = {
+        "event": "command handled",
+        "level": "DEBUG",
+        "logger": "forecast_ledger.ledger.storing.writer",
+        "ledger": "main",
+        "position": 1,
+    }
+    recorded = common | {"type": "open_question", "command_id": "c1", "first": 1, "last": 1}
+    assert lines == [
+        recorded | {"outcome": "accepted"},
+        recorded | {"outcome": "duplicate"},
+        common | {"type": "submit_forecast", "outcome": "refused", "code": "unknown_question"},
+    ]
+
+
+def test_a_batch_is_one_line(lines: list[dict[str, Any]]) -> None:
+    """However many commands it has, and never one an event."""
+    with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        commands: list[AnyCommand] = [opened(), opened("snow"), forecast(), forecast("hail")]
+        ledger.handle_many([structs.replace(each, id=f"c{number}") for number, each in enumerate(commands)])
+    [line] = lines
+    assert line.pop("duration_us") > 0
+    assert line == {
+        "event": "batch handled",
+        "level": "INFO",
+        "logger": "forecast_ledger.ledger.storing.writer",
+        "ledger": "main",
+        "position": 3,
+        "accepted": 3,
+        "duplicate": 0,
+        "refused": 1,
+    }
+
+
+def test_a_replay_is_told_with_its_checkpoint(lines: list[dict[str, Any]], tmp_path: Path) -> None:
+    """The log position and digest that its numbers speak about."""
+    log = str(tmp_path / "log.db")
+    assert run("append", log, str(COMMANDS)).exit_code == FINE
+    del lines[:]
+    head = replay(log).checkpoint
+    [line] = lines
+    assert (line["event"], line["position"], line["digest"]) == ("replayed", 34, head.digest)
+    assert line["duration_us"] > 0
+
+
+def test_what_is_bound_to_the_context_is_in_the_ledgers_lines(lines: list[dict[str, Any]]) -> None:
+    """A request's id, say; the line's own fields stay what they are; names that logging uses itself do no harm."""
+    bound = {"request": "r1", "name": "n", "message": "m", "args": (1,), "position": "elsewhere", "exc_info": "e"}
+    with structlog.contextvars.bound_contextvars(**bound), Ledger.open(":memory:", clock=lambda: NOW) as ledger:
+        ledger.handle(opened(), "c1")
+    [line] = lines
+    assert (line["request"], line["position"]) == ("r1", 1)
+    assert [line[f"context_{name}"] for name in ("name", "message", "args", "exc_info")] == ["n", "m", (1,), "e"]
+
+
+def test_nothing_is_told_unless_asked(capfd: pytest.CaptureFixture[str]) -> None:
+    """A program that configures no logging hears nothing of commands."""
+    script = "from forecast_ledger.ledger.storing.writer import Ledger; from tests.support.given import opened\n"
+    script += "with Ledger.open(':memory:') as ledger: ledger.handle(opened(), 'c1')"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_command_line_shows_the_lines_with_their_fields(tmp_path: Path) -> None:
+    """On stderr, if asked to be verbose."""
+    call = [sys.executable, "-m", "forecast_ledger", "append", "-v", tmp_path / "log.db", COMMANDS]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, check=True, text=True)
+    assert "event='batch handled'" in done.stderr
+    assert "position=34" in done.stderr
+    assert "batch handled" not in done.stdout
+
+
+GUARDED = """
+import importlib, json, logging, sys, threading, warnings
+import structlog, numpy, msgspec, click, rich, sqlite_utils, eventsourcing.sqlite, eventsourcing.postgres
+found = []
+def hook(event, arguments):
+    if event == "open":
+        path, mode, flags = (*arguments, None, None)[:3]
+        if not str(path).endswith((".py", ".pyc", ".so", ".pyd")) or flags & 3:
+            found.append(f"opens {path}")
+    elif event.startswith(("socket.", "subprocess.", "sqlite3.", "os.system", "os.exec", "os.fork", "os.mkdir")):
+        found.append(event)
+start = threading.Thread.start
+def started(thread):
+    found.append(f"starts {thread}")
+    start(thread)
+threading.Thread.start = started
+def configuration():
+    root, config = logging.getLogger(), structlog.get_config()
+    handlers = {name: list(getattr(each, "handlers", [])) for name, each in logging.root.manager.loggerDict.items()}
+    own = {name for name, each in handlers.items() if each and name.split(".")[0] == "forecast_ledger"}
+    return list(root.handlers), root.level, structlog.is_configured(), repr(config["processors"]), sorted(own)
+before, filters, threads = configuration(), list(warnings.filters), threading.active_count()
+sys.dont_write_bytecode = True
+sys.addaudithook(hook)
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+after = configuration()
+if before != after:
+    found.append("configures logging")
+if threads != threading.active_count():
+    found.append("leaves a thread")
+if filters != warnings.filters:
+    found.append("changes the filters of warnings")
+print(json.dumps(found))
+"""
+
+
+def test_no_module_does_anything_when_it_is_imported() -> None:
+    """No file or connection is opened, no thread or process started, no logging configured, no warning silenced."""
+    names = ["forecast_ledger", *(f"forecast_ledger.{name}" for name in sorted(NAMES))]
+    done = subprocess.run([sys.executable, "-c", GUARDED, *names], cwd=ROOT, capture_output=True, check=True, text=True)
+    assert json.loads(done.stdout) == []
+
+
+def test_the_guards_see_what_they_guard_against(tmp_path: Path) -> None:
+    """A module that does all of it is found out in all of it."""
+    (tmp_path / "culprit.py").write_text(
+        "import logging, sqlite3, threading, warnings, structlog\n"
+        "open('culprit.txt', 'w').close()\n"
+        "sqlite3.connect(':memory:').close()\n"
+        "logging.basicConfig()\n"
+        "warnings.simplefilter('ignore')\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", GUARDED, "culprit"], cwd=tmp_path, capture_output=True, check=True, text=True
+    )
+    found = " ".join(json.loads(done.stdout))
+    for what in ("opens culprit.txt", "sqlite3.", "configures logging", "starts", "leaves a thread", "filters"):
+        assert what in found
+
+
+@pytest.mark.parametrize("statement", ["import forecast_ledger", "from forecast_ledger import Ledger"])
+def test_the_front_door_opens_quickly(statement: str) -> None:
+    """Within 150 ms on an idle machine; here the best of several, over an empty interpreter, with room for others."""
+
+    def took(code: str) -> float:
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+        return time.perf_counter() - begun
+
+    empty = min(took("pass") for _ in range(3))
+    assert min(took(statement) for _ in range(5)) - empty < 0.150 * 3
+
+
+def test_the_front_door_imports_nothing_heavy() -> None:
+    """What reads stores, computes tables or formats lines comes when it is needed."""
+    heavy = "{'numpy', 'eventsourcing', 'sqlite_utils', 'structlog', 'rich', 'click', 'asyncio'}"
+    script = f"import sys, ledger; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "set()"

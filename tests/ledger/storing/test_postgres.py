@@ -1,0 +1,301 @@
+"""The same ledger on a PostgreSQL server: same events, same digests, same promises."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from multiprocessing import get_context
+from pathlib import Path
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from psycopg import sql
+
+from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
+from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.storing import database, store
+from forecast_ledger.ledger.storing.store import Store, TakenError
+from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.projections.catalogue.projection import CATALOGUE
+from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.cli.main import FINE, UNREADABLE, main
+from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.writing.pay import prizes
+from tests.support.crowds import QUESTION, crowd
+from tests.support.crowds import forecast as line
+from tests.support.given import NOW, contest, day, enrolment, entry, forecast, payment, quartiles, won
+from tests.support.paths import ROOT
+from tests.support.servers import PG_CTL, postgres
+from tests.system.test_crowds import LINES, MOST, beside
+
+STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
+pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's pg_ctl, which is not installed here")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The URL of a server for all tests here."""
+    with postgres() as url:
+        yield url
+
+
+def _story() -> list[commands.AnyCommand]:
+    return [commands.read(line) for line in STORY.read_bytes().splitlines()]
+
+
+def test_the_story_has_the_same_digests_on_postgres_as_on_sqlite(server: str, tmp_path: Path) -> None:
+    """Same commands, same tables, whatever keeps the rows."""
+    for location in (server, str(tmp_path / "story.db")):
+        with Ledger.open(location, "story") as ledger:
+            assert all(isinstance(outcome, Receipt) for outcome in ledger.handle_many(_story()))
+    one, other = replay(server, "story").projections, replay(str(tmp_path / "story.db"), "story").projections
+    assert [one.table(name).digest() for name in CATALOGUE] == [other.table(name).digest() for name in CATALOGUE]
+    assert verify(server, "story").position == len(_story())
+
+
+def test_commands_are_recorded_once_across_restarts(server: str) -> None:
+    """A retry after a restart returns the first receipt."""
+    with Ledger.open(server, "retried") as ledger:
+        first = ledger.handle_many(_story())
+    with Ledger.open(server, "retried") as ledger:
+        again = ledger.handle_many(_story())
+        assert ledger.head().position == len(_story())
+    assert [(r.first, r.duplicate) for r in again if isinstance(r, Receipt)] == [
+        (r.first, True) for r in first if isinstance(r, Receipt)
+    ]
+
+
+def test_every_kind_of_row_is_read_back_as_it_was_written(server: str) -> None:
+    """Quantiles, attestations, enrolments, whole rule sets and prizes; the prizes of one command together and once."""
+    declared = events.Attestation(newest_source="2026-03", restricted_sources=False, note="by hand; caf\u00e9")
+    rules = RuleSet(name="own", quantile_kernel="pinball", reference="peers", scored_only_levels=("hidden",))
+    asked: list[commands.AnyCommand] = [
+        quartiles(open_upper=True, decimals=12),
+        contest(rules=rules),
+        entry(question="flow", spot_at=day(12)),
+        enrolment(entrant="team", bot=True),
+        forecast("flow", quantiles=("0.000000000001", 2, 10), attestation=declared),
+        *won("league", {"ada": "0.8", "bob": "0.5", "eve": "0.2"}),
+        payment("league"),
+    ]
+    with (
+        Ledger.open(server, "every", clock=lambda: NOW, prizes=prizes) as ledger,
+        Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as other,
+    ):
+        first = [ledger.handle(command, f"c{number}") for number, command in enumerate(asked)]
+        assert [other.handle(command, f"c{number}") for number, command in enumerate(asked)] == first
+        assert (first[-1].first, first[-1].last) == (14, 16)
+        assert ledger.head() == other.head()
+        assert list(ledger.read()) == list(other.read())
+    with Ledger.open(server, "every") as ledger:
+        assert ledger.handle(asked[-1], "c13") == Receipt("c13", 14, 16, duplicate=True)
+        assert ledger.head().position == 16
+    assert verify(server, "every").position == 16
+
+
+def _opened(server: str, writer: int) -> int:
+    """One process: 30 commands of its own and 10 that every process sends."""
+    day = {"at": "2026-03-01T00:00:00Z", "opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-02T00:00:00Z"}
+    ids = [f"w{writer}-{i}" for i in range(30)] + [f"shared-{i}" for i in range(10)]
+    lines = [json.dumps({"id": i, "type": "open_question", "question": i, "kind": "binary", **day}) for i in ids]
+    with Ledger.open(server, "raced") as ledger:
+        return sum(not ledger.handle(commands.read(line)).duplicate for line in lines)
+
+
+def _started(server: str) -> int:
+    """One process: open a ledger where there may be no tables yet."""
+    with Ledger.open(server) as ledger:
+        return ledger.head().position
+
+
+def test_several_processes_may_start_the_same_store_at_once(server: str) -> None:
+    """PostgreSQL does not let two connections create one table; the later one waits instead of failing."""
+    with (
+        ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool,
+        psycopg.connect(server, autocommit=True) as connection,
+    ):
+        for name in ("first", "second", "third"):
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            assert list(pool.map(_started, [server.replace("/postgres", f"/{name}")] * 8)) == [0] * 8
+
+
+def test_several_processes_lose_and_double_nothing(server: str) -> None:
+    """3 processes: 90 commands of their own, and 10 that all of them send, each recorded once."""
+    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
+        assert sum(pool.map(_opened, [server] * 3, range(3))) == 100
+    assert verify(server, "raced").position == 100
+
+
+def test_eight_writers_take_turns_on_a_server(server: str) -> None:
+    """In the order in which they came: none is sent away or waits long, and each command is recorded once."""
+    eight = crowd(server, "eight", 8, 25)
+    assert (eight.errors, verify(server, "eight").position) == ([], 1 + 8 * 25)
+    assert eight.percentile(99) < MOST
+
+
+def test_a_large_append_and_a_trickle_leave_each_other_room_on_a_server(server: str) -> None:
+    """As on SQLite."""
+    counts, trickle = beside(server, "beside", LINES, rate=20)
+    assert counts == {"accepted": LINES, "duplicate": 0, "refused": 0}
+    assert (trickle.found.errors, trickle.found.percentile(99) < MOST) == ([], True)
+    assert verify(server, "beside").position == 1 + LINES + trickle.found.commands
+
+
+def test_a_lock_on_the_table_is_not_waited_for_without_end(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever keeps it: writers and, if it keeps all others out, readers are told in time; nothing is recorded."""
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
+    with Ledger.open(server, "locked") as ledger, psycopg.connect(server) as holder:
+        ledger.handle(QUESTION)
+        holder.execute("LOCK TABLE stored_events IN EXCLUSIVE MODE")
+        with pytest.raises(Unavailable, match="lock timeout: somebody else keeps it, and at most 1 s are waited"):
+            ledger.handle(line("one", 0))
+        assert ledger.head().position == 1
+        holder.execute("LOCK TABLE stored_events IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(Unavailable, match="lock timeout"):
+            ledger.head()
+        with pytest.raises(Unavailable, match="lock timeout"):
+            Ledger.open(server, "locked").head()
+        holder.rollback()
+        assert ledger.handle(line("one", 0)).first == 2
+
+
+def test_a_turn_is_a_ledgers_own(server: str) -> None:
+    """While one ledger's writer decides, those of others in the same database write; of its own, one waits."""
+    with closing(Store(server, "busy")) as busy, closing(Store(server, "other")) as other, busy.turn() as turn:
+        other.append([(1, "t", b"one")])
+        turn.append([(1, "t", b"one")])
+    with closing(Store(server, "busy", read_only=True)) as busy:
+        assert busy.read(0) == [b"one"]
+
+
+DYING = """
+CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER die AFTER INSERT ON stored_events DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.originator_id = 'dying') EXECUTE FUNCTION die()
+"""
+
+
+def test_a_server_that_is_lost_at_a_commit_leaves_the_outcome_unknown(server: str) -> None:
+    """It ends the connection while it commits; the ledger asks anew, and what is sent again is recorded once."""
+    with Ledger.open(server, "dying") as ledger, psycopg.connect(server, autocommit=True) as owner:
+        ledger.handle(QUESTION)
+        owner.execute(DYING)
+        try:
+            with pytest.raises(Uncertain, match="it is not known whether this was recorded; send it again"):
+                ledger.handle(line("one", 0))
+        finally:
+            owner.execute("DROP TRIGGER die ON stored_events; DROP FUNCTION die")
+        assert ledger.handle(line("one", 0)) == Receipt("one.0", 2, 2)
+
+
+def test_an_answer_that_does_not_come_leaves_the_outcome_unknown(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows are there, though the connection was lost before the server could say so."""
+    sync = psycopg.Pipeline.sync
+
+    def lost(self: psycopg.Pipeline) -> None:
+        sync(self)
+        self._conn.close()
+        raise psycopg.OperationalError("the connection is lost")
+
+    with Ledger.open(server, "lost") as ledger:
+        ledger.handle(QUESTION)
+        with monkeypatch.context() as patched:
+            patched.setattr(psycopg.Pipeline, "sync", lost)
+            with pytest.raises(Uncertain):
+                ledger.handle(line("one", 0))
+        assert ledger.head().position == 2
+        assert ledger.handle(line("one", 0)) == Receipt("one.0", 2, 2, duplicate=True)
+
+
+def test_what_a_server_does_not_keep_is_not_acknowledged(server: str) -> None:
+    """A trigger that passes rows over: the append fails, and nothing of it is there."""
+    swallow = "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;"
+    trigger = "CREATE TRIGGER swallow BEFORE INSERT ON stored_events FOR EACH ROW EXECUTE FUNCTION swallow()"
+    with Ledger.open(server, "swallowed") as ledger, psycopg.connect(server, autocommit=True) as owner:
+        owner.execute(f"{swallow} {trigger}")
+        try:
+            with pytest.raises(Unavailable, match="did not keep the rows as they were given to it"):
+                ledger.handle(QUESTION)
+        finally:
+            owner.execute("DROP TRIGGER swallow ON stored_events; DROP FUNCTION swallow")
+        assert ledger.handle(QUESTION).first == 1
+
+
+def test_a_writer_of_an_older_version_loses_and_doubles_nothing(server: str) -> None:
+    """It takes no turns: what it has written meanwhile is found by the position, which is the guard that stays."""
+    with closing(Store(server, "older")) as store, store.turn() as turn, psycopg.connect(server) as older:
+        older.execute("INSERT INTO stored_events VALUES ('older', 1, 't', 'x')")
+        older.commit()
+        with pytest.raises(TakenError):
+            turn.append([(1, "t", b"one"), (2, "t", b"two")])
+    with closing(Store(server, "older", read_only=True)) as store:
+        assert store.read(0) == [b"x"]
+
+
+def test_a_server_that_was_restarted_is_gone_on_with(server: str) -> None:
+    """Connections that it has ended are made anew."""
+    with Ledger.open(server, "restarted") as ledger:
+        ledger.handle(QUESTION)
+        with psycopg.connect(server, autocommit=True) as owner:
+            owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        assert ledger.handle(line("one", 0)).first == 2
+
+
+def test_a_view_in_the_tables_place_is_no_ledger(server: str) -> None:
+    """However long it would go on."""
+    with psycopg.connect(server, autocommit=True) as owner:
+        owner.execute("CREATE DATABASE viewed")
+    viewed = server.removesuffix("postgres") + "viewed"
+    with psycopg.connect(viewed, autocommit=True) as owner:
+        owner.execute(
+            "CREATE VIEW stored_events AS SELECT 'main' AS originator_id, generate_series(1, 9e9::bigint) AS x"
+        )
+    for read_only in (True, False):
+        with pytest.raises(Unavailable, match="is not a table"):
+            Store(viewed, "main", read_only=read_only)
+
+
+def test_a_server_that_is_not_there_is_reported(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 3, no traceback, no password; so does a database that is not there."""
+    monkeypatch.setattr(database, "CONNECT_TIMEOUT", 1)
+    nowhere = server.rpartition("/")[0] + "/nowhere"
+    for location in ("postgresql://ada:secret@127.0.0.1:1/postgres", nowhere):
+        result = CliRunner().invoke(main, ["replay", location])
+        assert (result.exit_code, store.shown(location) in result.stderr) == (UNREADABLE, True), result.stderr
+        assert "secret" not in result.output
+
+
+@pytest.mark.parametrize("rest", ["h:port/d", "h/d?sslmode=require", "h", "h/d/e"])
+def test_a_url_that_says_more_or_less_than_it_may_is_refused(rest: str) -> None:
+    """Nothing in a URL is passed over in silence."""
+    result = CliRunner().invoke(main, ["replay", f"postgresql://ada:secret@{rest}"])
+    assert (result.exit_code, "secret" in result.output) == (UNREADABLE, False), result.stderr
+
+
+def test_the_command_line_takes_a_url(server: str) -> None:
+    """LOG is a file path or a database URL."""
+    appended = CliRunner().invoke(main, ["append", server, str(STORY), "--name", "typed"])
+    board = CliRunner().invoke(main, ["leaderboard", server, "plain", "--name", "typed", "--format", "json"])
+    assert (appended.exit_code, board.exit_code) == (FINE, FINE)
+    assert [row["prize"] for row in json.loads(board.stdout)] == ["779.30", "108.00", "67.90", "44.80"]
+
+
+def test_what_would_be_is_not_written_to_a_server_either(server: str) -> None:
+    """A dry run on a database without a ledger makes no table there; a branch of one leaves its rows as they are."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE untouched")
+    fresh = server.removesuffix("postgres") + "untouched"
+    tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
+    dry = CliRunner().invoke(main, ["append", fresh, str(STORY), "--dry-run", "--format", "json"])
+    assert (dry.exit_code, {row["outcome"] for row in json.loads(dry.stdout)}) == (FINE, {"accepted"}), dry.stderr
+    with psycopg.connect(fresh) as connection:
+        assert connection.execute(tables).fetchall() == [(0,)]
+    assert CliRunner().invoke(main, ["append", fresh, str(STORY)]).exit_code == FINE
+    before = replay(fresh).checkpoint
+    asked = [str(STORY.with_name("what-if.jsonl")), "--show", "leaderboard", "--format", "json"]
+    shown = CliRunner().invoke(main, ["what-if", fresh, *asked])
+    assert (shown.exit_code, json.loads(shown.stdout) != []) == (FINE, True), shown.stderr
+    assert replay(fresh).checkpoint == before

@@ -1,0 +1,736 @@
+"""Where rows are kept: what opens, what does not, and damage done from outside."""
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from forecast_ledger.ledger.core.errors import Corrupt, LedgerError, Refused, Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.storing import database
+from forecast_ledger.ledger.storing.sqlite import PRAGMAS, SQLite
+from forecast_ledger.ledger.storing.store import Store, TakenError
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.audit.verify import verified
+from forecast_ledger.replay.cli.main import UNREADABLE, main
+from forecast_ledger.replay.reading.replay import replay
+from tests.support.given import NOW, opened
+
+Row = tuple[int, str, bytes]
+
+
+def rows(first: int, last: int) -> list[Row]:
+    """Rows at these positions; the store does not look into them."""
+    return [(position, "t", f"row {position}".encode()) for position in range(first, last + 1)]
+
+
+def filled(path: Path, count: int = 5) -> Path:
+    """A ledger of so many questions."""
+    with Ledger.open(path, clock=lambda: NOW) as ledger:
+        for number in range(count):
+            ledger.handle(opened(f"q{number}"), f"c{number}")
+    return path
+
+
+def changed(path: Path, *statements: str) -> Path:
+    """The same file after someone was at it with SQL."""
+    with closing(sqlite3.connect(path)) as database, database:
+        for statement in statements:
+            database.execute(statement)
+    return path
+
+
+def positions(path: Path | str, *, read_only: bool = True) -> list[int]:
+    """The positions that a reader sees, every digest checked."""
+    with closing(Store(str(path), "main", read_only=read_only)) as kept:
+        return [recorded.position for page in log.follow(kept.pages()) for recorded in page]
+
+
+def stops_at(path: Path) -> list[int]:
+    """Where a reader of the store, and a writer, find the damage."""
+    found = []
+    with pytest.raises(Corrupt) as caught:
+        positions(path)
+    found.append(caught.value.position)
+    with Ledger.open(path) as ledger, pytest.raises(Corrupt) as caught:
+        ledger.handle(opened("new"), "new")
+    return [*found, caught.value.position]
+
+
+def test_rows_come_back_in_order_of_position(tmp_path: Path) -> None:
+    """After a position, so many at most; and the same from another connection."""
+    with closing(Store(str(tmp_path / "a.db"), "main")) as one:
+        assert one.read(0) == []
+        one.append(rows(1, 3))
+        one.append(rows(4, 5))
+        assert one.read(0) == [b"row 1", b"row 2", b"row 3", b"row 4", b"row 5"]
+        assert one.read(2, limit=2) == [b"row 3", b"row 4"]
+        assert one.read(5) == []
+        with closing(Store(str(tmp_path / "a.db"), "main", read_only=True)) as other:
+            assert other.read(3) == [b"row 4", b"row 5"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
+def test_pages_cover_every_row_once(limit: int) -> None:
+    """Whatever the size of a page, the last one full or not."""
+    with closing(Store(":memory:", "main")) as memory:
+        memory.append(rows(1, 5))
+        pages = list(memory.pages(limit=limit))
+        assert [row for page in pages for row in page] == [state for *_, state in rows(1, 5)]
+        assert all(1 <= len(page) <= limit for page in pages)
+        assert [row for page in memory.pages(3, limit) for row in page] == [b"row 4", b"row 5"]
+
+
+def test_a_position_is_taken_once(tmp_path: Path) -> None:
+    """Of two writers one wins; of the other's rows none is kept, not even those at free positions."""
+    with closing(Store(str(tmp_path / "a.db"), "main")) as one, closing(Store(str(tmp_path / "a.db"), "main")) as other:
+        one.append(rows(1, 2))
+        with pytest.raises(TakenError):
+            other.append(rows(2, 4))
+        with pytest.raises(TakenError):
+            other.append([*reversed(rows(2, 4))])
+        assert other.read(0) == one.read(0) == [b"row 1", b"row 2"]
+
+
+def test_ledgers_of_two_names_in_one_file_are_two_ledgers(tmp_path: Path) -> None:
+    """Each has its own positions, its own ids and its own damage."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path, "one") as one, Ledger.open(path, "two") as two:
+        assert one.handle(opened(), "c1").first == 1
+        assert two.handle(opened("snow"), "c1").first == 1
+        assert one.handle(opened("snow"), "c2").first == 2
+        assert (one.head().position, two.head().position) == (2, 1)
+    changed(path, "DELETE FROM stored_events WHERE originator_id = 'one' AND originator_version = 1")
+    with Ledger.open(path, "one") as one, Ledger.open(path, "two") as two:
+        assert two.head().position == 1
+        with pytest.raises(Corrupt):
+            one.head()
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "a\n", " a"])
+def test_a_ledgers_name_is_an_id(tmp_path: Path, name: str) -> None:
+    """And a bad one makes no file."""
+    with pytest.raises(Refused):
+        Ledger.open(tmp_path / "a.db", name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("where", "position"),
+    [("= 1", 1), ("= 2", 2), ("= 4", 4), ("IN (2, 4)", 2), ("< 3", 1), ("IN (1, 2, 3, 4)", 1)],
+)
+def test_a_missing_row_is_found_by_the_gap(tmp_path: Path, where: str, position: int) -> None:
+    """Positions are 1, 2, 3 … without gaps; the first one missing is named."""
+    path = changed(filled(tmp_path / "a.db"), f"DELETE FROM stored_events WHERE originator_version {where}")  # noqa: S608
+    assert stops_at(path) == [position, position]
+
+
+def test_a_missing_row_is_found_across_pages() -> None:
+    """At the edge of a page as well as within one."""
+    for missing in range(1, 7):
+        with closing(Store(":memory:", "main")) as memory:
+            memory.append([row for row in rows(1, 7) if row[0] != missing])
+            with pytest.raises(Corrupt) as caught:
+                list(memory.pages(limit=2))
+            assert caught.value.position == missing
+
+
+CHANGES = {
+    "value": "SET state = CAST(replace(CAST(state AS TEXT), '\"q2\"', '\"qX\"') AS BLOB)",
+    "text in place of bytes": "SET state = CAST(state AS TEXT)",
+    "value, as text": "SET state = replace(CAST(state AS TEXT), '\"q2\"', '\"qX\"')",
+    "nothing": "SET state = NULL",
+    "number": "SET state = 7",
+    "no bytes": "SET state = x''",
+    "row before": "SET state = (SELECT state FROM stored_events WHERE originator_version = 2)",
+    "row after": "SET state = (SELECT state FROM stored_events WHERE originator_version = 4)",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_a_row_changed_with_sql_is_found(tmp_path: Path, change: str) -> None:
+    """Whatever was put in its place, and of whatever type."""
+    path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events {change} WHERE originator_version = 3")
+    assert stops_at(path) == [3, 3]
+
+
+def test_rows_that_swapped_places_are_found(tmp_path: Path) -> None:
+    """Positions 2 and 3 exchanged: the bytes of each are sound, their places are not."""
+    swap = [
+        "UPDATE stored_events SET originator_version = -1 WHERE originator_version = 2",
+        "UPDATE stored_events SET originator_version = 2 WHERE originator_version = 3",
+        "UPDATE stored_events SET originator_version = 3 WHERE originator_version = -1",
+    ]
+    assert stops_at(changed(filled(tmp_path / "a.db"), *swap)) == [2, 2]
+
+
+def test_a_row_added_with_sql_is_found(tmp_path: Path) -> None:
+    """A copy of the last row at the next position, or a row at a position that is no number."""
+    copy = "INSERT INTO stored_events SELECT originator_id, {}, topic, state FROM stored_events"
+    copy += " WHERE originator_version = 5"
+    assert stops_at(changed(filled(tmp_path / "a.db"), copy.format("6"))) == [6, 6]
+    assert stops_at(changed(filled(tmp_path / "b.db"), copy.format("'six'"))) == [6, 6]
+    assert stops_at(changed(filled(tmp_path / "c.db"), copy.format("5.5"))) == [6, 6]
+
+
+@pytest.mark.parametrize(
+    ("becomes", "position", "says"),
+    [
+        ("3.5 WHERE originator_version = 3", 3, "expected log position 3; found a row at 3.5"),
+        ("4.5 WHERE originator_version = 5", 5, "expected log position 5; found a row at 4.5"),
+        ("0.5 WHERE originator_version = 1", 1, "expected log position 1; found a row at 0.5"),
+        ("0 WHERE originator_version = 5", 1, "expected log position 1; found a row at 0"),
+        ("-7 WHERE originator_version = 1", 1, "expected log position 1; found a row at -7"),
+        ("-1e300 WHERE originator_version = 5", 1, "expected log position 1; found a row at -1e+300"),
+        ("'last' WHERE originator_version = 5", 5, "expected log position 5; found a row at 'last'"),
+        ("x'05' WHERE originator_version = 5", 5, "expected log position 5; found a row at b'\\x05'"),
+    ],
+)
+def test_a_row_where_no_log_position_is_is_found(tmp_path: Path, becomes: str, position: int, says: str) -> None:
+    """Positions are whole numbers from 1 on, though SQLite keeps a fraction or a text in their column, too."""
+    path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET originator_version = {becomes}")  # noqa: S608
+    assert stops_at(path) == [position, position]
+    with pytest.raises(Corrupt, match=f"^log position {position}: {re.escape(says)}$"):
+        positions(path)
+
+
+def test_a_position_that_is_a_fraction_is_found_on_every_page() -> None:
+    """Also where as many rows are read as there should be."""
+    for place in range(1, 8):
+        with closing(Store(":memory:", "main")) as memory:
+            memory.append([(n if n != place else n - 0.5, topic, row) for n, topic, row in rows(1, 7)])  # type: ignore[misc]
+            with pytest.raises(Corrupt) as caught:
+                list(memory.pages(limit=3))
+            assert caught.value.position == place
+
+
+@pytest.mark.parametrize(
+    "name", ["a b.db", "a%20b.db", "a?b.db", "a?mode=memory.db", "a#b.db", "a&b=c.db", ":memory:.db"]
+)
+@pytest.mark.parametrize("suffix", ["", ";x", "\u00e9", "'\""])
+def test_a_path_is_taken_as_it_is(tmp_path: Path, name: str, suffix: str) -> None:
+    """Nothing in a file's name is read as an address: that file is made, and no other."""
+    path = tmp_path / (name + suffix)
+    filled(path, 1)
+    assert [found.name for found in tmp_path.iterdir() if not found.name.endswith(("-wal", "-shm"))] == [path.name]
+    assert positions(path) == [1]
+    assert positions(str(path)) == [1]
+
+
+def test_a_relative_path_is_relative_to_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And stays that file when the process goes elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    with Ledger.open("a.db") as ledger:
+        monkeypatch.chdir("/")
+        ledger.handle(opened(), "c1")
+    assert positions(tmp_path / "a.db") == [1]
+
+
+def test_a_file_in_memory_is_gone_when_closed() -> None:
+    """And belongs to one ledger alone."""
+    with Ledger.open(":memory:") as one, Ledger.open(":memory:") as other:
+        one.handle(opened(), "c1")
+        assert other.head().position == 0
+    assert not Path(":memory:").exists()
+
+
+def test_a_url_with_scheme_sqlite_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in other libraries' URLs, three slashes begin a relative path and four an absolute one."""
+    filled(tmp_path / "a b.db")
+    assert positions(f"sqlite:///{tmp_path}/a%20b.db") == [1, 2, 3, 4, 5]
+    monkeypatch.chdir(tmp_path)
+    assert positions("sqlite:///a%20b.db") == [1, 2, 3, 4, 5]
+
+
+def unavailable(path: Path | str, *, read_only: bool = False) -> str:
+    """Why a store does not open, or cannot be read or written."""
+    with pytest.raises(Unavailable) as caught:
+        positions(path, read_only=read_only)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "http://host/db", "mongodb+srv://x", "://", "file:///tmp/x.db"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_unknown_scheme_is_refused(url: str, read_only: bool) -> None:
+    """The message says what a log can be."""
+    assert "a log is a file path or a postgresql:// URL" in unavailable(url, read_only=read_only)
+
+
+@pytest.mark.parametrize("password", ["s@cr3t", "s/cr3t", "s:cr3t", "s@c/r3t", "cr3t\n@r3t"])
+def test_no_part_of_a_password_is_shown(password: str) -> None:
+    """Whatever characters it has, and whether or not the URL can be read with them."""
+    for read_only in (True, False):
+        said = unavailable(f"postgresql://ada:{password}@127.0.0.1:1/none?x", read_only=read_only)
+        assert "r3t" not in said
+
+
+@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/none", "postgres://127.0.0.1:1/none"])
+def test_a_database_server_that_is_not_there_is_unavailable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens on port 1; or the optional driver is not installed: said either way, without a traceback."""
+    monkeypatch.setattr(database, "CONNECT_TIMEOUT", 1)
+    assert url in unavailable(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://127.0.0.1:x/none", "postgresql://127.0.0.1:99999/none", "postgresql://[::1/none"]
+)
+def test_a_database_url_that_makes_no_sense_is_unavailable(url: str) -> None:
+    """A port is a number up to 65535."""
+    assert url in unavailable(url)
+
+
+def test_reading_a_file_that_is_not_there_creates_nothing(tmp_path: Path) -> None:
+    """A reader has read-only eyes; the message says how a ledger is started."""
+    path = tmp_path / "none.db"
+    assert "no such ledger" in unavailable(path, read_only=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_missing_folder_is_not_created(tmp_path: Path, read_only: bool) -> None:
+    """Nor is a file taken for a folder."""
+    (tmp_path / "file").write_bytes(b"")
+    for path in [tmp_path / "none" / "a.db", tmp_path / "file" / "a.db"]:
+        assert str(path) in unavailable(path, read_only=read_only)
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_folder_is_no_ledger(tmp_path: Path, read_only: bool) -> None:
+    """Nor is the empty path."""
+    assert str(tmp_path) in unavailable(tmp_path, read_only=read_only)
+    assert unavailable("", read_only=read_only)
+
+
+@pytest.mark.parametrize("path", ["a\0b.db", "a" * 5_000 + ".db", "\udcff\ud800.db"], ids=["nul", "long", "surrogate"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_path_that_no_file_can_have_is_unavailable(tmp_path: Path, path: str, read_only: bool) -> None:
+    """And no other file is made in its place."""
+    unavailable(f"{tmp_path}/{path}", read_only=read_only)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    "content", [b"hello\n", b"{}" * 5_000, b"SQLite format 2\0" + b"\0" * 5_000], ids=["a", "b", "c"]
+)
+def test_a_file_that_is_no_database_is_unavailable_and_untouched(
+    tmp_path: Path, content: bytes, read_only: bool
+) -> None:
+    """The message says so; the file may be somebody's."""
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    assert "not a ledger" in unavailable(path, read_only=read_only)
+    assert path.read_bytes() == content
+
+
+def test_an_empty_file_becomes_a_ledger_when_written_and_is_none_when_read(tmp_path: Path) -> None:
+    """An empty file is an empty database; a reader does not make it more."""
+    path = tmp_path / "a.db"
+    path.write_bytes(b"")
+    assert "not a ledger" in unavailable(path, read_only=True)
+    assert path.read_bytes() == b""
+    assert positions(filled(path)) == [1, 2, 3, 4, 5]
+
+
+def test_another_programs_database_is_no_ledger(tmp_path: Path) -> None:
+    """A reader says so and leaves it alone."""
+    path = changed(tmp_path / "other.db", "CREATE TABLE people (name TEXT)")
+    before = path.read_bytes()
+    assert "not a ledger" in unavailable(path, read_only=True)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_another_programs_database_is_not_written_into(tmp_path: Path, journal: str) -> None:
+    """A file with tables, none of them a ledger's, stays as it is, byte for byte; one whose tables are gone is free."""
+    path = changed(tmp_path / "other.db", "CREATE TABLE people (name TEXT)", f"PRAGMA journal_mode = {journal}")
+    before = path.read_bytes()
+    with pytest.raises(Unavailable, match="no table of stored events, but others: people"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+    changed(path, "DROP TABLE people")
+    assert positions(filled(path)) == [1, 2, 3, 4, 5]
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'main', i, 't', zeroblob(9) FROM n"
+STRANGE = {
+    "the trigger 'swallow'": ["CREATE TRIGGER swallow BEFORE INSERT ON stored_events BEGIN SELECT RAISE(IGNORE); END"],
+    "the view 'everything'": [f"CREATE VIEW everything AS {ENDLESS}"],
+    "the index 'states'": ["CREATE INDEX states ON stored_events (upper(state))"],
+    "the table 'people'": ["CREATE TABLE people (name TEXT)"],
+    "the table 'found'": ["CREATE VIRTUAL TABLE found USING fts5 (text)"],
+    "table 'stored_events' is not as": ["ALTER TABLE stored_events ADD COLUMN more AS (zeroblob(900000000))"],
+    "TABLE 'stored_events' is not as": ["ALTER TABLE stored_events ADD COLUMN more TEXT DEFAULT 'x'"],
+    "the view 'stored_events'": ["ALTER TABLE stored_events RENAME TO kept", f"CREATE VIEW stored_events AS {ENDLESS}"],
+}
+
+
+@pytest.mark.parametrize("says", STRANGE)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_with_anything_but_a_ledgers_table_is_not_opened(tmp_path: Path, says: str, read_only: bool) -> None:
+    """What it has is named, nothing of it is run, and the file stays as it is."""
+    path = changed(filled(tmp_path / "a.db"), *STRANGE[says])
+    before = path.read_bytes()
+    said = unavailable(path, read_only=read_only)
+    assert (says.lower() if "not as" in says else says.removeprefix("the ")) in said
+    assert path.read_bytes() == before
+
+
+def test_an_endless_view_is_refused_at_once_by_every_command(tmp_path: Path) -> None:
+    """As the table itself, with nothing else in the file: exit code 3, and not a row is asked for."""
+    path = changed(tmp_path / "a.db", f"CREATE VIEW stored_events AS {ENDLESS}")
+    (tmp_path / "file.jsonl").write_bytes(b"")
+    asked = [
+        *(["verify"], ["replay"], ["leaderboard", "k"], ["log"], ["show", "1"], ["checkpoint"], ["pay", "k"]),
+        *(["append", str(tmp_path / "file.jsonl")], ["append", str(tmp_path / "file.jsonl"), "--dry-run"]),
+        *(["follow", str(tmp_path / "model.db"), "--once"], ["export", str(tmp_path / "out"), "--format", "csv"]),
+    ]
+    for command, *rest in asked:
+        result = CliRunner().invoke(main, [command, str(path), *rest])
+        assert (result.exit_code, "the view 'stored_events'" in result.stderr) == (UNREADABLE, True), result.output
+
+
+def test_what_sqlite_itself_does_to_a_file_changes_nothing(tmp_path: Path) -> None:
+    """Statistics for its planner, another page size, incremental vacuuming, a version that somebody wrote."""
+    path = filled(tmp_path / "a.db")
+    statements = ["ANALYZE", "PRAGMA journal_mode = DELETE", "PRAGMA page_size = 8192", "PRAGMA user_version = 7"]
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for statement in [*statements, "PRAGMA auto_vacuum = INCREMENTAL", "VACUUM"]:
+            database.execute(statement)
+    assert positions(path) == positions(path, read_only=False) == [1, 2, 3, 4, 5]
+
+
+SWALLOWING = {
+    "keeps nothing": "BEFORE INSERT ON stored_events BEGIN SELECT RAISE(IGNORE); END",
+    "keeps the row elsewhere": """BEFORE INSERT ON stored_events WHEN NEW.originator_id = 'main'
+        BEGIN INSERT INTO stored_events VALUES ('x', 1, 't', x''); SELECT RAISE(IGNORE); END""",
+    "takes it away again": """AFTER INSERT ON stored_events
+        BEGIN DELETE FROM stored_events WHERE originator_version = NEW.originator_version; END""",
+    "writes something else": """AFTER INSERT ON stored_events
+        BEGIN UPDATE stored_events SET state = x'00' WHERE originator_version = NEW.originator_version; END""",
+}
+
+
+@pytest.mark.parametrize("trigger", SWALLOWING.values(), ids=SWALLOWING.keys())
+def test_what_is_not_kept_is_not_acknowledged(tmp_path: Path, trigger: str) -> None:
+    """A trigger made while the file was open: the append fails, and without it is as if it had never been there."""
+    path = filled(tmp_path / "a.db")
+    with Ledger.open(path) as ledger:
+        changed(path, f"CREATE TRIGGER swallow {trigger}")
+        with pytest.raises(Unavailable, match="did not keep the rows as they were given to it"):
+            ledger.handle(opened("new"), "new")
+        changed(path, "DROP TRIGGER swallow")
+        assert ledger.handle(opened("new"), "new").first == 6
+    assert positions(path) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("others", [False, True])
+def test_each_connection_is_told_how_to_write_and_what_to_distrust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool, others: bool
+) -> None:
+    """A commit is on the disk (FULL), nothing that a file defines is trusted, and the length of a row is bounded.
+
+    Some of it is what SQLite does by itself as it is built here; so it is seen that other values are heeded, too.
+    """
+    if others:
+        for name, value in {"synchronous": 1, "cell_size_check": 0, "trusted_schema": 1}.items():
+            monkeypatch.setitem(PRAGMAS, name, value)
+    asked = {**PRAGMAS} if others else {"synchronous": 2, "trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0}
+    kept = SQLite(str(filled(tmp_path / "a.db")), "main", read_only=read_only)
+    with closing(kept), kept._datastore.get_connection(commit=not read_only) as connection:
+        connected = connection.cursor().sqlite_cursor.connection
+        assert {name: connected.execute(f"PRAGMA {name}").fetchone()[0] for name in asked} == asked
+        assert connected.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        assert connected.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.LONGEST
+
+
+def test_a_row_too_long_for_any_command_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not read into memory; a length is a limit that the store names."""
+    monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite.LONGEST", 5_000)
+    path = changed(filled(tmp_path / "a.db"), "UPDATE stored_events SET state = zeroblob(4000) || state")
+    with pytest.raises(Corrupt):
+        positions(path)
+    path = changed(path, "UPDATE stored_events SET state = zeroblob(1000000) WHERE originator_version = 3")
+    with pytest.raises(Corrupt, match="too big"):
+        positions(path)
+
+
+def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page holds so many bytes or a few rows, whichever is more; every row comes once all the same."""
+    monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite._PAGE_BYTES", 1_000)
+    kept = [(position, "t", bytes([position]) * 200) for position in range(1, 31)]
+    with closing(Store(":memory:", "main")) as memory:
+        memory.append(kept)
+        pages = [*memory.pages()]
+        assert [row for page in pages for row in page] == [row for *_, row in kept]
+        assert max(map(len, pages)) == 8
+        assert memory.at([*range(1, 31)]) == [row for *_, row in kept]
+        assert [row for page, _ in memory.labelled() for row in page] == [row for *_, row in kept]
+
+
+def test_what_lies_before_a_gap_is_read(tmp_path: Path) -> None:
+    """A page ends there, so that a log can be exported as of before its damage."""
+    path = changed(filled(tmp_path / "a.db"), "DELETE FROM stored_events WHERE originator_version = 4")
+    with closing(Store(str(path), "main", read_only=True)) as kept:
+        assert len(kept.read(0)) == 3
+        with pytest.raises(Corrupt, match="log position 4: the row is missing; the next one is 5"):
+            kept.read(3)
+    assert replay(str(path), as_of=3).checkpoint.position == 3
+
+
+@pytest.mark.parametrize("topic", ["CAST(x'ff00fe' AS TEXT)", "NULL", "7", "x'00'", "'question_closed.v1'", "''"])
+def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Path, topic: str) -> None:
+    """Nothing is sealed of it, so no answer rests on it, even where it is no text in UTF-8; `verify` says where."""
+    path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET topic = {topic} WHERE originator_version = 3")  # noqa: S608
+    assert positions(path) == [1, 2, 3, 4, 5]
+    with closing(Store(str(path), "main")) as kept:
+        assert (kept.newest(), len(kept.at([3, 4]))) == (5, 2)
+    found = verified(str(path))
+    assert [(result.check, result.found, result.position) for result in found.results if result.found != "ok"] == [
+        ("store", "damaged", 3)
+    ]
+    assert "the event is of type question_opened.v1, the store's column beside it says" in str(found.damage[0])
+    with Ledger.open(path) as ledger:
+        assert ledger.handle(opened("new"), "new").first == 6
+
+
+def test_a_table_that_its_index_does_not_agree_with_is_found(tmp_path: Path) -> None:
+    """Read by the index, every row is right; what the table itself has as the third row's position is another one."""
+    path = filled(tmp_path / "a.db")
+    before = path.read_bytes()
+    assert before.count(b"main\x03question_opened.v1") == 1
+    path.write_bytes(before.replace(b"main\x03question_opened.v1", b"main\x02question_opened.v1"))
+    assert positions(path) == [1, 2, 3, 4, 5]
+    found = verified(str(path))
+    [wrong] = found.damage
+    assert (wrong.check, "integrity_check: row 3 missing from index" in str(wrong)) == ("store", True)
+    assert verified(str(path), only=["digests"]).damage == []
+
+
+STATES = [
+    (size, wal, shm) for size in (0, 1, 100, 512, None) for wal in (-1, 0, 10, 32, 4_152, None) for shm in (-1, 0, None)
+]
+
+
+def test_a_ledger_left_half_made_by_a_power_cut_says_what_to_do(tmp_path: Path) -> None:
+    """Of its files each may be there or not, whole or not: a reader gets a reason, never SQLite's own about writing; a
+    writer starts it, or gets one.
+    """
+    script = "import os, sys; from forecast_ledger.ledger.storing.store import Store; "
+    script += "kept = Store(sys.argv[1], 'main'); os._exit(0)"
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "made.db")], check=True)
+    whole = {suffix: (tmp_path / f"made.db{suffix}").read_bytes() for suffix in ("", "-wal", "-shm")}
+    for number, sizes in enumerate(STATES):
+        path = tmp_path / str(number) / "a.db"
+        path.parent.mkdir()
+        for (suffix, content), size in zip(whole.items(), sizes, strict=True):
+            if size != -1:
+                path.with_name(f"a.db{suffix}").write_bytes(content[:size])
+        assert whether(path, read_only=True) in {"[]", "how to start one", "no database", *half_written(sizes[0])}, (
+            sizes
+        )
+        assert whether(path, read_only=False) in {"[]", *half_written(sizes[0])}, sizes
+
+
+def half_written(size: int | None) -> set[str]:
+    """What may be said of a file whose first page is not whole."""
+    return {"damaged", "no database"} if size in {1, 100, 512} else set()
+
+
+def whether(path: Path, *, read_only: bool) -> str:
+    """What comes of opening and reading it."""
+    try:
+        return str(positions(path, read_only=read_only))
+    except Corrupt:
+        return "damaged"
+    except Unavailable as error:
+        said = str(error)
+    if "the file is not an SQLite database" in said:
+        return "no database"
+    return "how to start one" if f"`forecast-ledger append {path} FILE`" in said else said
+
+
+def test_half_a_transaction_is_told_to_a_reader(tmp_path: Path) -> None:
+    """It is not the reader's to take back, and SQLite's own words for it speak of writing."""
+    path = tmp_path / "a.db"
+    script = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.executescript("PRAGMA user_version = 1; PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (t)")
+database.executemany("INSERT INTO half VALUES (?)", [("x" * 1000,)] * 5000)
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True)
+    assert re.search(
+        "a crash has left half a transaction there; `.* append .*` takes it back", unavailable(path, read_only=True)
+    )
+    assert positions(filled(path)) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("kept", ["", "CREATE TABLE people (name TEXT);"], ids=["ours", "another's"])
+def test_half_a_transaction_that_a_crash_has_left_is_taken_back_first(tmp_path: Path, kept: str) -> None:
+    """As SQLite does for every writer; only then it is seen whose the file is."""
+    path = tmp_path / "a.db"
+    script = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.executescript("PRAGMA user_version = 1;" + sys.argv[2] + "PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (t)")
+database.executemany("INSERT INTO half VALUES (?)", [("x" * 1000,)] * 5000)
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", script, str(path), kept], check=True)
+    assert path.with_name("a.db-journal").stat().st_size
+    if kept:
+        assert "no table of stored events, but others: people" in unavailable(path, read_only=False)
+    else:
+        assert positions(filled(path)) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_the_empty_text_is_no_path(read_only: bool) -> None:
+    """Nor does it stand for the folder that one is in."""
+    assert "no file can have this path" in unavailable("", read_only=read_only)
+
+
+def test_a_copy_made_by_the_database_itself_is_the_same_ledger(tmp_path: Path) -> None:
+    """A backup must be readable where it lies, whichever way SQLite wrote it."""
+    path = filled(tmp_path / "a.db")
+    changed(path, f"VACUUM INTO '{tmp_path / 'vacuumed.db'}'")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(tmp_path / "backup.db")) as target:
+        source.backup(target)
+    assert positions(tmp_path / "backup.db") == [1, 2, 3, 4, 5]
+    assert positions(tmp_path / "vacuumed.db") == [1, 2, 3, 4, 5]
+
+
+def test_a_truncated_file_never_reads_as_a_shorter_log(tmp_path: Path) -> None:
+    """Cut at any page, the file is damaged or no database: never a sound log with fewer rows, nor another exception."""
+    path = filled(tmp_path / "a.db", 60)
+    whole = path.read_bytes()
+    assert len(whole) > 20_000
+    for length in range(2, len(whole), 3_777):
+        cut = tmp_path / f"cut-{length}.db"
+        for read_only in [False, True]:
+            cut.write_bytes(whole[:length])
+            with pytest.raises(LedgerError) as caught:
+                positions(cut, read_only=read_only)
+            assert isinstance(caught.value, Corrupt | Unavailable)
+
+
+def test_overwritten_pages_never_pass_for_a_log(tmp_path: Path) -> None:
+    """Zeros or noise over any page of rows: damaged, and nothing else."""
+    path = filled(tmp_path / "a.db", 60)
+    whole = path.read_bytes()
+    for start in range(4_096, len(whole), 4_096):
+        for filling in [b"\0" * 4_096, b"\xa5" * 4_096]:
+            path.write_bytes(whole[:start] + filling + whole[start + 4_096 :])
+            with pytest.raises(LedgerError) as caught:
+                positions(path)
+            assert isinstance(caught.value, Corrupt | Unavailable)
+
+
+def test_a_locked_file_cannot_be_written_and_still_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who holds the file longer than the time-out makes it unavailable to writers; afterwards nothing is missing."""
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
+    path = filled(tmp_path / "a.db")
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder, Ledger.open(path) as ledger:
+        holder.execute("BEGIN EXCLUSIVE")
+        assert ledger.head().position == 5
+        assert positions(path) == [1, 2, 3, 4, 5]
+        with pytest.raises(Unavailable, match="locked"):
+            ledger.handle(opened("new"), "new")
+        holder.execute("ROLLBACK")
+        assert ledger.handle(opened("new"), "new").first == 6
+
+
+@pytest.mark.parametrize("kind", ["DEFERRED", "IMMEDIATE", "EXCLUSIVE"])
+def test_a_file_that_another_is_just_starting_is_waited_for(tmp_path: Path, kind: str) -> None:
+    """Whoever opens a new file while another process is at it waits for the lock, as every writer does."""
+    path = changed(tmp_path / "a.db", "CREATE TABLE notes (text TEXT)", "DROP TABLE notes")
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as holder:
+        holder.execute(f"BEGIN {kind}")
+        holder.execute("SELECT * FROM sqlite_master").fetchall()
+        release = threading.Timer(0.2, holder.execute, ["ROLLBACK"])
+        release.start()
+        try:
+            with Ledger.open(path) as ledger:
+                assert ledger.handle(opened(), "c1").first == 1
+        finally:
+            release.join()
+
+
+@contextmanager
+def bound_by_permissions(folder: Path) -> Iterator[None]:
+    """Run as someone whom permissions bind and who owns the folder: root is bound by none."""
+    if os.geteuid():
+        yield
+        return
+    for path in [folder, *folder.iterdir()]:
+        os.chown(path, 65_534, -1)
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def own_folder() -> Iterator[Path]:
+    """A folder that every user can reach."""
+    folder = Path(tempfile.mkdtemp())
+    yield folder
+    folder.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+def test_a_file_that_may_only_be_read_is_read_and_not_written(own_folder: Path) -> None:
+    """Appending says so and changes nothing."""
+    path = filled(own_folder / "a.db")
+    with bound_by_permissions(own_folder):
+        path.chmod(0o400)
+        before = path.read_bytes()
+        assert positions(path) == [1, 2, 3, 4, 5]
+        with Ledger.open(path) as ledger, pytest.raises(Unavailable, match=r"a\.db"):
+            ledger.handle(opened("new"), "new")
+        assert path.read_bytes() == before
+
+
+def test_a_file_or_folder_that_may_not_be_used_is_unavailable(own_folder: Path) -> None:
+    """No permission to read the file, or none to make one: said as such."""
+    path = filled(own_folder / "a.db")
+    with bound_by_permissions(own_folder):
+        path.chmod(0o000)
+        assert str(path) in unavailable(path)
+        assert str(path) in unavailable(path, read_only=True)
+        own_folder.chmod(0o500)
+        assert str(own_folder / "new.db") in unavailable(own_folder / "new.db")
+
+
+def test_a_closed_ledger_is_unavailable() -> None:
+    """Closing twice is harmless; using it afterwards is said to be impossible, not a crash of something inside."""
+    ledger = Ledger.open(":memory:")
+    ledger.handle(opened(), "c1")
+    ledger.close()
+    ledger.close()
+    with pytest.raises(Unavailable):
+        ledger.handle(opened("snow"), "c2")
+    with pytest.raises(Unavailable):
+        list(ledger.read())
+
+
+def test_without_its_driver_a_postgres_url_says_what_to_install() -> None:
+    """The driver is an extra; nothing else of the project needs it."""
+    program = "import sys; sys.modules['psycopg'] = None; from forecast_ledger.ledger.storing.writer import Ledger; Ledger.open('postgresql://h/d')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "Unavailable: postgresql://h/d: needs psycopg; pip install 'forecast-ledger[postgres]'" in done.stderr

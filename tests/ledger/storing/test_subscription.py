@@ -1,0 +1,192 @@
+"""Subscriptions: every event once and in order, promptly, until stopped; never past damage."""
+
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.log import GENESIS, Checkpoint, Recorded
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.subscription import Subscription
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.given import opened
+
+SOON = 0.1  # s: half of what passes between two looks for what others append
+CHANGE = """
+UPDATE stored_events SET state = CAST(replace(CAST(state AS TEXT), 'q4', 'q9') AS BLOB) WHERE originator_version = 5
+"""
+ANOTHER = """
+import sys
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.given import opened
+with Ledger.open(sys.argv[1]) as ledger:
+    for number in range(int(sys.argv[2]), int(sys.argv[3])):
+        ledger.handle(opened(f"q{number}"), f"c{number}")
+"""
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """A ledger of six events in a file."""
+    with Ledger.open(tmp_path / "log.db") as found:
+        told(found, 0, 6)
+        yield found
+
+
+def told(ledger: Ledger, first: int, end: int) -> None:
+    """Open these questions, one event each."""
+    for number in range(first, end):
+        ledger.handle(opened(f"q{number}"), f"c{number}")
+
+
+def listening(subscription: Subscription, until: int) -> tuple[Thread, list[Recorded]]:
+    """Another thread that listens until it has heard a log position, and what it hears."""
+    heard: list[Recorded] = []
+
+    def listen() -> None:
+        for recorded in subscription:
+            heard.append(recorded)
+            if recorded.position == until:
+                subscription.stop()
+
+    thread = Thread(target=listen, daemon=True)
+    thread.start()
+    return thread, heard
+
+
+@pytest.mark.parametrize("after", range(7))
+def test_it_hands_out_what_there_is_after_a_position_and_then_what_comes(ledger: Ledger, after: int) -> None:
+    """Each event once, in order, wherever one starts."""
+    thread, heard = listening(ledger.subscribe(after), 9)
+    told(ledger, 6, 9)
+    thread.join(10)
+    assert [recorded.position for recorded in heard] == list(range(after + 1, 10))
+    assert heard == [recorded for page in ledger.read(after) for recorded in page]
+
+
+def test_an_append_of_the_same_process_wakes_it_at_once(ledger: Ledger) -> None:
+    """It does not wait for the next look at what others have appended, which here is an hour away."""
+    subscription = Subscription(ledger._store, 6, poll=3_600)
+    ledger._subscriptions.add(subscription)
+    thread, heard = listening(subscription, 7)
+    time.sleep(SOON)
+    told(ledger, 6, 7)
+    thread.join(10)
+    assert [recorded.position for recorded in heard] == [7]
+
+
+def test_what_other_processes_append_is_found(ledger: Ledger, tmp_path: Path) -> None:
+    """Nobody tells it: it looks."""
+    thread, heard = listening(ledger.subscribe(6), 9)
+    subprocess.run([sys.executable, "-c", ANOTHER, str(tmp_path / "log.db"), "6", "9"], check=True)
+    thread.join(10)
+    assert [recorded.position for recorded in heard] == [7, 8, 9]
+
+
+def test_stopping_ends_a_wait_and_so_do_leaving_and_closing(tmp_path: Path) -> None:
+    """From another thread, by `with`, and when the ledger closes; stopping twice does nothing."""
+    with Ledger.open(tmp_path / "log.db") as ledger:
+        first, second = ledger.subscribe(), ledger.subscribe()
+        threads = [listening(each, 1)[0] for each in (first, second)]
+        first.stop()
+        first.stop()
+        threads[0].join(10)
+        with ledger.subscribe() as third:
+            threads.append(listening(third, 1)[0])
+        assert threads[1].is_alive()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert list(first) == list(second) == []
+
+
+CLOSING = """
+import sys
+from threading import Thread
+from forecast_ledger.ledger.storing.writer import Ledger
+for _ in range(60):
+    ledger = Ledger.open(sys.argv[1])
+    threads = [Thread(target=list, args=(ledger.subscribe(),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    ledger.close()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+"""
+
+
+def test_closing_waits_for_who_is_reading(tmp_path: Path) -> None:
+    """A connection closed while a thread reads from it takes the whole process down; here, a process of its own."""
+    done = subprocess.run([sys.executable, "-c", CLOSING, str(tmp_path / "log.db")], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_one_can_stop_in_the_middle_of_a_page_and_go_on_from_its_checkpoint(ledger: Ledger) -> None:
+    """`reached` is the checkpoint of the last event handed out, not of the last read."""
+    with ledger.subscribe() as subscription:
+        heard = next(iter(subscription))
+        assert subscription.reached == Checkpoint(1, heard.digest)
+    with ledger.subscribe(subscription.reached) as again:
+        assert next(iter(again)).position == 2
+
+
+@pytest.mark.parametrize("after", [-1, 7, Checkpoint(7, GENESIS), Checkpoint(0, "f" * 64)])
+def test_a_position_that_the_log_does_not_have_is_refused(ledger: Ledger, after: int | Checkpoint) -> None:
+    """At once, not when one starts to listen."""
+    with pytest.raises(Refused, match="out_of_range: after"):
+        ledger.subscribe(after)
+    assert not ledger._subscriptions
+
+
+def test_a_checkpoint_of_another_log_is_told(ledger: Ledger) -> None:
+    """Its digest is not that of the row."""
+    with pytest.raises(Corrupt, match="log position 3: the row has digest"):
+        ledger.subscribe(Checkpoint(3, GENESIS))
+
+
+@pytest.mark.parametrize(
+    ("damage", "position"),
+    [
+        (CHANGE, 5),
+        ("DELETE FROM stored_events WHERE originator_version = 4", 4),
+    ],
+)
+def test_it_never_hands_out_what_is_damaged(ledger: Ledger, tmp_path: Path, damage: str, position: int) -> None:
+    """A changed row or a gap stops it with the log position."""
+    with closing(sqlite3.connect(tmp_path / "log.db")) as other, other:
+        other.execute(damage)
+    for after in range(position):
+        with pytest.raises(Corrupt, match=f"log position {position}:"):
+            list(ledger.subscribe(after))
+
+
+def test_a_row_replaced_behind_it_does_not_follow_what_it_handed_out(ledger: Ledger, tmp_path: Path) -> None:
+    """Rows after the reached checkpoint must continue its digest, even if they continue one another."""
+    subscription = ledger.subscribe(6)
+    forged = tmp_path / "forged.db"
+    with Ledger.open(forged) as other:
+        told(other, 10, 18)
+    with closing(Store(str(forged), "main", read_only=True)) as others:
+        rows = others.read(6)
+        [seventh, eighth] = [log.unseal_one(row, position) for position, row in enumerate(rows, 7)]
+    assert seventh.digest == eighth.previous
+    ledger._store.append([(7, "question_opened.v1", rows[0]), (8, "question_opened.v1", rows[1])])
+    with pytest.raises(Corrupt, match="log position 7: the row before has digest"):
+        list(subscription)
+
+
+def test_a_store_that_goes_away_is_told(ledger: Ledger) -> None:
+    """Unavailable, with the reason; not an endless wait."""
+    subscription = ledger.subscribe(6)
+    ledger._store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        list(subscription)

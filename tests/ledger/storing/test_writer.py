@@ -1,0 +1,887 @@
+"""The writer: once each, all or nothing, in one order, whoever else writes, and whatever goes wrong meanwhile."""
+
+import multiprocessing
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from itertools import pairwise
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from queue import Queue
+from typing import Any, NamedTuple, cast
+
+import msgspec
+import pytest
+from hypothesis import given as examples
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model.commands import AnyCommand, Command
+from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError, Turn
+from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.replay.writing.pay import prizes
+from tests.ledger.model.test_log import sealed
+from tests.support.given import (
+    NOW,
+    annulment,
+    bet,
+    choices,
+    cohort,
+    contest,
+    day,
+    decision,
+    enrolment,
+    entry,
+    finalization,
+    forecast,
+    micros,
+    numeric,
+    opened,
+    payment,
+    quartiles,
+    quote,
+    replied,
+    resolution,
+    revocation,
+    sale,
+    trading_floor,
+    withdrawal,
+    won,
+)
+from tests.support.given import (
+    closing as early_close,
+)
+from tests.support.paths import ROOT
+
+
+def named(command_id: str, command: Command) -> AnyCommand:
+    """The command under an id of its own."""
+    return cast("AnyCommand", msgspec.structs.replace(command, id=command_id))
+
+
+def recorded(ledger: Ledger, after: int = 0) -> list[Recorded]:
+    """Everything in the log, digests checked."""
+    return [row for page in ledger.read(after) for row in page]
+
+
+def ids(ledger: Ledger) -> list[str]:
+    """The command ids in the log, in its order."""
+    return [row.command_id for row in recorded(ledger)]
+
+
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    """A ledger in memory whose clock stands still."""
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as memory:
+        yield memory
+
+
+def test_a_receipt_says_where_the_events_are(ledger: Ledger) -> None:
+    """Positions count from 1, without gaps."""
+    assert ledger.head() == START
+    assert ledger.handle(opened(), "c1") == Receipt("c1", 1, 1, duplicate=False)
+    assert ledger.handle(named("c2", forecast())) == Receipt("c2", 2, 2, duplicate=False)
+    assert [(row.position, row.command_id) for row in recorded(ledger)] == [(1, "c1"), (2, "c2")]
+    assert ledger.head() == Checkpoint(2, recorded(ledger)[-1].digest)
+
+
+def test_a_command_needs_an_id(ledger: Ledger) -> None:
+    """Its own or the one it is handled under, which goes before."""
+    with pytest.raises(Refused, match="id_empty: id"):
+        ledger.handle(opened())
+    with pytest.raises(Refused, match="id_empty: id"):
+        ledger.handle(named("c1", opened()), "")
+    assert ledger.handle(named("c1", opened()), "c2").command_id == "c2"
+    [unnamed] = ledger.handle_many([opened("snow")])
+    assert isinstance(unnamed, Refused)
+
+
+def test_a_retry_returns_the_first_receipt(ledger: Ledger) -> None:
+    """However it is spelt this time, and whatever has happened since: it was accepted then."""
+    ledger.handle(opened(), "c1")
+    first = ledger.handle(forecast(probability="0.70", at="2026-03-11T00:00:00Z"), "c2")
+    ledger.handle(resolution(), "c3")
+    again = ledger.handle(forecast(probability=0.7, at="2026-03-11T01:00:00+01:00"), "c2")
+    assert again == Receipt("c2", first.first, first.last, duplicate=True)
+    assert ids(ledger) == ["c1", "c2", "c3"]
+
+
+SEALED = won(chances={"eve": "0.2", "bob": "0.5", "ada": "0.8"})  # eight rows
+PAID: list[AnyCommand] = [named(f"c{number}", command) for number, command in enumerate([*SEALED, payment()], 1)]
+
+
+def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
+    """From its first to its last log position; a retry, spelt otherwise, returns it whole, after a restart too."""
+    with Ledger.open(tmp_path / "a.db", prizes=prizes) as first:
+        receipts = first.handle_many(PAID)
+        assert receipts == [*(Receipt(f"c{n}", n, n) for n in range(1, 9)), Receipt("c9", 9, 11)]
+        assert ids(first)[7:] == ["c8", "c9", "c9", "c9"]
+        assert len({row.command for row in recorded(first, 8)}) == 1
+    with Ledger.open(tmp_path / "a.db", prizes=prizes) as second:
+        again = second.handle(payment(at="2026-03-25T01:00:00+01:00"), "c9")
+        assert again == Receipt("c9", 9, 11, duplicate=True)
+        with pytest.raises(Refused, match="command_id_reused"):
+            second.handle(payment(at=day(26)), "c9")
+        with pytest.raises(Refused, match="prizes_paid"):
+            second.handle(payment(), "c10")
+        assert second.head().position == 11
+
+
+def test_a_command_whose_events_fall_on_two_pages_has_one_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that catches up page by page still knows where the command began and where it ended."""
+    store = Store(":memory:", "main")
+    pages = store.pages
+    with Ledger(store, lambda: NOW, prizes) as first:
+        first.handle_many(PAID)
+        for limit in range(1, 12):
+            monkeypatch.setattr(store, "pages", lambda after=0, limit=limit: pages(after, limit))
+            late = Ledger(store, lambda: NOW)
+            assert late.handle(payment(), "c9") == Receipt("c9", 9, 11, duplicate=True)
+
+
+def test_the_events_of_one_command_are_recorded_together_or_not_at_all(tmp_path: Path) -> None:
+    """The third winner's row cannot be written: then nobody is paid, and a retry pays all."""
+    path = tmp_path / "a.db"
+    with (
+        Ledger.open(path, prizes=prizes) as ledger,
+        closing(sqlite3.connect(path, isolation_level=None)) as database,
+    ):
+        ledger.handle_many(PAID[:-1])
+        database.execute(
+            "CREATE TRIGGER stop BEFORE INSERT ON stored_events WHEN NEW.originator_version = 11 "
+            "BEGIN SELECT RAISE(ABORT, 'no eleventh row'); END"
+        )
+        with pytest.raises((Conflict, Unavailable)):
+            ledger.handle(PAID[-1])
+        assert ids(ledger) == [command.id for command in PAID[:-1]]
+        database.execute("DROP TRIGGER stop")
+        assert ledger.handle(PAID[-1]) == Receipt("c9", 9, 11)
+
+
+def test_a_refused_batch_takes_all_the_events_of_a_command_back(ledger: Ledger) -> None:
+    """What was paid in an atomic batch that failed is not paid, and can be."""
+    batch = [*PAID, named("c10", forecast("snow"))]
+    codes = [outcome.code for outcome in ledger.handle_many(batch, atomic=True) if isinstance(outcome, Refused)]
+    assert codes == ["batch_refused"] * 9 + ["unknown_question"]
+    assert ids(ledger) == []
+    assert ledger.handle_many(batch[:-1], atomic=True)[-1] == Receipt("c9", 9, 11)
+
+
+RETRIES: list[
+    tuple[list[AnyCommand], AnyCommand, AnyCommand, AnyCommand]
+] = [  # before, said, said again, said otherwise
+    ([], numeric(bins=200), numeric(bins=None), numeric(bins=199)),
+    ([], quartiles(), quartiles(levels=[0.25, "0.50", 0.75], lower="0.0"), quartiles(levels=("0.25", "0.5", "0.76"))),
+    ([], quartiles(decimals=6), quartiles(decimals=None), quartiles(decimals=3)),
+    (
+        [quartiles()],
+        forecast("flow", quantiles=(1, 2, 3)),
+        forecast("flow", quantiles=["1.0", 2.0, "3e0"]),
+        forecast("flow", quantiles=(1, 2, "3.0000001")),  # recorded alike, and still another command
+    ),
+    (
+        [opened()],
+        forecast(attestation=events.Attestation(newest_source="2026-03")),
+        forecast(probability=0.70, attestation=events.Attestation(newest_source="2026-03", note="")),
+        forecast(attestation=events.Attestation(newest_source="2026-03-01")),
+    ),
+    ([opened()], forecast(), forecast(attestation=None), forecast(attestation=events.Attestation())),
+    (
+        [opened(), contest()],
+        entry(spot_at=day(12)),
+        entry(spot_at="2026-03-12T01:00:00+01:00"),
+        entry(spot_at="2026-03-12T00:00:00.000001Z"),
+    ),
+    ([opened(), contest()], entry(), entry(spot_at=None), entry(spot_at=day(20))),
+    ([contest()], enrolment(), enrolment(entrant=None, bot=False), enrolment(entrant="ada")),
+    (trading_floor(), quote(at=day(3)), quote(at=day(3), prices={"yes": 0.40}), quote(at=day(3), prices={"yes": 0.41})),
+    (
+        trading_floor(),
+        decision(bet(500)),
+        decision(bet("5e2"), at="2026-03-02T01:00:00+01:00"),
+        decision(bet(500, "yes")),
+    ),
+    (trading_floor(), replied("No."), replied("No.", attempt=1), replied("No")),
+    ([], cohort(), cohort(starts_at=None), cohort(starts_at=day(1))),  # which would start at the same instant
+    (
+        trading_floor(),
+        resolution(payouts={"yes": "0.5", "no": "0.5"}),
+        resolution(payouts={"no": 0.50, "yes": 0.5}),
+        resolution(payouts={"yes": "0.25", "no": "0.75"}),
+    ),
+    (won(), payment(), payment(at="2026-03-25T01:00:00+01:00"), payment(at=day(26))),
+    (
+        [],
+        contest(rules=RuleSet(name="own", kernel="ln")),
+        contest(rules=RuleSet(name="own", kernel="ln", cdf_kernel="none", least_density_ppm=10_000)),
+        contest(rules=RuleSet(name="own", kernel="ln", cdf_kernel="ln")),
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "command", "again", "other"), RETRIES)
+def test_a_retry_may_spell_its_fields_otherwise_and_not_say_otherwise(
+    ledger: Ledger, before: list[AnyCommand], command: AnyCommand, again: AnyCommand, other: AnyCommand
+) -> None:
+    """Equal content under the same id returns the first receipt; any other content is refused."""
+    for number, earlier in enumerate(before):
+        ledger.handle(earlier, f"before-{number}")
+    first = ledger.handle(command, "c")
+    assert ledger.handle(again, "c") == Receipt("c", first.first, first.last, duplicate=True)
+    with pytest.raises(Refused, match="command_id_reused"):
+        ledger.handle(other, "c")
+    assert ledger.head().position == first.last
+
+
+def test_an_id_is_never_used_for_something_else(ledger: Ledger) -> None:
+    """Same id, other content: an error, though the command itself would be accepted."""
+    ledger.handle(opened(), "c1")
+    others: list[AnyCommand] = [opened("snow"), opened(title="Rain?"), forecast()]
+    for other in others:
+        with pytest.raises(Refused) as caught:
+            ledger.handle(other, "c1")
+        assert (caught.value.code, caught.value.field, caught.value.value) == ("command_id_reused", "id", "c1")
+    assert ids(ledger) == ["c1"]
+
+
+def test_a_refused_command_leaves_its_id_free(ledger: Ledger) -> None:
+    """Nothing of it is in the log, so nothing is known of its id."""
+    with pytest.raises(Refused, match="unknown_question"):
+        ledger.handle(forecast(), "c1")
+    assert ledger.handle(opened(), "c1") == Receipt("c1", 1, 1)
+    assert ledger.handle(forecast(), "c2") == Receipt("c2", 2, 2)
+
+
+def test_a_retry_is_known_after_a_restart(tmp_path: Path) -> None:
+    """The log is all that is needed to know it."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as first:
+        first.handle_many([named("c1", opened()), named("c2", forecast())])
+    with Ledger.open(path) as second:
+        assert second.handle(forecast(probability="0.700"), "c2") == Receipt("c2", 2, 2, duplicate=True)
+        with pytest.raises(Refused, match="command_id_reused"):
+            second.handle(forecast(probability="0.701"), "c2")
+        assert ids(second) == ["c1", "c2"]
+
+
+def test_each_command_of_a_batch_is_decided_after_the_one_before(ledger: Ledger) -> None:
+    """A refusal refuses that command alone; the others go on as if it had not been asked."""
+    outcomes = ledger.handle_many(
+        [
+            named("c1", forecast()),  # not open yet
+            named("c2", opened()),
+            named("c3", forecast(at=day(12))),
+            named("c4", forecast(at=day(11))),  # earlier than c3
+            named("c5", withdrawal(at=day(13))),
+            named("c6", withdrawal(at=day(14))),  # nothing stands after c5
+            named("c7", resolution()),
+        ]
+    )
+    codes = [outcome.code if isinstance(outcome, Refused) else (outcome.first, outcome.last) for outcome in outcomes]
+    assert codes == ["unknown_question", (1, 1), (2, 2), "out_of_order", (3, 3), "nothing_standing", (4, 4)]
+    assert ids(ledger) == ["c2", "c3", "c5", "c7"]
+
+
+def test_a_batch_may_hold_a_command_twice(ledger: Ledger) -> None:
+    """The second is a retry, or a reuse of the id if it says something else."""
+    twice = named("c1", opened())
+    one, two, three = ledger.handle_many([twice, twice, named("c1", opened("snow"))])
+    assert one == Receipt("c1", 1, 1)
+    assert two == Receipt("c1", 1, 1, duplicate=True)
+    assert isinstance(three, Refused)
+    assert three.code == "command_id_reused"
+    assert ids(ledger) == ["c1"]
+
+
+def test_a_batch_may_be_empty_or_come_from_a_generator(ledger: Ledger) -> None:
+    """Nothing asked, nothing recorded; and any iterable will do."""
+    assert ledger.handle_many([]) == []
+    assert ledger.handle_many([], atomic=True) == []
+    assert ledger.head() == START
+    receipts = ledger.handle_many(named(f"c{number}", opened(f"q{number}")) for number in range(3))
+    assert receipts == [Receipt("c0", 1, 1), Receipt("c1", 2, 2), Receipt("c2", 3, 3)]
+
+
+GOOD, BETTER, BAD = named("c1", opened()), named("c2", forecast()), named("c3", forecast("snow"))
+
+
+@pytest.mark.parametrize("batch", [[GOOD, BETTER, BAD], [BAD, GOOD, BETTER], [GOOD, BAD, BETTER]])
+def test_an_atomic_batch_is_recorded_whole_or_not_at_all(ledger: Ledger, batch: list[AnyCommand]) -> None:
+    """The bad one says why, the others that they were refused with it; afterwards all is as before."""
+    outcomes = ledger.handle_many(batch, atomic=True)
+    codes = [outcome.code for outcome in outcomes if isinstance(outcome, Refused)]
+    assert codes == ["unknown_question" if command is BAD else "batch_refused" for command in batch]
+    assert (ledger.head(), recorded(ledger)) == (START, [])
+    assert ledger.handle_many([GOOD, BETTER], atomic=True) == [Receipt("c1", 1, 1), Receipt("c2", 2, 2)]
+    assert ids(ledger) == ["c1", "c2"]
+
+
+def test_after_a_refused_atomic_batch_the_log_goes_on_without_a_gap(tmp_path: Path) -> None:
+    """What comes next takes the next position, and the log verifies, here and after a restart."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as first:
+        first.handle(opened("snow"), "c0")
+        first.handle_many([GOOD, BETTER, named("c4", forecast("hail"))], atomic=True)
+        assert first.handle(GOOD).first == 2
+        assert ids(first) == ["c0", "c1"]
+    with Ledger.open(path) as second:
+        assert second.handle(BETTER).first == 3
+        assert ids(second) == ["c0", "c1", "c2"]
+
+
+def test_a_refused_atomic_batch_acknowledges_only_what_is_in_the_log(ledger: Ledger) -> None:
+    """A retry of an earlier command keeps its receipt; a command that is twice in the batch gets none."""
+    ledger.handle(named("c0", opened("hail")))
+    outcomes = ledger.handle_many([named("c0", opened("hail")), GOOD, GOOD, BAD], atomic=True)
+    assert outcomes[0] == Receipt("c0", 1, 1, duplicate=True)
+    codes = [outcome.code for outcome in outcomes[1:] if isinstance(outcome, Refused)]
+    assert codes == ["batch_refused", "batch_refused", "unknown_question"]
+
+
+def test_an_atomic_batch_of_retries_and_new_commands_is_accepted(ledger: Ledger) -> None:
+    """A retry is no refusal."""
+    ledger.handle(GOOD)
+    assert ledger.handle_many([GOOD, BETTER], atomic=True) == [
+        Receipt("c1", 1, 1, duplicate=True),
+        Receipt("c2", 2, 2),
+    ]
+
+
+STORY: list[AnyCommand] = [
+    named(f"c{number}", command)
+    for number, command in enumerate(
+        [
+            opened(),
+            opened(),  # refused
+            choices(),
+            numeric(),
+            quartiles(),
+            contest(pool=10),
+            entry(spot_at=day(12)),
+            entry(question="flow"),  # refused
+            enrolment(entrant="team"),
+            enrolment("league"),  # refused
+            forecast(),
+            forecast("flow", quantiles=(1, 2, 3), attestation=events.Attestation(newest_source="2026-03")),
+            forecast("flow", quantiles=(3, 2, 1)),  # refused
+            forecast("colour", probabilities={"red": 1, "green": 0, "blue": 0}),
+            forecast("colour"),  # refused
+            forecast(participant="bob", probability=0),
+            withdrawal(),
+            withdrawal(),  # refused
+            early_close(),
+            resolution(),
+            revocation(),
+            annulment("colour"),
+            forecast("depth", cdf=(0, "0.4", "0.6", "0.9", 1)),
+            forecast("depth", "bob", cdf=(0, "0.3", "0.7", "0.9", 1)),
+            resolution("depth", value=2),
+            entry("cup", "depth"),
+            payment(),  # refused
+            finalization(),
+            entry("cup", "colour"),  # refused
+            payment(),
+            payment(),  # refused
+            resolution("flow", value="1.5"),
+        ]
+    )
+]
+STORY += [STORY[3], STORY[11], STORY[29]]  # retried
+STAKING: list[AnyCommand] = [
+    named(f"c{number}", command)
+    for number, command in enumerate(
+        [
+            *trading_floor("ada", "bob"),
+            decision(bet(500), bet(50, "no"), prompt="Decide."),  # a text, the decision and two legs
+            decision(bet(50)),  # refused: that attempt is recorded
+            replied("No.", "bob", prompt="Decide."),
+            replied("No.", "bob", attempt=2),  # and holds by default
+            quote(at=day(9), prices={"yes": "0.8"}),
+            decision(sale(50), period=2, at=day(9)),
+            finalization("week"),  # refused: something is open
+            resolution(),  # settles two positions
+            revocation(),
+            annulment(),
+            finalization("week"),
+            decision(bet("500.0"), bet(50, "no"), prompt="Decide."),  # under another id
+        ]
+    )
+]
+
+
+def told_apart(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt | Refused], int]:
+    """What came of a story told command by command, and of how many rows; told in batches it leaves the same bytes."""
+    one, other = Store(":memory:", "main"), Store(":memory:", "main")
+    with Ledger(one, lambda: NOW, prizes) as single, Ledger(other, lambda: NOW, prizes) as batched:
+        singly = [single.handle_many([command])[0] for command in story]
+        batches = [story[start:stop] for start, stop in pairwise([0, *cuts, len(story)])]
+        together = [outcome for batch in batches for outcome in batched.handle_many(batch)]
+        assert list(map(repr, together)) == list(map(repr, singly))
+        assert other.read(0) == one.read(0)
+        return singly, len(one.read(0))
+
+
+@examples(st.lists(st.integers(0, len(STORY)), max_size=6).map(sorted))
+def test_a_batch_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int]) -> None:
+    """Wherever the story is cut into batches: same rows, same receipts, same refusals."""
+    singly, rows = told_apart(STORY, cuts)
+    assert rows == 24
+    assert singly[-3:] == [
+        Receipt("c3", 3, 3, duplicate=True),
+        Receipt("c11", 9, 9, duplicate=True),
+        Receipt("c29", 22, 23, duplicate=True),
+    ]
+
+
+@examples(st.lists(st.integers(0, len(STAKING)), max_size=6).map(sorted))
+def test_a_batch_of_trades_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int]) -> None:
+    """Decisions, settlements and corrections too; and an attempt sent again is known in whichever batch it comes."""
+    singly, rows = told_apart(STAKING, cuts)
+    assert rows == 11 + 4 + 2 + 2 + 1 + 2 + 3 + 3 + 3 + 1
+    refused = [outcome.code for outcome in singly if isinstance(outcome, Refused)]
+    assert refused == ["decision_taken", "contest_not_complete"]
+    assert singly[-1] == Receipt("c20", 12, 15, duplicate=True)
+
+
+def test_reading_from_a_position_still_checks_what_comes_before(tmp_path: Path) -> None:
+    """A reader gets what follows the position, in pages, and a damaged beginning stops it all the same."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as ledger:
+        ledger.handle_many([named(f"c{number}", opened(f"q{number}")) for number in range(5)])
+        assert [row.position for row in recorded(ledger, 3)] == [4, 5]
+        assert list(ledger.read(5)) == list(ledger.read(99)) == []
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE stored_events SET state = x'7b7d' WHERE originator_version = 2")
+        with pytest.raises(Corrupt, match="log position 2"):
+            recorded(ledger, 3)
+
+
+def test_the_ledgers_own_clock_stamps_each_row(ledger: Ledger) -> None:
+    """Claimed time and recorded time are never merged."""
+    ledger.handle(opened(), "c1")
+    [row] = recorded(ledger)
+    assert (row.recorded_at, row.event.at) == (NOW, micros(5))
+
+
+def test_recorded_time_never_decreases_though_the_clock_jumps_back(tmp_path: Path) -> None:
+    """Within a process, after a restart, and after another writer whose clock was ahead."""
+    path = tmp_path / "a.db"
+    times = iter([100, 50, 200, 199])
+    with Ledger.open(path, clock=lambda: next(times)) as first:
+        for number in range(4):
+            first.handle(opened(f"a{number}"), f"a{number}")
+    with Ledger.open(path, clock=lambda: 10) as second, Ledger.open(path, clock=lambda: 300) as ahead:
+        second.handle(opened("b"), "b")
+        ahead.handle(opened("c"), "c")
+        second.handle(opened("d"), "d")
+        assert [row.recorded_at for row in recorded(second)] == [100, 100, 200, 200, 200, 300, 300]
+
+
+def test_without_a_clock_the_systems_is_used() -> None:
+    """In µs since the epoch."""
+    with Ledger.open(":memory:") as ledger:
+        before = time.time_ns() // 1_000
+        ledger.handle(opened(), "c1")
+        assert before <= recorded(ledger)[0].recorded_at <= time.time_ns() // 1_000
+
+
+def test_two_ledgers_on_one_file_see_each_others_commands(tmp_path: Path) -> None:
+    """Each decision stands against the newest state, where an older one would have it otherwise, either way."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as one, Ledger.open(path) as other:
+        one.handle(opened(), "c1")
+        other.handle(forecast(), "c2")
+        one.handle(withdrawal(), "c3")  # of a forecast that only the other has seen
+        with pytest.raises(Refused, match="nothing_standing"):
+            other.handle(withdrawal(), "c4")
+        one.handle(resolution(), "c5")
+        with pytest.raises(Refused, match="question_resolved"):
+            other.handle(forecast(), "c6")
+        other.handle(revocation(), "c7")
+        assert one.handle(forecast(at=day(14)), "c8").first == 6
+        assert one.head() == other.head()
+        assert other.handle(opened(), "c1") == Receipt("c1", 1, 1, duplicate=True)
+        assert one.handle(forecast(), "c2") == Receipt("c2", 2, 2, duplicate=True)
+        assert other.handle(forecast(at=day(14)), "c8").duplicate
+
+
+class Held(NamedTuple):
+    """A turn in which something else happens to what is appended."""
+
+    turn: Turn
+    append: Callable[[Any], None]
+
+    def read(self, after: int, limit: int = PAGE) -> list[bytes]:
+        """As of the turn."""
+        return self.turn.read(after, limit)
+
+    def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
+        """As of the turn."""
+        return self.turn.pages(after, limit)
+
+
+class LosingStore(Store):
+    """A store in which somebody who takes no turns is faster so many times."""
+
+    losses = 0
+    tried = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """A turn whose append loses, while there are losses left."""
+        with super().turn() as turn:
+
+            def append(rows: Any) -> None:
+                self.tried += 1
+                if self.losses:
+                    self.losses -= 1
+                    raise TakenError("taken")
+                turn.append(rows)
+
+            yield Held(turn, append)
+
+
+def test_a_lost_race_is_run_again() -> None:
+    """As often as it takes, within bounds; the command is recorded once."""
+    store = LosingStore(":memory:", "main")
+    with Ledger(store, lambda: NOW) as ledger:
+        store.losses = 5
+        assert ledger.handle(opened(), "c1") == Receipt("c1", 1, 1)
+        assert store.tried == 6
+        assert ids(ledger) == ["c1"]
+
+
+def test_races_lost_without_end_are_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a bounded number of attempts; nothing is recorded and a retry is safe."""
+    monkeypatch.setattr("forecast_ledger.ledger.storing.writer.ATTEMPTS", 4)
+    store = LosingStore(":memory:", "main")
+    with Ledger(store, lambda: NOW) as ledger:
+        ledger.handle(opened(), "c1")
+        store.losses, store.tried = 10**9, 0
+        with pytest.raises(Conflict):
+            ledger.handle(forecast(), "c2")
+        assert store.tried == 4
+        store.losses = 0
+        assert ledger.handle(forecast(), "c2") == Receipt("c2", 2, 2)
+        assert ids(ledger) == ["c1", "c2"]
+
+
+class FailingStore(Store):
+    """A store that cannot write while it has a reason not to."""
+
+    reason: BaseException | None = None
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """A turn whose append fails, if there is a reason."""
+        with super().turn() as turn:
+
+            def append(rows: Any) -> None:
+                if self.reason:
+                    raise self.reason
+                turn.append(rows)
+
+            yield Held(turn, append)
+
+
+@pytest.mark.parametrize("reason", [Unavailable("full"), OSError("gone"), MemoryError(), KeyboardInterrupt()])
+@pytest.mark.parametrize("many", [False, True])
+def test_a_failed_append_leaves_everything_as_it_was(reason: BaseException, many: bool) -> None:
+    """Whatever the reason: the ids are free, the positions are free, and the next command finds the old state."""
+    store = FailingStore(":memory:", "main")
+    with Ledger(store, lambda: NOW) as ledger:
+        ledger.handle(opened(), "c1")
+        batch = [named("c2", forecast()), named("c3", resolution())]
+        store.reason = reason
+        with pytest.raises(type(reason)):
+            ledger.handle_many(batch) if many else ledger.handle(batch[0])
+        store.reason = None
+        assert ledger.head().position == 1
+        with pytest.raises(Refused, match="nothing_standing"):
+            ledger.handle(withdrawal(), "c4")
+        assert ledger.handle_many(batch) == [Receipt("c2", 2, 2), Receipt("c3", 3, 3)]
+        assert ids(ledger) == ["c1", "c2", "c3"]
+
+
+def test_a_batch_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the database refuses the third of five rows, none of the five is there."""
+    monkeypatch.setattr("forecast_ledger.ledger.storing.writer.ATTEMPTS", 2)
+    path = tmp_path / "a.db"
+    batch = [named(f"c{number}", opened(f"q{number}")) for number in range(5)]
+    with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute(
+            "CREATE TRIGGER stop BEFORE INSERT ON stored_events WHEN NEW.originator_version = 3 "
+            "BEGIN SELECT RAISE(ABORT, 'no third row'); END"
+        )
+        with pytest.raises((Conflict, Unavailable)):
+            ledger.handle_many(batch)
+        assert recorded(ledger) == []
+        database.execute("DROP TRIGGER stop")
+        assert [receipt.first for receipt in ledger.handle_many(batch) if isinstance(receipt, Receipt)] == [
+            1,
+            2,
+            3,
+            4,
+            5,
+        ]
+
+
+OPENED = events.QuestionOpened(at=1, question="q", kind="binary", outcomes=("yes", "no"), opens_at=1, closes_at=9)
+FOUNDED = events.ContestOpened(at=1, contest="k", rules=PRESETS["relative-2022-04"], payable_unit=1)
+ENTERED = events.QuestionAdded(at=2, contest="k", question="q", weight=1)
+STAKED = events.ContestOpened(at=1, contest="w", rules=PRESETS["arena-v1"], payable_unit=1, starts_at=0)
+OF_ADA: dict[str, Any] = {"at": 2, "contest": "w", "participant": "ada"}
+GRANTED = events.CashGranted(**OF_ADA, amount=100)
+LEG: dict[str, Any] = OF_ADA | {"period": 1, "attempt": 1, "leg": 1, "question": "q", "outcome": 0, "position": 1}
+BOUGHT = events.SharesBought(**LEG, price=5, quote=1, cash=100, amount=50, shares=100, confidence=1)
+SOLD = events.SharesSold(**LEG, price=5, quote=1, shares=100, cost=50, proceeds=50)
+OF_FIRST: dict[str, Any] = OF_ADA | {"question": "q", "outcome": 0, "position": 1}
+TRIED: dict[str, Any] = OF_ADA | {"period": 1, "attempt": 1}
+ADDED = events.QuestionAdded(at=2, contest="w", question="q", weight=1)
+FLOOR: list[events.AnyEvent] = [OPENED, STAKED, ADDED, GRANTED]
+MISFITS: dict[str, list[events.AnyEvent]] = {
+    "quote": [events.PricesQuoted(at=2, source="", quoted_at=2, quotes=(events.Quote(question="q", prices=(1, 2)),))],
+    "cash without contest": [GRANTED],
+    "cash granted twice": [STAKED, GRANTED, GRANTED],
+    "deposit without account": [STAKED, events.CashDeposited(**OF_ADA, amount=1, reason="")],
+    "withdrawal without account": [STAKED, events.CashWithdrawn(**OF_ADA, amount=1, reason="")],
+    "decision without account": [STAKED, events.DecisionRecorded(**TRIED, action="HOLD", reasoning="")],
+    "fault without account": [STAKED, events.DecisionMalformed(**TRIED, fault="unreadable", response="")],
+    "default without attempt": [STAKED, GRANTED, events.DecisionDefaulted(**OF_ADA, period=1)],
+    "refused leg without account": [STAKED, events.LegRefused(**TRIED, leg=1, code="no_quote")],
+    "purchase without account": [OPENED, STAKED, BOUGHT],
+    "purchase of a question of no contest": [OPENED, STAKED, GRANTED, BOUGHT],
+    "sale without position": [*FLOOR, SOLD],
+    "settlement without position": [
+        *FLOOR,
+        events.PositionSettled(**OF_FIRST, shares=1, cost=1, payout=1, proceeds=1),
+    ],
+    "refund without position": [*FLOOR, events.PositionRefunded(**OF_FIRST, shares=1, cost=1)],
+    "void without position": [*FLOOR, events.TradesVoided(**OF_FIRST, shares=1, cost=1, amount=1)],
+    "reversal without position": [*FLOOR, events.SettlementReversed(**OF_FIRST, reverses=1, amount=1)],
+    "forecast": [events.ForecastMade(at=2, question="q", participant="ada", probabilities=(1, 10**9 - 1))],
+    "withdrawal": [OPENED, events.ForecastWithdrawn(at=2, question="q", participant="ada")],
+    "close": [events.QuestionClosed(at=2, question="q")],
+    "resolution": [events.QuestionResolved(at=2, question="q", outcome=0, known_at=2)],
+    "annulment": [events.QuestionAnnulled(at=2, question="q", reason="")],
+    "revocation": [events.ResolutionRevoked(at=2, question="q", reason="")],
+    "entry without contest": [OPENED, events.QuestionAdded(at=2, contest="k", question="q", weight=1)],
+    "entry without question": [FOUNDED, events.QuestionAdded(at=2, contest="k", question="q", weight=1)],
+    "enrolment": [events.ParticipantEnrolled(at=2, contest="k", participant="ada", bot=True)],
+    "prize": [events.PrizePaid(at=2, contest="k", participant="ada", amount=1)],
+    "question added twice": [OPENED, FOUNDED, ENTERED, ENTERED],
+    "exclusion": [events.ParticipantExcluded(at=2, contest="k", participant="ada", level="hidden", reason="")],
+    "finalization": [events.ContestFinalized(at=2, contest="k")],
+    "question opened twice": [OPENED, OPENED],
+    "contest opened twice": [FOUNDED, FOUNDED],
+}
+
+
+@pytest.mark.parametrize("happened", MISFITS.values(), ids=MISFITS.keys())
+def test_an_event_that_cannot_follow_what_came_before_is_damage(happened: list[events.AnyEvent]) -> None:
+    """Though sealed and in order: never skipped, never defaulted, and the writer stops every time it is asked."""
+    store = Store(":memory:", "main")
+    store.append([(position, "t", row) for position, row in enumerate(sealed(*happened), 1)])
+    with Ledger(store, lambda: NOW) as ledger:
+        for _ in range(2):
+            with pytest.raises(Corrupt) as caught:
+                ledger.handle(opened("new"), "new")
+            assert caught.value.position == len(happened)
+
+
+def test_eight_threads_share_one_ledger(tmp_path: Path) -> None:
+    """Fifty commands each, ten of them sent by all: nothing lost, nothing twice, each thread's in its order."""
+
+    def work(thread: int) -> list[Receipt]:
+        own = [shared.handle(forecast(participant=f"p{thread}-{n}"), f"t{thread}-{n}") for n in range(40)]
+        return own + [shared.handle(forecast(participant=f"all-{n}"), f"all-{n}") for n in range(10)]
+
+    with Ledger.open(tmp_path / "a.db") as shared:
+        shared.handle(opened(), "c1")
+        with ThreadPoolExecutor(8) as threads:
+            receipts = [receipt for found in threads.map(work, range(8)) for receipt in found]
+        found = recorded(shared)
+        at = {row.command_id: row.position for row in found}
+        assert len(at) == len(found) == 1 + 8 * 40 + 10
+        assert Counter(receipt.duplicate for receipt in receipts) == {False: 330, True: 70}
+        assert all(at[receipt.command_id] == receipt.first == receipt.last for receipt in receipts)
+        assert all(at[f"t{thread}-{n}"] < at[f"t{thread}-{n + 1}"] for thread in range(8) for n in range(39))
+
+
+Answers = Queue[list[tuple[str, int, bool]] | Exception]
+
+
+def working(work: Callable[[], list[Receipt]], start: Barrier, answers: Answers) -> None:
+    """In another process: say what came of the work; an error ends the work of the others too."""
+    try:
+        answers.put([(receipt.command_id, receipt.first, receipt.duplicate) for receipt in work()])
+    except Exception as error:
+        answers.put(error)
+        start.abort()
+
+
+def send(path: Path, number: int, start: Barrier, answers: Answers) -> None:
+    """In another process: open the ledger, wait for the others, and send fifty commands one by one."""
+
+    def work() -> list[Receipt]:
+        with Ledger.open(path) as ledger:
+            start.wait(60)
+            numbers = range(25 * number, 25 * number + 50)
+            return [ledger.handle(forecast(participant=f"p{n}"), f"c{n}") for n in numbers]
+
+    working(work, start, answers)
+
+
+def open_and_send(path: Path, number: int, start: Barrier, answers: Answers) -> None:
+    """In another process: open new ledgers at the same moment as the others, and send what all of them send."""
+
+    def work() -> list[Receipt]:
+        receipts = []
+        for file in range(20):
+            start.wait(60)
+            with Ledger.open(path / f"{file}.db") as ledger:
+                receipts += [ledger.handle(opened(), "same"), ledger.handle(opened(f"q{number}"), f"c{number}")]
+        return receipts
+
+    working(work, start, answers)
+
+
+def in_four_processes(work: Callable[[Path, int, Barrier, Answers], None], path: Path) -> list[tuple[str, int, bool]]:
+    """What four processes at work on one file answered, together."""
+    spawn = multiprocessing.get_context("spawn")
+    start, answers = spawn.Barrier(4), spawn.Queue()
+    workers = [spawn.Process(target=work, args=(path, number, start, answers)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    found = [answers.get(timeout=60) for _ in workers]
+    for worker in workers:
+        worker.join(60)
+    for answer in found:
+        if isinstance(answer, Exception):
+            raise answer
+    return [receipt for answer in found for receipt in answer]
+
+
+def test_four_processes_write_to_one_file(tmp_path: Path) -> None:
+    """Fifty commands each, of which neighbours share half: every id is recorded once, and every answer is true."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened(), "c-open")
+        receipts = in_four_processes(send, path)
+        found = {row.command_id: row.position for row in recorded(ledger)}
+        assert set(found) == {"c-open", *(f"c{number}" for number in range(125))}
+        assert ledger.head().position == len(found) == 126
+        assert all(found[command_id] == first for command_id, first, _ in receipts)
+        firsts = sorted(command_id for command_id, _, duplicate in receipts if not duplicate)
+        assert firsts == sorted(found.keys() - {"c-open"})
+
+
+def test_four_processes_may_start_the_same_ledger(tmp_path: Path) -> None:
+    """A file that is not there yet is made once, and the command that all of them send is recorded once; twenty times
+    over, for they must meet in the same moment.
+    """
+    receipts = in_four_processes(open_and_send, tmp_path)
+    for path in tmp_path.glob("*.db"):
+        with Ledger.open(path) as ledger:
+            assert sorted(ids(ledger)) == ["c0", "c1", "c2", "c3", "same"]
+    firsts = Counter(command_id for command_id, _, duplicate in receipts if not duplicate)
+    assert firsts == dict.fromkeys(["c0", "c1", "c2", "c3", "same"], 20)
+
+
+def test_a_reader_is_not_blocked_by_a_writer(tmp_path: Path) -> None:
+    """While someone is in the middle of writing, what was recorded can be read, and a ledger opened."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        ledger.handle(opened(), "c1")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("INSERT INTO stored_events VALUES ('main', 2, 't', x'00')")
+        started = time.monotonic()
+        assert ids(ledger) == ["c1"]
+        assert ledger.head().position == 1
+        assert ledger.handle(opened(), "c1").duplicate
+        with Ledger.open(path) as other, closing(Store(str(path), "main", read_only=True)) as reader:
+            assert ids(other) == ["c1"]
+            assert len(reader.read(0)) == 1
+        assert time.monotonic() - started < 2
+        writer.execute("ROLLBACK")
+        assert ledger.handle(forecast(), "c2") == Receipt("c2", 2, 2)
+
+
+def test_a_writer_is_not_blocked_by_a_reader(tmp_path: Path) -> None:
+    """A reader in the middle of the log sees the log as it goes on, or as it was; never half of it."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        ledger.handle(opened(), "c1")
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM stored_events").fetchone() == (1,)
+        pages = ledger.read()
+        assert [row.command_id for row in next(pages)] == ["c1"]
+        assert ledger.handle(forecast(), "c2") == Receipt("c2", 2, 2)
+        assert reader.execute("SELECT count(*) FROM stored_events").fetchone() == (1,)
+        assert [row.command_id for page in pages for row in page] in ([], ["c2"])
+
+
+WRITER = """
+import sys
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.given import forecast
+number = int(sys.argv[2])
+with Ledger.open(sys.argv[1]) as ledger:
+    while True:
+        batch = [forecast(participant=f"p{number}", id=f"c{number}-{part}") for part in range(number % 4 + 1)]
+        ledger.handle_many(batch)
+        print(number, flush=True)
+        number += 1
+"""
+
+
+def killed_writer(path: Path, first: int, chance: random.Random) -> list[int]:
+    """The batches that a process acknowledged before it was killed at some moment."""
+    arguments = [sys.executable, "-c", WRITER, str(path), str(first)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout
+        acknowledged = [process.stdout.readline() for _ in range(chance.randint(1, 40))]
+        time.sleep(chance.random() / 100)
+        process.kill()
+        acknowledged += process.stdout.readlines()
+    return [int(line) for line in acknowledged if line.endswith("\n")]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_killed_process_loses_nothing_it_acknowledged(tmp_path: Path, seed: int) -> None:
+    """Killed in the middle, twice: each batch acknowledged is there, each batch is whole, and the log verifies."""
+    path, chance = tmp_path / "a.db", random.Random(seed)
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened(), "c-open")
+    acknowledged = killed_writer(path, 0, chance)
+    acknowledged += killed_writer(path, acknowledged[-1] + 2, chance)
+    with Ledger.open(path) as ledger:
+        parts = Counter(int(name[1:].partition("-")[0]) for name in ids(ledger)[1:])
+        assert set(acknowledged) <= set(parts)
+        assert len(parts) - len(acknowledged) <= 2  # at most the one that each was about to acknowledge
+        assert all(count == number % 4 + 1 for number, count in parts.items())
+        assert ledger.handle(resolution(), "c-next").first == sum(parts.values()) + 2
+        assert len(recorded(ledger)) == ledger.head().position
+
+
+def test_the_head_is_the_digest_of_the_last_row(tmp_path: Path) -> None:
+    """A checkpoint kept now can be compared with the log at any later time."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as ledger:
+        ledger.handle(opened(), "c1")
+        kept = ledger.head()
+        ledger.handle(forecast(), "c2")
+        assert recorded(ledger)[kept.position - 1].digest == kept.digest
+        with closing(Store(str(path), "main", read_only=True)) as store:
+            assert [row.position for row in log.unseal(store.read(kept.position), kept)] == [2]

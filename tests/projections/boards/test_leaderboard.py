@@ -1,0 +1,575 @@
+"""Boards: scores summed, takes, ranks, exclusions, and what freezes them."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from forecast_ledger.ledger.core.exact import Magnitude
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import PRESETS, Level, RuleSet
+from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS, positive_square, published
+from forecast_ledger.projections.boards.totals import Sums
+from forecast_ledger.projections.catalogue.projection import Projections
+from tests.support import oracle
+from tests.support.given import (
+    OPENS,
+    REVEALS,
+    annulment,
+    choices,
+    contest,
+    day,
+    enrolment,
+    entry,
+    exclusion,
+    finalization,
+    forecast,
+    numeric,
+    opened,
+    payment,
+    resolution,
+    revocation,
+    withdrawal,
+)
+from tests.support.paths import ROOT
+
+Row = dict[str, Any]
+CHANCES = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.5"}  # against a median of 0.5
+
+
+def said(question: str = "rain", chances: dict[str, str] = CHANCES) -> list[AnyCommand]:
+    """Forecasts that stand from the opening to the close."""
+    return [forecast(question, who, probability=chance, at=OPENS) for who, chance in chances.items()]
+
+
+def start(**rules: Any) -> list[AnyCommand]:
+    """A contest with a pool of 100 over one question."""
+    return [opened(reveals_at=REVEALS), contest(**({"pool": 100} | rules)), entry()]
+
+
+def board(*asked: AnyCommand, contest: str = "cup") -> list[Row]:
+    """The rows of a contest's board."""
+    return list(oracle.projected(*asked).table("leaderboard").only("contest", contest).rows())
+
+
+def columns(rows: Sequence[Row], *names: str) -> list[tuple[Any, ...]]:
+    """Some columns of a board."""
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("score", "coverage", "name", "take"),
+    [
+        ("-0.229", "5/6", "coverage_exp", "0.662773778"),  # 5/6 · 0.795328533…
+        ("3", "1/2", "coverage_exp2", "4.000000000"),
+        ("0", "1/3", "coverage_exp", "0.333333333"),
+        ("5", "0", "coverage_exp", "0.000000000"),
+        ("-3000", "1", "coverage_exp", "0.000000000"),
+        ("0", "0.0000000005", "coverage_exp2", "0.000000000"),
+        ("0", "0.0000000015", "coverage_exp2", "0.000000002"),
+        ("0", "0.00000000050001", "coverage_exp", "0.000000001"),
+        ("0.9", "1/7", "positive_square", "0.810000000"),
+        ("-0.9", "1", "positive_square", "0.000000000"),
+        ("0", "1", "positive_square", "0.000000000"),
+        ("1/3", "1", "positive_square", "0.111111111"),
+    ],
+)
+def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_what_is_above_nought(
+    score: str, coverage: str, name: str, take: str
+) -> None:
+    """Published to nine decimals, a tie to the even digit; a square has nothing to do with coverage."""
+    assert published(TAKES[name](Fraction(score), Fraction(coverage))) == take
+
+
+@pytest.mark.parametrize(
+    ("exponent", "mantissa", "text"),
+    [
+        (20, Fraction(1), "1" + "0" * 20 + ".000000000"),
+        (20, Fraction(15, 8), "1875" + "0" * 17 + ".000000000"),
+        (21, Fraction(1), "1E+21"),
+        (41, Fraction(21, 5), "4.2E+41"),
+        (41, 10 - Fraction(1, 10**28), "9." + "9" * 28 + "E+41"),
+        (41, 10 - Fraction(1, 10**30), "1E+42"),
+        (41, 1 + Fraction(1, 2 * 10**29), "1E+41"),
+        (-10, Fraction(5), "0.000000000"),
+        (-10, Fraction(501, 100), "0.000000001"),
+        (-40, Fraction(9), "0.000000000"),
+    ],
+)
+def test_a_take_is_written_with_nine_decimals_or_thirty_digits(exponent: int, mantissa: Fraction, text: str) -> None:
+    """From 1e21 on the ninth decimal of thirty digits is none of them; ties go to the even digit."""
+    assert published(Magnitude(True, exponent, mantissa)) == text
+
+
+@given(st.fractions(-1_000, 1_000), st.fractions(-1_000, 1_000))
+def test_squares_compare_as_the_scores_above_nought_do(one: Fraction, other: Fraction) -> None:
+    """Exactly; all scores up to nought are worth the same."""
+    takes = positive_square(one, Fraction(1)), positive_square(other, Fraction(0))
+    scores = max(one, Fraction(0)), max(other, Fraction(0))
+    assert (takes[0] < takes[1], takes[0] == takes[1]) == (scores[0] < scores[1], scores[0] == scores[1])
+
+
+def sums(score: str, weight: str, covered: str) -> Sums:
+    """What somebody's scores add up to."""
+    return Sums("ada", False, Fraction(score), Fraction(weight), Fraction(1, 2), Fraction(covered), 3, ())
+
+
+@pytest.mark.parametrize(
+    ("total", "least_coverage", "expected"),
+    [
+        ("sum", 0, "7.5"),
+        ("mean", 0, "1.875"),
+        ("per_coverage", 1, "3"),
+        ("per_coverage", 2, "3"),
+        ("per_coverage", 3, "2.5"),
+        ("per_coverage", 30, "0.25"),
+    ],
+)
+def test_a_total_is_a_sum_or_a_mean_over_weights_or_over_coverage(
+    total: Any, least_coverage: int, expected: str
+) -> None:
+    """7.5 over a weight of 4 or a coverage of 2.5, at least 30 of them since January 2024."""
+    rules = RuleSet(name="own", kernel="ln", total=total, least_coverage=least_coverage)
+    assert TOTALS[total](rules, sums("7.5", "4", "2.5")) == Fraction(expected)
+
+
+def test_equal_takes_share_a_rank_and_the_next_rank_is_left_out() -> None:
+    """1, 2, 2, 4: 0.8, twice 0.5, 0.2 against a median of 0.5; equals in order of id."""
+    rows = board(*start(), *said(), resolution())
+    assert columns(rows, "rank", "participant", "take") == [
+        (1, "bob", "1.600000000"),
+        (2, "ada", "1.000000000"),
+        (2, "dan", "1.000000000"),
+        (4, "cyd", "0.400000000"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ada", "bob", "take", "prizes"),
+    [
+        ("0.72", "0.3", "0.600000000", ["19.23", "19.23", "19.23", "19.23", "11.54", "11.54"]),
+        ("0.0392", "0.07", "0.140000000", ["23.37", "23.37", "23.36", "23.36", "3.27", "3.27"]),
+        ("0.018432", "0.048", "0.096000000", ["23.86", "23.86", "23.85", "23.85", "2.29", "2.29"]),
+    ],
+)
+def test_under_base_2_takes_that_are_equal_as_powers_share_a_rank_and_a_prize(
+    ada: str, bob: str, take: str, prizes: list[str]
+) -> None:
+    """Half the coverage and a score that is larger by exactly 1, neither a whole number: p = 8 q² against 0.5.
+
+    Ada says p for half the period, Bob q all along: log2(p / 0.5) / 2 - log2(q / 0.5) = 1, in 1e-12 too; takes are 2q.
+    """
+    chances = {"ada": ada, "bob": bob} | dict.fromkeys(("cyd", "dan", "eve", "fay"), "0.5")
+    rows = board(*start(rules="relative-2021-11"), *said(chances=chances), withdrawal(at=day(15)), resolution())
+    assert columns(rows, "rank", "participant")[3:] == [(1, "fay"), (5, "ada"), (5, "bob")]
+    assert Decimal(rows[4]["score"]) - Decimal(rows[5]["score"]) == 1
+    assert rows[4]["take"] == rows[5]["take"] == take
+    assert [row["prize"] for row in rows] == prizes
+
+
+def test_a_row_of_the_board_has_score_coverage_take_share_prize_and_completion() -> None:
+    """1.6 / 4 of 100; ln 1.6 = 0.470003629."""
+    [first, *_] = board(*start(), *said(), resolution())
+    assert first == {
+        "contest": "cup",
+        "rank": 1,
+        "participant": "bob",
+        "score": "0.470003629",
+        "coverage": "1.000000000",
+        "attainable": "1.000000000",
+        "take": "1.600000000",
+        "share": "0.400000000",
+        "prize": "40.00",
+        "completion": "1/1",
+        "submissions": 1,
+        "excluded": "",
+    }
+
+
+def test_under_base_2_takes_that_are_equal_share_a_rank() -> None:
+    """Half the coverage and twice the power: 1/2 · 2^1 = 1 · 2^0, for log2(0.8 / 0.2) = 2 over half the period."""
+    chances = {"ada": "0.8", "bob": "0.2", "cyd": "0.2"}
+    late = [*said(chances=chances), withdrawal(at=day(15)), resolution()]
+    rows = board(*start(rules="relative-2021-11"), *late)
+    expected = [("ada", "1.000000000", "0.500000000"), ("bob", "0.000000000", "1.000000000")]
+    assert columns(rows, "participant", "score", "coverage")[:2] == expected
+    assert columns(rows, "rank", "take") == [(1, "1.000000000")] * 3
+
+
+@pytest.mark.parametrize(
+    ("level", "ranks", "prizes"),
+    [
+        ("no_prize", [("bob", 1), ("ada", 2), ("dan", 2), ("cyd", 4)], ["0.00", "41.67", "41.66", "16.67"]),
+        ("no_rank", [("bob", None), ("ada", 1), ("dan", 1), ("cyd", 3)], ["0.00", "41.67", "41.66", "16.67"]),
+        ("hidden", [("ada", 1), ("dan", 1), ("cyd", 3)], ["41.67", "41.66", "16.67"]),
+    ],
+)
+def test_who_is_excluded_loses_the_prize_then_the_rank_then_the_row(
+    level: Level, ranks: list[tuple[str, int | None]], prizes: list[str]
+) -> None:
+    """But still stands in the median. 1, 1 and 0.4 of 2.4 share 100: 41.666…, 41.666…, 16.666…, one by id left out."""
+    rows = board(*start(), *said(), exclusion(participant="bob", level=level), resolution())
+    assert columns(rows, "participant", "rank") == ranks
+    assert [row["prize"] for row in rows] == prizes
+    assert {row["excluded"] for row in rows if row["participant"] == "bob"} <= {level}
+    assert {row["excluded"] for row in rows if row["participant"] != "bob"} == {""}
+    assert {row["take"] for row in rows if row["participant"] in {"ada", "dan"}} == {"1.000000000"}
+
+
+def test_the_last_exclusion_of_a_participant_counts() -> None:
+    """It replaces the one before, towards more or less; in another contest it says nothing."""
+    levels: list[AnyCommand] = [exclusion(participant="bob", level=level) for level in ("hidden", "no_prize")]
+    rows = board(*start(), *said(), *levels, contest("league"), exclusion("league", "ada"), resolution())
+    assert columns(rows, "participant", "excluded")[:2] == [("bob", "no_prize"), ("ada", "")]
+
+
+def test_excluding_who_never_forecast_changes_nothing() -> None:
+    """There is no row to leave out."""
+    assert board(*start(), *said(), exclusion(participant="zoe"), resolution()) == board(
+        *start(), *said(), resolution()
+    )
+
+
+def test_weights_multiply_scores_and_weigh_coverage() -> None:
+    """Rain weighs 3, wind 1: Bob has 3 · ln 1.6 and 3/4 of coverage; Ada ln(0.6 / 0.4) once and all of it."""
+    questions: list[AnyCommand] = [
+        opened(),
+        opened("wind"),
+        contest(),
+        entry(weight=3),
+        entry(question="wind", weight=1),
+    ]
+    wind = {"ada": "0.6", "cyd": "0.2"}
+    rows = board(*questions, *said(), *said("wind", wind), resolution(), resolution("wind"))
+    assert columns(rows, "participant", "score", "coverage", "completion") == [
+        ("bob", "1.410010888", "0.750000000", "1/2"),
+        ("ada", "0.405465108", "1.000000000", "2/2"),
+        ("dan", "0.000000000", "0.750000000", "1/2"),
+        ("cyd", "-3.442019376", "1.000000000", "2/2"),
+    ]
+
+
+def test_a_score_is_summed_before_it_is_rounded() -> None:
+    """Three times ln(0.8 / 0.5) = 0.470003629246 is 1.410010888, and ten times 4.700036292, not 4.700036290."""
+    names = [f"q{number}" for number in range(10)]
+    asked: list[AnyCommand] = [contest()]
+    for name in names:
+        asked += [opened(name), entry(question=name), *said(name), resolution(name)]
+    assert board(*asked)[0]["score"] == "4.700036292"
+
+
+def test_only_resolved_questions_count_towards_coverage_and_completion() -> None:
+    """Of four, one is open, one annulled, one revoked."""
+    names = ("rain", "wind", "snow", "hail")
+    asked: list[AnyCommand] = [contest(), *(opened(name) for name in names), *(entry(question=name) for name in names)]
+    asked += [each for name in names for each in said(name)]
+    asked += [resolution(), annulment("wind"), resolution("snow"), revocation("snow")]
+    rows = board(*asked)
+    assert {(row["coverage"], row["completion"]) for row in rows} == {("1.000000000", "1/1")}
+
+
+def test_without_coverage_there_is_no_take_and_no_prize() -> None:
+    """Hidden days only, and Bob comes when they are over: he is on the board, last, behind a worse score."""
+    asked: list[AnyCommand] = [opened(reveals_at=REVEALS), contest(pool=100), entry(hidden_coverage_weight=1)]
+    late = [forecast(participant=who, probability="0.9", at=day(13)) for who in ("bob", "abe")]
+    early = forecast(participant="cyd", probability="0.2", at=OPENS)
+    rows = board(*asked, *late, early, resolution())
+    assert columns(rows, "rank", "participant", "coverage", "take", "prize") == [
+        (1, "cyd", "1.000000000", rows[0]["take"], "100.00"),
+        (2, "abe", "0.000000000", "0.000000000", "0.00"),
+        (2, "bob", "0.000000000", "0.000000000", "0.00"),
+    ]
+
+
+def test_a_contest_nothing_counts_in_has_an_empty_board() -> None:
+    """No question, none resolved, or none forecast on."""
+    assert board(contest()) == []
+    assert board(*start(), *said()) == []
+    assert board(*start(), resolution()) == []
+
+
+def test_each_contest_has_its_own_board() -> None:
+    """In order of id, each over its own questions."""
+    other = [opened("wind"), contest("cap", pool=10), entry("cap", "wind"), *said("wind", {"zoe": "0.3"})]
+    table = oracle.projected(*start(), *other, *said(), resolution(), resolution("wind")).table("leaderboard")
+    assert columns(list(table.rows()), "contest", "participant") == [
+        ("cap", "zoe"),
+        *(("cup", who) for who in ("bob", "ada", "dan", "cyd")),
+    ]
+
+
+LATER: dict[str, list[AnyCommand]] = {
+    "a revocation": [revocation()],
+    "another resolution": [revocation(), resolution(outcome="no")],
+    "an annulment": [annulment()],
+    "a resolution that was missing": [resolution("wind")],
+    "somebody's first forecast": [forecast("wind", "abe", at=day(19))],
+    "a payment": [payment()],
+    "a forecast, once revoked": [
+        revocation(),
+        forecast(participant="ada", probability="0.9", at=day(19)),
+        resolution(),
+    ],
+}
+
+
+@pytest.mark.parametrize("later", LATER.values(), ids=LATER.keys())
+def test_a_finalized_board_does_not_move(later: list[AnyCommand]) -> None:
+    """Not a digit of it, nor of its scores, their parts and prizes."""
+    enrolled: list[AnyCommand] = [enrolment(participant=who, entrant="team") for who in ("ada", "abe")]
+    asked = [*start(), opened("wind"), entry(question="wind"), *enrolled, *said(), *said("wind"), resolution()]
+    before, after = oracle.projected(*asked, finalization()), oracle.projected(*asked, finalization(), *later)
+    for name in ("leaderboard", "scores", "score_parts", "brier", "calibration"):
+        assert before.table(name).digest() == after.table(name).digest()
+    assert [prize[:3] for prize in before.prizes("cup")] == [prize[:3] for prize in after.prizes("cup")]
+    assert len(before.table("leaderboard")) == 4
+
+
+def test_a_finalized_board_takes_no_exclusion_and_no_question() -> None:
+    """Both are refused, and the board stays."""
+    asked = [*start(), opened("wind"), *said(), resolution(), finalization()]
+    recorded, refused = oracle.attempted([*asked, exclusion(participant="bob"), entry(question="wind"), finalization()])
+    assert [each.code for each in refused] == ["contest_finalized"] * 3
+    assert list(Projections(oracle.told(recorded)).table("leaderboard").rows()) == board(*asked)
+
+
+def test_what_is_resolved_after_a_board_was_frozen_counts_in_other_contests() -> None:
+    """Each is frozen at its own log position."""
+    asked = [*start(), contest("open"), entry("open"), *said(), finalization(), resolution()]
+    assert board(*asked) == []
+    assert len(board(*asked, contest="open")) == 4
+
+
+def test_five_hundred_worst_scores_leave_prizes_that_sum_to_the_pool() -> None:
+    """500 · ln 0.001 = -3453.877639491…: a take of 1e-1500 earns no cent, but a rank above one of 1e-1503."""
+    names = [f"q{number:03}" for number in range(501)]
+    asked: list[AnyCommand] = [contest(pool="0.03")]
+    for name in names:
+        asked += [opened(name), entry(question=name), resolution(name)]
+        asked[-1:-1] = said(name, dict.fromkeys(("bob", "cyd", "dan", "eve"), "1") | {"zed": "0"})
+        asked[-1:-1] = said(name, {"abe": "0"} if name != "q500" else {"abe": "1"})
+    rows = board(*asked)
+    prizes = [("bob", "0.01"), ("cyd", "0.01"), ("dan", "0.01"), ("eve", "0.00"), ("abe", "0.00"), ("zed", "0.00")]
+    assert columns(rows, "participant", "prize") == prizes
+    assert [row["rank"] for row in rows] == [1, 1, 1, 1, 5, 6]
+    assert columns(rows, "score", "take")[4] == ("-3453.877639491", "0.000000000")
+
+
+def test_a_very_large_take_is_still_written_as_a_decimal() -> None:
+    """A weight of 20,000 makes a score of 20,000 · ln 1.8, and of the take 1.8^20000 a number of 5,106 digits."""
+    asked = [opened(), contest(pool=100), entry(weight=20_000), *said(chances={"ada": "0.9", "bob": "0.1"})]
+    table = oracle.projected(*asked, resolution()).table("leaderboard")
+    [row, _] = table.rows()
+    power = oracle.EXACT.power(Decimal("1.8"), 20_000)
+    assert abs(oracle.EXACT.divide(Decimal(row["take"]), power) - 1) < Decimal("1e-7")  # ln 1.8 is rounded to 1e-12
+    assert len(table.digest()) == 64
+
+
+def test_takes_that_lie_apart_by_millions_of_digits_cost_no_more_than_others() -> None:
+    """A weight of 1,000,000 is allowed, and e^-6,000,000 beside 1 must not be written out."""
+    program = """
+from tests.test_leaderboard import *
+asked = [opened(), contest(pool=100), entry(weight=1_000_000), *said(chances={"ada": "0.9", "bob": "0.9", "cyd": "0"})]
+assert [row["prize"] for row in board(*asked, resolution())] == ["50.00", "50.00", "0.00"]
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=ROOT, check=True, timeout=20)
+
+
+@pytest.mark.parametrize("weight", [1, 1_000_000])
+def test_a_program_that_works_with_few_digits_gets_the_same_board(weight: int) -> None:
+    """The decimal context of whoever embeds the ledger has no part in it: neither its precision nor its range."""
+    chances = {"ada": "0.9", "bob": "0.9001", "cyd": "0.8999"}
+    found = oracle.projected(opened(), contest(), entry(weight=weight), *said(chances=chances), resolution())
+    with localcontext(Context(prec=3, Emin=-9, Emax=9)):
+        places = found.board("cup")
+    assert [place.participant for place in places] == ["bob", "ada", "cyd"]
+    assert [place.rank for place in places] == [1, 2, 3]
+
+
+def test_takes_that_differ_in_the_last_of_thirty_digits_are_ranked_by_take() -> None:
+    """A billionth better for the last µs of a century, at a weight of 0.0001, is 6e-29 and no tie, whatever the ids."""
+    span = {"opens_at": "1970-01-01T00:00:00Z", "closes_at": "2069-12-31T00:00:00Z"}
+    late, last = "2100-01-01T00:00:00Z", "2069-12-30T23:59:59.999999Z"
+    early = [forecast(participant=who, probability="0.5", at="1969-12-31T00:00:00Z") for who in ("ada", "bob", "cyd")]
+    better = forecast(participant="bob", probability="0.500000001", at=last)
+    [first, *rest] = board(opened(**span), contest(), entry(weight="0.0001"), *early, better, resolution(at=late))
+    assert (first["participant"], first["rank"]) == ("bob", 1)
+    assert columns(rest, "participant", "rank") == [("ada", 2), ("cyd", 2)]
+
+
+# --- losses, submissions, and who is no member
+
+
+def brier(**fields: Any) -> RuleSet:
+    """Halved Brier scores, of which the least is best."""
+    given: dict[str, Any] = {"name": "brier", "kernel": "brier", "period": "covered", "total": "mean"}
+    return RuleSet(**(given | fields))
+
+
+def test_of_losses_the_least_is_first() -> None:
+    """1, 2, 2, 4, in order of id among equals; there is no take."""
+    rows = board(*start(rules=brier()), *said(), resolution())
+    assert columns(rows, "rank", "participant", "score", "take") == [
+        (1, "bob", "0.040000000", None),
+        (2, "ada", "0.250000000", None),
+        (2, "dan", "0.250000000", None),
+        (4, "cyd", "0.640000000", None),
+    ]
+
+
+def test_a_board_may_be_sorted_by_total_though_it_pays_by_take() -> None:
+    """Below nought all squares are: by take Cyd and Dan share the third rank, by total they do not."""
+    peers = RuleSet(name="own", kernel="ln", reference="peers", take="positive_square")
+    chances = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.4"}
+    by_total = board(*start(rules=peers), *said(chances=chances), resolution())
+    by_take = board(*start(rules=structs.replace(peers, rank_by="take")), *said(chances=chances), resolution())
+    assert columns(by_total, "participant", "rank") == [("bob", 1), ("ada", 2), ("dan", 3), ("cyd", 4)]
+    assert columns(by_take, "participant", "rank") == [("bob", 1), ("ada", 2), ("cyd", 3), ("dan", 3)]
+    assert {tuple(row.values())[2:9] for row in by_total} == {tuple(row.values())[2:9] for row in by_take}
+    assert sum(Fraction(row["prize"]) for row in by_total) == 100
+
+
+TEAMS: list[AnyCommand] = [enrolment(participant=who, entrant="team") for who in ("ada", "bob", "zoe")]
+
+
+def test_of_an_entrants_submissions_the_best_is_ranked() -> None:
+    """The others are shown after it without a rank, and use none up; also who never forecast counts as a submission."""
+    rules = brier(best_of_entrant=True)
+    rows = board(*start(rules=rules), *TEAMS, *said(), resolution())
+    assert columns(rows, "participant", "rank", "excluded", "submissions") == [
+        ("bob", 1, "", 3),
+        ("ada", None, "not_best", 3),
+        ("dan", 2, "", 1),
+        ("cyd", 3, "", 1),
+    ]
+
+
+def test_where_the_rules_do_not_ask_for_the_best_every_submission_is_ranked() -> None:
+    """They are counted all the same."""
+    rows = board(*start(rules=brier()), *TEAMS, *said(), resolution())
+    assert columns(rows, "participant", "rank", "submissions") == [
+        ("bob", 1, 3),
+        ("ada", 2, 3),
+        ("dan", 2, 1),
+        ("cyd", 4, 1),
+    ]
+
+
+def test_of_equal_submissions_the_first_id_is_the_best() -> None:
+    """Ada and Dan both say 0.5."""
+    team = [enrolment(participant=who, entrant="team") for who in ("dan", "ada")]
+    rows = board(*start(rules=brier(best_of_entrant=True)), *team, *said(), resolution())
+    assert columns(rows, "participant", "rank")[1:3] == [("ada", 2), ("dan", None)]
+
+
+@pytest.mark.parametrize(
+    ("level", "found"),
+    [
+        ("hidden", [("ada", 1, ""), ("dan", 1, ""), ("cyd", 3, "")]),
+        ("no_rank", [("bob", None, "no_rank"), ("ada", 1, ""), ("dan", 1, ""), ("cyd", 3, "")]),
+        ("no_prize", [("bob", 1, "no_prize"), ("ada", None, "not_best"), ("dan", 2, ""), ("cyd", 3, "")]),
+    ],
+)
+def test_the_best_submission_is_the_best_of_those_that_can_be_ranked(
+    level: Level, found: list[tuple[str, int | None, str]]
+) -> None:
+    """Who is hidden or without rank stands in nobody's way; who is without prize is ranked, and the others are not."""
+    said_of_bob = exclusion(participant="bob", level=level)
+    rows = board(*start(rules=brier(best_of_entrant=True)), *TEAMS, *said(), said_of_bob, resolution())
+    assert columns(rows, "participant", "rank", "excluded") == found
+
+
+def test_only_the_best_submission_is_paid() -> None:
+    """1.6 and 0.4 of 2 beside a submission of 1."""
+    rules = structs.replace(PRESETS["relative-2022-04"], best_of_entrant=True)
+    rows = board(*start(rules=rules), *TEAMS, *said(chances=CHANCES | {"dan": "0.2"}), resolution())
+    found = columns(rows, "participant", "rank", "take", "prize")
+    assert [(who, rank) for who, rank, *_ in found] == [("bob", 1), ("ada", None), ("cyd", 2), ("dan", 2)]
+    takes = {who: Fraction(take) for who, _, take, _ in found}
+    paid = {who: Fraction(prize) for who, _, _, prize in found}
+    assert [paid["ada"], sum(paid.values())] == [0, 100]
+    assert abs(paid["bob"] - 100 * takes["bob"] / (takes["bob"] + takes["cyd"] + takes["dan"])) < Fraction(1, 100)
+
+
+def test_who_is_named_as_its_own_entrant_or_as_none_plays_alone() -> None:
+    """A later enrolment replaces an earlier one, and another contest's says nothing."""
+    enrolled: list[AnyCommand] = [
+        *TEAMS,
+        enrolment(participant="bob"),
+        contest("league"),
+        enrolment("league", "cyd", entrant="team"),
+    ]
+    rows = board(*start(rules=brier(best_of_entrant=True)), *enrolled, *said(), resolution())
+    assert columns(rows, "participant", "submissions", "excluded") == [
+        ("bob", 1, ""), ("ada", 2, ""), ("dan", 1, ""), ("cyd", 1, ""),
+    ]  # fmt: skip
+
+
+def test_a_participant_called_like_an_entrant_is_of_its_submissions() -> None:
+    """Its own entrant is itself, whoever else is enrolled for it."""
+    enrolled: list[AnyCommand] = [enrolment(participant=who, entrant="dan") for who in ("ada", "bob")]
+    rows = board(*start(rules=brier(best_of_entrant=True)), *enrolled, *said(), resolution())
+    assert columns(rows, "participant", "rank", "submissions") == [
+        ("bob", 1, 3), ("ada", None, 3), ("dan", None, 3), ("cyd", 2, 1),
+    ]  # fmt: skip
+
+
+def test_the_combined_total_is_the_sum_of_the_means_of_kinds_in_percent() -> None:
+    """Seed 003, "Evaluation": 0.04, 0.39 and 0.15 make 58; who left two of three out has 4 + 100 + 100."""
+    point = numeric("size", lower=0, upper=1, bins=None, levels=("0.5",), decimals=2)
+    asked: list[AnyCommand] = [opened(), choices(), point, contest(rules="autocast-2022")]
+    asked += [entry(), entry(question="colour"), entry(question="size"), *said(chances={"ada": "0.8", "bob": "0.8"})]
+    asked += [forecast("colour", probabilities={"red": "0.5", "green": "0.3", "blue": "0.2"})]
+    asked += [forecast("size", quantiles=("0.55",)), resolution(), resolution("colour", outcome="green")]
+    rows = board(*asked, resolution("size", value="0.7"))
+    assert columns(rows, "rank", "participant", "score", "completion") == [
+        (1, "ada", "58.000000000", "3/3"),
+        (2, "bob", "204.000000000", "1/3"),
+    ]
+
+
+def test_what_could_be_attained_stands_beside_what_was() -> None:
+    """Four of ten days were scored: Ada has all of them, Bob half."""
+    late = forecast(participant="bob", at=day(12))
+    rows = board(*start(), forecast(at=OPENS), late, resolution(known_at=day(14)))
+    assert columns(rows, "participant", "coverage", "attainable") == [
+        ("ada", "0.400000000", "0.400000000"),
+        ("bob", "0.200000000", "0.400000000"),
+    ]
+
+
+def slowly(recorded: list[Any], contest: str) -> list[Row]:
+    """A board by the slow definition, as far as it is published without money."""
+    return [
+        {
+            "rank": place.rank,
+            "participant": place.participant,
+            "score": oracle.nine(place.score),
+            "coverage": oracle.nine(place.coverage),
+            "take": oracle.nine(Fraction(place.take)),
+            "completion": place.completion,
+            "excluded": place.level,
+        }
+        for place in oracle.board(recorded, contest)
+    ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(oracle.logs())
+def test_a_board_is_that_of_the_slow_definition(asked: list[AnyCommand]) -> None:
+    """Over logs of all kinds, with exclusions, weights, hidden weights and frozen boards."""
+    recorded, _ = oracle.attempted(asked)
+    projections = Projections(oracle.told(recorded))
+    rows = list(projections.table("leaderboard").rows())
+    for name in projections.contests:
+        slow = slowly(recorded, name)
+        mine = [{key: row[key] for key in slow[0]} for row in rows if slow and row["contest"] == name]
+        fast = [row | {key: Decimal(row[key]) for key in ("score", "coverage", "take")} for row in mine]
+        assert fast == slow

@@ -1,0 +1,780 @@
+"""The tables beside scores and boards, through whole logs: contests, Brier aggregates, calibration, admissions."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from msgspec import structs
+
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
+from forecast_ledger.replay.cli.main import FINE, main
+from tests.projections.boards.test_brier_sample import CONSENSUS, TIME, Row, judged, seasons
+from tests.support import oracle
+from tests.support.given import (
+    AFTER,
+    COLOURS,
+    NOW,
+    annulment,
+    choices,
+    closing,
+    contest,
+    day,
+    entry,
+    finalization,
+    forecast,
+    opened,
+    payment,
+    quartiles,
+    resolution,
+    withdrawal,
+)
+
+Printed = dict[str, Any]
+SECOND = 10**6  # µs
+NANO = 10**9
+
+
+def table(of: Projections, name: str, **only: str) -> list[Printed]:
+    """The printed rows that have these ids."""
+    rows = of.table(name).rows()
+    return [row for row in rows if all(row[column] == value for column, value in only.items())]
+
+
+def asked(answers: str, name: str = "cup", prefix: str = "q", **said: str) -> list[AnyCommand]:
+    """A contest of as many binary questions as answers, y or n, and what each participant said of each, in percent."""
+    commands: list[AnyCommand] = [contest(name, rules=TIME)]
+    for number, answer in enumerate(answers):
+        question = f"{prefix}{number}"
+        commands += [opened(question), entry(name, question)]
+        for who, chances in said.items():
+            percent = chances.split()[number]
+            if percent != "-":
+                commands.append(forecast(question, who, probability=f"{percent}e-2"))
+        commands.append(resolution(question, outcome={"y": "yes", "n": "no"}[answer]))
+    return commands
+
+
+def brier(answers: str, who: str = "ada", **said: str) -> Printed:
+    """One participant's row of a contest alone."""
+    [row] = table(oracle.projected(*asked(answers, **said)), "brier", participant=who)
+    return row
+
+
+# --- contests
+
+
+def test_a_contest_shows_its_rules_its_pool_and_what_was_paid_of_it() -> None:
+    """The checkpoint of its seal is the position and the digest of the row that sealed it."""
+    cup = contest(title="Spring Cup", pool=10, currency="EUR")
+    recorded = oracle.history(opened(), cup, entry(), forecast(), resolution(), finalization())
+    [row] = table(Projections(oracle.told(recorded)), "contests")
+    assert row == {
+        "contest": "cup",
+        "title": "Spring Cup",
+        "rules": "relative-2022-04",
+        "pool": "10.00",
+        "currency": "EUR",
+        "sealed_at": 6,
+        "sealed_digest": recorded[-1].digest,
+        "paid": "0.00",
+        "series": "",
+        "starts_at": None,
+        "state": "sealed",
+    }
+    shared: list[AnyCommand] = [forecast(), forecast(participant="bob"), resolution(), finalization(), payment()]
+    [row] = table(oracle.projected(opened(), cup, entry(), *shared), "contests")
+    assert (row["sealed_at"], row["paid"]) == (7, "10.00")
+
+
+def test_a_contest_that_is_open_has_no_checkpoint() -> None:
+    """Nor, unless said, a title, a pool or a currency; contests come in order of id."""
+    rows = table(oracle.projected(contest("cup"), contest("cap", rules=TIME), contest("a cup")), "contests")
+    assert [row["contest"] for row in rows] == ["a cup", "cap", "cup"]
+    assert {(row["sealed_at"], row["sealed_digest"]) for row in rows} == {(None, None)}
+    assert {(row["title"], row["pool"], row["currency"], row["paid"]) for row in rows} == {("", "0.00", "", "0.00")}
+    assert [row["rules"] for row in rows] == ["relative-2022-04", "spot", "relative-2022-04"]
+
+
+def test_a_checkpoint_shows_from_its_seal_on() -> None:
+    """As of the position before, the contest is open; what is recorded later does not move it."""
+    recorded = oracle.history(contest(), contest("cap"), finalization(), finalization("cap"), contest("zip"))
+    seals = [table(Projections(oracle.told(recorded[:cut])), "contests", contest="cup") for cut in range(1, 6)]
+    assert [row["sealed_at"] for [row] in seals] == [None, None, 3, 3, 3]
+    assert [row["sealed_digest"] for [row] in seals[2:]] == [recorded[2].digest] * 3
+
+
+# --- Brier aggregates
+
+
+@pytest.mark.parametrize(("answer", "score"), [("y", "0.040000000"), ("n", "0.640000000")])
+def test_80_percent_scores_4_hundredths_if_it_rains_and_64_if_not(answer: str, score: str) -> None:
+    """Source: seed 002_2cb2458c25e356ad, "1.1 Definition"."""
+    assert brier(answer, ada="80")["brier"] == score
+
+
+@pytest.mark.parametrize(
+    ("percent", "answer", "score"), [("80", "y", "0.04"), ("80", "n", "0.64"), ("20", "y", "0.64"), ("20", "n", "0.04")]
+)
+def test_a_bet_on_no_is_a_forecast_of_one_less_its_confidence(percent: str, answer: str, score: str) -> None:
+    """Confidence 0.80 on NO is 0.20 of YES. Source: seed 002_2cb2458c25e356ad, "1.3 Handling YES vs NO Bets"."""
+    assert Fraction(brier(answer, ada=percent)["brier"]) == Fraction(score)
+
+
+def test_a_brier_score_of_15_hundredths_has_a_skill_of_4_tenths() -> None:
+    """Ten forecasts, 0.003333 - 0.103333 + 0.25 = 0.15; 1 - 0.15 / 0.25 = 0.40, also against the base rate of a half.
+
+    Source: reference/scoring.md, 3.5; seed 002_2cb2458c25e356ad, "1.5 Brier Skill Score".
+    """
+    row = brier("nnnynyynyy", ada="10 10 40 40 40 80 80 80 80 80")
+    assert row | {"contest": "cup", "participant": "ada"} == {
+        "contest": "cup",
+        "participant": "ada",
+        "n": 10,
+        "brier": "0.150000000",
+        "base_rate": "0.500000000",
+        "reliability": "0.003333333",
+        "resolution_term": "0.103333333",
+        "uncertainty": "0.250000000",
+        "consensus_brier": "0.150000000",
+        "skill_against_even_odds": "0.400000000",
+        "skill_against_consensus": "0.000000000",
+        "skill_against_base_rate": "0.400000000",
+        "interpretation": "Good",
+    }
+
+
+def test_who_is_worse_than_the_reference_has_a_skill_below_0() -> None:
+    """Ada: ((0.2)² + (0.2)²) / 2 = 0.04; bob: ((0.9)² + (0.3)²) / 2 = 0.45; the median 45% and 25%: 0.1825 of both.
+
+    Against the consensus 1 - 0.45 / 0.1825 = -1.465753425; against even odds -0.8.
+    """
+    row = brier("yn", who="bob", ada="80 20", bob="10 30")
+    assert (row["brier"], row["consensus_brier"]) == ("0.450000000", "0.182500000")
+    assert (row["skill_against_even_odds"], row["skill_against_consensus"]) == ("-0.800000000", "-1.465753425")
+    assert row["skill_against_base_rate"] == "-0.800000000"
+
+
+def test_a_skill_against_a_perfect_reference_is_empty() -> None:
+    """Where all came true the base rate is perfect; where the consensus was sure and right, it is."""
+    row = brier("yy", ada="80 60", bob="100 100", cyd="100 100")
+    assert (row["uncertainty"], row["consensus_brier"]) == ("0.000000000", "0.000000000")
+    assert (row["skill_against_base_rate"], row["skill_against_consensus"]) == (None, None)
+    assert row["skill_against_even_odds"] == "0.600000000"  # 1 - 0.10 / 0.25
+
+
+def test_the_consensus_is_measured_on_the_questions_one_forecast_oneself() -> None:
+    """Ada leaves out the second, on which the consensus did badly: 0.25 there, 0.04 and 0.16 elsewhere."""
+    said = {"ada": "90 - 90", "bob": "70 50 30"}
+    row = brier("yyy", **said)
+    assert (row["n"], row["brier"], row["consensus_brier"]) == (2, "0.010000000", "0.100000000")
+    row = brier("yyy", who="bob", **said)
+    assert (row["n"], row["consensus_brier"]) == (3, "0.150000000")
+    row = brier("yyy", who=CONSENSUS, **said)
+    assert (row["n"], row["brier"], row["consensus_brier"]) == (3, "0.150000000", "0.150000000")
+
+
+@pytest.mark.parametrize(
+    ("chances", "words"),
+    [
+        ("100", "Perfect"),
+        ("99.9999999", "Excellent"),
+        ("90", "Excellent"),
+        ("60", "Good"),
+        ("55", "Fair (at or near random)"),
+        ("50", "Poor"),
+        ("40", "Poor"),
+        ("0", "Very Poor"),
+    ],
+)
+def test_each_brier_score_is_called_by_its_name(chances: str, words: str) -> None:
+    """0, 1e-18, 0.01, 0.16, 0.2025, 0.25, 0.36, 1. Source: seed 002_2cb2458c25e356ad, "Appendix B"."""
+    assert brier("y", ada=chances)["interpretation"] == words
+
+
+def test_a_name_goes_by_the_exact_score_not_by_the_printed_one() -> None:
+    """(1 - 0.999999999)² = 1e-18 is printed as 0.000000000 and is not perfect."""
+    row = brier("y", ada="99.9999999")
+    assert (row["brier"], row["interpretation"]) == ("0.000000000", "Excellent")
+
+
+def test_the_rows_come_in_order_of_contest_and_participant() -> None:
+    """Whatever order they were said in; a contest without a binary question that counts has none."""
+    asked_of = [*asked("y", "zip", "z", bob="10", ada="20"), contest("mid"), *asked("n", "a", "a", cyd="30", bob="40")]
+    rows = [(row["contest"], row["participant"]) for row in table(oracle.projected(*asked_of), "brier")]
+    assert rows == [
+        *(("a", who) for who in (CONSENSUS, "bob", "cyd")),
+        *(("zip", who) for who in (CONSENSUS, "ada", "bob")),
+    ]
+
+
+# --- over all contests
+
+
+def test_over_all_contests_scores_are_pooled_and_contests_are_averaged() -> None:
+    """0.01 on one question and 0.25, 0.25, 0.49 on three: 1.00 / 4, and (0.01 + 0.33) / 2.
+
+    Source: seed 002_2cb2458c25e356ad, "1.4 Aggregate Brier Score": the mean of all individual Brier scores.
+    """
+    of = oracle.projected(*asked("y", ada="90"), *asked("yny", "cap", "c", ada="50 50 30"))
+    [row] = table(of, "brier_overall", participant="ada")
+    assert row == {
+        "participant": "ada",
+        "contests": 2,
+        "n": 4,
+        "pooled_brier": "0.250000000",
+        "mean_of_contest_means": "0.170000000",
+    }
+
+
+def test_a_question_in_two_contests_counts_in_each() -> None:
+    """0.04 in both, and 0.36 in one: (0.04 + 0.04 + 0.36) / 3; (0.04 + 0.20) / 2."""
+    shared = [*asked("yn", ada="80 60"), contest("cap", rules=TIME), entry("cap", "q0")]
+    [row] = table(oracle.projected(*shared), "brier_overall", participant="ada")
+    assert (row["contests"], row["n"]) == (2, 3)
+    assert (row["pooled_brier"], row["mean_of_contest_means"]) == ("0.146666667", "0.120000000")
+
+
+def test_a_contest_one_took_no_part_in_counts_in_neither_mean() -> None:
+    """Bob is in one of the two."""
+    of = oracle.projected(*asked("y", ada="90", bob="80"), *asked("y", "cap", "c", ada="70"))
+    rows = {row["participant"]: (row["contests"], row["n"], row["pooled_brier"]) for row in table(of, "brier_overall")}
+    assert rows["bob"] == (1, 1, "0.040000000")
+    assert list(rows) == [CONSENSUS, "ada", "bob"]
+
+
+# --- calibration
+
+
+def test_a_bin_shows_its_forecasts_and_how_often_they_came_true() -> None:
+    """80% and 85%, of which one came true, and 90%, which did: means, frequencies, Wilson's intervals.
+
+    For 1 of 2 it is 1/2 ± z / (2 √(2 + z²)), for 1 of 1 from 1 / (1 + z²) to 1; z = 1.959963984540054.
+    """
+    rows = table(oracle.projected(*asked("yny", ada="80 85 90")), "calibration", participant="ada")
+    z = Decimal("1.959963984540054")
+    wide, tiny = oracle.EXACT.divide(z, 2 * oracle.EXACT.sqrt(2 + z * z)), Decimal("1e-9")
+    of_two = [str(limit.quantize(tiny)) for limit in (Decimal("0.5") - wide, Decimal("0.5") + wide)]
+    of_one = str(oracle.EXACT.divide(Decimal(1), 1 + z * z).quantize(tiny))
+    assert [list(row.values()) for row in rows] == [
+        ["cup", "ada", "0.800000000", "0.900000000", 2, 1, "0.825000000", "0.500000000", *of_two],
+        ["cup", "ada", "0.900000000", "1.000000000", 1, 1, "0.900000000", "1.000000000", of_one, "1.000000000"],
+    ]
+
+
+def test_a_bin_begins_with_its_lower_end_and_the_last_holds_both() -> None:
+    """10% is in the second, 10% less 1e-9 in the first, 100% in the last."""
+    rows = table(oracle.projected(*asked("ynyny", ada="0 9.9999999 10 90 100")), "calibration", participant="ada")
+    assert [(row["from_probability"], row["to_probability"], row["n"], row["happened"]) for row in rows] == [
+        ("0.000000000", "0.100000000", 2, 1),
+        ("0.100000000", "0.200000000", 1, 1),
+        ("0.900000000", "1.000000000", 2, 1),
+    ]
+
+
+# --- against the slow definition
+
+
+def mean(values: Sequence[Fraction]) -> Fraction:
+    """Of one or more."""
+    return sum(values, Fraction(0)) / len(values)
+
+
+def nine(number: Fraction | None) -> str | None:
+    """As printed: nine decimals, rounded half-even once."""
+    return None if number is None else f"{oracle.nine(number):f}"
+
+
+def skill(score: Fraction, reference: Fraction | None) -> Fraction | None:
+    """1 - BS / BS_reference, where there is one to beat."""
+    return 1 - score / reference if reference else None
+
+
+class Own(NamedTuple):
+    """One participant's forecasts in one contest."""
+
+    contest: str
+    participant: str
+    rows: list[Row]
+
+    @property
+    def score(self) -> Fraction:
+        """The mean of (p - o)²."""
+        return mean([(Fraction(row.probability, NANO) - row.happened) ** 2 for row in self.rows])
+
+
+def owned(recorded: Sequence[Recorded]) -> Iterator[Own]:
+    """What the log's contests judge, by contest and participant."""
+    for name in sorted(oracle.world(recorded).contests):
+        rows = sorted(judged(recorded, name).elements())
+        for who in sorted({row.participant for row in rows}):
+            yield Own(name, who, [row for row in rows if row.participant == who])
+
+
+def aggregate(own: Own) -> Printed:
+    """A row of the table `brier` but for the name of its score: Murphy's parts over groups of equal forecasts."""
+    n, base_rate = len(own.rows), mean([Fraction(row.happened) for row in own.rows])
+    reliability = resolved = Fraction(0)
+    for value in {row.probability for row in own.rows}:
+        happened = [Fraction(row.happened) for row in own.rows if row.probability == value]
+        reliability += len(happened) * (Fraction(value, NANO) - mean(happened)) ** 2 / n
+        resolved += len(happened) * (mean(happened) - base_rate) ** 2 / n
+    uncertainty = base_rate * (1 - base_rate)
+    assert own.score == reliability - resolved + uncertainty
+    everywhere = all(row.consensus >= 0 for row in own.rows)
+    of_consensus = [(Fraction(row.consensus, NANO) - row.happened) ** 2 for row in own.rows]
+    consensus = mean(of_consensus) if everywhere else None
+    numbers = {
+        "brier": own.score,
+        "base_rate": base_rate,
+        "reliability": reliability,
+        "resolution_term": resolved,
+        "uncertainty": uncertainty,
+        "consensus_brier": consensus,
+        "skill_against_even_odds": skill(own.score, Fraction(1, 4)),
+        "skill_against_consensus": skill(own.score, consensus),
+        "skill_against_base_rate": skill(own.score, uncertainty),
+    }
+    printed = {name: nine(number) for name, number in numbers.items()}
+    return {"contest": own.contest, "participant": own.participant, "n": n} | printed
+
+
+@settings(max_examples=100, deadline=None)
+@given(seasons())
+def test_brier_aggregates_are_those_of_the_slow_definition(recorded: list[Recorded]) -> None:
+    """Row by row, over logs in which contests share questions and some are frozen; the parts add up exactly."""
+    of = Projections(oracle.told(recorded))
+    rows = table(of, "brier")
+    words = [row.pop("interpretation") for row in rows]
+    expected = list(owned(recorded))
+    assert rows == [aggregate(own) for own in expected]
+    assert [word == "Perfect" for word in words] == [own.score == 0 for own in expected]
+    for name in of.contests:
+        for found in of.aggregates(name).values():
+            if found.n:
+                assert None not in found[1:6]
+                assert found.brier == found.reliability - found.resolution_term + found.uncertainty  # type: ignore[operator]
+
+
+@settings(max_examples=50, deadline=None)
+@given(seasons())
+def test_means_over_contests_are_those_of_the_slow_definition(recorded: list[Recorded]) -> None:
+    """Over all scores, and over the contests' means."""
+    everywhere = list(owned(recorded))
+    expected = []
+    for who in sorted({own.participant for own in everywhere}):
+        mine = [own for own in everywhere if own.participant == who]
+        n = sum(len(own.rows) for own in mine)
+        pooled = sum((len(own.rows) * own.score for own in mine), Fraction(0)) / n
+        expected.append([who, len(mine), n, nine(pooled), nine(mean([own.score for own in mine]))])
+    rows = table(Projections(oracle.told(recorded)), "brier_overall")
+    assert [list(row.values()) for row in rows] == expected
+
+
+@settings(max_examples=50, deadline=None)
+@given(seasons())
+def test_bins_are_those_of_the_slow_definition_and_add_up(recorded: list[Recorded]) -> None:
+    """Every forecast is in one bin, and the observed frequency lies in its interval."""
+    of = Projections(oracle.told(recorded))
+    expected = []
+    edges = [NANO * tenth // 10 for tenth in range(10)] + [NANO + 1]
+    for own in owned(recorded):
+        for lower, upper in pairwise(edges):
+            inside = [row for row in own.rows if lower <= row.probability < upper]
+            if inside:
+                happened = sum(row.happened for row in inside)
+                said = mean([Fraction(row.probability, NANO) for row in inside])
+                ends = [nine(Fraction(lower, NANO)), nine(Fraction(min(upper, NANO), NANO))]
+                shares = [nine(said), nine(Fraction(happened, len(inside)))]
+                expected.append([own.contest, own.participant, *ends, len(inside), happened, *shares])
+    rows = table(of, "calibration")
+    assert [list(row.values())[:-2] for row in rows] == expected
+    for row in rows:
+        low, seen, high = (Fraction(row[name]) for name in ("wilson_low", "observed_frequency", "wilson_high"))
+        assert 0 <= low <= seen <= high <= 1
+    counts = {(row["contest"], row["participant"]): row["n"] for row in table(of, "brier")}
+    assert counts == {
+        key: sum(row["n"] for row in rows if key == (row["contest"], row["participant"])) for key in counts
+    }
+
+
+# --- admissions
+
+RULES = structs.replace(PRESETS["autocast-2022"], name="attested")
+
+
+def utc(text: str) -> int:
+    """An instant in UTC, by Python's calendar, in µs since the epoch."""
+    return (datetime.fromisoformat(text).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
+        microseconds=1
+    )
+
+
+# The question of the rules: it closes on Mar 23, 2022, 10:19 UTC, so that its cut-off is Mar 22, 2022, 23:59:59 UTC.
+SEASON: dict[str, Any] = {
+    "at": "2022-03-01T00:00:00Z",
+    "opens_at": "2022-03-01T00:00:00Z",
+    "closes_at": "2022-03-23T10:19:00Z",
+}
+START: list[AnyCommand] = [opened(**SEASON), contest(rules=RULES), entry()]
+
+
+def attested(who: str = "ada", question: str = "rain", **declared: Any) -> AnyCommand:
+    """A forecast that claims to be of Mar 2, with what its maker declares."""
+    attestation = Attestation(**declared) if declared else None
+    return forecast(question, who, at="2022-03-02T00:00:00Z", attestation=attestation)
+
+
+def received(*commands: AnyCommand | tuple[AnyCommand, str], name: str = "cup") -> list[Printed]:
+    """A contest's admissions where each command was recorded, by the ledger's own clock, when said beside it."""
+    now = utc("2022-03-01T00:00:00")
+    with Ledger.open(":memory:", clock=lambda: now) as ledger:
+        for number, each in enumerate([*START, *commands]):
+            command, when = each if isinstance(each, tuple) else (each, "")
+            now = utc(when) if when else now
+            ledger.handle(command, f"c{number}")
+        recorded = [each for page in ledger.read() for each in page]
+    return table(Projections(oracle.told(recorded)), "admissions", contest=name)
+
+
+def test_an_admission_says_what_was_received_when_and_what_was_declared() -> None:
+    """Received 12 d 11 h 59 min 59 s before the cut-off; all that went in is 11 h 59 min 59.000001 s older or more."""
+    declared = {"newest_source": "2022-03-21", "training_cutoff": "2021-03", "model_released": "2021-04-15"}
+    clean = attested(**declared, restricted_sources=False, restricted_list="2022-09")
+    assert received((clean, "2022-03-10T12:00:00")) == [
+        {
+            "contest": "cup",
+            "question": "rain",
+            "participant": "ada",
+            "log_position": 4,
+            "cutoff_at": "2022-03-22T23:59:59Z",
+            "receipt": "in_time",
+            "receipt_margin": "1079999",
+            "earliest_at": "2022-03-20T10:00:00Z",
+            "latest_at": "2022-03-22T11:59:59.999999Z",
+            "information": "clean",
+            "information_margin": "43199.000001",
+            "restricted": "clean",
+            "window": "open",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "ends", "verdict", "margin"),
+    [
+        ("2022-03-22T23:59:59Z", ("2022-03-22T23:59:59Z", "2022-03-22T23:59:59Z"), "clean", "0"),
+        ("2022-03-23T01:59:59+02:00", ("2022-03-22T23:59:59Z", "2022-03-22T23:59:59Z"), "clean", "0"),
+        (
+            "2022-03-22T23:59:59.999999Z",
+            ("2022-03-22T23:59:59.999999Z", "2022-03-22T23:59:59.999999Z"),
+            "clean",
+            "-0.999999",
+        ),
+        ("2022-03-23T00:00:00Z", ("2022-03-23T00:00:00Z", "2022-03-23T00:00:00Z"), "certain", "-1"),
+        ("2022-03-22T11:59:59", ("2022-03-21T21:59:59Z", "2022-03-22T23:59:59Z"), "clean", "0"),
+        ("2022-03-22 12:00:00", ("2022-03-21T22:00:00Z", "2022-03-23T00:00:00Z"), "possible", "-1"),
+        ("2022-03-23T13:59:59", ("2022-03-22T23:59:59Z", "2022-03-24T01:59:59Z"), "possible", "-93600"),
+        ("2022-03-23T14:00:00", ("2022-03-23T00:00:00Z", "2022-03-24T02:00:00Z"), "certain", "-93601"),
+        ("2022-03-21", ("2022-03-20T10:00:00Z", "2022-03-22T11:59:59.999999Z"), "clean", "43199.000001"),
+        ("2022-03-22", ("2022-03-21T10:00:00Z", "2022-03-23T11:59:59.999999Z"), "possible", "-43200.999999"),
+        ("2022-03-22Z", ("2022-03-22T00:00:00Z", "2022-03-22T23:59:59.999999Z"), "clean", "-0.999999"),
+        ("2022-03-23", ("2022-03-22T10:00:00Z", "2022-03-24T11:59:59.999999Z"), "possible", "-129600.999999"),
+        ("2022-03-24", ("2022-03-23T10:00:00Z", "2022-03-25T11:59:59.999999Z"), "certain", "-216000.999999"),
+        ("2021", ("2020-12-31T10:00:00Z", "2022-01-01T11:59:59.999999Z"), "clean", "6955199.000001"),
+    ],
+)
+def test_what_the_newest_source_can_mean_decides_on_a_leak(
+    source: str, ends: tuple[str, str], verdict: str, margin: str
+) -> None:
+    """11:59:59 is the last safe stamp without a zone, and only the day before is a safe date; 23:59:59 keeps to the
+    cut-off with nothing to spare. Source: reference/scoring.md, 1.4.
+    """
+    [row] = received(attested(newest_source=source))
+    assert (row["earliest_at"], row["latest_at"]) == ends
+    assert (row["information"], row["information_margin"]) == (verdict, margin)
+
+
+@pytest.mark.parametrize(
+    ("declared", "ends", "verdict", "margin"),
+    [
+        ({}, (None, None), "undeclared", None),
+        ({"note": "ask me"}, (None, None), "undeclared", None),
+        ({"training_cutoff": "2021-09"}, ("2021-08-31T10:00:00Z", None), "undeclared", None),
+        ({"training_cutoff": "2022-04"}, ("2022-03-31T10:00:00Z", None), "certain", None),
+        ({"model_released": "2021-09"}, (None, None), "undeclared", None),
+        ({"model_released": "2022-04"}, (None, None), "undeclared", None),
+        (
+            {"newest_source": "2022-03-01", "model_released": "2022-01"},
+            ("2022-02-28T10:00:00Z", "2022-03-02T11:59:59.999999Z"),
+            "clean",
+            "1771199.000001",
+        ),
+        (
+            {"newest_source": "2022-03-01", "model_released": "2022-03-25"},
+            ("2022-02-28T10:00:00Z", "2022-03-26T11:59:59.999999Z"),
+            "possible",
+            "-302400.999999",
+        ),
+        (
+            {"newest_source": "2022-03-01", "model_released": "2022-03-25", "training_cutoff": "2021"},
+            ("2022-02-28T10:00:00Z", "2022-03-02T11:59:59.999999Z"),
+            "clean",
+            "1771199.000001",
+        ),
+        (
+            {"newest_source": "2021-01-01", "training_cutoff": "2022-03-24Z"},
+            ("2022-03-24T00:00:00Z", "2022-03-24T23:59:59.999999Z"),
+            "certain",
+            "-172800.999999",
+        ),
+    ],
+)
+def test_a_model_may_know_more_than_its_sources(
+    declared: dict[str, str], ends: tuple[str | None, str | None], verdict: str, margin: str | None
+) -> None:
+    """What it was trained on counts, at the latest its release; without sources nothing is clean, and an end that
+    nothing but the calendar bounds is left empty.
+    """
+    [row] = received(attested(**declared))
+    assert (row["earliest_at"], row["latest_at"]) == ends
+    assert (row["information"], row["information_margin"]) == (verdict, margin)
+
+
+@pytest.mark.parametrize(
+    ("declared", "verdict"),
+    [
+        ({"restricted_sources": False, "restricted_list": "2022-09"}, "clean"),
+        ({"restricted_sources": True, "restricted_list": "2022-09"}, "restricted"),
+        ({"restricted_sources": True}, "restricted"),
+        ({"restricted_sources": False}, "undeclared"),
+        ({"restricted_list": "2022-09"}, "undeclared"),
+        ({}, "undeclared"),
+    ],
+)
+def test_that_no_restricted_source_was_used_counts_against_a_list(declared: dict[str, Any], verdict: str) -> None:
+    """That one was used counts either way."""
+    [row] = received(attested(**declared))
+    assert row["restricted"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("when", "receipt", "margin"),
+    [
+        ("2022-03-22T23:59:58.5", "in_time", "0.5"),
+        ("2022-03-22T23:59:59", "in_time", "0"),
+        ("2022-03-22T23:59:59.999999", "in_time", "-0.999999"),
+        ("2022-03-23T00:00:00", "late", "-1"),
+        ("2022-04-01T00:00:00", "late", "-777601"),
+    ],
+)
+def test_a_receipt_is_late_by_the_ledgers_own_clock(when: str, receipt: str, margin: str) -> None:
+    """Whatever instant the forecast claims: strictly before 00:00:00Z of the close date is in time."""
+    [row] = received((attested(), when))
+    assert (row["receipt"], row["receipt_margin"]) == (receipt, margin)
+
+
+@pytest.mark.parametrize(
+    ("opens_at", "window"),
+    [("2021-07-08T17:20:00Z", "empty"), ("2021-07-08T00:00:00Z", "empty"), ("2021-07-07T23:59:59.999999Z", "open")],
+)
+def test_a_question_that_opens_on_its_close_date_leaves_no_time_to_forecast(opens_at: str, window: str) -> None:
+    """Published 17:20Z, closed 22:25Z the same day: its cut-off precedes it. Source: reference/scoring.md, 1.3."""
+    flash = opened("flash", at="2021-07-01T00:00:00Z", opens_at=opens_at, closes_at="2021-07-08T22:25:00Z")
+    said = forecast("flash", at="2021-07-08T18:00:00Z")
+    [row] = received(flash, entry(question="flash"), said)
+    assert (row["cutoff_at"], row["window"]) == ("2021-07-07T23:59:59Z", window)
+
+
+def test_the_cutoff_goes_by_the_scheduled_close() -> None:
+    """Not by an early one, nor by when the answer was known."""
+    early: list[AnyCommand] = [
+        closing(at="2022-03-16T00:00:00Z"),
+        resolution(at=AFTER, known_at="2022-03-15T00:00:00Z"),
+    ]
+    [row] = received(attested(), *early)
+    assert row["cutoff_at"] == "2022-03-22T23:59:59Z"
+
+
+def test_each_forecast_of_a_participant_is_admitted_on_its_own() -> None:
+    """In order of question, participant and log position; a withdrawal is no forecast."""
+    wind: list[AnyCommand] = [opened("wind", **SEASON), entry(question="wind")]
+    late, gone = (attested(), "2022-03-24T00:00:00"), withdrawal(at="2022-03-02T00:00:00Z")
+    said = [attested("bob"), attested("bob", "wind"), attested(newest_source="2022-03-24"), gone, late]
+    rows = received(*wind, *said)
+    assert [(row["question"], row["participant"], row["log_position"], row["receipt"]) for row in rows] == [
+        ("rain", "ada", 8, "in_time"),
+        ("rain", "ada", 10, "late"),
+        ("rain", "bob", 6, "in_time"),
+        ("wind", "bob", 7, "in_time"),
+    ]
+    assert [row["information"] for row in rows] == ["certain", "undeclared", "undeclared", "undeclared"]
+
+
+def test_forecasts_are_examined_whatever_becomes_of_their_question() -> None:
+    """Open, resolved, annulled; of any kind; also those made before the question was in the contest."""
+    kinds = [
+        (
+            choices("colour", COLOURS, **SEASON),
+            forecast("colour", at=SEASON["at"], probabilities={"red": 1, "green": 0, "blue": 0}),
+        ),
+        (quartiles("flow"), forecast("flow", at=day(11), quantiles=(1, 2, 3))),
+    ]
+    rules = structs.replace(RULES, quantile_kernel="pinball", total="mean", name="all kinds")
+    rows = received(
+        *[command for pair in kinds for command in pair],
+        contest("league", rules=rules),
+        *(entry("league", name) for name in ("colour", "flow", "rain")),
+        attested(),
+        annulment("colour"),
+        resolution(at=AFTER),
+        name="league",
+    )
+    assert [(row["question"], row["cutoff_at"]) for row in rows] == [
+        ("colour", "2022-03-22T23:59:59Z"),
+        ("flow", "2026-03-19T23:59:59Z"),
+        ("rain", "2022-03-22T23:59:59Z"),
+    ]
+
+
+def test_only_contests_that_ask_for_it_are_examined_and_each_for_itself() -> None:
+    """One forecast is a row in each of two attested contests, and in no other."""
+    others: list[AnyCommand] = [contest("cap", rules=RULES), entry("cap"), contest("plain", rules=TIME), entry("plain")]
+    both = [table(oracle.projected(*START, *others, attested()), "admissions", contest=name) for name in ("cap", "cup")]
+    assert [(row["contest"], row["log_position"]) for [row] in both] == [("cap", 8), ("cup", 8)]
+    assert table(oracle.projected(*START, *others, attested()), "admissions", contest="plain") == []
+
+
+def test_a_finalized_contest_admits_nothing_later() -> None:
+    """What is received afterwards is not on its board either."""
+    assert [row["participant"] for row in received(attested("ada"), finalization(), attested("bob"))] == ["ada"]
+
+
+def test_an_admission_as_of_a_cut_shows_what_was_received_until_then() -> None:
+    """Forecast after forecast."""
+    recorded = oracle.history(*START, attested("ada"), attested("bob"), attested("ada"))
+    cuts = [table(Projections(oracle.told(recorded[:cut])), "admissions") for cut in range(3, 7)]
+    assert [[row["log_position"] for row in rows] for rows in cuts] == [[], [4], [4, 5], [4, 6, 5]]
+
+
+# --- printed
+
+
+def printed(path: Path, projection: str, form: str, *more: str) -> str:
+    """What the command line prints of a projection."""
+    result = CliRunner().invoke(main, ["table", str(path), projection, "--format", form, *more])
+    assert (result.exit_code, result.stderr.startswith("as of log position ")) == (FINE, True), result.stderr
+    return result.stdout
+
+
+def kept(path: Path, *commands: AnyCommand) -> Path:
+    """A log of commands, all of which it accepts."""
+    with Ledger.open(path, clock=lambda: NOW) as ledger:
+        outcomes = ledger.handle_many(oracle.named(commands))
+        assert all(isinstance(outcome, Receipt) for outcome in outcomes)
+    return path
+
+
+def test_contests_are_printed_in_each_format(tmp_path: Path) -> None:
+    """Escapes are shown, and what a spreadsheet would run as a formula is not run."""
+    odd = contest("odd", title='=1+1, "x"\x1b[2J', currency="EUR", pool="1.5")
+    log = kept(tmp_path / "log.db", odd, contest("cup"))
+    head = "contest  title             rules             pool  currency  sealed_at  sealed_digest  paid"
+    far = " " * 21  # where a contest in which one trades has more
+    assert printed(log, "contests", "table").splitlines() == [
+        f"{head}  series  starts_at  state",
+        f"cup                        relative-2022-04  0.00                                      0.00{far}open",
+        f'odd      =1+1, "x"\\x1b[2J  relative-2022-04  1.50  EUR                                 0.00{far}open',
+    ]
+    assert printed(log, "contests", "csv").splitlines() == [
+        "contest,title,rules,pool,currency,sealed_at,sealed_digest,paid,series,starts_at,state",
+        "cup,,relative-2022-04,0.00,,,,0.00,,,open",
+        'odd,"\'=1+1, ""x""\\x1b[2J",relative-2022-04,1.50,EUR,,,0.00,,,open',
+    ]
+    nothing = {
+        "contest": "cup",
+        "title": "",
+        "rules": "relative-2022-04",
+        "pool": "0.00",
+        "currency": "",
+        "paid": "0.00",
+        "series": "",
+        "starts_at": None,
+        "state": "open",
+    }
+    first, second = json.loads(printed(log, "contests", "json"))
+    assert first == nothing | {"sealed_at": None, "sealed_digest": None}
+    assert second["title"] == '=1+1, "x"\x1b[2J'
+
+
+def test_brier_scores_are_printed_in_each_format(tmp_path: Path) -> None:
+    """0.64 where 80% came false: negative skills are numbers in every format, and what is missing is left empty."""
+    log = kept(tmp_path / "log.db", *asked("n", ada="80"))
+    loss, skills = (
+        "1,0.640000000,0.000000000,0.640000000,0.000000000,0.000000000,0.640000000",
+        "-1.560000000,0.000000000",
+    )
+    header, *rows = printed(log, "brier", "csv").splitlines()
+    assert rows == [f"cup,{who},{loss},{skills},,Very Poor" for who in (CONSENSUS, "ada")]
+    told = json.loads(printed(log, "brier", "json"))
+    assert list(told[0]) == header.split(",")
+    assert (told[1]["skill_against_even_odds"], told[1]["skill_against_base_rate"]) == ("-1.560000000", None)
+    names, _, ada = printed(log, "brier", "table").splitlines()
+    assert names.split() == header.split(",")
+    assert ada.split() == ["cup", "ada", *loss.split(","), *skills.split(","), "Very", "Poor"]
+
+
+def test_a_calibration_is_printed_as_a_table(tmp_path: Path) -> None:
+    """Numbers to the right under their names; of 1, none or all: 0.793450686 is z² / (1 + z²)."""
+    ends = "contest  participant  from_probability  to_probability  n  happened"
+    shares = "  mean_forecast  observed_frequency   wilson_low  wilson_high"
+    none = "    0.250000000         0.000000000  0.000000000  0.793450686"
+    all_of_it = "    0.800000000         1.000000000  0.206549314  1.000000000"
+    assert printed(kept(tmp_path / "log.db", *asked("yn", ada="80 25")), "calibration", "table").splitlines() == [
+        f"{ends}{shares}",
+        f"cup      [consensus]       0.200000000     0.300000000  1         0{none}",
+        f"cup      [consensus]       0.800000000     0.900000000  1         1{all_of_it}",
+        f"cup      ada               0.200000000     0.300000000  1         0{none}",
+        f"cup      ada               0.800000000     0.900000000  1         1{all_of_it}",
+    ]
+
+
+def test_admissions_are_printed_in_each_format(tmp_path: Path) -> None:
+    """Received on Mar 31, 2026: 1,469 days and a second late."""
+    log = kept(tmp_path / "log.db", *START, attested(newest_source="2022-03-23T00:00:00Z"))
+    cells = ["cup", "rain", "ada", "4", "2022-03-22T23:59:59Z", "late", "-126921601"]
+    cells += ["2022-03-23T00:00:00Z", "2022-03-23T00:00:00Z", "certain", "-1", "undeclared", "open"]
+    header, row = printed(log, "admissions", "csv").splitlines()
+    assert row.split(",") == cells
+    [told] = json.loads(printed(log, "admissions", "json"))
+    assert told == dict(zip(header.split(","), cells, strict=True)) | {"log_position": 4}
+    assert [line.split() for line in printed(log, "admissions", "table").splitlines()] == [header.split(","), cells]
+
+
+@pytest.mark.parametrize("projection", ["contests", "brier", "brier_overall", "calibration", "admissions"])
+def test_a_log_that_says_nothing_of_it_prints_the_names_of_the_columns_alone(tmp_path: Path, projection: str) -> None:
+    """And an empty array."""
+    log = kept(tmp_path / "log.db", opened())
+    names = [column.name for column in CATALOGUE[projection].columns]
+    assert printed(log, projection, "csv") == ",".join(names) + "\n"
+    assert printed(log, projection, "table") == "  ".join(names) + "\n"
+    assert json.loads(printed(log, projection, "json")) == []
+
+
+def test_a_printed_table_can_be_cut_too(tmp_path: Path) -> None:
+    """Before the answer to the second question only the first counts."""
+    log = kept(tmp_path / "log.db", *asked("yn", ada="80 20"))
+    assert [row["n"] for row in json.loads(printed(log, "brier", "json"))] == [2, 2]
+    assert [row["n"] for row in json.loads(printed(log, "brier", "json", "--as-of", "8"))] == [1, 1]

@@ -1,0 +1,121 @@
+"""Tables as Arrow, pandas and polars: the same values, exact."""
+
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pyarrow
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused, Unavailable
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.core.arrow import DECIMALS, to_arrow, type_of
+from forecast_ledger.projections.core.table import KINDS, Column, Ids, Table
+from forecast_ledger.replay.reading.replay import Replay, replay
+from tests.support.exports import told, written
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+    """The stories, replayed."""
+    return replay(written(tmp_path_factory.mktemp("arrow") / "log.db", told()))
+
+
+def one(kind: str, *values: Any) -> Table:
+    """A table of one column."""
+    return Table("t", 1, (Column("c", kind, "what it means"),), (list(values),))
+
+
+@pytest.mark.parametrize("kind", DECIMALS)
+def test_a_decimal_has_as_many_decimals_as_its_kind_prints(kind: str) -> None:
+    """One unit inside is one unit of the last decimal."""
+    [exact] = to_arrow(one(kind, 1))["c"].to_pylist()
+    assert Decimal(KINDS[kind].printed(1)) == exact == Decimal(1).scaleb(-DECIMALS[kind])
+    assert to_arrow(one(kind, 1)).schema.field("c").type == type_of(kind)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_value_is_the_printed_one(found: Replay, name: str) -> None:
+    """Of every projection: decimals to the last digit, instants to the microsecond, counts as integers."""
+    table = found.table(name)
+    arrow = table.to_arrow()
+    arrow.validate(full=True)
+    kinds = {column.name: column.kind for column in table.columns}
+    for ours, theirs in zip(table.rows(), arrow.to_pylist(), strict=True):
+        for column, value in ours.items():
+            expected = value
+            if value is not None and kinds[column] in DECIMALS:
+                expected = Decimal(value)
+            if value is not None and kinds[column] == "instant":
+                assert theirs[column].utcoffset().total_seconds() == 0
+                assert theirs[column].isoformat().replace("+00:00", "Z") == value
+                continue
+            assert theirs[column] == expected
+    assert [field.metadata[b"meaning"].decode() for field in arrow.schema] == [each.meaning for each in table.columns]
+
+
+@pytest.mark.parametrize("values", [[-(2**63), 2**63 - 1, 0], [10**38 - 1, 1 - 10**38, None]])
+def test_a_decimal_may_have_38_digits(values: list[int | None]) -> None:
+    """All of 64 bits, which go the fast way, and more, one by one; nothing is rounded."""
+    fast = [] if None in values else [Table("t", 1, (Column("c", "points", ""),), (np.array(values, np.int64),))]
+    for table in (one("points", *values), *fast):
+        exact = to_arrow(table)["c"].to_pylist()
+        assert [None if each is None else Fraction(each) * 10**9 for each in exact] == values
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("points", 10**38), ("fine_money", -(10**38)), ("count", 2**63)],
+)
+def test_what_does_not_fit_is_refused(kind: str, value: Any) -> None:
+    """More than 38 digits, more than 64 bits: by name of the column, never cut."""
+    with pytest.raises(Refused) as refused:
+        to_arrow(one(kind, value))
+    assert (refused.value.code, refused.value.field) == ("out_of_range", "t.c")
+
+
+def test_an_integer_and_a_take_have_no_bound() -> None:
+    """They are text."""
+    assert to_arrow(one("take", "1.5E+400", None))["c"].to_pylist() == ["1.5E+400", None]
+    assert to_arrow(one("integer", 10**60, -1, None))["c"].to_pylist() == ["1" + "0" * 60, "-1", None]
+
+
+def test_a_table_without_rows_has_its_types() -> None:
+    """Of ids too, which have no labels then."""
+    empty = Table("t", 1, (Column("i", "id", ""), Column("p", "points", "")), (Ids(np.zeros(0, np.int64), []), []))
+    assert to_arrow(empty).schema.types == [pyarrow.string(), pyarrow.decimal128(38, 9)]
+
+
+@pytest.mark.parametrize("name", ["scores", "leaderboard", "journal", "portfolio_snapshots"])
+def test_data_frames_are_exact(found: Replay, name: str) -> None:
+    """Pandas over Arrow and polars hold the decimals themselves; no column of either is a float."""
+    table = found.table(name)
+    expected = table.to_arrow().to_pylist()
+    pandas = table.to_pandas()
+    assert all(str(kind).endswith("[pyarrow]") and "double" not in str(kind) for kind in pandas.dtypes)
+    for column in table.columns:
+        if column.kind in DECIMALS:
+            told = [None if value is pandas[column.name].dtype.na_value else value for value in pandas[column.name]]
+            assert told == [row[column.name] for row in expected]
+    frame = table.to_polars()
+    assert not set(frame.dtypes) & {polars.Float32, polars.Float64}
+    assert frame.to_dicts() == expected
+
+
+def test_without_pyarrow_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an extra."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(Unavailable, match="columnar"):
+        to_arrow(one("count", 1))
+
+
+def test_a_replay_gives_tables_by_name(tmp_path: Path) -> None:
+    """As of a cut; a name that there is not is a KeyError."""
+    location = written(tmp_path / "log.db", told())
+    assert len(replay(location, as_of=30).table("leaderboard")) == 0
+    with pytest.raises(KeyError):
+        replay(location).table("nothing")

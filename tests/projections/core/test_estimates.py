@@ -1,0 +1,59 @@
+"""Integers that a float decides where it is certain: against Python's own."""
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.core.exact import QUANTUM
+from forecast_ledger.projections.core.estimates import divided, floats, lessened, root_shares
+
+
+@given(st.lists(st.tuples(st.integers(-(2**52), 2**52), st.integers(1, 2**60 - 1), st.floats(-0.99, 0.99)), min_size=1))
+def test_a_wide_number_is_divided_by_its_last_64_bits_and_an_estimate(rows: list[tuple[int, int, float]]) -> None:
+    """An estimate may be less than 2^60 off."""
+    numbers = [quotient * over + over // 3 for quotient, over, _ in rows]
+    wrapped = np.array([number % 2**64 for number in numbers], np.uint64).astype(np.int64)
+    divisors = np.array([over for _, over, _ in rows], np.int64)
+    estimates = np.array([quotient * over + missed * (2**60 - 2**53) for quotient, over, missed in rows], np.float64)
+    quotients, rests = divided(wrapped, divisors, estimates)
+    expected = [divmod(number, over) for number, (_, over, _) in zip(numbers, rows, strict=True)]
+    assert list(zip(quotients.tolist(), rests.tolist(), strict=True)) == expected
+
+
+SHARES = st.lists(st.fractions(0, 1), min_size=3, max_size=3)
+AMOUNTS = st.lists(st.integers(0, 10**10), min_size=3, max_size=3)
+LESS = st.tuples(st.integers(-(10**12), 10**12), st.integers(0, 10**8), SHARES, AMOUNTS)
+
+
+@given(st.lists(LESS, min_size=1), st.integers(10**8 + 1, 10**12), st.sampled_from([1, 3 * 10**10]))
+def test_what_is_certain_is_the_nearest_quotient(
+    rows: list[tuple[int, int, list[Fraction], list[int]]], denominator: int, factor: int
+) -> None:
+    """Of the exact difference; whatever is halfway, or too near to it, is named."""
+    quotients, rests = (np.array([row[place] for row in rows]) for place in (0, 1))
+    shares, amounts = floats(np.array([row[2] for row in rows], object)), np.array([row[3] for row in rows])
+    found, uncertain = lessened(quotients, rests, denominator, shares * amounts * factor)
+    for number, (quotient, rest, exact, amount) in enumerate(rows):
+        taken = factor * sum(share * each for share, each in zip(exact, amount, strict=True))
+        value = quotient + (rest - taken) / Fraction(denominator)
+        if number not in uncertain:
+            assert abs(value - int(found[number])) < Fraction(1, 2)
+
+
+@given(st.integers(1, 10**9), st.integers(0, 10**18))
+def test_a_certain_share_of_a_root_is_the_nearest(part: int, rest: int) -> None:
+    """N - 1/2 < p / √s · 10^12 < n + 1/2."""
+    square = part * part + rest
+    [found], uncertain = root_shares(np.array([part]), np.array([square]))
+    if not len(uncertain):
+        assert (2 * int(found) - 1) ** 2 * square < (2 * part * QUANTUM) ** 2 < (2 * int(found) + 1) ** 2 * square
+
+
+def test_what_is_halfway_is_not_certain() -> None:
+    """7 3/5 less half of 1/5 is 7.5."""
+    _, uncertain = lessened(np.array([7]), np.array([3]), 5, np.array([[0.5]]))
+    assert uncertain.tolist() == [0]
+    _, uncertain = root_shares(np.array([1]), np.array([2**26]))  # 10^12 / 2^13 = 122,070,312.5
+    assert uncertain.tolist() == [0]

@@ -1,0 +1,274 @@
+"""Tables: schema, order of rows, printing, and a digest that depends on nothing else."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from forecast_ledger.projections.core.table import KINDS, Column, Ids, Table, Values, concatenated, ids, plain
+from forecast_ledger.projections.core.wide_int import Int64Array, Limbs
+
+COLUMNS = (
+    Column("who", "id", "who it is"),
+    Column("when", "instant", "when it was"),
+    Column("worth", "money", "what it is worth"),
+)
+Rows = list[tuple[str, int, int | None]]
+ROWS: Rows = [("bob", 5, 10), ("ada", 7, None), ("bob", 3, 2**70)]
+NAMES = st.sampled_from(["ada", "bob", "cyd", "a", "b", "ab", "é", "z"])
+SMALL = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 2)
+RANDOM = st.lists(st.tuples(NAMES, SMALL, SMALL | st.none()), max_size=4)
+
+
+def column(values: list[int]) -> Int64Array:
+    """Values as a column."""
+    return np.array(values, np.int64)
+
+
+def table(rows: Rows, labels: list[str] | None = None, **schema: Any) -> Table:
+    """These rows, with ids numbered as in labels, or as they appear."""
+    known = labels or list(dict.fromkeys(who for who, _, _ in rows))
+    who = Ids(column([known.index(who) for who, _, _ in rows]), known)
+    values: tuple[Values, ...] = (who, column([when for _, when, _ in rows]), [worth for _, _, worth in rows])
+    return replace(Table("things", 1, COLUMNS, values), **schema)
+
+
+def shown(found: Table) -> list[tuple[Any, ...]]:
+    """The rows as printed."""
+    return [tuple(row.values()) for row in found.rows()]
+
+
+def printed(kind: str, value: int) -> Any:
+    """One value of a kind, as printed from a column and from a list alike."""
+    schema = (Column("it", kind, "it"),)
+    [one], [other] = (list(Table("one", 1, schema, (values,)).rows()) for values in ([value], column([value])))
+    assert one == other
+    return one["it"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("instant", 0, "1970-01-01T00:00:00Z"),
+        ("instant", -1, "1969-12-31T23:59:59.999999Z"),
+        ("probability", 10**11, "1"),
+        ("probability", 15 * 10**9, "0.15"),
+        ("probability", 1, "0.00000000001"),
+        ("points", -1_500_000_000, "-1.500000000"),
+        ("points", 1, "0.000000001"),
+        ("points", 0, "0.000000000"),
+        ("term", -693_147_180_560, "-0.693147180560"),
+        ("share", 10**9, "1.000000000"),
+        ("money", 108_000_000, "108.00"),
+        ("money", 1, "0.000001"),
+        ("money", 5_500_000, "5.50"),
+        ("seconds", 86_400_000_000, "86400"),
+        ("seconds", -1, "-0.000001"),
+        ("count", 3, 3),
+        ("integer", -3, "-3"),
+    ],
+)
+def test_each_kind_is_printed_in_its_own_way(kind: str, value: int, text: str | int) -> None:
+    """Decimals and instants as text, counts as integers; nothing is rounded once more."""
+    assert printed(kind, value) == text
+    assert type(printed(kind, value)) is type(text)
+
+
+def test_ids_and_texts_are_printed_as_they_are() -> None:
+    """By their label; a text is a list of its own."""
+    columns = Column("who", "id", "who"), Column("said", "text", "what")
+    found = Table("words", 1, columns, (Ids(column([1, 0]), ["ada", "bob"]), ["3/3", ""]))
+    assert list(found.rows()) == [{"who": "bob", "said": "3/3"}, {"who": "ada", "said": ""}]
+
+
+def test_numbers_beyond_64_bits_are_printed_whole() -> None:
+    """In lists."""
+    [row] = Table("one", 1, (Column("it", "integer", "it"),), ([-(10**40)],)).rows()
+    assert row == {"it": "-" + "1" + "0" * 40}
+
+
+def test_what_is_missing_stays_missing() -> None:
+    """None, not a text."""
+    assert shown(table(ROWS))[1] == ("ada", "1970-01-01T00:00:00.000007Z", None)
+
+
+def test_every_kind_says_its_unit() -> None:
+    """Counts have none."""
+    assert [name for name, kind in KINDS.items() if not kind.unit] == ["count", "integer"]
+
+
+def test_rows_are_sorted_by_the_text_of_ids_and_the_value_of_numbers() -> None:
+    """However the ids are numbered, negative numbers first."""
+    rows: Rows = [("bob", 5, 1), ("Zed", 9, 2), ("bob", -3, 3), ("ada", 7, 4), ("école", 0, 5)]
+    found = table(rows, ["école", "bob", "ada", "Zed"]).sorted_by("who", "when")
+    assert [(row["who"], row["worth"]) for row in found.rows()] == [
+        ("Zed", "0.000002"),
+        ("ada", "0.000004"),
+        ("bob", "0.000003"),
+        ("bob", "0.000001"),
+        ("école", "0.000005"),
+    ]
+    assert [row["worth"] for row in found.sorted_by("when").rows()][:2] == ["0.000003", "0.000005"]
+
+
+def test_the_first_name_sorts_before_the_second() -> None:
+    """Rows of one instant by id."""
+    found = table([("b", 1, 1), ("a", 2, 2), ("a", 1, 3)]).sorted_by("when", "who")
+    assert [(row["who"], row["worth"]) for row in found.rows()] == [
+        ("a", "0.000003"),
+        ("b", "0.000001"),
+        ("a", "0.000002"),
+    ]
+
+
+KEYED = st.lists(st.tuples(NAMES, st.integers(0, 2), NAMES, st.integers(-2, 2)), max_size=12)
+KEYS = st.permutations(["first", "second", "third", "fourth"]).flatmap(
+    lambda names: st.integers(1, 4).map(lambda count: names[:count])
+)
+
+
+@given(KEYED, KEYS)
+@example([("a", 0, "b", 1), ("a", 0, "a", 2), ("a", 0, "b", 0)], ["first", "third", "fourth"])
+@example([("b", 2, "a", 0), ("b", 1, "a", 1), ("a", 0, "a", 2)], ["first", "second", "fourth"])
+def test_any_columns_sort_as_their_tuples_do(rows: list[tuple[str, int, str, int]], names: list[str]) -> None:
+    """Ids and numbers in any order of keys; equal rows stay in the order they are in."""
+    every = ["first", "second", "third", "fourth"]
+    schema = tuple(Column(name, kind, "") for name, kind in zip(every, ("id", "count", "id", "count"), strict=True))
+    first, third = ids([row[0] for row in rows]), ids([row[2] for row in rows])
+    second, fourth = column([row[1] for row in rows]), column([row[3] for row in rows])
+    found = Table("rows", 1, schema, (first, second, third, fourth)).sorted_by(*names)
+    places = [every.index(name) for name in names]
+    assert list(found.plain()) == sorted(rows, key=lambda row: [row[place] for place in places])
+
+
+def test_ids_of_too_many_labels_for_one_number_are_sorted_too() -> None:
+    """Four columns of 65,537 labels each have more combinations than 62 bits."""
+    labels = [f"{i:05}" for i in range(2**16 + 1)]
+    columns = [Ids(column([40_000, 1, 1, 0]), labels) for _ in range(4)]
+    columns[3] = Ids(column([0, 9, 8, 7]), labels)
+    schema = tuple(Column(f"c{i}", "id", "") for i in range(4))
+    found = Table("wide", 1, schema, tuple(columns)).sorted_by("c0", "c1", "c2", "c3")
+    assert [row[0] + row[3] for row in found.plain()] == ["0000000007", "0000100008", "0000100009", "4000000000"]
+
+
+def test_a_table_sorted_by_nothing_keeps_its_order() -> None:
+    """It was built in order."""
+    assert shown(table(ROWS).sorted_by()) == shown(table(ROWS))
+
+
+def test_a_table_knows_how_many_rows_it_has() -> None:
+    """Whatever kind of column comes first."""
+    assert (len(table(ROWS)), len(table([]))) == (3, 0)
+    assert len(Table("one", 1, (Column("it", "count", "it"),), (column([1, 2]),))) == 2
+    assert len(Table("one", 1, (Column("it", "count", "it"),), ([1, None],))) == 2
+
+
+def test_only_the_rows_of_one_id_are_kept() -> None:
+    """In their order; of an id that does not occur, none."""
+    assert shown(table(ROWS).only("who", "bob")) == [shown(table(ROWS))[0], shown(table(ROWS))[2]]
+    assert shown(table(ROWS).only("who", "zoe")) == []
+    assert shown(table(ROWS, ["zoe", "bob", "ada"]).only("who", "zoe")) == []
+    with pytest.raises(TypeError, match="when is not a column of ids"):
+        table(ROWS).only("when", "5")
+
+
+@given(RANDOM, st.permutations(["ada", "bob", "cyd", "a", "b", "ab", "é", "z", "unused"]))
+def test_a_digest_does_not_depend_on_how_ids_are_numbered(rows: Rows, labels: list[str]) -> None:
+    """Nor on ids that no row has."""
+    assert table(rows, labels).digest() == table(rows).digest()
+
+
+@given(RANDOM, RANDOM)
+def test_two_tables_have_one_digest_if_and_only_if_their_rows_are_the_same(one: Rows, other: Rows) -> None:
+    """Order included."""
+    assert (table(one).digest() == table(other).digest()) == (one == other)
+
+
+WIDE = st.lists(st.integers(-(2**134), 2**134) | st.integers(-2, 2), max_size=9)
+
+
+def whole(numbers: Values) -> Table:
+    """One column of integers."""
+    return Table("whole", 1, (Column("it", "integer", "it"),), (numbers,))
+
+
+@given(WIDE, WIDE)
+def test_wide_integers_are_as_good_in_limbs(one: list[int], other: list[int]) -> None:
+    """Printed, taken, cut, compared, put together and digested as they are."""
+    mine, theirs = Limbs.wide(one), Limbs.wide(other)
+    assert plain(mine) == one
+    assert (whole(mine).digest() == whole(theirs).digest()) == (one == other)
+    uncarried = Limbs(mine.low + (1 << 36), mine.middle - 1, mine.high)
+    assert whole(uncarried).digest() == whole(mine).digest()
+    assert [row["it"] for row in whole(mine).rows()] == [str(number) for number in one]
+    assert list(whole(mine).rows_at(np.arange(len(one))[::-1]).plain()) == [(number,) for number in one[::-1]]
+    both, most = concatenated([mine, theirs]), min(len(one), len(other))
+    assert (plain(both), len(whole(both))) == (one + other, len(one) + len(other))
+    same = next((i for i in range(most) if one[i] != other[i]), most)
+    assert whole(mine).common(whole(theirs), most) == same
+    assert plain(concatenated([mine, other, column([5])])) == [*one, *other, 5]
+
+
+def test_a_table_in_order_is_not_copied_to_be_sorted() -> None:
+    """The same object, also of many rows."""
+    schema = (Column("it", "count", "it"),)
+    rows = Table("rows", 1, schema, (np.arange(9_000),))
+    assert rows.sorted_by("it") is rows
+    assert list(replace(rows, values=(np.arange(9_000)[::-1],)).sorted_by("it").plain()) == list(rows.plain())
+
+
+CHANGED: list[Rows] = [
+    [("cyd", 5, 10), *ROWS[1:]],
+    [("ada", 5, 10), *ROWS[1:]],
+    [("bob", 6, 10), *ROWS[1:]],
+    [("bob", 5, 11), *ROWS[1:]],
+    [("bob", 5, None), *ROWS[1:]],
+    [ROWS[0], ("ada", 7, 0), ROWS[2]],
+    [*ROWS[:2], ("bob", 3, 2**70 + 1)],
+    [*ROWS[:2], ("bob", -3, 2**70)],
+    [ROWS[1], ROWS[0], ROWS[2]],
+    ROWS[:2],
+    [*ROWS, ROWS[2]],
+    [],
+]
+
+
+@pytest.mark.parametrize("rows", CHANGED, ids=range(len(CHANGED)))
+def test_a_digest_changes_with_any_one_value(rows: Rows) -> None:
+    """An id, a number, what is missing, the order and the number of rows."""
+    assert table(rows).digest() != table(ROWS).digest()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"name": "thing"},
+        {"version": 2},
+        {"columns": (COLUMNS[0]._replace(name="whom"), *COLUMNS[1:])},
+        {"columns": (*COLUMNS[:2], COLUMNS[2]._replace(kind="points"))},
+    ],
+    ids=["name", "version", "column", "kind"],
+)
+def test_a_digest_changes_with_the_schema(schema: dict[str, Any]) -> None:
+    """The table's name and version, each column's name and kind; also of a table without rows."""
+    assert table(ROWS, **schema).digest() != table(ROWS).digest()
+    assert table([], **schema).digest() != table([]).digest()
+
+
+def test_a_digest_does_not_change_with_what_a_column_is_said_to_mean() -> None:
+    """Words may be improved."""
+    better = (COLUMNS[0]._replace(meaning="whoever it is"), *COLUMNS[1:])
+    assert table(ROWS, columns=better).digest() == table(ROWS).digest()
+
+
+def test_a_value_does_not_wander_into_the_next_column() -> None:
+    """Ids "ab" and "c" are not "a" and "bc", and two columns exchanged are two others."""
+    columns = Column("one", "id", "one"), Column("two", "id", "two")
+    digests = {
+        Table("pairs", 1, columns, tuple(Ids(column([0]), [label]) for label in pair)).digest()
+        for pair in (("ab", "c"), ("a", "bc"), ("abc", ""), ("c", "ab"))
+    }
+    assert len(digests) == 4

@@ -1,0 +1,530 @@
+"""Logs whose digests are right and whose content no decider would have written."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
+from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model.events import AnyEvent
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.replay.reading.replay import built
+from tests.support.forging import audited, enveloped
+
+OPENS, CLOSES = 1_000_000, 9_000_000  # µs
+HALF = 500_000_000
+
+
+def binary(question: str = "rain", **fields: object) -> events.QuestionOpened:
+    """A binary question."""
+    given = {"at": OPENS, "question": question, "kind": "binary", "outcomes": ("yes", "no")}
+    return events.QuestionOpened(**{"opens_at": OPENS, "closes_at": CLOSES, **given, **fields})  # type: ignore[arg-type]
+
+
+def numeric(**fields: object) -> events.QuestionOpened:
+    """A numeric question of two bins."""
+    span = events.NumericRange(lower="0", upper="1", bins=2)
+    return binary("depth", **{"kind": "numeric", "outcomes": (), "range": span, **fields})
+
+
+def contest(**fields: object) -> events.ContestOpened:
+    """A contest with a pool of 100."""
+    given = {"at": OPENS, "contest": "cup", "rules": PRESETS["relative-2022-04"], "pool": 100_000_000}
+    return events.ContestOpened(**{"payable_unit": 10_000, **given, **fields})  # type: ignore[arg-type]
+
+
+def forecast(question: str = "rain", at: int = OPENS, **numbers: Any) -> events.ForecastMade:
+    """Ada's forecast."""
+    return events.ForecastMade(at=at, question=question, participant="ada", **numbers)
+
+
+def added(**fields: object) -> events.QuestionAdded:
+    """The question in the contest."""
+    given = {"at": OPENS, "contest": "cup", "question": "rain", "weight": 1_000_000}
+    return events.QuestionAdded(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def flow(**fields: object) -> events.QuestionOpened:
+    """A numeric question of three quantiles, in tenths."""
+    given = {"lower": "0", "upper": "1", "levels": (1, HALF, 2 * HALF - 1), "decimals": 1}
+    return binary("flow", kind="numeric", outcomes=(), range=events.NumericRange(**{**given, **fields}))  # type: ignore[arg-type]
+
+
+def bounded(lower: str, upper: str, zero_point: str | None = None) -> events.QuestionOpened:
+    """A numeric question of two bins between these bounds."""
+    return numeric(range=events.NumericRange(lower=lower, upper=upper, zero_point=zero_point, bins=2))
+
+
+def resolved(question: str = "rain", **fields: object) -> events.QuestionResolved:
+    """The question resolved, by default to its first outcome."""
+    given = {"at": CLOSES, "outcome": 0, "known_at": CLOSES, "value": "" if question == "rain" else "0.5", **fields}
+    return events.QuestionResolved(question=question, **given)  # type: ignore[arg-type]
+
+
+def annulled() -> events.QuestionAnnulled:
+    """The question annulled."""
+    return events.QuestionAnnulled(at=CLOSES, question="rain", reason="")
+
+
+def revoked() -> events.ResolutionRevoked:
+    """Its resolution or annulment revoked."""
+    return events.ResolutionRevoked(at=CLOSES, question="rain", reason="")
+
+
+def enrolled(**fields: object) -> events.ParticipantEnrolled:
+    """Ada in the contest, as a bot of a team."""
+    given = {"at": OPENS, "contest": "cup", "participant": "ada", "entrant": "team", "bot": True}
+    return events.ParticipantEnrolled(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def paid(amount: int, participant: str = "ada") -> events.PrizePaid:
+    """A prize, in 1e-6."""
+    return events.PrizePaid(at=CLOSES, contest="cup", participant=participant, amount=amount)
+
+
+def attested(**stamps: str) -> events.ForecastMade:
+    """Ada's forecast with what she declares about it."""
+    return msgspec.structs.replace(
+        forecast(probabilities=(HALF, HALF)),
+        attestation=events.Attestation(**stamps),  # type: ignore[arg-type]
+    )
+
+
+def ruled(**fields: object) -> events.ContestOpened:
+    """A contest under rules of its own."""
+    return contest(rules=RuleSet(**{"name": "own", **fields}))  # type: ignore[arg-type]
+
+
+def finalized() -> events.ContestFinalized:
+    """The contest finalized."""
+    return events.ContestFinalized(at=CLOSES, contest="cup")
+
+
+def read(*written: AnyEvent) -> Facts:
+    """What a log of these events says; its digests are right."""
+    head, rows = log.START, []
+    for position, event in enumerate(written, 1):
+        sealed = log.Recorded(
+            position=position, recorded_at=0, command_id=str(position), command="", previous=head.digest, event=event
+        )
+        row, digest = log.seal(sealed)
+        head = log.Checkpoint(position, digest)
+        rows.append(row)
+    return facts(log.follow(iter([rows])))
+
+
+IMPOSSIBLE: dict[str, list[AnyEvent]] = {
+    "a question opened twice": [binary(), binary()],
+    "a binary question with a range": [binary(range=events.NumericRange(lower="0", upper="1", bins=2))],
+    "a binary question without outcomes": [binary(outcomes=())],
+    "a numeric question with outcomes": [numeric(outcomes=("a", "b"))],
+    "a question of one outcome": [binary(outcomes=("yes",))],
+    "an outcome named twice": [binary(outcomes=("yes", "yes"))],
+    "a range of no bins": [numeric(range=events.NumericRange(lower="0", upper="1", bins=0))],
+    "a range of too many bins": [numeric(range=events.NumericRange(lower="0", upper="1", bins=10_001))],
+    "a close at the opening": [binary(closes_at=OPENS)],
+    "a period of more than a century": [binary(closes_at=OPENS + 36_525 * 86_400 * 10**6 + 1)],
+    "an opening before the calendar": [binary(opens_at=-(2**62))],
+    "a hidden period that ends at the opening": [binary(reveals_at=OPENS)],
+    "a hidden period beyond the close": [binary(reveals_at=CLOSES + 1)],
+    "an event beyond the calendar": [binary(at=2**62)],
+    "a close of an unknown question": [events.QuestionClosed(at=OPENS, question="rain")],
+    "a forecast on an unknown question": [forecast(probabilities=(HALF, HALF))],
+    "a withdrawal on an unknown question": [events.ForecastWithdrawn(at=OPENS, question="rain", participant="ada")],
+    "a forecast without numbers": [binary(), forecast()],
+    "a forecast of three outcomes on two": [binary(), forecast(probabilities=(HALF, HALF, 0))],
+    "a forecast that sums to less than one": [binary(), forecast(probabilities=(HALF, HALF - 1))],
+    "a negative probability": [binary(), forecast(probabilities=(2 * HALF + 1, -1))],
+    "a cdf on a binary question": [binary(), forecast(cdf=(0, HALF, HALF))],
+    "a cdf that decreases": [numeric(), forecast("depth", cdf=(5, 4, 10**10))],
+    "a cdf beyond one": [numeric(), forecast("depth", cdf=(0, 4, 10**10 + 1))],
+    "a negative cdf": [numeric(), forecast("depth", cdf=(-1, 4, 10**10))],
+    "a forecast before the calendar": [binary(), forecast(at=-(2**62), probabilities=(HALF, HALF))],
+    "an outcome that is not there": [binary(), resolved(outcome=2)],
+    "a negative outcome": [binary(), resolved(outcome=-1)],
+    "a bin beyond the open end": [numeric(), resolved("depth", outcome=4)],
+    "an answer known before the opening": [binary(), resolved(known_at=OPENS - 1)],
+    "an answer known after it was given": [binary(), resolved(known_at=CLOSES + 1)],
+    "a resolution of an unknown question": [resolved()],
+    "a contest opened twice": [contest(), contest()],
+    "a pool that its unit does not divide": [contest(pool=15_000)],
+    "a negative pool": [contest(pool=-10_000)],
+    "a pool beyond a million millions": [contest(pool=10**18 + 10_000)],
+    "a negative payable unit": [contest(payable_unit=-1)],
+    "an event before the calendar": [binary(at=FIRST_INSTANT - 1)],
+    "an event a µs beyond the calendar": [binary(at=LAST_INSTANT + 1)],
+    "an opening a µs before the calendar": [binary(opens_at=FIRST_INSTANT - 1)],
+    "a close a µs beyond the calendar": [binary(opens_at=LAST_INSTANT, closes_at=LAST_INSTANT + 1)],
+    "a forecast a µs before the calendar": [binary(), forecast(at=FIRST_INSTANT - 1, probabilities=(HALF, HALF))],
+    "a forecast a µs beyond the calendar": [binary(), forecast(at=LAST_INSTANT + 1, probabilities=(HALF, HALF))],
+    "an answer known beyond the calendar": [binary(), resolved(known_at=LAST_INSTANT + 1)],
+    "a payable unit of nothing": [contest(payable_unit=0)],
+    "a question added to an unknown contest": [binary(), added()],
+    "an unknown question added": [contest(), added()],
+    "a question added twice": [binary(), contest(), added(), added()],
+    "a weight of nothing": [binary(), contest(), added(weight=0)],
+    "a hidden weight without a hidden period": [binary(), contest(), added(hidden_coverage_weight=10**6)],
+    "a hidden weight beyond one": [binary(reveals_at=CLOSES - 1), contest(), added(hidden_coverage_weight=10**6 + 1)],
+    "an exclusion from an unknown contest": [
+        events.ParticipantExcluded(at=OPENS, contest="cup", participant="ada", level="hidden", reason="")
+    ],
+    "a second resolution": [binary(), resolved(), resolved(outcome=1)],
+    "a resolution of an annulled question": [binary(), annulled(), resolved()],
+    "a second annulment": [binary(), annulled(), annulled()],
+    "a revocation of nothing": [binary(), revoked()],
+    "a second revocation": [binary(), resolved(), revoked(), revoked()],
+    "an early close at the opening": [binary(), events.QuestionClosed(at=OPENS, question="rain")],
+    "an early close at the close": [binary(), events.QuestionClosed(at=CLOSES, question="rain")],
+    "a question added to a finalized contest": [binary(), contest(), finalized(), added()],
+    "an exclusion from a finalized contest": [
+        contest(),
+        finalized(),
+        events.ParticipantExcluded(at=OPENS, contest="cup", participant="ada", level="hidden", reason=""),
+    ],
+    "a contest finalized twice": [contest(), finalized(), finalized()],
+    "an unknown contest finalized": [events.ContestFinalized(at=OPENS, contest="cup")],
+    "a weight beyond a million": [binary(), contest(), added(weight=10**12 + 1)],
+    "a hidden weight below one with nothing after it": [
+        binary(reveals_at=CLOSES),
+        contest(),
+        added(hidden_coverage_weight=10**6 - 1),
+    ],
+    "a negative hidden weight": [binary(reveals_at=CLOSES - 1), contest(), added(hidden_coverage_weight=-1)],
+    # what comes too late
+    "a forecast at the close": [binary(), forecast(at=CLOSES, probabilities=(HALF, HALF))],
+    "a withdrawal at the close": [binary(), events.ForecastWithdrawn(at=CLOSES, question="rain", participant="ada")],
+    "a forecast at the early close": [
+        binary(),
+        events.QuestionClosed(at=CLOSES - 2, question="rain"),
+        forecast(at=CLOSES - 2, probabilities=(HALF, HALF)),
+    ],
+    "a forecast recorded after the answer, said to be earlier": [
+        binary(),
+        resolved(),
+        forecast(probabilities=(2 * HALF, 0)),
+    ],
+    "a withdrawal recorded after the answer": [
+        binary(),
+        resolved(),
+        events.ForecastWithdrawn(at=OPENS, question="rain", participant="ada"),
+    ],
+    "a forecast on an annulled question": [binary(), annulled(), forecast(probabilities=(HALF, HALF))],
+    "a forecast after an answer, taken back and given again": [
+        binary(),
+        resolved(),
+        revoked(),
+        resolved(),
+        forecast(probabilities=(HALF, HALF)),
+    ],
+    "a forecast after an answer in parts": [
+        binary(),
+        resolved(outcome=-1, payouts=(HALF, HALF)),
+        forecast(probabilities=(HALF, HALF)),
+    ],
+    "an early close of a resolved question": [
+        binary(),
+        resolved(),
+        events.QuestionClosed(at=CLOSES - 1, question="rain"),
+    ],
+    "an early close at the early close": [
+        binary(),
+        events.QuestionClosed(at=CLOSES - 2, question="rain"),
+        events.QuestionClosed(at=CLOSES - 2, question="rain"),
+    ],
+    # ranges
+    "bounds that are no numbers": [bounded("low", "1")],
+    "bounds with an exponent": [bounded("0", "1e999999999")],
+    "bounds that are a fraction": [bounded("1/3", "1")],
+    "a bound of too many digits": [bounded("0", "1" * 32)],
+    "a bound of too many decimals": [bounded("0", "0." + "1" * 1_001)],
+    "an upper bound below the lower": [bounded("1", "0")],
+    "bounds that are one": [bounded("1", "1.0")],
+    "a zero point within the range": [bounded("1", "3", "2")],
+    "a zero point at a bound": [bounded("1", "3", "1")],
+    "a zero point that is no number": [bounded("1", "3", "")],
+    "decimals of a cdf": [numeric(range=events.NumericRange(lower="0", upper="1", bins=2, decimals=1))],
+    "neither bins nor levels": [flow(levels=())],
+    "bins and levels": [flow(bins=2)],
+    "a level of nought": [flow(levels=(0, HALF))],
+    "a level of one": [flow(levels=(HALF, 2 * HALF))],
+    "a level twice": [flow(levels=(HALF, HALF))],
+    "levels that decrease": [flow(levels=(HALF, 1))],
+    "negative decimals": [flow(decimals=-1)],
+    "too many decimals": [flow(decimals=13)],
+    "absurdly many decimals": [flow(decimals=10**9)],
+    "a bound beyond what its unit can count": [flow(upper="1000000000000.1")],
+    "a lower bound beyond what its unit can count": [flow(lower="-1000000000000.1")],
+    # quantiles and answers
+    "too few quantiles": [flow(), forecast("flow", quantiles=(1, 2))],
+    "too many quantiles": [flow(), forecast("flow", quantiles=(1, 2, 3, 4))],
+    "quantiles that decrease": [flow(), forecast("flow", quantiles=(1, 3, 2))],
+    "a quantile too large": [flow(), forecast("flow", quantiles=(1, 2, 10**13 + 1))],
+    "a quantile too far below nought": [flow(), forecast("flow", quantiles=(-(10**13) - 1, 2, 3))],
+    "a quantile of more than 64 bits": [flow(), forecast("flow", quantiles=(1, 2, 2**64))],
+    "quantiles on a binary question": [binary(), forecast(quantiles=(1, 2, 3))],
+    "a cdf on a question of quantiles": [flow(), forecast("flow", cdf=(0, 10**10))],
+    "an outcome beyond that above a range of quantiles": [flow(), resolved("flow", outcome=3)],
+    "a numeric answer without its text": [numeric(), resolved("depth", value="")],
+    "a numeric answer that is no number": [numeric(), resolved("depth", value="much")],
+    "a numeric answer with an exponent": [numeric(), resolved("depth", value="1e999999999")],
+    "an answer beyond what the unit of its question can count": [flow(), resolved("flow", value="1000000000000.1")],
+    "an answer as far below nought": [flow(), resolved("flow", value="-1000000000000.1")],
+    # rules and entries
+    "rules without a kernel": [ruled()],
+    "rules that contradict one another": [ruled(kernel="ln", cdf_kernel="crps")],
+    "a logarithm without a floor": [ruled(kernel="ln", least_probability_ppm=0)],
+    "a numeric question that the rules have no kernel for": [numeric(), ruled(kernel="ln"), added(question="depth")],
+    "a named one": [binary(), ruled(cdf_kernel="ln"), added()],
+    "quantiles where a cdf is scored": [flow(), contest(), added(question="flow")],
+    "a spot before the opening": [binary(), contest(), added(spot_at=OPENS - 1)],
+    "a spot after the close": [binary(), contest(), added(spot_at=CLOSES + 1)],
+    "a spot of more than 64 bits": [binary(), contest(), added(spot_at=2**70)],
+    # enrolments, payments, attestations
+    "an enrolment in an unknown contest": [enrolled()],
+    "an enrolment in a finalized contest": [contest(), finalized(), enrolled()],
+    "a prize of an unknown contest": [paid(10_000)],
+    "a prize of a contest not finalized": [contest(), paid(10_000)],
+    "a prize paid twice": [contest(), finalized(), paid(10_000), paid(10_000)],
+    "a prize beyond the pool": [contest(), finalized(), paid(100_010_000)],
+    "prizes that add up beyond the pool": [contest(), finalized(), paid(99_990_000), paid(20_000, "bob")],
+    "a prize that is not payable": [contest(), finalized(), paid(15_000)],
+    "a prize of nothing": [contest(), finalized(), paid(0)],
+    "a negative prize": [contest(), finalized(), paid(-10_000)],
+    "an attested source of no date": [binary(), attested(newest_source="lately")],
+    "an attested release of no date": [binary(), attested(model_released="2022-13")],
+    "an attested training of no date": [binary(), attested(training_cutoff="")],
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_an_impossible_event_is_found_at_its_position(name: str) -> None:
+    """Everything before it is fine, so the position is that of the last event, or of the first of its command."""
+    written = IMPOSSIBLE[name]
+    audited(enveloped(written[:-1]))
+    log = enveloped(written)
+    with pytest.raises(Corrupt) as caught:
+        audited(log)
+    assert caught.value.position == [each.command_id for each in log].index(log[-1].command_id) + 1
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_whoever_reads_an_impossible_event_gets_tables_or_is_told_where(name: str) -> None:
+    """At the position of the last event, and no traceback."""
+    assert read_to(*IMPOSSIBLE[name]) == len(IMPOSSIBLE[name])
+
+
+def read_to(*written: AnyEvent) -> int:
+    """The log position to which tables can be made, or at which that stops."""
+    try:
+        found = read(*written)
+        built(found)
+    except Corrupt as caught:
+        return caught.position
+    return found.as_of
+
+
+def test_a_forecast_earlier_than_the_one_before_is_found() -> None:
+    """Of one participant on one question, at never decreases along the log; whoever reads has the later one stand."""
+    early, late = (forecast(at=OPENS + i, probabilities=(HALF, HALF)) for i in (1, 2))
+    assert len(Projections(read(binary(), early, late)).table("standing")) == 2
+    assert len(Projections(read(binary(), late, early)).table("standing")) == 1
+    assert found_at(binary(), early, late) is None
+    assert found_at(binary(), late, early) == 3
+
+
+def found_at(*written: AnyEvent) -> int | None:
+    """Where deciding these events again stops."""
+    try:
+        audited(enveloped(written))
+    except Corrupt as caught:
+        return caught.position
+    return None
+
+
+def withdrawn(question: str = "rain", participant: str = "ada") -> events.ForecastWithdrawn:
+    """What stands of theirs on the question is withdrawn."""
+    return events.ForecastWithdrawn(at=OPENS, question=question, participant=participant)
+
+
+@pytest.mark.parametrize(
+    ("said", "position"),
+    [
+        ([withdrawn()], 3),
+        ([forecast(probabilities=(HALF, HALF)), withdrawn(), withdrawn()], 5),
+        ([forecast(probabilities=(HALF, HALF)), withdrawn("wind")], 4),
+        ([forecast(probabilities=(HALF, HALF)), withdrawn(participant="bob")], 4),
+        ([forecast("wind", probabilities=(HALF, HALF)), withdrawn("wind"), withdrawn(participant="zoe")], 5),
+    ],
+    ids=["nothing", "twice", "another question", "another participant", "the last of several"],
+)
+def test_a_withdrawal_of_nothing_is_found(said: list[AnyEvent], position: int) -> None:
+    """What stands is the participant's own forecast on that question, until it is withdrawn."""
+    assert found_at(binary(), binary("wind"), *said) == position
+
+
+def test_what_was_forecast_again_can_be_withdrawn_again() -> None:
+    """Also by one while another's stands."""
+    again: list[AnyEvent] = [forecast(probabilities=(HALF, HALF)), withdrawn()] * 2
+    assert found_at(binary(), *again) is None
+    assert len(Projections(read(binary(), *again)).table("standing")) == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "position"),
+    [
+        ([resolved(), forecast(probabilities=(HALF, HALF)), revoked()], 4),
+        ([resolved("wind", value=""), resolved(), revoked(), forecast("wind", probabilities=(HALF, HALF))], 6),
+        (
+            [
+                events.QuestionClosed(at=CLOSES - 2, question="rain"),
+                forecast(at=CLOSES - 2, probabilities=(HALF, HALF)),
+                events.QuestionClosed(at=CLOSES - 3, question="rain"),
+            ],
+            4,
+        ),
+    ],
+    ids=["answered until it is not", "another's answer is taken back", "closed earlier later"],
+)
+def test_what_counts_is_what_was_said_of_the_question_before(said: list[AnyEvent], position: int) -> None:
+    """Not what is said of it later, nor of another question."""
+    assert found_at(binary(), binary("wind"), *said) == position
+
+
+def test_the_first_impossible_forecast_of_several_is_named() -> None:
+    """Wherever in a page it stands."""
+    fine, wrong = forecast(probabilities=(HALF, HALF)), forecast(probabilities=(HALF, 0))
+    assert found_at(binary(), fine, wrong, fine, wrong) == 3
+
+
+CENTURY = 36_525 * 86_400 * 10**6
+AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
+    "a period of a µs": [binary(closes_at=OPENS + 1)],
+    "a century": [binary(closes_at=OPENS + CENTURY)],
+    "the first century": [binary(opens_at=FIRST_INSTANT, closes_at=FIRST_INSTANT + CENTURY)],
+    "the last µs": [binary(opens_at=LAST_INSTANT - 1, closes_at=LAST_INSTANT)],
+    "events at both ends of the calendar": [binary(at=FIRST_INSTANT), contest(at=LAST_INSTANT)],
+    "forecasts at both ends of the calendar": [
+        binary(opens_at=LAST_INSTANT - 1, closes_at=LAST_INSTANT),
+        forecast(at=FIRST_INSTANT, probabilities=(HALF, HALF)),
+        forecast(at=LAST_INSTANT - 1, probabilities=(HALF, HALF)),
+    ],
+    "a forecast a µs before the close": [binary(), forecast(at=CLOSES - 1, probabilities=(HALF, HALF))],
+    "a forecast after the question is open again": [
+        binary(),
+        resolved(),
+        revoked(),
+        forecast(probabilities=(HALF, HALF)),
+    ],
+    "a forecast on another question than that which is resolved": [
+        binary(),
+        binary("wind"),
+        resolved(),
+        forecast("wind", probabilities=(HALF, HALF)),
+    ],
+    "an early close of what was closed early before": [
+        binary(),
+        events.QuestionClosed(at=CLOSES - 1, question="rain"),
+        events.QuestionClosed(at=CLOSES - 2, question="rain"),
+    ],
+    "an answer known at the opening": [binary(), resolved(known_at=OPENS)],
+    "an answer known at the end of the calendar": [binary(), resolved(at=LAST_INSTANT, known_at=LAST_INSTANT)],
+    "early closes next to the opening and the close": [
+        binary(),
+        binary("wind"),
+        events.QuestionClosed(at=OPENS + 1, question="rain"),
+        events.QuestionClosed(at=CLOSES - 1, question="wind"),
+    ],
+    "one bin": [numeric(range=events.NumericRange(lower="0", upper="1", bins=1))],
+    "ten thousand bins": [numeric(range=events.NumericRange(lower="0", upper="1", bins=10_000))],
+    "bounds of every digit there may be": [bounded("-" + "9" * 30, "9" * 30 + "." + "1" * 1_000)],
+    "a reveal a µs after the opening, hidden coverage of nought": [
+        binary(reveals_at=OPENS + 1),
+        contest(),
+        added(hidden_coverage_weight=0),
+    ],
+    "spots at the opening and the close": [
+        binary(),
+        contest(),
+        contest(contest="league"),
+        added(spot_at=OPENS),
+        added(contest="league", spot_at=CLOSES),
+    ],
+    "the least and the largest weight": [
+        binary(),
+        contest(),
+        contest(contest="league"),
+        added(weight=1),
+        added(contest="league", weight=10**12),
+    ],
+    "no pool": [contest(pool=0)],
+    "the largest pool, in the smallest unit": [contest(pool=10**18, payable_unit=1)],
+    "a pool that is one payable unit": [contest(pool=10**18, payable_unit=10**18), finalized(), paid(10**18)],
+    "the smallest prize": [contest(payable_unit=1), finalized(), paid(1)],
+    "what is above the last bin": [
+        numeric(range=events.NumericRange(lower="0", upper="1", bins=2, open_upper=True)),
+        resolved("depth", outcome=3, value="1.5"),
+    ],
+    "an attestation that says nothing of when": [binary(), attested()],
+    "an attestation of one stamp": [binary(), attested(model_released="2022-03")],
+}
+
+
+@pytest.mark.parametrize("said", AT_THE_BOUNDS.values(), ids=AT_THE_BOUNDS.keys())
+def test_what_is_just_possible_passes(said: list[AnyEvent]) -> None:
+    """A µs, a unit or a bin further it would not."""
+    assert read(*said).as_of == len(said)
+    assert found_at(*said) is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"levels": (1,)},
+        {"decimals": 0},
+        {"decimals": 12, "lower": "-10", "upper": "10"},
+        {"lower": "-1000000000000", "upper": "1000000000000"},
+        {"lower": "0.1", "upper": "0.25", "zero_point": "0"},
+    ],
+)
+def test_ranges_at_the_bounds_of_what_is_allowed_pass(fields: dict[str, object]) -> None:
+    """Levels next to 0 and 1, decimals from 0 to 12, bounds of 1e13 units."""
+    assert len(read(flow(**fields)).questions) == 1
+
+
+def test_a_possible_log_passes() -> None:
+    """Every kind of event, at the bounds of what is allowed."""
+    found = read(
+        binary(reveals_at=CLOSES),
+        numeric(),
+        contest(),
+        added(hidden_coverage_weight=10**6),
+        added(question="depth"),
+        forecast(probabilities=(2 * HALF, 0)),
+        forecast("depth", cdf=(0, 0, 10**10)),
+        events.ForecastWithdrawn(at=OPENS, question="rain", participant="ada"),
+        attested(newest_source="2022-03-22", model_released="2022", training_cutoff="2021-05-11T00:00:00Z"),
+        events.QuestionClosed(at=CLOSES - 1, question="depth"),
+        resolved(known_at=OPENS),
+        resolved("depth", outcome=3),
+        events.ResolutionRevoked(at=CLOSES, question="rain", reason=""),
+        events.QuestionAnnulled(at=CLOSES, question="rain", reason=""),
+        events.ParticipantExcluded(at=OPENS, contest="cup", participant="ada", level="no_rank", reason=""),
+        flow(),
+        forecast("flow", quantiles=(-(10**13), 0, 10**13)),
+        resolved("flow", outcome=2, value="1000000000000"),
+        contest(contest="league", rules=PRESETS["autocast-2022"]),
+        added(contest="league", spot_at=OPENS),
+        enrolled(),
+        enrolled(bot=False),
+        events.ContestFinalized(at=OPENS, contest="cup"),
+        paid(99_990_000),
+        paid(10_000, "bob"),
+    )
+    assert found.as_of == 25
+    assert all(Projections(found).table(name).digest() for name in CATALOGUE)

@@ -1,0 +1,258 @@
+"""The median of the other members, step by step against its definition in fractions, and by hand."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from random import Random
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.projections.core.wide_int import Int64Array
+from forecast_ledger.projections.references.consensus import changes, neighbours
+from forecast_ledger.projections.references.kinds import Steps, latest, steps
+from forecast_ledger.projections.references.leave_one_out import Others, others
+from tests.support import oracle
+from tests.support.given import (
+    OPENS,
+    contest,
+    day,
+    enrolment,
+    entry,
+    exclusion,
+    forecast,
+    numeric,
+    opened,
+    resolution,
+    withdrawal,
+)
+
+CDF = 10**10
+PICO = 10**12
+APART = 10**14  # µs from one question to the next
+
+Row = dict[str, Any]
+
+
+class Stand(NamedTuple):
+    """A member's chance that stands on [start, end) of a question."""
+
+    start: int
+    end: int
+    chance: int
+    question: int = 0
+
+
+def column(values: Sequence[int]) -> Int64Array:
+    """Values as a column."""
+    return np.array(values, np.int64)
+
+
+def built(rows: Sequence[Stand]) -> tuple[Steps, Others]:
+    """The steps of these members, and what each is compared with in them; logarithms base 2."""
+    start, end = (column([row[i] + row.question * APART for row in rows]) for i in range(2))
+    group, chance = column([row.question for row in rows]), column([row.chance for row in rows])
+    found = steps(start, end, np.ones(len(rows), bool), changes(start, end))
+    near = neighbours(start, end, group, chance)
+    owner = found.instant // APART
+    return found, others(found.stand, found.lasts, owner, near.at(latest(near.instant, found)), "log2")
+
+
+def stretches(rows: Sequence[Stand], row: Stand) -> Iterator[tuple[int, int, list[int]]]:
+    """From, to, and what the others say who stand then, as long as this one does."""
+    on = [each for each in rows if each.question == row.question]
+    for start, end in pairwise(sorted({at for each in on for at in each[:2]})):
+        if row.start <= start < row.end:
+            yield start, end, [each.chance for each in on if each is not row and each.start <= start < each.end]
+
+
+def worth(chance: Fraction) -> int:
+    """Its logarithm base 2, in 1e-12."""
+    return oracle.picos("log2", chance / CDF)
+
+
+CHANCES = st.sampled_from([1, 2, 5 * 10**9, CDF, 15 * 10**9]) | st.integers(1, CDF)
+
+
+@st.composite
+def stands(draw: st.DrawFn) -> list[Stand]:
+    """Up to twelve intervals on few instants of two questions, many of equal chances, so that pivots are often met."""
+    last = draw(st.sampled_from([3, 9, 10**13]))
+    chances = st.sampled_from(draw(st.lists(CHANCES, min_size=1, max_size=4)))
+    rows = []
+    for _ in range(draw(st.integers(1, 12))):
+        start, end = sorted(draw(st.lists(st.integers(0, last), min_size=2, max_size=2, unique=True)))
+        rows.append(Stand(start, end, draw(chances), draw(st.sampled_from([0, 0, 1]))))
+    return rows
+
+
+@settings(max_examples=300, deadline=None)
+@given(stands())
+def test_a_member_earns_its_lead_over_the_median_of_the_other_members(rows: list[Stand]) -> None:
+    """Exactly; nothing while there is none, and in every step as much as the step is compared with."""
+    found, apart = built(rows)
+    chance = column([row.chance for row in rows])
+    own = column([worth(Fraction(row.chance)) for row in rows])
+    fast = apart.earned(own, chance, found.begins, found.ends).integers()
+    for i, row in enumerate(rows):
+        earned = 0
+        for start, end, beside in stretches(rows, row):
+            step = column([int(np.searchsorted(found.instant, start + row.question * APART))])
+            reference, in_step = apart.reference(chance[[i]], step), apart.earned_in(own[[i]], chance[[i]], step)
+            against = median(map(Fraction, beside)) if beside else None
+            assert reference.tolist() == [-1 if against is None else 2 * against]
+            lead = 0 if against is None else (worth(Fraction(row.chance)) - worth(against)) * (end - start)
+            assert in_step.integers() == [lead]
+            earned += lead
+        assert fast[i] == earned
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_thousand_members_are_each_compared_with_all_the_others(seed: int) -> None:
+    """Of 300 chances on three questions, with a crowd about the middle."""
+    random = Random(seed)
+    rows = []
+    for _ in range(1_000):
+        start = random.randrange(400)
+        chance = random.choice([random.randint(1, 300), random.randint(140, 160)]) * 33_333_333
+        rows.append(Stand(start, start + random.randint(1, 60), chance, random.randrange(3)))
+    found, apart = built(rows)
+    own = column([worth(Fraction(row.chance)) for row in rows])
+    fast = apart.earned(own, column([row.chance for row in rows]), found.begins, found.ends).integers()
+    for i in random.sample(range(1_000), 60):
+        each = [(end - start, beside) for start, end, beside in stretches(rows, rows[i]) if beside]
+        assert fast[i] == sum((int(own[i]) - worth(median(map(Fraction, beside)))) * lasts for lasts, beside in each)
+
+
+# --- whole logs
+
+RULES = RuleSet(name="own", kernel="log2", cdf_kernel="log2", reference="consensus", consensus_of="others")
+OTHERS = structs.replace(PRESETS["relative-faq"], name="others", consensus_of="others")
+
+
+def table(name: str, *said: AnyCommand, rules: RuleSet = RULES, start: AnyCommand | None = None) -> list[Row]:
+    """The rows of a contest over one binary question, unless another is given."""
+    question = start or opened()
+    assert isinstance(question, OpenQuestion)
+    before: list[AnyCommand] = [question, contest(rules=rules), entry(question=question.question)]
+    return list(oracle.projected(*before, *said).table(name).rows())
+
+
+def published(*said: AnyCommand, rules: RuleSet = RULES, start: AnyCommand | None = None) -> dict[str, str]:
+    """Each participant's score."""
+    return {row["participant"]: row["score"] for row in table("scores", *said, rules=rules, start=start)}
+
+
+def log2(chance: str) -> str:
+    """As published: to nine decimals."""
+    return f"{oracle.nine(Fraction(oracle.picos('log2', Fraction(chance)), PICO)):.9f}"
+
+
+def said(**chances: str) -> list[AnyCommand]:
+    """Forecasts that stand from the opening to the close."""
+    return [forecast(participant=who, probability=chance, at=OPENS) for who, chance in chances.items()]
+
+
+def test_of_four_the_others_are_three_whose_median_is_what_one_of_them_says() -> None:
+    """0.125 and 0.25 against 0.5 are -2 and -1; 0.5 and 1 against 0.25 are 1 and 2.
+
+    Source: seed 001, "What is the Relative score?": the median of all other predictions.
+    """
+    found = published(*said(ada="0.125", bob="0.25", cyd="0.5", dan="1"), resolution())
+    assert found == {"ada": "-2.000000000", "bob": "-1.000000000", "cyd": "1.000000000", "dan": "2.000000000"}
+
+
+def test_of_three_the_others_are_two_whose_median_is_their_mean() -> None:
+    """0.125 against (0.375 + 0.625) / 2, 0.375 against as much, 0.625 against 0.25."""
+    found = published(*said(ada="0.125", bob="0.375", cyd="0.625"), resolution())
+    assert found == {"ada": "-2.000000000", "bob": "0.000000000", "cyd": log2("2.5")}
+
+
+def test_of_two_each_is_compared_with_the_other_and_one_alone_with_nobody() -> None:
+    """0.5 all ten days and 0.25 for five of them: a half and minus a half; coverage accrues alone too."""
+    late = forecast(participant="bob", probability="0.25", at=day(15))
+    found = table("scores", *said(ada="0.5"), late, resolution())
+    rows = [(row["participant"], row["score"], row["coverage"]) for row in found]
+    assert rows == [("ada", "0.500000000", "1.000000000"), ("bob", "-0.500000000", "0.500000000")]
+    assert published(*said(ada="0.9"), resolution()) == {"ada": "0.000000000"}
+
+
+def test_who_says_the_same_as_others_is_one_of_them_all_the_same() -> None:
+    """Beside one of two who say 0.5 are 0.5 and 0.25, whose mean is 0.375; beside 0.25 there are two of 0.5."""
+    found = published(*said(ada="0.5", bob="0.5", cyd="0.25"), resolution())
+    assert found == {"ada": log2("4/3"), "bob": log2("4/3"), "cyd": "-1.000000000"}
+
+
+def test_who_is_scored_only_and_the_consensus_are_compared_with_all_members() -> None:
+    """Members say 0.75 and 0.25: their median is 0.5, and a bot's 0.25 and an excluded 1 are -1 and 1 to that."""
+    apart = structs.replace(RULES, bots="scored_only", scored_only_levels=("no_rank",), score_consensus=True)
+    people = said(ada="0.75", bob="0.25", bot="0.25", eve="1")
+    who = enrolment(participant="bot", bot=True), exclusion(participant="eve", level="no_rank")
+    found = published(*who, *people, resolution(), rules=apart)
+    expected = {"ada": log2("3"), "bob": log2("1/3"), "bot": "-1.000000000", "eve": "1.000000000"}
+    assert found == {**expected, "[consensus]": "0.000000000"}
+
+
+def test_a_bot_beside_one_member_is_compared_with_that_and_the_member_with_nobody() -> None:
+    """0.5 against 0.25 is 1; nobody else is a member."""
+    who = enrolment(participant="bot", bot=True)
+    found = published(who, *said(ada="0.25", bot="0.5"), resolution(), rules=structs.replace(RULES, bots="scored_only"))
+    assert found == {"ada": "0.000000000", "bot": "1.000000000"}
+
+
+def test_without_members_nothing_is_earned() -> None:
+    """Bots alone have no median to be compared with."""
+    bots = [enrolment(participant=who, bot=True) for who in ("ada", "bob")]
+    found = published(
+        *bots, *said(ada="0.25", bob="0.5"), resolution(), rules=structs.replace(RULES, bots="scored_only")
+    )
+    assert found == {"ada": "0.000000000", "bob": "0.000000000"}
+
+
+def test_the_median_of_bins_is_of_the_others_too() -> None:
+    """0.8 and 0.4 on the bin that came true: each is compared with the other, at twice or half of it."""
+    made: list[AnyCommand] = [
+        forecast("depth", "ada", cdf=(0, "0.1", "0.9", "0.9", 1), at=OPENS),
+        forecast("depth", "bob", cdf=(0, "0.1", "0.5", "0.9", 1), at=OPENS),
+    ]
+    found = published(*made, resolution("depth", value="1.5"), start=numeric())
+    assert found == {"ada": "1.000000000", "bob": "-1.000000000"}
+
+
+def test_parts_say_what_each_was_compared_with_and_add_up() -> None:
+    """Nobody until day 12; then the other; from day 16 the mean of two others, until one is gone on day 18."""
+    made: list[AnyCommand] = [
+        *said(ada="0.5"),
+        forecast(participant="bob", probability="0.25", at=day(12)),
+        forecast(participant="cyd", probability="0.75", at=day(16)),
+        withdrawal(participant="cyd", at=day(18)),
+    ]
+    parts = table("score_parts", *made, resolution())
+    found = [(row["participant"], row["from_at"], row["reference"], row["term"]) for row in parts]
+    assert found == [
+        ("ada", OPENS, None, "0.000000000000"),
+        ("ada", day(12), "0.25", "1.000000000000"),
+        ("ada", day(16), "0.5", "0.000000000000"),
+        ("ada", day(18), "0.25", "1.000000000000"),
+        ("bob", day(12), "0.5", "-1.000000000000"),
+        ("bob", day(16), "0.625", "-1.321928094887"),  # log2 0.4
+        ("bob", day(18), "0.5", "-1.000000000000"),
+        ("cyd", day(16), "0.375", "1.000000000000"),
+    ]
+    numerators = {row["participant"]: int(row["numerator"]) for row in table("scores", *made, resolution())}
+    sums = {who: sum(int(row["contribution"]) for row in parts if row["participant"] == who) for who in numerators}
+    assert numerators == sums
+
+
+def test_the_take_is_that_of_the_score_against_the_others() -> None:
+    """A preset with this one field changed: 0.5 and 0.25 are 1 and -1, and takes e and 1 / e of whole coverage."""
+    board = table("leaderboard", *said(ada="0.5", bob="0.25"), resolution(), rules=OTHERS)
+    found = [(row["participant"], row["score"], row["take"]) for row in board]
+    assert found == [("ada", "1.000000000", "2.718281828"), ("bob", "-1.000000000", "0.367879441")]

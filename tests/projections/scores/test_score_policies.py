@@ -1,0 +1,184 @@
+"""The policies of a score beside its kernel: what a least, a uniform distribution and a point are."""
+
+from fractions import Fraction
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from forecast_ledger.ledger.model.commands import OpenQuestion
+from forecast_ledger.ledger.model.events import QuestionOpened
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
+from forecast_ledger.projections.boards.prizes import PASSES
+from forecast_ledger.projections.boards.totals import WORST
+from forecast_ledger.projections.references.community import AVERAGES
+from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.sampling import SAMPLINGS
+from forecast_ledger.projections.scores.score_policies import (
+    SCALES,
+    Answer,
+    added_chance,
+    greatest_chance,
+    kernel_of,
+    kernel_unit,
+    least_chance,
+    lower_is_better,
+    per_point,
+    uniform_term,
+)
+from tests.support.given import choices, numeric, opened, quartiles
+from tests.support.oracle import history, picos
+
+PICO = 10**12
+LOSSES = ("brier", "brier_sum", "ordered_brier", "error", "crps", "pinball", "absolute", "absolute_clipped")
+FIELDS = {"crps": "cdf_kernel", "pinball": "quantile_kernel"}
+FIELDS |= dict.fromkeys(["absolute", "absolute_clipped"], "quantile_kernel")
+
+
+def asked(question: OpenQuestion) -> QuestionOpened:
+    """The question as it is recorded."""
+    [recorded] = history(question)
+    assert isinstance(recorded.event, QuestionOpened)
+    return recorded.event
+
+
+def test_every_policy_a_rule_set_can_name_exists() -> None:
+    """And no policy exists that none can name; "none" and the references are no functions of their own."""
+    hints = get_type_hints(RuleSet)
+    named = {field: set(get_args(hints[field])) - {"none"} for field in hints}
+    kernels = named["kernel"] | named["cdf_kernel"] | named["quantile_kernel"]
+    assert set(KERNELS) == kernels
+    assert set(TAKES) == named["take"]
+    assert set(TOTALS) == named["total"]
+    assert set(PASSES) == named["least_prize_passes"]
+    assert set(SCALES) == named["scale"]
+    assert set(SAMPLINGS) == named["sampling"]
+    assert {weights for _, weights in AVERAGES} == named["consensus_weights"]
+    assert set(WORST) == set(LOSSES) - {"pinball"}  # there is no worst of what has no bound
+
+
+def test_a_kernel_is_a_loss_or_a_gain() -> None:
+    """Of losses the least is best; a rule set's kernels agree on it."""
+    assert {name for name, kernel in KERNELS.items() if kernel.lower_is_better} == set(LOSSES)
+    for name in LOSSES:
+        fields: dict[str, str] = dict.fromkeys(["kernel", "cdf_kernel", "quantile_kernel"], "none")
+        field = FIELDS.get(name, "kernel")
+        assert lower_is_better(RuleSet(name="own", **(fields | {field: name})))  # type: ignore[arg-type]
+    losing = {name for name, rules in PRESETS.items() if lower_is_better(rules)}
+    assert losing == {name for name, rules in PRESETS.items() if {rules.kernel, rules.quantile_kernel} & set(LOSSES)}
+
+
+def test_a_question_is_scored_by_the_kernel_of_its_form() -> None:
+    """Named outcomes, bins and quantiles each have their own."""
+    rules = RuleSet(name="own", kernel="brier", cdf_kernel="crps", quantile_kernel="pinball")
+    questions = opened(), choices(), numeric(), quartiles()
+    assert [kernel_of(rules, asked(each)) for each in questions] == ["brier", "brier", "crps", "pinball"]
+
+
+@pytest.mark.parametrize(
+    "preset", [name for name, rules in PRESETS.items() if {rules.kernel, rules.cdf_kernel} <= {"ln", "log2"}]
+)
+@pytest.mark.parametrize(
+    ("outcome", "bins", "least"),
+    [(0, 0, 10**7), (4, 0, 10**7), (0, 200, 10**7), (1, 200, 500_000), (200, 200, 500_000), (201, 200, 10**7)],
+)
+def test_a_preset_floors_probabilities_and_densities(preset: str, outcome: int, bins: int, least: int) -> None:
+    """Seed 001: forecasts between 0.1% and 99.9%, and a uniform 0.01, which is 0.01 / 200 in one of 200 bins."""
+    assert least_chance(PRESETS[preset], outcome, bins) == least
+
+
+@pytest.mark.parametrize(
+    ("ppm", "bins", "least"), [(1, 32, 312), (3, 32, 938), (1, 10_000, 1), (1, 3, 3_333), (2, 3, 6_667), (0, 3, 0)]
+)
+def test_the_least_density_is_rounded_half_even(ppm: int, bins: int, least: int) -> None:
+    """In 1e-10 it is ppm · 10^4 / bins: 312.5 and 937.5 go to the even neighbour; it is nought only where ppm is."""
+    rules = RuleSet(name="own", kernel="ln", least_density_ppm=ppm)
+    assert least_chance(rules, 1, bins) == least
+
+
+def test_the_least_probability_is_the_rule_sets_own() -> None:
+    """In 1e-6, and apart from the least density."""
+    rules = RuleSet(name="own", kernel="ln", least_probability_ppm=7, least_density_ppm=9)
+    assert least_chance(rules, 1, 0) == least_chance(rules, 0, 3) == least_chance(rules, 4, 3) == 70_000
+    assert least_chance(rules, 3, 3) == 30_000
+
+
+@pytest.mark.parametrize(("outcome", "bins"), [(0, 0), (1, 0), (0, 200), (1, 200), (200, 200), (201, 200)])
+def test_without_a_cap_nothing_is_cut_and_without_the_word_nothing_is_added(outcome: int, bins: int) -> None:
+    """A whole, which is 10^10, is let be, and so is all that 10,000 bins of half the uniform density could add."""
+    for rules in PRESETS.values():
+        assert greatest_chance(rules, outcome, bins) >= 10**10
+        assert added_chance(rules, outcome, bins) == 0
+
+
+@pytest.mark.parametrize(
+    ("ppm", "bins", "greatest"),
+    [
+        (35_000_000, 200, 1_750_000_000),
+        (1_000_000, 3, 3_333_333_333),
+        (1_000_001, 32, 312_500_312),
+        (10**12, 1, 10**16),
+    ],
+)
+def test_the_greatest_density_is_so_many_times_the_uniform_one(ppm: int, bins: int, greatest: int) -> None:
+    """In 1e-10 it is ppm · 10^4 / bins, half-even: 312500312.5 goes down. Open ends have the probability's."""
+    rules = RuleSet(name="own", kernel="ln", greatest_density_ppm=ppm, greatest_probability_ppm=999_000)
+    assert [greatest_chance(rules, outcome, bins) for outcome in (1, bins)] == [greatest, greatest]
+    assert [greatest_chance(rules, outcome, bins) for outcome in (0, bins + 1)] == [9_990_000_000] * 2
+    assert greatest_chance(rules, 1, 0) == 9_990_000_000
+
+
+def test_a_density_is_added_to_bins_alone() -> None:
+    """Seed 001: 0.01 of the uniform density, 0.01 / 200 of each of 200 bins; open ends and named outcomes have none."""
+    rules = RuleSet(name="own", kernel="ln", cdf_kernel="ln", density_floor="added")
+    assert [added_chance(rules, outcome, 200) for outcome in (0, 1, 200, 201)] == [0, 500_000, 500_000, 0]
+    assert added_chance(rules, 1, 0) == 0
+
+
+@pytest.mark.parametrize("name", ["ln", "log2"])
+@pytest.mark.parametrize(
+    ("question", "outcome", "chance"),
+    [
+        (opened(), 1, "1/2"),
+        (choices(), 2, "1/3"),
+        (numeric(), 1, "1/4"),
+        (numeric(bins=1), 1, "1"),
+        (numeric(open_upper=True), 4, "0.95/4"),
+        (numeric(open_lower=True, open_upper=True), 2, "0.9/4"),
+        (numeric(open_lower=True, open_upper=True), 0, "0.05"),
+        (numeric(open_lower=True, open_upper=True), 5, "0.05"),
+    ],
+)
+def test_the_uniform_distribution_gives_each_open_end_a_twentieth(
+    name: Any, question: OpenQuestion, outcome: int, chance: str
+) -> None:
+    """Reference on the platform, (a): (1 - 0.05 · B) / N in range with B open ends, 0.05 out of it."""
+    rules = RuleSet(name="own", kernel=name, cdf_kernel=name, reference="uniform")
+    share, _, bins = chance.partition("/")
+    expected = picos(name, Fraction(share) / int(bins or 1))
+    assert uniform_term(rules, Answer(asked(question), outcome, "1")) == expected
+
+
+def test_a_point_is_a_whole_a_hundredth_or_what_certainty_leaves_of_the_uniform() -> None:
+    """Seed 001: peer scores times 100, half of that for ranges; a sure forecast is 100 above the uniform one."""
+    ln = RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="uniform", scale="baseline")
+    log2 = RuleSet(name="own", kernel="log2", cdf_kernel="log2", reference="uniform", scale="baseline")
+    peer = RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="peers", scale="peer")
+    plain = RuleSet(name="own", kernel="brier", cdf_kernel="crps")
+    named, ranged = asked(choices()), asked(numeric())
+    assert [per_point(peer, each) for each in (named, ranged)] == [Fraction(PICO, 100), Fraction(PICO, 50)]
+    assert [per_point(plain, each) for each in (named, ranged)] == [PICO, PICO]
+    assert per_point(ln, named) * 100 == picos("ln", Fraction(3))
+    assert per_point(log2, named) * 100 == picos("log2", Fraction(3))
+    assert per_point(log2, asked(opened())) == Fraction(PICO, 100)
+    assert [per_point(each, ranged) for each in (ln, log2)] == [Fraction(PICO, 50)] * 2
+
+
+@pytest.mark.parametrize(("decimals", "unit"), [(0, 10**4), (3, 10**7), (8, 10**12), (12, 10**12)])
+def test_a_score_by_quantiles_is_counted_in_its_questions_unit(decimals: int, unit: int) -> None:
+    """Four digits finer than its values; an absolute error, which has none, like every other."""
+    question = asked(quartiles(decimals=decimals))
+    pinball = RuleSet(name="own", quantile_kernel="pinball")
+    assert kernel_unit(pinball, question) == per_point(pinball, question) == unit
+    assert kernel_unit(RuleSet(name="own", quantile_kernel="absolute"), question) == PICO
+    assert kernel_unit(RuleSet(name="own", kernel="ln", quantile_kernel="pinball"), asked(opened())) == PICO

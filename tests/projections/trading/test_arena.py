@@ -1,0 +1,242 @@
+"""What trading has come to: profit, Brier scores of stakes, skill, win rate, turnover, ranks."""
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.commands import read
+from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.accounts import Account, Holding
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.trading import arena
+from tests.system.test_stories import ARENA, expected, rows
+
+START = "2026-03-01T00:00:00Z"
+LATER = "2026-03-01T01:00:00Z"
+END = "2026-03-20T00:00:00Z"
+LEVELS = ("hidden", "no_rank", "no_prize")
+
+
+def told(*commands: dict[str, Any], names: str = "ada") -> Projections:
+    """What follows from commands after questions q1, q2 … and a contest with these participants have been opened."""
+    opening: list[dict[str, Any]] = [
+        {"type": "open_contest", "contest": "cup", "rules": "arena-v1"},
+        *(
+            {"type": "enrol_participant", "contest": "cup", "participant": who, "family": who[0]}
+            for who in names.split()
+        ),
+    ]
+    for question in ("q1", "q2", "q3", "q4"):
+        kind = {"kind": "binary", "opens_at": START, "closes_at": END}
+        opening += [
+            {"type": "open_question", "question": question, **kind},
+            {"type": "add_question", "contest": "cup", "question": question},
+        ]
+    with Ledger.open(":memory:") as ledger:
+        for number, command in enumerate([*opening, *commands]):
+            line = msgspec.json.encode({"id": str(number), "at": START, **command})
+            outcome = ledger.handle_many([read(line)])[0]
+            assert not isinstance(outcome, Refused), outcome
+        return Projections(facts(ledger.read()))
+
+
+def quote(question: str, yes: float, at: str = START) -> dict[str, Any]:
+    """The price of yes."""
+    return {"type": "quote", "question": question, "prices": {"yes": yes}, "source": "x", "quoted_at": at, "at": at}
+
+
+def bet(who: str, *bets: tuple[str, str, float], period: int = 1) -> dict[str, Any]:
+    """A decision to bet: question, side and amount of each leg."""
+    asked = [{"market_id": question, "side": side, "amount": amount} for question, side, amount in bets]
+    own = {"contest": "cup", "participant": who, "period": period, "reasoning": "."}
+    return {"type": "record_decision", "action": "BET", "bets": asked, **own}
+
+
+def resolved(question: str, outcome: str) -> dict[str, Any]:
+    """The answer."""
+    return {"type": "resolve_question", "question": question, "outcome": outcome, "at": END}
+
+
+def board(found: Projections) -> dict[str, dict[str, Any]]:
+    """The board by participant."""
+    return {row["participant"]: row for row in found.table("arena_leaderboard").rows()}
+
+
+def test_portfolio_return_of_the_document() -> None:
+    """Cash 7,500 and positions of 3,200 after starting with 10,000: 10,700, +700, +7.0%.
+
+    Source: seed 002_2cb2458c25e356ad, "Portfolio Calculations".
+    """
+    row = board(told(quote("q1", 0.5), bet("ada", ("q1", "YES", 2500)), quote("q1", 0.64, LATER)))["ada"]
+    assert (row["total"], row["profit"], row["return_percent"]) == ("10700.00", "700.00", "7.000000000")
+    assert row["turnover"] == "0.250000000"
+
+
+@pytest.mark.parametrize("row", expected(ARENA, "published_confidences"), ids=lambda row: row["amount"])
+def test_confidences_of_the_document(row: dict[str, str]) -> None:
+    """Source: seed 002, "Deriving Confidence from Bet Size"."""
+    [trade] = [
+        each
+        for each in rows(ARENA, "trades", contest=row["contest"], participant=row["participant"])
+        if str(each["log_position"]) == row["log_position"]
+    ]
+    assert Decimal(trade["amount"]) == Decimal(row["amount"])
+    assert Decimal(trade["cap"]) == Decimal(row["cap"])
+    assert 100 * Decimal(trade["confidence"]) == Decimal(row["confidence"].strip("%"))
+
+
+@pytest.mark.parametrize("row", expected(ARENA, "published_bet_brier"), ids=lambda row: row["outcome"] + row["brier"])
+def test_brier_scores_of_the_document(row: dict[str, str]) -> None:
+    """Source: seed 002, "Handling YES vs NO Bets"."""
+    [stake] = [
+        each
+        for each in rows(ARENA, "bet_brier", contest=row["contest"], participant=row["participant"])
+        if str(each["log_position"]) == row["log_position"]
+    ]
+    assert {name: Decimal(stake[name]) for name in ("confidence", "f_yes", "brier")} == {
+        name: Decimal(row[name]) for name in ("confidence", "f_yes", "brier")
+    }
+    assert stake["outcome"] == row["outcome"]
+
+
+@pytest.mark.parametrize("row", expected(ARENA, "published_positions"), ids=lambda row: row["shares"])
+def test_shares_and_profit_of_the_document(row: dict[str, str]) -> None:
+    """500 on yes at 0.40 buys 1,250 shares, which pay +750. Source: seed 002, "Settlement (Market Resolution)"."""
+    [position] = [
+        each
+        for each in rows(ARENA, "positions", contest=row["contest"], participant=row["participant"])
+        if str(each["position"]) == row["position"]
+    ]
+    numbers = {name: Decimal(position[name]) for name in ("shares", "cost", "realised")}
+    assert numbers == {name: Decimal(row[name]) for name in ("shares", "cost", "realised")}
+
+
+def test_skill_of_the_document_and_of_nothing() -> None:
+    """0.15 against 0.25 is 0.40; against a reference of 0, or with no score, there is no skill.
+
+    Source: seed 002, "Brier Skill Score".
+    """
+    assert arena.skill(Fraction("0.15"), Fraction("0.25")) == Fraction("0.40")
+    assert arena.skill(Fraction(0), Fraction(0)) is None
+    assert arena.skill(None, Fraction(1)) is None
+
+
+def test_skill_against_the_market_is_a_ratio_of_means() -> None:
+    """Two bets on yes at 0.5 and 0.9, of all cash (confidence 1) and of half of what is left (0.5); both win.
+
+    Brier 0 and 0.25, mean 0.125; the market's 0.25 and 0.01, mean 0.13; 1 - 0.125 / 0.13 = 0.038461538.
+    The mean of ratios would be 1 - (0 + 25) / 2.
+    """
+    made = (quote("q1", 0.5), quote("q2", 0.9), bet("ada", ("q1", "yes", 2500), ("q2", "yes", 937.5)))
+    row = board(told(*made, resolved("q1", "yes"), resolved("q2", "yes")))["ada"]
+    assert (row["n"], row["brier"], row["skill_against_market"]) == (2, "0.125000000", "0.038461538")
+    assert (row["skill_against_even_odds"], row["win_rate"]) == ("0.500000000", "1.000000000")
+
+
+def test_a_market_that_was_certain_leaves_no_skill_to_speak_of() -> None:
+    """A share bought at 1 that pays 1: the reference is 0."""
+    row = board(told(quote("q1", 1), bet("ada", ("q1", "yes", 500)), resolved("q1", "yes")))["ada"]
+    assert (row["brier"], row["skill_against_market"]) == ("0.640000000", None)
+
+
+def test_nothing_resolved_is_no_score_and_not_a_perfect_one() -> None:
+    """A mean of nothing is empty, and so is the rank by it."""
+    row = board(told(quote("q1", 0.5), bet("ada", ("q1", "yes", 500))))["ada"]
+    names = ("n", "brier", "brier_rank", "skill_against_even_odds", "skill_against_market", "win_rate")
+    assert [row[name] for name in names] == [0, None, None, None, None, None]
+
+
+def test_half_and_half_is_no_win() -> None:
+    """A share that pays 0.5 has not won; its Brier score is of 0.5: (0.2 - 0.5)² = 0.09."""
+    halves = {"type": "resolve_question", "question": "q1", "payouts": {"yes": 0.5, "no": 0.5}, "at": END}
+    row = board(told(quote("q1", 0.5), bet("ada", ("q1", "yes", 500)), halves))["ada"]
+    assert (row["n"], row["brier"], row["win_rate"]) == (1, "0.090000000", "0.000000000")
+
+
+def test_ranks_are_of_competitions_and_ties_are_exact() -> None:
+    """1, 2, 2, 4: the same profit is the same rank, however it came about; ids order equals."""
+    sides = {"d": "yes", "c": "no", "b": "no", "a": "no"}
+    made = [quote("q1", 0.5), *(bet(who, ("q1", side, 100)) for who, side in sides.items())]
+    found = board(told(*made, bet("e", ("q1", "no", 50)), resolved("q1", "yes"), names="a b c d e"))
+    assert [(row["rank"], who) for who, row in found.items()] == [(1, "d"), (2, "e"), (3, "a"), (3, "b"), (3, "c")]
+    assert [row["brier_rank"] for row in found.values()] == [5, 1, 2, 2, 2]
+
+
+def test_who_is_excluded_is_hidden_or_without_a_rank() -> None:
+    """The winner is hidden, the next has no rank: the third is first, of the profits and of the Brier scores."""
+    said = {"type": "exclude_participant", "contest": "cup", "reason": "staff"}
+    made = [quote("q1", 0.5), *(bet(who, ("q1", "yes", 300 - 50 * i)) for i, who in enumerate("abcd"))]
+    levels = [said | {"participant": who, "level": level} for who, level in zip("abc", LEVELS, strict=True)]
+    found = board(told(*made, resolved("q1", "yes"), *levels, names="a b c d"))
+    rows = [(who, row["rank"], row["brier_rank"], row["excluded"]) for who, row in found.items()]
+    assert rows == [("b", None, None, "no_rank"), ("c", 1, 1, "no_prize"), ("d", 2, 2, "")]
+
+
+def test_means_over_contests_are_named_for_what_they_are() -> None:
+    """Of one family a row of 0.64 in a contest, and rows of 0.04 and 0.09 in another.
+
+    Pooled 0.77 / 3 = 0.256667; mean of means (0.64 + 0.065) / 2 = 0.3525; by the stakes of 500, 2,000 and 1,400
+    (320 + 80 + 126) / 3,900 = 0.134872.
+    """
+    stories = told(
+        {"type": "open_contest", "contest": "two", "rules": "arena-v1", "series": "other"},
+        {"type": "add_question", "contest": "two", "question": "q1"},
+        {"type": "add_question", "contest": "two", "question": "q2"},
+        {"type": "enrol_participant", "contest": "two", "participant": "ann", "family": "a"},
+        quote("q1", 0.5),
+        quote("q2", 0.5),
+        bet("ada", ("q1", "yes", 500)),
+        bet("ann", ("q1", "yes", 2000), ("q2", "no", 1400)) | {"contest": "two"},
+        resolved("q1", "yes"),
+        resolved("q2", "no"),
+    )
+    [row] = [row for row in stories.table("arena_overall").rows() if row["by"] == "family"]
+    assert (row["contests"], row["participants"], row["n"]) == (2, 2, 3)
+    assert (row["pooled_brier"], row["mean_of_contest_means"]) == ("0.256666667", "0.352500000")
+    assert row["stake_weighted_brier"] == "0.134871795"
+    # 500 + 2000 + 1400 won at even prices, of 20,000
+    assert (row["profit"], row["return_percent"], row["win_rate"]) == ("3900.00", "19.500000000", "1.000000000")
+
+
+@pytest.mark.parametrize(
+    ("cash", "is_open", "state"),
+    [(200, False, "active"), (199, False, "ruined"), (199, True, "active"), (-1, False, "debt"), (-1, True, "debt")],
+)
+def test_ruin_is_when_no_bet_is_possible_and_nothing_is_open(cash: int, is_open: bool, state: str) -> None:
+    """A least bet of 50 needs 200 of cash."""
+    trading = PRESETS["arena-v1"].trading
+    assert trading is not None
+    account = Account(enrolled=None, cash=cash * 10**6)  # type: ignore[arg-type]
+    account.holdings[1] = Holding(0, 0, 0, status="open" if is_open else "settled")
+    assert arena.state(trading, account) == state
+
+
+def test_implied_yes_of_either_side() -> None:
+    """A bet on no with confidence 0.8 says 0.2 of yes; scores of side and of yes are the same."""
+    for confidence in map(Fraction, ("0", "0.3", "0.8", "1")):
+        for won in (0, PROBABILITY):
+            paid = Fraction(won, PROBABILITY)
+            no = (arena.of_yes(confidence, 1) - arena.of_yes(paid, 1)) ** 2
+            assert no == (confidence - paid) ** 2
+
+
+def test_an_account_whose_cash_is_not_granted_yet_is_on_the_board_with_nothing() -> None:
+    """A log can be read up to any of its events, also between an enrolment and the grant that follows it."""
+    with Ledger.open(":memory:") as ledger:
+        for number, command in enumerate(
+            (
+                {"type": "open_contest", "contest": "cup", "rules": "arena-v1"},
+                {"type": "enrol_participant", "contest": "cup", "participant": "ada"},
+            )
+        ):
+            ledger.handle_many([read(msgspec.json.encode({"id": str(number), "at": START, **command}))])
+        recorded = [each for page in ledger.read() for each in page]
+    [row] = Projections(facts([recorded[:2]])).table("arena_leaderboard").rows()
+    assert (row["participant"], row["total"], row["drawdown"], row["state"]) == ("ada", "0.00", "0.000000000", "ruined")

@@ -1,0 +1,850 @@
+"""Checking a log that somebody else may have written: each check, where it stops, and what it says."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.events import (
+    TAGS,
+    AnyEvent,
+    ContestFinalized,
+    ContestOpened,
+    ForecastMade,
+    ParticipantEnrolled,
+    SharesBought,
+)
+from forecast_ledger.ledger.model.log import START, Checkpoint
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.storing.store import PAGE, Store
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.audit.row_checks import Rows
+from forecast_ledger.replay.audit.verify import CHECKS, verified, verify
+from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
+from forecast_ledger.replay.reading.replay import AsOf, Cut
+from forecast_ledger.replay.writing.pay import pay
+from forecast_ledger.replay.writing.pay import prizes as worth
+from tests.support import oracle
+from tests.support.forging import enveloped, written
+from tests.support.given import (
+    AFTER,
+    DAY,
+    NOW,
+    OPENS,
+    bet,
+    contest,
+    day,
+    decision,
+    entry,
+    exclusion,
+    finalization,
+    forecast,
+    micros,
+    opened,
+    payment,
+    resolution,
+    revocation,
+    trading_floor,
+)
+from tests.support.given import (
+    prizes_paid as prizes,
+)
+
+SECOND = 10**6  # µs
+ELSEWHERE = b'"previous":"' + b"f" * 64 + b'"'
+# Against a median of 0.5, takes of 1, 1.6, 0.4 and 1 in 4: 25, 40, 10 and 25 of 100.
+CHANCES = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.5"}
+RIGHT: dict[str, Any] = {"ada": 25, "bob": 40, "cyd": 10, "dan": 25}
+SEALED: list[AnyCommand] = [
+    opened(),
+    contest(pool=100),
+    entry(),
+    *(forecast(participant=who, probability=chance, at=OPENS) for who, chance in CHANCES.items()),
+    resolution(),
+    finalization(),
+]
+SEAL = len(SEALED)  # log position
+PAID = [*SEALED, payment()]
+
+
+def forged(path: Path, happened: Iterable[AnyEvent], earlier: int = 0) -> str:
+    """A log of these events, a second apart, with every digest right, whatever a decider would say of them.
+
+    earlier: the position of a row that was recorded 1 µs before the row before it.
+    """
+    rows = enveloped(happened, NOW, SECOND)
+    if earlier:
+        rows[earlier - 1] = structs.replace(rows[earlier - 1], recorded_at=rows[earlier - 2].recorded_at - 1)
+    return written(path, rows)
+
+
+def kept(path: Path, rows: Sequence[tuple[int, str, bytes]]) -> None:
+    """A store of these rows."""
+    store = Store(str(path), "main")
+    try:
+        store.append(rows)
+    finally:
+        store.close()
+
+
+def happened(*commands: AnyCommand) -> list[AnyEvent]:
+    """What a ledger makes of commands."""
+    return [recorded.event for recorded in oracle.history(*commands)]
+
+
+def stops(path: str, as_of: AsOf = None) -> tuple[int, str]:
+    """Where a verification stops, and what it says."""
+    with pytest.raises(Corrupt) as stopped:
+        verify(path, as_of=as_of)
+    return stopped.value.position, str(stopped.value)
+
+
+# --- a log that is fine
+
+
+@pytest.mark.parametrize("commands", [[], SEALED, PAID], ids=["empty", "sealed", "paid"])
+def test_a_log_that_this_project_wrote_is_verified_to_its_head(tmp_path: Path, commands: list[AnyCommand]) -> None:
+    """Log position and digest are those that the ledger holds; not a byte is changed."""
+    path = tmp_path / "log.db"
+    with Ledger.open(path, clock=lambda: NOW, prizes=worth) as ledger:
+        ledger.handle_many(oracle.named(commands))
+        head = ledger.head()
+    before = path.read_bytes()
+    assert verify(str(path)) == head
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("preset", [name for name, rules in PRESETS.items() if rules.take != "none"])
+def test_what_pay_records_is_verified_under_every_preset(tmp_path: Path, preset: str) -> None:
+    """Also after the answer was taken back, and with a contest beside it that is open."""
+    path = str(tmp_path / "log.db")
+    asked = [structs.replace(command, rules=preset) if command == SEALED[1] else command for command in SEALED]
+    later: list[AnyCommand] = [revocation(), resolution(outcome="no"), contest("league", pool=10), entry("league")]
+    with Ledger.open(path, prizes=worth) as ledger:
+        ledger.handle_many(oracle.named([*asked, *later]))
+        assert pay(ledger, "cup", AFTER)
+        assert verify(path) == ledger.head()
+
+
+def test_a_watcher_hears_how_far_the_verification_is(tmp_path: Path) -> None:
+    """Log positions."""
+    heard: list[int] = []
+    verify(forged(tmp_path / "log.db", happened(*PAID)), watch=heard.append)
+    assert heard == [SEAL + 4]
+
+
+@pytest.mark.parametrize("as_of", [*range(SEAL + 5), "2026-03-31T00:00:09Z"])
+def test_every_cut_of_a_sound_log_is_sound(tmp_path: Path, as_of: AsOf) -> None:
+    """Also between the payments of one command, and at the instant of the seal."""
+    path = forged(tmp_path / "log.db", happened(*PAID))
+    assert verify(path, as_of=as_of).position == (as_of if isinstance(as_of, int) else SEAL)
+
+
+def test_what_cannot_be_verified_says_why(tmp_path: Path) -> None:
+    """No such log; no such position; no such instant. Nothing is created."""
+    with pytest.raises(Unavailable, match="no such ledger"):
+        verify(str(tmp_path / "none.db"))
+    assert not list(tmp_path.iterdir())
+    path = forged(tmp_path / "log.db", happened(*SEALED))
+    for as_of, code in ((SEAL + 1, "out_of_range"), (-1, "out_of_range"), ("noon", "bad_instant")):
+        with pytest.raises(Refused) as refused:
+            verify(path, as_of=as_of)
+        assert refused.value.code == code
+
+
+def test_how_many_digests_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
+    """A third of an hour has more decimals than the log keeps; nothing is wrong with that."""
+    for count, told in ((0, ""), (1, "; 1 command said more than the events keep"), (2, "; 2 commands said more than")):
+        path = tmp_path / f"{count}.db"
+        with Ledger.open(path) as ledger:
+            made = [forecast(participant=f"p{number}", probability=1 / 3) for number in range(count)]
+            ledger.handle_many(oracle.named([opened(), forecast(), *made]))
+        [result] = verified(str(path), only=["decided"]).results
+        assert (result.found, result.says.removeprefix(CHECKS["decided"])[: len(told) or 9]) == ("ok", told)
+
+
+# --- each check
+
+
+def changed(path: str, statement: str, *values: Any) -> str:
+    """The log after somebody was at it with a database client."""
+    with closing(sqlite3.connect(path)) as database, database:
+        assert database.execute(statement, values).rowcount >= 1
+    return path
+
+
+def rewritten(path: Path, *commands: AnyCommand, of: int, change: Callable[[bytes], bytes]) -> str:
+    """A log in which the body of one row is other bytes, with a digest of their own, and the rows after follow it."""
+    head, rows = START, []
+    for recorded in oracle.history(*commands):
+        row, _ = log.seal(structs.replace(recorded, previous=head.digest))
+        body = row[: row.rindex(b',"digest"')]
+        if recorded.position == of:
+            assert change(body) != body
+            body = change(body)
+        digest = sha256(body).hexdigest()
+        rows.append((recorded.position, TAGS[type(recorded.event)], body + b',"digest":"' + digest.encode() + b'"}'))
+        head = Checkpoint(recorded.position, digest)
+    kept(path, rows)
+    return str(path)
+
+
+def missing(path: Path) -> str:
+    """The fourth row is gone."""
+    return changed(forged(path, happened(*PAID)), "DELETE FROM stored_events WHERE originator_version = 4")
+
+
+def between(path: Path) -> str:
+    """The fourth row is where no row is, between its place and the fifth: as many rows, in the same order."""
+    return changed(
+        forged(path, happened(*PAID)), "UPDATE stored_events SET originator_version = 4.5 WHERE originator_version = 4"
+    )
+
+
+def before_the_first(path: Path) -> str:
+    """A copy of the fourth row stands before the first."""
+    fourth = "SELECT originator_id, 0, topic, state FROM stored_events WHERE originator_version = 4"
+    return changed(forged(path, happened(*PAID)), f"INSERT INTO stored_events {fourth}")
+
+
+def another_number(path: Path) -> str:
+    """Ada said 60% in the fourth row, says somebody who does not know of digests."""
+    swap = "UPDATE stored_events SET state = CAST(replace(state, '500000000', '600000000') AS BLOB)"
+    return changed(forged(path, happened(*PAID)), f"{swap} WHERE originator_version = 4")
+
+
+def spaced(path: Path) -> str:
+    """The same fact with a space in it."""
+    return rewritten(path, *PAID, of=4, change=lambda body: body.replace(b'"position":4', b'"position": 4'))
+
+
+def spelt_out(path: Path) -> str:
+    """The same fact with a default that is left out."""
+    return rewritten(path, *PAID, of=4, change=lambda body: body[:-1] + b',"cdf":[]}')
+
+
+def default_of_a_new_field(path: Path) -> str:
+    """The contest's rule set says of a field that was added later what it need not."""
+    added = b'"open_end_ppm":50000,"consensus_of":"all"'
+    return rewritten(path, *PAID, of=2, change=lambda body: body.replace(b'"open_end_ppm":50000', added))
+
+
+def of_no_known_type(path: Path) -> str:
+    """A forecast of a version to come."""
+    return rewritten(path, *PAID, of=4, change=lambda body: body.replace(b"forecast_made.v1", b"forecast_made.v9"))
+
+
+def mislabelled(path: Path) -> str:
+    """Beside the fourth row, a forecast, the store says something else, of which no digest is."""
+    return changed(forged(path, happened(*PAID)), "UPDATE stored_events SET topic = 'x' WHERE originator_version = 4")
+
+
+def back_in_time(path: Path) -> str:
+    """The fourth row was recorded before the third."""
+    return forged(path, happened(*PAID), earlier=4)
+
+
+def no_distribution(path: Path) -> str:
+    """Ada said half of yes and nothing else."""
+    said = happened(*PAID)
+    assert isinstance(said[3], ForecastMade)
+    said[3] = structs.replace(said[3], probabilities=(500_000_000, 0))
+    return forged(path, said)
+
+
+def wrong_prize(path: Path) -> str:
+    """Bob got ten of Ada's twenty-five: in the tenth row, the first payment, she is paid 15."""
+    return forged(path, [*happened(*SEALED), *prizes(**RIGHT | {"ada": 15, "bob": 50})])
+
+
+def a_share_too_many(path: Path) -> str:
+    """500 at 0.40 buys 1,250 shares; in the row of the purchase, the last, it is a millionth more."""
+    *before, purchase = happened(*trading_floor(), decision(bet(500)))
+    assert isinstance(purchase, SharesBought)
+    return forged(path, [*before, structs.replace(purchase, shares=purchase.shares + 1)])
+
+
+def a_leg_without_a_decision(path: Path) -> str:
+    """The purchase is there, the decision that it is a leg of is not."""
+    *before, _, purchase = happened(*trading_floor(), decision(bet(500)))
+    return forged(path, [*before, purchase])
+
+
+def misnumbered(path: Path) -> str:
+    """The fourth row says it is the fifth; everything follows everything."""
+    return rewritten(path, *PAID, of=4, change=lambda body: body.replace(b'"position":4', b'"position":5'))
+
+
+def unchained(path: Path) -> str:
+    """The fourth row has a digest of its own, and follows a row that is not there."""
+    return rewritten(path, *PAID, of=4, change=lambda body: re.sub(rb'"previous":"[0-9a-f]{64}"', ELSEWHERE, body))
+
+
+def out_of_order(path: Path) -> str:
+    """Ada's second forecast says it is earlier than her first: nobody may say that."""
+    said = happened(opened(), forecast(at=day(12)), forecast(at=day(13)))
+    return forged(path, [*said[:2], structs.replace(said[2], at=micros(11))])
+
+
+def knew_the_answer(path: Path) -> str:
+    """Zoe is sure of what has been resolved, and says that she was before."""
+    said = happened(opened(), resolution())
+    sure = ForecastMade(at=micros(11), question="rain", participant="zoe", probabilities=(10**9, 0))
+    return forged(path, [*said, sure])
+
+
+def contradiction(path: Path) -> str:
+    """The contest scores named outcomes by a logarithm, more is better, and a range by a loss."""
+    said = happened(*PAID)
+    return forged(path, [said[0], founded(said[1], RuleSet(name="own", kernel="ln", cdf_kernel="crps")), *said[2:]])
+
+
+def unscorable(path: Path) -> str:
+    """A question of named outcomes where only ranges are scored."""
+    said = happened(*SEALED)
+    return forged(path, [said[0], founded(said[1], RuleSet(name="own", cdf_kernel="ln")), *said[2:]])
+
+
+def founded(event: AnyEvent, rules: RuleSet) -> ContestOpened:
+    """The contest under other rules."""
+    assert isinstance(event, ContestOpened)
+    return structs.replace(event, rules=rules)
+
+
+def weekly(starts_at: int | None, contest: str = "week", rules: str = "arena-v2", series: str = "") -> ContestOpened:
+    """A contest of the week from then on."""
+    opened = ContestOpened(at=micros(1), contest=contest, rules=PRESETS[rules], payable_unit=10_000, series=series)
+    return structs.replace(opened, starts_at=starts_at)
+
+
+def from_monday(path: Path) -> str:
+    """March 2nd was a Monday."""
+    return forged(path, [weekly(micros(2))])
+
+
+def without_a_start(path: Path) -> str:
+    """One trades from no instant on."""
+    return forged(path, [weekly(None)])
+
+
+def beyond_the_calendar(path: Path) -> str:
+    """One trades from a Sunday on that no calendar has."""
+    return forged(path, [weekly(micros(1) + 7 * 10**9 * DAY)])
+
+
+def a_series_of_nothing(path: Path) -> str:
+    """The weeks of a contest in which nobody trades."""
+    return forged(path, [weekly(None, rules="baseline", series="weeks")])
+
+
+def second_of_its_week(path: Path) -> str:
+    """Two contests of one series start on one Sunday."""
+    return forged(path, [weekly(micros(1)), weekly(micros(1), "again")])
+
+
+def decided_too_late(path: Path) -> str:
+    """The five newest cohorts decide, and this is the sixth."""
+    *said, held = happened(*trading_floor(rules="arena-v2"), decision())
+    newer = [weekly(micros(1) + week * 7 * DAY, f"week {week}") for week in range(1, 6)]
+    verify(forged(path.with_name("fifth.db"), [*said, *newer[1:], held]))
+    return forged(path, [*said, *newer, held])
+
+
+def entered_after_the_seal(path: Path) -> str:
+    """A question for a board that is sealed."""
+    wind, added = happened(opened("wind"), contest(), entry(question="wind"))[::2]
+    return forged(path, [*happened(*SEALED), wind, added])
+
+
+def paid_before_the_seal(path: Path) -> str:
+    """A prize of a board that can still change."""
+    return forged(path, [*happened(*SEALED)[:-1], *prizes(ada=25)])
+
+
+def sealed_too_early(path: Path) -> str:
+    """Ada has not decided."""
+    return forged(path, [*happened(*trading_floor()), ContestFinalized(at=micros(25), contest="week")])
+
+
+def enrolled_too_late(path: Path) -> str:
+    """Everybody has decided and nothing is open: who comes now would open the contest again."""
+    late = ParticipantEnrolled(at=micros(25), contest="week", participant="bob")
+    return forged(path, [*happened(*trading_floor(), decision()), late])
+
+
+TOGETHER = "expected a start with trading, and neither start nor series without"
+BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
+    "positions": [
+        (missing, 4, "the row is missing; the next one is 5"),
+        (between, 4, "expected log position 4; found a row at 4.5"),
+        (before_the_first, 1, "expected log position 1; found a row at 0"),
+        (misnumbered, 4, "the row here says it is log position 5"),
+    ],
+    "digests": [
+        (another_number, 4, "the row's bytes have digest"),
+        (unchained, 4, "expected previous digest "),
+    ],
+    "schemas": [
+        (spaced, 4, "the row is not in canonical bytes"),
+        (spelt_out, 4, "the row is not in canonical bytes"),
+        (default_of_a_new_field, 2, "the row is not in canonical bytes"),
+        (of_no_known_type, 4, "not a record that this version can read"),
+    ],
+    "clock": [(back_in_time, 4, "expected recorded_at ")],
+    "store": [(mislabelled, 4, "the event is of type forecast_made.v1, the store's column beside it says x")],
+    "decided": [
+        (no_distribution, 4, "forecast_made.v1: expected probabilities[1] 0.5; found 0"),
+        (
+            out_of_order,
+            3,
+            "forecast_made.v1: expected submit_forecast to be allowed; found out_of_order: at = '2026-03-11T00:00:00Z'",
+        ),
+        (
+            knew_the_answer,
+            3,
+            (
+                "forecast_made.v1: expected submit_forecast to be allowed; "
+                "found question_resolved: at = '2026-03-11T00:00:00Z': the question is resolved or annulled"
+            ),
+        ),
+        (
+            contradiction,
+            2,
+            (
+                "contest_opened.v1: expected open_contest to be allowed; found rules_not_consistent: rules = 'own': "
+                "of some kernels the least score is best, of others"
+            ),
+        ),
+        (
+            unscorable,
+            3,
+            (
+                "question_added.v1: expected add_question to be allowed; found unscorable_question: question = 'rain': "
+                "its rule set has no kernel for named outcomes"
+            ),
+        ),
+        (
+            from_monday,
+            1,
+            "contest_opened.v1: expected starts_at 2026-03-01T00:00:00Z; found 2026-03-02T00:00:00Z",
+        ),
+        (without_a_start, 1, "contest_opened.v1: expected starts_at 2026-03-01T00:00:00Z; found none"),
+        (
+            a_series_of_nothing,
+            1,
+            "contest_opened.v1: expected open_contest to be allowed; found not_trading: rules = 'baseline': ",
+        ),
+        (
+            beyond_the_calendar,
+            1,
+            (
+                "contest_opened.v1: expected open_contest to be allowed; "
+                "found bad_instant: starts_at = '604801772323200000000': "
+            ),
+        ),
+        (
+            second_of_its_week,
+            2,
+            (
+                "contest_opened.v1: expected open_contest to be allowed; "
+                "found duplicate_cohort: starts_at = '2026-03-01T00:00:00Z': "
+            ),
+        ),
+        (
+            decided_too_late,
+            15,
+            "decision_recorded.v1: expected record_decision to be allowed; found cohort_not_deciding: contest = 'week'",
+        ),
+        (a_share_too_many, 11, "shares_bought.v1: expected shares 1250.00; found 1250.000001"),
+        (
+            a_leg_without_a_decision,
+            10,
+            "shares_bought.v1: expected no more events of command 'c9'; found one more",
+        ),
+        (
+            entered_after_the_seal,
+            SEAL + 2,
+            "question_added.v1: expected add_question to be allowed; found contest_finalized: contest = 'cup': ",
+        ),
+        (
+            paid_before_the_seal,
+            SEAL,
+            "prize_paid.v1: expected pay_prizes to be allowed; found contest_not_finalized: contest = 'cup': ",
+        ),
+        (
+            sealed_too_early,
+            10,
+            (
+                "contest_finalized.v1: expected finalize_contest to be allowed; found contest_not_complete: "
+                "contest = 'week': 1 have not decided, 0 positions are open"
+            ),
+        ),
+        (
+            enrolled_too_late,
+            11,
+            (
+                "participant_enrolled.v1: expected enrol_participant to be allowed; found contest_complete: "
+                "contest = 'week': everybody has decided, and no position is open"
+            ),
+        ),
+    ],
+    "payouts": [(wrong_prize, 10, "contest 'cup': expected 25.00 for 'ada', as the sealed board says; found 15.00")],
+}
+
+
+@pytest.mark.parametrize(
+    ("broken", "position", "says"),
+    [case for cases in BROKEN.values() for case in cases],
+    ids=[case[0].__name__ for cases in BROKEN.values() for case in cases],
+)
+def test_each_check_names_the_log_position_and_what_is_wrong(
+    tmp_path: Path, broken: Callable[[Path], str], position: int, says: str
+) -> None:
+    """And only the first row that cannot be trusted."""
+    at, said = stops(broken(tmp_path / "log.db"))
+    assert (at, said.startswith(f"log position {position}: {says}")) == (position, True), said
+
+
+@pytest.mark.parametrize(
+    ("check", "broken"),
+    [(check, case[0]) for check, cases in BROKEN.items() for case in cases],
+    ids=[case[0].__name__ for cases in BROKEN.values() for case in cases],
+)
+def test_each_check_fails_by_itself(tmp_path: Path, check: str, broken: Callable[[Path], str]) -> None:
+    """Of all checks this one alone finds something; those that rest on it say that they were not made."""
+    path = broken(tmp_path / "log.db")
+    found = {result.check: result.found for result in verified(path).results}
+    wrong = "differs" if check == "payouts" else "damaged"
+    assert {name for name, what in found.items() if what not in {"ok", "not checked"}} == {check}
+    assert found[check] == wrong
+    alone = verified(path, only=[check])
+    assert [result.found for result in alone.results] == [wrong]
+    assert len(alone.damage + alone.differences) >= 1
+
+
+@pytest.mark.parametrize(
+    ("broken", "fine"),
+    [
+        (misnumbered, ["digests", "schemas", "clock"]),
+        (another_number, ["positions", "schemas", "clock"]),
+        (of_no_known_type, ["positions", "digests", "clock"]),
+        (back_in_time, ["positions", "digests", "schemas", "decided", "payouts"]),
+        (no_distribution, ["positions", "digests", "schemas", "clock"]),
+        (a_share_too_many, ["positions", "digests", "schemas", "clock"]),
+        (wrong_prize, ["positions", "digests", "schemas", "clock", "decided"]),
+    ],
+)
+def test_what_does_not_rest_on_a_check_goes_on_without_it(
+    tmp_path: Path, broken: Callable[[Path], str], fine: list[str]
+) -> None:
+    """Asked for alone, it finds nothing wrong."""
+    path = broken(tmp_path / "log.db")
+    found = verified(path, only=fine)
+    assert [(result.check, result.found) for result in found.results] == [(check, "ok") for check in fine]
+    assert found.damage + found.differences == [wrong for wrong in found.damage if wrong.check == "clock"]
+    resting = verified(path, only=["payouts"])
+    assert [result.found for result in resting.results] != ["ok"] or broken is back_in_time
+
+
+def test_rows_that_have_changed_places_are_found_by_their_number_and_their_digest(tmp_path: Path) -> None:
+    """Both at the first of the two; nothing is wrong with either as a row."""
+    path = forged(tmp_path / "log.db", happened(*PAID))
+    for old, new in ((4, -4), (5, 4), (-4, 5)):
+        changed(path, "UPDATE stored_events SET originator_version = ? WHERE originator_version = ?", new, old)
+    found = {result.check: (result.found, result.position) for result in verified(path).results}
+    assert [found[check] for check in ("positions", "digests", "schemas")] == [
+        ("damaged", 4),
+        ("damaged", 4),
+        ("ok", None),
+    ]
+
+
+@given(st.data())
+def test_no_bit_of_a_row_can_flip_unseen(data: st.DataObject) -> None:
+    """Whichever it is, the row is named; what is left may be no JSON, no text and no number."""
+    rows = [log.seal(recorded)[0] for recorded in oracle.history(*SEALED)]
+    place = data.draw(st.integers(0, len(rows) - 1))
+    bit = data.draw(st.integers(0, 8 * len(rows[place]) - 1))
+    flipped = bytearray(rows[place])
+    flipped[bit // 8] ^= 1 << bit % 8
+    eyes = Rows(Cut(None))
+    passed = list(eyes.pages(iter([([*rows[:place], bytes(flipped), *rows[place + 1 :]], [])])))
+    assert passed == []
+    assert {wrong.position for wrong in eyes.found.values()} >= {place + 1}
+    assert min(wrong.position for wrong in eyes.found.values()) == place + 1
+    assert eyes.last.position == len(rows)
+
+
+@given(st.lists(st.binary(max_size=80), min_size=1, max_size=4))
+def test_rows_of_any_bytes_are_damaged_and_nothing_worse(rows: list[bytes]) -> None:
+    """Neither digest nor schema is right."""
+    eyes = Rows(Cut(None))
+    assert list(eyes.pages(iter([(rows, [])]))) == []
+    assert {eyes.found[check].position for check in ("digests", "schemas")} == {1}
+
+
+def test_a_cut_before_the_damage_sees_none_of_it(tmp_path: Path) -> None:
+    """Also where the damaged row is read with the others; an instant is not looked for beyond it."""
+    path = another_number(tmp_path / "log.db")
+    assert verify(path, as_of=3).position == 3
+    assert verify(path, as_of="2026-03-31T00:00:03Z").position == 3
+    assert stops(path, 4)[0] == stops(path, "2026-03-31T00:00:04Z")[0] == 4
+
+
+def test_a_file_cut_short_is_damaged_or_no_ledger(tmp_path: Path) -> None:
+    """Wherever it ends, never sound to the head and never a traceback."""
+    whole = Path(forged(tmp_path / "whole.db", happened(*(opened(f"q{number}") for number in range(200)))))
+    with closing(sqlite3.connect(whole)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data, ends = whole.read_bytes(), set()
+    for part in range(1, 20):
+        path = tmp_path / f"{part}.db"
+        path.write_bytes(data[: len(data) * part // 20])
+        result = run("verify", str(path))
+        ends.add(result.exit_code)
+        assert "ok" not in result.stdout.splitlines()[1:2] or result.exit_code == DAMAGED
+    assert ends <= {UNREADABLE, DAMAGED}
+
+
+@pytest.mark.parametrize("position", [PAGE, PAGE + 1, 2 * PAGE + 1])
+def test_checks_carry_over_from_page_to_page(tmp_path: Path, position: int) -> None:
+    """Of 1,100 rows, which are read 500 at a time: whole, one row gone, one recorded before the one before it."""
+    many = happened(*(opened(f"q{number}") for number in range(1_100)))
+    whole = forged(tmp_path / "whole.db", many)
+    assert verify(whole).position == 1_100
+    assert verify(whole, as_of=position).position == position
+    gone = changed(whole, "DELETE FROM stored_events WHERE originator_version = ?", position)
+    assert stops(gone)[0] == position
+    back = forged(tmp_path / "back.db", many, earlier=position)
+    before = NOW + (position - 1) * SECOND
+    said = f"expected recorded_at {before}, of the row before, or later; found {before - 1}"
+    assert stops(back) == (position, f"log position {position}: {said}")
+
+
+def test_every_check_that_is_named_can_fail() -> None:
+    """The table of the README promises no more than what is tried here."""
+    assert list(BROKEN) == list(CHECKS)
+
+
+# --- payouts
+
+
+def test_a_payment_that_sums_to_the_pool_but_is_not_the_boards_is_found(tmp_path: Path) -> None:
+    """By a writer who was told another worth; the first wrong row is named."""
+    path = str(tmp_path / "log.db")
+    wrong = {"ada": 25_000_000, "bob": 40_010_000, "cyd": 9_990_000, "dan": 25_000_000}
+    with Ledger.open(path, prizes=lambda *_: wrong) as ledger:
+        ledger.handle_many(oracle.named(PAID))
+        assert ledger.head().position == 13
+    assert stops(path) == (
+        11,
+        "log position 11: contest 'cup': expected 40.00 for 'bob', as the sealed board says; found 40.01",
+    )
+
+
+@pytest.mark.parametrize(
+    ("paid", "position", "says"),
+    [
+        (
+            {"ada": 25, "bob": 40, "cyd": 10, "zoe": 25},
+            13,
+            "expected 0.00 for 'zoe', as the sealed board says; found 25.00",
+        ),
+        ({"zoe": 100}, 10, "expected 0.00 for 'zoe', as the sealed board says; found 100.00"),
+        ({"bob": 40, "ada": 25, "dan": 25}, 12, "expected 10.00 for 'cyd', as the sealed board says; found 0.00"),
+        ({"ada": 25}, 10, "expected 40.00 for 'bob', as the sealed board says; found 0.00"),
+        ({"ada": "0.01"}, 10, "expected 25.00 for 'ada', as the sealed board says; found 0.01"),
+    ],
+    ids=["to a stranger", "all to a stranger", "not to the last", "only to the first", "a cent"],
+)
+def test_who_is_paid_wrongly_or_not_at_all_is_named(
+    tmp_path: Path, paid: dict[str, Any], position: int, says: str
+) -> None:
+    """Payments of a contest are recorded together, so that one that is missing is missing at the last of them."""
+    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(**paid)])
+    assert stops(path)[0] == position
+    assert says in stops(path)[1]
+
+
+def test_a_winner_left_unpaid_is_found_wherever_the_log_goes_on(tmp_path: Path) -> None:
+    """Only a cut at the very last payment may lie between those of one command."""
+    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(ada=25), *happened(opened("wind"))])
+    assert stops(path)[0] == stops(path, 11)[0] == stops(path, "2026-03-31T00:00:10Z")[0] == 10
+    assert verify(path, as_of=10).position == 10
+
+
+def test_a_payment_in_part_is_completed(tmp_path: Path) -> None:
+    """What was paid rightly is paid, whatever else came since; the others get theirs, and then all is as it should."""
+    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(ada=25), *happened(opened("wind"))])
+    with Ledger.open(path, prizes=worth) as ledger:
+        receipt = pay(ledger, "cup", AFTER)
+        assert receipt is not None
+        assert (receipt.first, receipt.last) == (12, 14)
+    rows = run("table", path, "prizes", "--format", "csv").stdout.splitlines()[1:]
+    assert rows == ["cup,ada,25.00,25.00", "cup,bob,40.00,40.00", "cup,cyd,10.00,10.00", "cup,dan,25.00,25.00"]
+    assert verify(path).position == 14
+
+
+def test_who_is_excluded_must_not_be_paid(tmp_path: Path) -> None:
+    """Bob's 40 are not his to have: Ada's part is larger by then, and hers is the first row."""
+    excluded: list[AnyCommand] = [*SEALED[:-1], exclusion(participant="bob"), SEALED[-1]]
+    path = forged(tmp_path / "log.db", [*happened(*excluded), *prizes(bob=100)])
+    assert stops(path)[0] == 11
+    assert "expected 0.00 for 'bob'" in stops(path)[1]
+
+
+def test_of_several_wrong_payments_the_first_of_the_log_is_named(tmp_path: Path) -> None:
+    """Whichever contest was opened first."""
+    both = [*SEALED[:-1], contest("late", pool=100), entry("late"), finalization("late"), finalization()]
+    first, second = prizes("late", zoe=100), prizes(zoe=100)
+    path = forged(tmp_path / "one.db", [*happened(*both), *first, *second])
+    assert stops(path)[0] == 13
+    assert "contest 'late'" in stops(path)[1]
+    path = forged(tmp_path / "two.db", [*happened(*both), *second, *first])
+    assert stops(path)[0] == 13
+    assert "contest 'cup'" in stops(path)[1]
+
+
+def test_what_lies_behind_a_cut_is_not_judged(tmp_path: Path) -> None:
+    """As of the seal nothing was paid, and so nothing wrongly."""
+    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(zoe=100)])
+    assert verify(path, as_of=SEAL).position == SEAL
+    assert stops(path, SEAL + 1)[0] == SEAL + 1
+
+
+SEALED_EVENTS = happened(*SEALED)
+OPEN_EVENTS = SEALED_EVENTS[:-1]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        [*OPEN_EVENTS, *prizes(ada=25)],
+        [*SEALED_EVENTS, *prizes("cap", ada=25)],
+        [*SEALED_EVENTS, *prizes(ada=25), *prizes(ada=25)],
+        [*SEALED_EVENTS, *prizes(ada=25, bob=40, cyd=10, dan="25.01")],
+        [*SEALED_EVENTS, *prizes(bob="100.01")],
+        [*SEALED_EVENTS, *prizes(ada="24.999")],
+        [*SEALED_EVENTS, *prizes(ada=0)],
+        [*SEALED_EVENTS, *prizes(ada=-25)],
+        [*OPEN_EVENTS, ContestFinalized(at=micros(25), contest="cup"), *prizes(**RIGHT), *SEALED_EVENTS[-1:]],
+    ],
+    ids=[
+        "before the seal",
+        "of no contest",
+        "twice",
+        "together more than the pool",
+        "more than the pool",
+        "in parts of a cent",
+        "nothing",
+        "less than nothing",
+        "and sealed again",
+    ],
+)
+def test_a_payment_that_no_decider_makes_is_found_as_it_is_read(tmp_path: Path, written: list[AnyEvent]) -> None:
+    """Where its command begins, the last one here, before any board is worked out."""
+    path = forged(tmp_path / "log.db", written)
+    last = [recorded.command_id for recorded in enveloped(written)]
+    assert stops(path)[0] == last.index(last[-1]) + 1
+    assert "sealed board says" not in stops(path)[1]
+
+
+# --- on the command line
+
+
+def run(*arguments: str) -> Result:
+    """The command line in this process; a traceback would be its exception."""
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
+    """What was checked, found, and what it means; the checkpoint on stderr."""
+    path = forged(tmp_path / "log.db", happened(*PAID))
+    result = run("verify", path, "--format", "csv")
+    assert result.exit_code == FINE
+    rows = [line.split(",", 3) for line in result.stdout.splitlines()]
+    assert rows[0] == ["check", "found", "log_position", "says"]
+    assert [(check, found, at, meaning.strip('"')) for check, found, at, meaning in rows[1:]] == [
+        (check, "ok", "", meaning) for check, meaning in CHECKS.items()
+    ]
+    as_of, unseen = result.stderr.splitlines()
+    assert as_of == f"as of log position 13, digest {verify(path).digest}"
+    assert unseen == (
+        "only a checkpoint that is kept elsewhere can tell whether the newest rows were removed: "
+        f"`forecast-ledger checkpoint {path} > FILE` makes one, "
+        f"`forecast-ledger verify {path} --checkpoint FILE` compares the log with it"
+    )
+    assert run("verify", path, "--quiet").stderr == ""
+
+
+def test_wrong_payouts_exit_with_1_and_name_every_one(tmp_path: Path) -> None:
+    """The log can be read, so its checkpoint is told; of the checks, the first of them."""
+    path = wrong_prize(tmp_path / "log.db")
+    result = run("verify", path, "--format", "json", "--only", "payouts")
+    first = "contest 'cup': expected 25.00 for 'ada', as the sealed board says; found 15.00"
+    assert result.exit_code == FINDINGS
+    assert json.loads(result.stdout) == [
+        {"check": "payouts", "found": "differs", "log_position": 10, "says": f"{first} (and 1 more)"}
+    ]
+    assert result.stderr.splitlines()[:2] == [
+        f"forecast-ledger: log position 10: {first}",
+        f"forecast-ledger: log position 11: {first.replace('25', '40').replace('15', '50').replace('ada', 'bob')}",
+    ]
+    assert result.stderr.splitlines()[2].startswith("as of log position 13, digest ")
+
+
+def test_damage_exits_with_4_and_says_how_to_look_closer(tmp_path: Path) -> None:
+    """What was expected and found, and the command that shows the row."""
+    path = unchained(tmp_path / "a log.db")
+    result = run("verify", path)
+    assert result.exit_code == DAMAGED
+    told, closer = result.stderr.splitlines()  # and no word of rows that may be missing
+    assert told.startswith("forecast-ledger: the log is damaged: log position 4: expected previous digest ")
+    assert told.endswith(f" of the row before; found {'f' * 64}")
+    assert closer == f"look closer: forecast-ledger show '{path}' 4 --raw"
+    assert [line.split()[:2] for line in result.stdout.splitlines()[1:4]] == [
+        ["positions", "ok"],
+        ["digests", "damaged"],
+        ["schemas", "ok"],
+    ]
+    missing_row = run("verify", missing(tmp_path / "gap.db"), "--only", "payouts")
+    assert (missing_row.exit_code, missing_row.stdout.split()[4:8]) == (DAMAGED, ["payouts", "not", "checked", "4"])
+    assert "the row is missing; the next one is 5" in missing_row.stderr
+
+
+def test_quiet_says_nothing_when_all_is_well(tmp_path: Path) -> None:
+    """And else only what is wrong, on stderr, with the same exit codes."""
+    sound = run("verify", forged(tmp_path / "log.db", happened(*PAID)), "--quiet")
+    assert (sound.exit_code, sound.output) == (FINE, "")
+    damaged = run("verify", another_number(tmp_path / "damaged.db"), "-q")
+    assert (damaged.exit_code, damaged.stdout, len(damaged.stderr.splitlines())) == (DAMAGED, "", 2)
+    unpaid = run("verify", wrong_prize(tmp_path / "unpaid.db"), "-q")
+    assert (unpaid.exit_code, unpaid.stdout, len(unpaid.stderr.splitlines())) == (FINDINGS, "", 3)
+
+
+def test_a_check_that_there_is_not_is_wrong_usage(tmp_path: Path) -> None:
+    """The message names those that there are."""
+    result = run("verify", str(tmp_path / "none.db"), "--only", "digest")
+    assert (result.exit_code, f"there are: {', '.join(CHECKS)}" in result.stderr) == (USAGE, True)
+
+
+def test_a_name_that_a_terminal_would_obey_is_shown_escaped(tmp_path: Path) -> None:
+    """A forged log may name a winner anything."""
+    path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(**{"\x1b[2J": 25})])
+    result = run("verify", path)
+    assert (result.exit_code, "\x1b" in result.output, "x1b[2J" in result.stderr) == (FINDINGS, False, True)

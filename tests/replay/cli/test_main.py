@@ -1,0 +1,500 @@
+"""The command line: what it prints where, what it exits with, and that bad input never shows a traceback."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import shlex
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import read
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.projection import CATALOGUE
+from forecast_ledger.replay.audit.verify import CHECKS
+from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
+from forecast_ledger.replay.writing.append import LONGEST
+from tests.support.given import forge, prizes_paid
+from tests.support.paths import ROOT
+
+STORY = ROOT / "data" / "metaculus-2022"
+COMMANDS = STORY / "commands.jsonl"
+TRADING = COMMANDS.parent.parent / "arena-week" / "commands.jsonl"
+
+
+def run(*arguments: str, given: bytes = b"") -> Result:
+    """The command line in this process; a traceback would be its exception."""
+    result = CliRunner().invoke(main, list(arguments), input=given)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """The story's log."""
+    path = str(tmp_path / "story.db")
+    assert run("append", path, str(COMMANDS)).exit_code == FINE
+    return path
+
+
+def said(identity: str, command: str, **fields: Any) -> bytes:
+    """A line that says this."""
+    return json.dumps({"id": identity, "type": command, "at": "2026-03-01T00:00:00Z", **fields}).encode() + b"\n"
+
+
+def opened(identity: str, **fields: Any) -> bytes:
+    """A line that opens a binary question."""
+    given = {"kind": "binary", "opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-05T00:00:00Z"}
+    return said(identity, "open_question", **(given | fields))
+
+
+def test_appending_counts_what_was_accepted(tmp_path: Path) -> None:
+    """Accepted, duplicate and refused, with the log position and digest that the log now has."""
+    log = str(tmp_path / "story.db")
+    first = json.loads(run("append", log, str(COMMANDS), "--format", "json").stdout)[0]
+    assert (first["accepted"], first["duplicate"], first["refused"], first["log_position"]) == (34, 0, 0, 34)
+    again = json.loads(run("append", log, str(COMMANDS), "--format", "json").stdout)[0]
+    assert (again["accepted"], again["duplicate"], again["log_position"]) == (0, 34, 34)
+    assert again["digest"] == first["digest"]
+
+
+def test_commands_can_come_from_standard_input(tmp_path: Path) -> None:
+    """A dash stands for standard input; a byte order mark, blank lines and a missing last newline do no harm."""
+    given = b"\xef\xbb\xbf" + opened("c1", question="q1") + b"\n  \n" + opened("c2", question="q2").strip()
+    result = run("append", str(tmp_path / "log.db"), "-", "--format", "csv", given=given)
+    assert (result.exit_code, result.stdout.splitlines()[1].split(",")[:3]) == (FINE, ["2", "0", "0"])
+
+
+def test_each_refusal_is_told_with_its_line_code_and_field(tmp_path: Path) -> None:
+    """On stderr, one line each, and the exit code is 1; the other commands are recorded."""
+    given = opened("c1", question="q1") + b"not json\n" + opened("c2", question="q1") + opened("c3", question="q3")
+    result = run("append", str(tmp_path / "log.db"), "-", "--format", "json", given=given)
+    told = result.stderr.splitlines()
+    assert [line.split(":")[:2] for line in told] == [["line 2", " malformed"], ["line 3", " duplicate_question"]]
+    assert "question = 'q1'" in told[1]
+    counts = json.loads(result.stdout)[0]
+    assert (result.exit_code, counts["accepted"], counts["refused"]) == (FINDINGS, 2, 2)
+
+
+@pytest.mark.parametrize("fault", [b"not json\n", opened("c1", question="")])
+def test_an_atomic_file_is_recorded_whole_or_not_at_all(tmp_path: Path, fault: bytes) -> None:
+    """One refused line, whether unreadable or against a rule, keeps every other out."""
+    log = str(tmp_path / "log.db")
+    result = run("append", log, "-", "--atomic", "--format", "json", given=opened("c0", question="q0") + fault)
+    counts = json.loads(result.stdout)[0]
+    assert (result.exit_code, counts["accepted"], counts["refused"], counts["log_position"]) == (FINDINGS, 0, 2, 0)
+    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["line 2"]
+
+
+def submitted(probability: bytes) -> bytes:
+    """A line that submits this probability, as it stands."""
+    line = (
+        b'{"id": "c", "type": "submit_forecast", "at": "2026-03-01T00:00:00Z", "question": "q1", "participant": "a", '
+    )
+    return line + b'"probability": ' + probability + b"}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        submitted(b"1e999999999"),
+        submitted(b'"1e-999999999999999999999"'),
+        submitted(b"9" * 500_000),
+        submitted(b"0." + b"9" * 500_000),
+        submitted(b"NaN"),
+        submitted(b'"NaN"'),
+        submitted(b'"sNaN"'),
+        submitted(b'"-Infinity"'),
+        submitted(b"true"),
+        submitted(b"{}"),
+        submitted(b'0.5, "attestation": {"newest_source": "yesterday"}'),
+        submitted(b'0.5, "attestation": {"note": "\\ud800"}'),
+        submitted(b'0.5, "attestation": ' + b'{"note":' * 100_000),
+        submitted(b'null, "quantiles": [1e999999999]'),
+        submitted(b'null, "quantiles": [' + b"1," * 10**6 + b"1]"),
+        submitted(b'null, "quantiles": [NaN]'),
+        opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "levels": [0.5] * 10**5}).strip(),
+        opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "levels": [[0.5]]}).strip(),
+        opened("c", question="q9", kind="numeric", range={"lower": 0, "upper": 1, "decimals": 10**30}).strip(),
+        said("c", "pay_prizes", contest="\x1b[2J").strip(),
+        said("c", "pay_prizes", contest="cup", payouts={"a": 1}).strip(),
+        said("c", "submit_forecast", question="q1", participant="a", probabilities={"\x1b[2J": 1}).strip(),
+        said("c", "submit_forecast", question="q1", participant="a", probabilities={"yes": "1e400"}).strip(),
+        said("c", "enrol_participant", contest="cup", participant="a", entrant="\ud800").strip(),
+        b'{"id": "c\\u0000", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
+        b'{"id": "c\\ud800", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
+        b'{"id": "c", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "\\u001b[2J"}',
+        b" " * (LONGEST + 10),
+        b"null",
+        b"{}",
+    ],
+)
+def test_hostile_lines_are_refused_and_leave_nothing(tmp_path: Path, line: bytes) -> None:
+    """Whatever a line holds, the answer is a refusal in printable characters, soon; the lines after it count."""
+    begun = time.process_time()
+    given = opened("c1", question="q1") + line + b"\n" + opened("c2", question="q2")
+    result = run("append", str(tmp_path / "log.db"), "-", "--format", "json", given=given)
+    counts = json.loads(result.stdout)[0]
+    assert (result.exit_code, counts["accepted"], counts["refused"], counts["log_position"]) == (FINDINGS, 2, 1, 2)
+    assert all(told.startswith("line 2: ") and told.isprintable() for told in result.stderr.splitlines())
+    assert time.process_time() - begun < 5
+
+
+def test_a_board_names_its_log_position_on_stderr_and_only_data_on_stdout(log: str) -> None:
+    """So that output pipes cleanly."""
+    result = run("leaderboard", log, "plain", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [(row["participant"], row["prize"]) for row in rows] == [
+        ("B", "779.30"),
+        ("A", "108.00"),
+        ("bot", "67.90"),
+        ("C", "44.80"),
+    ]
+    assert result.stderr.startswith("as of log position 34, digest ")
+
+
+AUTOCAST = [
+    opened("s1", question="frost"),
+    said("s2", "open_contest", contest="auto", rules="autocast-2022"),
+    said("s3", "add_question", contest="auto", question="frost"),
+    said(
+        "s4",
+        "submit_forecast",
+        question="frost",
+        participant="ada",
+        probability="0.7",
+        attestation={"newest_source": "2026-02"},
+    ),
+    said("s5", "resolve_question", at="2026-03-06T00:00:00Z", question="frost", outcome="yes"),
+]
+
+
+@pytest.mark.parametrize("projection", CATALOGUE)
+def test_every_projection_prints_the_same_rows_in_each_format(log: str, projection: str) -> None:
+    """Table, JSON and CSV differ in form alone; of stories and one attested contest, so that none is empty."""
+    assert run("append", log, "-", given=b"".join(AUTOCAST)).exit_code == FINE
+    assert run("append", log, str(TRADING)).exit_code == FINE
+    as_json = json.loads(run("table", log, projection, "--format", "json").stdout)
+    as_csv = list(csv.DictReader(io.StringIO(run("table", log, projection, "--format", "csv").stdout)))
+    as_table = run("table", log, projection).stdout.splitlines()
+    assert [{name: "" if value is None else str(value) for name, value in row.items()} for row in as_json] == as_csv
+    assert len(as_table) == len(as_json) + 1
+    assert as_table[0].split() == list(as_json[0])
+
+
+def test_a_reading_can_be_cut_at_a_position_or_an_instant(log: str) -> None:
+    """Before the resolutions there is no board; before the ledger was there, no log."""
+    assert json.loads(run("leaderboard", log, "plain", "--as-of", "30", "--format", "json").stdout) == []
+    assert run("leaderboard", log, "plain", "--as-of", "1999-01-01T00:00:00Z").exit_code == USAGE
+    far = run("leaderboard", log, "plain", "--as-of", "2999-01-01T00:00:00Z", "--format", "csv")
+    assert far.stdout == run("leaderboard", log, "plain", "--format", "csv").stdout
+
+
+def test_the_board_of_a_contest_in_which_one_trades_is_that_of_trading(log: str) -> None:
+    """By profit; how forecasts on the same questions are scored is told, and is in the other table."""
+    run("append", log, str(TRADING))
+    board = run("leaderboard", log, "week-1", "--format", "json")
+    rows = [(row["contest"], row["rank"], row["participant"], row["profit"]) for row in json.loads(board.stdout)]
+    assert rows == [
+        ("week-1", 1, "ada", "2360.00"),
+        ("week-1", 2, "cy", "1756.428572"),
+        ("week-1", 3, "bo", "-11000.00"),
+    ]
+    assert "table leaderboard" in board.stderr
+    assert "table leaderboard" not in run("leaderboard", log, "plain").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["leaderboard", "LOG", "nowhere"], "there are: hidden-only, plain"),
+        (["table", "LOG", "nothing"], f"there are: {', '.join(CATALOGUE)}"),
+        (["table", "LOG", "scores", "--as-of", "yesterday"], "bad_instant"),
+        (["table", "LOG", "scores", "--as-of", "2026-03-01T00:00:00"], "naive_instant"),
+        (["table", "LOG", "scores", "--as-of", "35"], "the log ends at position 34"),
+        (["table", "LOG", "scores", "--as-of", "-1"], "log positions start at 1"),
+        (["replay", "LOG", "--name", ""], "id_empty"),
+        (["append", "LOG", "no-such-file"], "no-such-file"),
+    ],
+)
+def test_wrong_usage_says_what_would_be_right(log: str, arguments: list[str], says: str) -> None:
+    """Exit code 2, and the message names what there is."""
+    result = run(*(log if argument == "LOG" else argument for argument in arguments))
+    assert (result.exit_code, says in result.stderr) == (USAGE, True), result.stderr
+
+
+READERS = [["replay"], ["verify"], ["table", "scores"], ["leaderboard", "plain"], ["pay", "plain"]]
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("kind", ["missing", "text", "folder", "other", "url"])
+def test_what_is_no_ledger_cannot_be_read(tmp_path: Path, command: list[str], kind: str) -> None:
+    """Exit code 3, with the reason; nothing is created."""
+    paths = {kind: tmp_path / kind for kind in ("missing", "text", "folder", "other")}
+    paths["text"].write_text("no database" * 100, encoding="utf-8")
+    paths["folder"].mkdir()
+    with sqlite3.connect(paths["other"]) as database:
+        database.execute("CREATE TABLE unrelated (a)")
+    database.close()
+    location = "mysql://nowhere/db" if kind == "url" else str(paths[kind])
+    before = sorted(path.name for path in tmp_path.iterdir())
+    result = run(command[0], location, *command[1:])
+    assert (result.exit_code, location in result.stderr) == (UNREADABLE, True), result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_damaged_log_is_located(log: str) -> None:
+    """Exit code 4 and the log position, from verify and from everything that reads."""
+    with sqlite3.connect(log) as database:
+        [state] = database.execute("SELECT state FROM stored_events WHERE originator_version = 20").fetchone()
+        damaged = state.replace(b"2021", b"2022").replace(b'"at":16', b'"at":17')
+        assert damaged != state
+        database.execute("UPDATE stored_events SET state = ? WHERE originator_version = 20", [damaged])
+    database.close()
+    for command in (["verify", log], ["replay", log], ["leaderboard", log, "plain"], ["pay", log, "plain"]):
+        result = run(*command)
+        assert (result.exit_code, "log position 20" in result.stderr) == (DAMAGED, True), result.stderr
+    assert run("leaderboard", log, "plain", "--as-of", "19").exit_code == DAMAGED
+
+
+def test_verify_can_be_cut_too(log: str) -> None:
+    """It then speaks of the log up to there, and says so if there is no such place."""
+    assert run("verify", log, "--as-of", "20").stderr.startswith("as of log position 20, digest ")
+    assert run("verify", log, "--as-of", "2000-01-01T00:00:00Z").stderr.startswith("as of log position 0, digest 000")
+    beyond = run("verify", log, "--as-of", "35")
+    assert (beyond.exit_code, "the log ends at position 34" in beyond.stderr) == (USAGE, True)
+
+
+def test_a_bar_is_shown_while_a_file_is_appended(tmp_path: Path) -> None:
+    """On a terminal only; the counts come on stdout all the same."""
+    script = (
+        f"from forecast_ledger.__main__ import main; main(['append', {str(tmp_path / 'a.db')!r}, {str(COMMANDS)!r}])"
+    )
+    leader, follower = pty.openpty()
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, check=True)
+    os.close(follower)
+    shown = os.read(leader, 100_000).decode()
+    os.close(leader)
+    assert "34 lines" in shown
+    assert "━" in shown
+    assert b"lines" not in done.stdout
+
+
+def test_a_ledger_without_events_is_a_finding_of_verify(log: str) -> None:
+    """A mistyped name, or a log that was emptied, is not taken for a sound one; as of 0 there are none anyway."""
+    for arguments in (["--quiet"], ["--only", "digests"], []):
+        result = run("verify", log, "--name", "mian", *arguments)
+        assert (result.exit_code, "the ledger 'mian' has no events" in result.stderr) == (FINDINGS, True)
+    assert run("verify", log, "--name", "mian", "--as-of", "0").exit_code == FINE
+
+
+def test_a_check_that_is_named_twice_is_run_once(log: str) -> None:
+    """And told once."""
+    rows = json.loads(run("verify", log, "--only", "decided", "--only", "decided", "--format", "json").stdout)
+    assert [row["check"] for row in rows] == ["decided"]
+
+
+def test_verify_names_each_check(log: str) -> None:
+    """One line a check, all of them fine."""
+    rows = json.loads(run("verify", log, "--format", "json").stdout)
+    assert [(row["check"], row["found"]) for row in rows] == [(name, "ok") for name in CHECKS]
+
+
+SEALED = STORY / "sealed.jsonl"
+PRIZES = {"A": "108.00", "B": "779.30", "C": "44.80", "bot": "67.90"}  # seed 000, to the cent
+
+
+def test_the_winners_of_a_sealed_board_are_paid_once(log: str) -> None:
+    """What the board says, all of the pool, recorded one a winner; sent again, nothing is."""
+    run("append", log, str(SEALED))
+    first = run("pay", log, "plain", "--format", "json")
+    assert first.exit_code == FINE
+    assert {row["participant"]: (row["prize"], row["paid"]) for row in json.loads(first.stdout)} == {
+        who: (prize, prize) for who, prize in PRIZES.items()
+    }
+    assert first.stderr.splitlines()[0] == "paid from log position 36 on"
+    assert first.stderr.splitlines()[1].startswith("as of log position 39, digest ")
+    again = run("pay", log, "plain", "--format", "json")
+    assert (again.exit_code, again.stdout) == (FINE, first.stdout)
+    assert again.stderr.splitlines() == ["paid before; nothing was recorded", first.stderr.splitlines()[1]]
+    assert run("verify", log).stderr.splitlines()[0] == first.stderr.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("contest", "says"),
+    [
+        ("plain", "contest_not_finalized"),
+        ("nowhere", "there are: hidden-only, plain"),
+        ("", "unknown_contest: contest = '': no such contest here; there are: hidden-only, plain;"),
+    ],
+)
+def test_what_cannot_be_paid_is_said_and_nothing_is_recorded(log: str, contest: str, says: str) -> None:
+    """Exit code 2; the log ends where it ended."""
+    result = run("pay", log, contest)
+    assert (result.exit_code, says in result.stderr, result.stdout) == (USAGE, True, "")
+    assert run("verify", log).stderr.startswith("as of log position 34, ")
+
+
+def test_a_contest_without_pool_has_nothing_to_pay(tmp_path: Path) -> None:
+    """Which is said, and not recorded."""
+    log = str(tmp_path / "log.db")
+    seal = said("s6", "finalize_contest", contest="auto")
+    run("append", log, "-", given=b"".join([*AUTOCAST, seal]))
+    result = run("pay", log, "auto")
+    assert (result.exit_code, "nobody_wins" in result.stderr) == (USAGE, True)
+    assert run("verify", log).stderr.startswith("as of log position 6, ")
+
+
+@pytest.mark.parametrize("options", [[], ["--atomic"]])
+def test_a_file_that_seals_a_contest_may_pay_it_too(log: str, options: list[str]) -> None:
+    """In one batch, also one that is all or nothing: what the board says, which is in the log only with the batch."""
+    lines = SEALED.read_bytes() + said("p", "pay_prizes", contest="plain")
+    first, again = (run("append", log, "-", *options, "--format", "json", given=lines) for _ in range(2))
+    assert (first.exit_code, json.loads(first.stdout)[0]["log_position"]) == (FINE, 39)
+    assert json.loads(again.stdout)[0] == json.loads(first.stdout)[0] | {"accepted": 0, "duplicate": 2}
+    rows = json.loads(run("table", log, "prizes", "--format", "json").stdout)
+    assert {row["participant"]: row["paid"] for row in rows if row["contest"] == "plain"} == PRIZES
+    assert run("verify", log).exit_code == FINE
+    assert "paid before" in run("pay", log, "plain").stderr
+
+
+def test_a_file_that_pays_before_it_seals_is_refused_that_line(log: str) -> None:
+    """And, if all or nothing, the seal with it."""
+    pay = said("p", "pay_prizes", contest="plain")
+    result = run("append", log, "-", "--atomic", given=pay + SEALED.read_bytes())
+    assert (result.exit_code, "contest_not_finalized" in result.stderr) == (FINDINGS, True)
+    assert run("verify", log).stderr.startswith("as of log position 34, ")
+    assert run("append", log, "-", given=pay + SEALED.read_bytes()).exit_code == FINDINGS
+    assert run("verify", log).stderr.startswith("as of log position 35, ")
+
+
+def test_prizes_that_the_board_does_not_say_are_found_by_verify(log: str) -> None:
+    """They sum to the pool, but the winner is another: somebody wrote to the store."""
+    assert run("append", log, str(SEALED)).exit_code == FINE
+    forge(log, *prizes_paid("plain", C=1000))
+    result = run("verify", log)
+    assert (result.exit_code, "log position 36" in result.stderr) == (FINDINGS, True), result.stderr
+
+
+def test_the_demo_says_that_every_published_figure_agrees() -> None:
+    """It prints both boards beside the published figures."""
+    result = run("demo")
+    assert result.exit_code == FINE
+    assert result.stdout.splitlines()[-1] == "112 of 112 published figures agree to their last digit."
+    assert all(prize in result.stdout for prize in ("$108", "$779", "$45", "$68", "$149", "$799", "$52", "$0"))
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in main.commands)])
+def test_every_command_explains_itself_with_an_example(command: list[str]) -> None:
+    """`--help` of each command shows a line that can be typed."""
+    result = run(*command, "--help")
+    assert (result.exit_code, "forecast-ledger" in result.stdout) == (FINE, True)
+
+
+@pytest.fixture
+def season(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with all that the examples of the help speak of: a log of more than 1,200 events, files of commands."""
+    monkeypatch.chdir(tmp_path)
+    Path("commands.jsonl").write_bytes(COMMANDS.read_bytes())
+    Path("resolve.jsonl").write_bytes(said("w", "annul_question", question="rain", reason="nobody measured"))
+    closing = {"at": "2026-03-05T00:00:00Z"}
+    lines = [
+        opened("o", question="rain"),
+        said("c", "open_contest", contest="spring-cup", rules="relative-2022-04", pool=100),
+        said("e", "add_question", contest="spring-cup", question="rain"),
+        *(said(who, "submit_forecast", question="rain", participant=who, probability=0.7) for who in ("ada", "bo")),
+        said("r", "resolve_question", question="rain", outcome="yes", **closing),
+        said("f", "finalize_contest", contest="spring-cup", **closing),
+        *(opened(f"{number}", question=f"{number}") for number in range(1_200)),
+    ]
+    with Ledger.open("season.db", clock=lambda: 0) as ledger:
+        outcomes = ledger.handle_many([read(line) for line in [*COMMANDS.read_bytes().splitlines(), *lines]])
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Refused)]
+    assert run("export", "season.db", "exported", "--format", "csv").exit_code == FINE
+
+
+@pytest.mark.parametrize("command", list(main.commands))
+def test_the_example_of_every_help_runs(season: None, command: str) -> None:
+    """As it is typed, and says something; what goes to a file by `>` goes to stdout here."""
+    if command == "import":
+        Path("exported").rename("season-csv")
+    example = (main.commands[command].epilog or "").partition("Example: forecast-ledger ")[2]
+    result = run(*shlex.split(example.partition(" > ")[0]))
+    assert (result.exit_code, result.output != "", shlex.split(example)[0]) == (FINE, True, command), result.stderr
+
+
+def test_the_examples_of_the_whole_help_run(season: None) -> None:
+    """One after another."""
+    lines = re.findall(r"(?m)^ *forecast-ledger (.*)$", main.help or "")
+    assert len(lines) == 3
+    assert [run(*shlex.split(line)).exit_code for line in lines] == [FINE] * 3
+
+
+def test_help_is_instant() -> None:
+    """Nothing heavy is imported for it."""
+    heavy = "{'numpy', 'msgspec', 'eventsourcing', 'sqlite_utils', 'structlog', 'rich'}"
+    script = "import sys; from forecast_ledger.__main__ import main; from click.testing import CliRunner; "
+    script += f"CliRunner().invoke(main, ['--help']); print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_a_closed_pipe_ends_quietly(log: str) -> None:
+    """As in `forecast-ledger table … | head -1`."""
+    script = f"from forecast_ledger.__main__ import main; main(['table', {log!r}, 'score_parts', '--format', 'csv'])"
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as pipe:
+        done = subprocess.run([sys.executable, "-c", script], stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, b"Traceback" in done.stderr, b"Exception" in done.stderr) == (FINE, False, False)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_what_is_printed_to_a_file_or_pipe_is_utf_8(tmp_path: Path, encoding: str) -> None:
+    """Whatever encoding the system has for it: the same bytes everywhere, and no character that it cannot have."""
+    log = str(tmp_path / "wide.db")
+    assert (
+        run("append", log, "-", given=said("c", "open_contest", contest="雨 → é", rules="baseline")).exit_code == FINE
+    )
+    for form in ("table", "json", "csv"):
+        script = (
+            f"from forecast_ledger.__main__ import main; main(['table', {log!r}, 'contests', '--format', {form!r}])"
+        )
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=environment)
+        assert "雨 → é" in done.stdout.decode()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_output_that_nobody_takes_changes_no_exit_code(log: str, closed: str) -> None:
+    """As under a daemon that has closed it: fine is 0, wrong usage is 2, and neither looks like a finding."""
+    for arguments, code in (["verify", log], FINE), (["verify", log, "--only", "x"], USAGE):
+        script = f"from forecast_ledger.__main__ import main; main({arguments!r})"
+        typed = f"{shlex.join([sys.executable, '-c', script])} {closed}"
+        assert subprocess.run(typed, shell=True, check=False, capture_output=True).returncode == code  # noqa: S602
+
+
+def test_progress_is_shown_on_a_terminal_only(log: str) -> None:
+    """A running count on stderr, gone when done; none in a pipe."""
+    script = f"from forecast_ledger.__main__ import main; main(['verify', {log!r}])"
+    leader, follower = pty.openpty()
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, check=True)
+    os.close(follower)
+    shown = os.read(leader, 100_000)
+    os.close(leader)
+    assert b"34 verified" in shown
+    assert b"verified" not in done.stdout
+    assert "verified" not in run("verify", log).stderr

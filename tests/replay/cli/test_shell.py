@@ -1,0 +1,110 @@
+"""What commands have in common: where a log can be, and what is said where it cannot."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.replay.cli.main import UNREADABLE, USAGE
+from tests.replay.cli.test_main import run
+from tests.support.exports import commands_of, exported, written
+from tests.support.paths import ROOT
+
+COMMANDS = str(ROOT / "data" / "metaculus-2022" / "commands.jsonl")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """The story's log."""
+    return written(tmp_path / "log.db", commands_of("metaculus-2022"))
+
+
+@pytest.mark.parametrize("where", ["", ":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:"])
+def test_what_would_be_kept_nowhere_is_wrong_usage(log: str, tmp_path: Path, where: str) -> None:
+    """A log in memory is gone when the command ends: nothing that is recorded or followed goes there."""
+    exported(log, tmp_path / "out", "csv")
+    for arguments in (
+        ["append", where, COMMANDS],
+        ["follow", log, where, "--once"],
+        ["follow", where, str(tmp_path / "tables.db"), "--once"],
+        ["import", str(tmp_path / "out"), where],
+        ["pay", where, "plain"],
+        ["leaderboard", where, "plain"],
+        ["explain", log, "score", "plain", "olympics-2021", "A", "--model", where],
+    ):
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (USAGE, ""), arguments
+        assert "keeps nothing; give the path of a file" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("explain LOG score plain olympics-2021 NOPE", "nobody of that id forecast on it; `table LOG scores` lists"),
+        ("explain LOG score plain NOPE A", "no such question in the contest 'plain'; `table LOG scores` lists"),
+        ("explain LOG score NOPE olympics-2021 A", "there are: hidden-only, plain; name one that is there"),
+        ("explain LOG score plain olympics-2021 A --as-of 31", "counts in the contest, no score; ask again once"),
+        ("explain LOG rank plain NOPE", "a question that counts; `table LOG leaderboard` lists who is on it"),
+        ("explain LOG balance plain A", "has no trading; `table LOG accounts` lists where"),
+        ("leaderboard LOG NOPE", "there are: hidden-only, plain; name one that is there"),
+        ("pay LOG NOPE", "there are: hidden-only, plain; name one that is there"),
+        (
+            "what-if LOG --show prizes --rules peer-2024-03 --contest NOPE",
+            "there are: hidden-only, plain; name one that is there",
+        ),
+        ("show LOG 35", "the log ends at position 34; keep to the range"),
+        ("log LOG --after 35", "the log ends at position 34; keep to the range"),
+    ],
+)
+def test_a_question_about_what_is_not_there_is_told_what_is(log: str, question: str, says: str) -> None:
+    """A remedy fits who asks: it names what there is, or what lists it; nothing is to be opened or enrolled."""
+    result = run(*(log if each == "LOG" else each for each in question.split()))
+    assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (USAGE, "", 1)
+    assert says in result.stderr
+
+
+def test_a_cell_that_is_not_as_the_map_says_is_told_of_the_map(tmp_path: Path) -> None:
+    """How commands write numbers and instants says nothing of how a table should."""
+    (tmp_path / "map.toml").write_text(
+        """
+        instant = "%d.%m.%Y"
+        offset = "Z"
+        [[command]]
+        type = "submit_forecast"
+        id = "{No}"
+        [command.fields]
+        at = "{Day}"
+        question = "rain"
+        participant = "ada"
+        probability = { from = "{Chance}", number = "1234,5" }
+        """,
+        encoding="utf-8",
+    )
+    (tmp_path / "rows.csv").write_text("No,Day,Chance\n1,2026-03-01,0\n2,01.03.2026,0.5\n", encoding="utf-8")
+    result = run("append", str(tmp_path / "log.db"), "--map", str(tmp_path / "map.toml"), str(tmp_path / "rows.csv"))
+    one, other = result.stderr.splitlines()
+    assert one.endswith("not of the form %d.%m.%Y; mend the cell, or `instant` in the map")
+    assert other.endswith("1234.5 as 1234,5; mend the cell, or the field's `number` in the map")
+
+
+def test_a_database_of_something_else_is_not_written_into(log: str, tmp_path: Path) -> None:
+    """A read model, an export, anybody's tables: one line, the exit code 3, and every byte as it was."""
+    tables, export, own = (tmp_path / name for name in ("tables.db", "export.sqlite", "own.db"))
+    assert run("follow", log, str(tables), "--once").exit_code == 0
+    exported(log, export, "sqlite")
+    exported(log, tmp_path / "out", "csv")
+    with closing(sqlite3.connect(own)) as database, database:
+        database.execute("CREATE TABLE people (name TEXT)")
+    for path in (tables, export, own):
+        before = path.read_bytes()
+        for arguments in (
+            ["append", str(path), COMMANDS],
+            ["append", str(path), COMMANDS, "--dry-run"],
+            ["import", str(tmp_path / "out"), str(path)],
+            ["log", str(path)],
+        ):
+            result = run(*arguments)
+            assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (UNREADABLE, "", 1), arguments
+            assert f"{path}: not a ledger: the database has no table of stored events, but others: " in result.stderr
+        assert path.read_bytes() == before

@@ -1,0 +1,275 @@
+"""The last change of every column of a row, against tables worked out at every log position."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.scores import time_weighted
+from forecast_ledger.replay.cli.main import FINE, USAGE
+from forecast_ledger.replay.explain.blame import Blamed, blame
+from forecast_ledger.replay.explain.diff import diff
+from forecast_ledger.replay.explain.explain_scores import Source
+from forecast_ledger.replay.reading.table_difference import key_of
+from tests.replay.cli.test_main import run, said
+from tests.support import oracle
+from tests.support.given import (
+    annulment,
+    contest,
+    enrolment,
+    entry,
+    exclusion,
+    finalization,
+    forecast,
+    opened,
+    resolution,
+    revocation,
+)
+from tests.support.seasons import Season, drawn_rules
+from tests.support.trading_seasons import Season as TradingSeason
+from tests.system.test_stories import ARENA, AUTOCAST, DATA, METACULUS
+
+PLACES, YES_NO = ("0.1", "0.35", "0.6", "0.95"), ("yes", "no")
+LATER = {"at": "2021-07-25T00:00:00Z"}
+MENDED = (
+    said("r1", "revoke_resolution", question="olympics-2021", reason="misread", **LATER),
+    said("r2", "exclude_participant", contest="hidden-only", participant="B", level="no_rank", reason="x", **LATER),
+    said("r3", "resolve_question", question="olympics-2021", outcome="no", **LATER),
+    said("r4", "annul_question", question="gdp-next-year", reason="no source", **LATER),
+    said("r5", "finalize_contest", contest="plain", **LATER),
+    said("r6", "revoke_resolution", question="gdp-next-year", reason="a source", **LATER),
+    said("r7", "pay_prizes", contest="plain", **LATER),
+)
+OF_FORECASTS = (
+    "contests",
+    "standing",
+    "consensus",
+    "score_parts",
+    "scores",
+    "leaderboard",
+    "prizes",
+    "brier",
+    "calibration",
+)
+OF_TRADING = (
+    "contests", "accounts", "positions", "cash", "trades", "bet_brier", "arena_leaderboard", "arena_overall",
+    "decisions", "refused_legs", "journal", "marks",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The logs of stories by name; of the first with a resolution mended, an annulment undone after a seal, prizes."""
+    folder = tmp_path_factory.mktemp("logs")
+    for story in (METACULUS, ARENA, AUTOCAST):
+        assert run("append", str(folder / story), str(DATA / story / "commands.jsonl")).exit_code == FINE
+    assert run("append", str(folder / METACULUS), "-", given=b"".join(MENDED)).exit_code == FINE
+    return {story: str(folder / story) for story in (METACULUS, ARENA, AUTOCAST)}
+
+
+def cuts(path: str) -> list[Projections]:
+    """The log as of every log position, from 0 on, each read from nothing."""
+    with Ledger.open(path) as ledger:
+        recorded = [each for page in ledger.read() for each in page]
+    return [Projections(oracle.told(recorded[:position])) for position in range(len(recorded) + 1)]
+
+
+def slowly(of: list[Projections], table: str) -> Iterator[tuple[tuple[str, ...], dict[str, tuple[int, Any, Any]]]]:
+    """By definition: of each row and column the last log position at which it was other than at the one before."""
+    names, last = key_of(table), len(of) - 1
+    history = [{tuple(str(row[name]) for name in names): row for row in each.table(table).rows()} for each in of]
+    columns = [column.name for column in CATALOGUE[table].columns if column.name not in names]
+    for key in history[-1]:
+        found = {}
+        for column in columns:
+            values = [(key in rows, rows.get(key, {}).get(column)) for rows in history]
+            changed = [i for i in range(1, last + 1) if values[i] != values[i - 1]]
+            found[column] = (changed[-1], values[changed[-1] - 1][1], values[changed[-1]][1])
+        yield key, found
+
+
+def plain(blamed: Blamed) -> dict[str, tuple[int, Any, Any]]:
+    """Log position, old and new by column."""
+    return {each.column: (each.log_position, each.old, each.new) for each in blamed.columns}
+
+
+@pytest.mark.parametrize(
+    ("story", "table"),
+    [
+        *((METACULUS, table) for table in OF_FORECASTS),
+        *((ARENA, table) for table in OF_TRADING),
+        *((AUTOCAST, table) for table in ("kind_means", "admissions")),
+    ],
+)
+def test_a_blame_is_what_tables_at_every_log_position_say(story: str, table: str, logs: dict[str, str]) -> None:
+    """Also after a resolution was revoked, a contest sealed and prizes paid."""
+    rows = list(slowly(cuts(logs[story]), table))
+    assert rows
+    for key, expected in rows[:: len(rows) // 12 + 1]:
+        assert plain(blame(Source(logs[story]), table, key)) == expected, key
+
+
+@settings(max_examples=8, suppress_health_check=list(HealthCheck), deadline=None)
+@given(said=oracle.logs())
+def test_a_blame_is_so_on_logs_of_any_sort(said: list[AnyCommand], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Questions of every kind, contests at their own pace, answers revoked, seals."""
+    path = str(tmp_path_factory.mktemp("random") / "log.db")
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(said))
+    every = cuts(path)
+    for table in ("scores", "leaderboard"):
+        for key, expected in list(slowly(every, table))[:4]:
+            assert plain(blame(Source(path), table, key)) == expected, key
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_blame_is_so_under_rules_of_any_sort(seed: int, tmp_path: Path) -> None:
+    """Two contests with rules drawn field by field; of boards, means of kinds, prizes and Brier aggregates."""
+    random, path = Random(seed), str(tmp_path / "log.db")
+    season = Season(random, *(drawn_rules(random) for _ in range(2)))
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(season.asked))
+    every = cuts(path)
+    for table in ("leaderboard", "kind_means", "prizes", "brier", "brier_overall", "contests"):
+        for key, expected in list(slowly(every, table))[:3]:
+            assert plain(blame(Source(path), table, key)) == expected, (table, key)
+
+
+@pytest.mark.parametrize("seed", [4])
+def test_a_blame_is_so_in_seasons_of_trading(seed: int, tmp_path: Path) -> None:
+    """Bets, sales, settlements and corrections: the books grow from one look to the next."""
+    path = str(tmp_path / "log.db")
+    with Ledger.open(path) as ledger:
+        ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed, 25).said])
+    every = cuts(path)
+    for table in ("contests", "accounts", "positions", "trades", "journal", "portfolio_snapshots", "arena_leaderboard"):
+        for key, expected in list(slowly(every, table))[-3:]:
+            assert plain(blame(Source(path), table, key)) == expected, (table, key)
+
+
+def busy(random: Random, rules: str, questions: int = 16) -> list[AnyCommand]:
+    """Many questions, everybody on most of them; then answers, mended and not, and what is said of contests between."""
+    people, names = ("ada", "bob", "cy", "dee", "eve", "fay"), [f"q{number}" for number in range(questions)]
+    asked: list[AnyCommand] = [*(opened(name) for name in names), contest(rules=rules, pool=100), contest("other")]
+    both = [(name, who) for name in names for who in people if random.random() < 0.5]
+    asked += [forecast(name, who, probability=random.choice(PLACES)) for name, who in both]
+    entries = [entry(question=name, weight=random.randint(1, 2)) for name in names]
+    asked += entries[::2]
+    later: list[AnyCommand] = [*entries[1::2], *(resolution(name, outcome=random.choice(YES_NO)) for name in names)]
+    for name in random.sample(names, questions // 3):
+        later += [revocation(name), resolution(name, outcome=random.choice(YES_NO)), annulment(name)]
+    said: list[AnyCommand] = [
+        exclusion(participant=who, level=level) for who, level in (("ada", "hidden"), ("bob", "no_rank"))
+    ]
+    said += [enrolment(participant="cy", bot=True), enrolment(participant="dee", entrant="cy"), entry("other", "q0")]
+    later += [*said, finalization()] if random.random() < 0.5 else said
+    return [*asked, *random.sample(later, len(later))]
+
+
+@pytest.mark.parametrize(
+    ("seed", "rules"), [(1, "relative-2022-04"), (6, "peer-2024-03"), (2, "baseline"), (6, "spot-peer")]
+)
+def test_a_blame_is_so_where_a_board_moves_with_many_answers(seed: int, rules: str, tmp_path: Path) -> None:
+    """Answers to a question each, answers to one again, what is said of the contest; every row and column of it."""
+    random, path = Random(seed), str(tmp_path / "log.db")
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(busy(random, rules)))
+    every = cuts(path)
+    for table in ("leaderboard", "prizes", "contests"):
+        for key, expected in slowly(every, table):
+            assert plain(blame(Source(path), table, key)) == expected, (table, key)
+
+
+def test_whoever_takes_the_name_of_the_consensus_is_why_it_has_another(tmp_path: Path) -> None:
+    """From then on its row is another row: it came with a forecast on a question that nobody has answered yet."""
+    path = str(tmp_path / "log.db")
+    rules = structs.replace(PRESETS["relative-2022-04"], name="ours", score_consensus=True)
+    asked: list[AnyCommand] = [opened(), opened("snow"), contest(rules=rules), entry(), entry(question="snow")]
+    asked += [forecast(), forecast(participant="bob"), resolution(), forecast("snow", "[consensus]"), forecast("snow")]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named([*asked, resolution("snow")]))
+    for table in ("leaderboard", "scores", "brier"):
+        rows = dict(slowly(cuts(path), table))
+        assert any("[[consensus]]" in key for key in rows)
+        for key, expected in rows.items():
+            assert plain(blame(Source(path), table, key)) == expected, (table, key)
+    changes = diff(Source(path, as_of=8), 9, "leaderboard").changes
+    assert [(change.difference.row, change.causes[0].log_position) for change in changes] == [("new", 9), ("gone", 9)]
+
+
+def test_a_board_is_not_scored_anew_before_each_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking at every answer, each question is scored a few times: as the board, in its stretch before and after."""
+    path, scored, real = str(tmp_path / "log.db"), list[int](), time_weighted.scores
+
+    def counting(*arguments: Any) -> Any:
+        scored.append(len(arguments[2].code))
+        return real(*arguments)
+
+    asked: list[AnyCommand] = [contest(rules="baseline")]
+    for name in (f"q{number}" for number in range(128)):
+        asked += [opened(name), entry(question=name), forecast(name, probability="0.6"), forecast(name, "bob")]
+    asked += [resolution(f"q{number}") for number in range(128)]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(asked))
+    monkeypatch.setattr(time_weighted, "scores", counting)
+    found = blame(Source(path), "leaderboard", ("cup", "ada"))
+    assert found.looked_at == 128
+    assert sum(scored) <= 4 * 128
+
+
+def test_a_score_is_blamed_on_the_answer_without_looking_at_forecasts(logs: dict[str, str]) -> None:
+    """The last answer is the newest event that can have changed it: one look, and one before it for the rest."""
+    found = blame(Source(logs[METACULUS]), "scores", ("plain", "olympics-2021", "A"))
+    assert {each.type for each in found.columns} == {"question_resolved"}
+    assert found.looked_at < found.candidates < 15
+
+
+def test_as_of_an_earlier_cut_the_blame_is_that_of_then(logs: dict[str, str]) -> None:
+    """At 34 the first answer to the question still stands."""
+    found = blame(Source(logs[METACULUS], as_of=34), "scores", ("plain", "olympics-2021", "A"))
+    assert {each.log_position for each in found.columns} == {32}
+    assert found.checkpoint.position == 34
+
+
+def test_one_column_is_found_without_looking_for_the_others(logs: dict[str, str]) -> None:
+    """Of A's row the score changed with the last answer, the exclusion never after the row came."""
+    source, key = Source(logs[METACULUS], as_of=34), ("plain", "A")
+    one, every = blame(source, "leaderboard", key, ["score"]), blame(source, "leaderboard", key)
+    assert (one.looked_at, one.columns) == (1, [each for each in every.columns if each.column == "score"])
+    assert every.looked_at > 1
+    with pytest.raises(Refused) as refused:
+        blame(source, "leaderboard", key, ["fame"])
+    assert refused.value.code == "out_of_range"
+
+
+@pytest.mark.parametrize(("key", "code"), [(("plain",), "out_of_range"), (("plain", "nobody"), "nothing_standing")])
+def test_a_key_that_names_no_row_is_refused(key: tuple[str, ...], code: str, logs: dict[str, str]) -> None:
+    """Not as many parts as the key has, or no such row."""
+    with pytest.raises(Refused) as refused:
+        blame(Source(logs[METACULUS]), "leaderboard", key)
+    assert refused.value.code == code
+
+
+def test_the_command_prints_a_row_a_column(tmp_path: Path, logs: dict[str, str]) -> None:
+    """How many events were looked at, and what the answer speaks about, are on stderr."""
+    result = run("blame", logs[METACULUS], "leaderboard", "plain", "A", "--as-of", "34", "--format", "json")
+    rows = {row["column"]: row for row in json.loads(result.stdout)}
+    assert (rows["rank"]["log_position"], rows["rank"]["old"], rows["rank"]["new"]) == (33, 3, 2)
+    assert rows["score"]["new"] == "-0.229072683"
+    told = result.stderr.splitlines()
+    assert told[0].endswith("events that can have changed the row were looked at")
+    assert told[1].startswith("as of log position 34, digest ")
+    assert run("blame", logs[METACULUS], "fame", "plain").exit_code == USAGE
+    assert run("blame", str(tmp_path / "none.db"), "scores", "a", "b", "c").exit_code == 3

@@ -1,0 +1,338 @@
+"""Numbers taken apart: their parts add up exactly, and are what the documents' arithmetic makes of them."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.cli.main import FINE, USAGE
+from forecast_ledger.replay.explain import explain_boards as boards
+from forecast_ledger.replay.explain.explain_scores import Explained, Source, fitted, score
+from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.writing.append import appended
+from tests.replay.cli.test_main import run
+from tests.support import oracle
+from tests.support.given import contest, day, entry, forecast, opened, resolution, withdrawal
+from tests.system.test_stories import ARENA, AUTOCAST, BRIER, DAILY, DATA, FAQ, METACULUS, expected
+
+DAY = 86_400 * 10**6  # µs
+Log = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    """The path of a story's log."""
+    folder = tmp_path_factory.mktemp("logs")
+
+    def told(story: str) -> str:
+        path = folder / f"{story}.db"
+        if not path.exists():
+            with (DATA / story / "commands.jsonl").open("rb") as file, Ledger.open(str(path)) as ledger:
+                appended(ledger, file, lambda *_: None, lambda _: None, atomic=False)
+        return str(path)
+
+    return told
+
+
+def shown(rows: list[dict[str, Any]], column: str) -> Fraction:
+    """What a column of decimals adds up to, as printed."""
+    return sum((Fraction(row[column]) for row in rows), Fraction(0))
+
+
+@pytest.mark.parametrize("story", [METACULUS, FAQ, AUTOCAST, DAILY, BRIER])
+def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log: Log) -> None:
+    """Contributions to the numerator, points to the published score; one row a forecast, or one a part."""
+    rows = list(replay(log(story)).projections.table("scores").rows())
+    assert rows
+    for row in rows[:: len(rows) // 20 + 1]:
+        for every_part in (False, True):
+            found = score(
+                Source(log(story)), row["contest"], row["question"], row["participant"], every_part=every_part
+            )
+            assert {name: found.number[name] for name in row} == row
+            assert sum(int(part["contribution"]) for part in found.parts) == int(row["numerator"])
+            assert shown(found.parts, "points") == Fraction(row["score"])
+            assert not every_part or {part["parts"] for part in found.parts} == {1}
+
+
+def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Log) -> None:
+    """Seed 000, "Question 1": A says 10% on two days, medians 15% and 25%, then 55%, the median itself."""
+    found = score(Source(log(METACULUS)), "plain", "olympics-2021", "A")
+    ln = {percent: oracle.picos("ln", Fraction(percent, 100)) for percent in (10, 15, 25)}
+    first = (2 * ln[10] - ln[15] - ln[25]) * DAY
+    assert [int(part["contribution"]) for part in found.parts] == [first, 0]
+    assert int(found.number["denominator"]) == 4 * DAY * 10**12
+    assert [(part["forecast"], part["ended"]) for part in found.parts] == [(12, "replaced by #22"), (22, "close")]
+    assert [(part["probability"], part["reference"]) for part in found.parts] == [("0.1", "0.15..0.25"), ("0.55",) * 2]
+    assert (found.number["resolved"], found.number["outcome"]) == (32, "yes")
+    assert found.others == {
+        "compared_with": "consensus",
+        "count": 3,
+        "forecasts": 6,
+        "first": 13,
+        "last": 29,
+        "named": ["B", "C", "bot"],
+    }
+    kinds = [(each["log_position"], each["type"]) for each in found.events]
+    assert kinds == [
+        (1, "question_opened"),
+        (4, "contest_opened"),
+        (5, "question_added"),
+        (12, "forecast_made"),
+        (22, "forecast_made"),
+        (32, "question_resolved"),
+    ]
+    assert found.rule["name"] == "relative-2022-04"
+    assert found.rule["fields"]["reference"] == "consensus"
+    assert "Metaculus on its tournament scores, April 6th, 2022" in found.rule["source"]
+
+
+def test_a_withdrawal_and_an_early_close_end_a_forecast(log: Log) -> None:
+    """Seed 000, "Question 3": A withdraws as day 3 begins; the bot's forecast ends with the question, a day early."""
+    withdrawn = score(Source(log(METACULUS)), "plain", "sp500-4500", "A")
+    closed = score(Source(log(METACULUS)), "plain", "sp500-4500", "bot")
+    assert [part["ended"] for part in withdrawn.parts] == ["withdrawn by #27"]
+    assert [part["ended"] for part in closed.parts] == ["closed by #31"]
+    assert [part["weight"] for part in (*withdrawn.parts, *closed.parts)] == [2 * DAY, DAY]
+
+
+def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: Log) -> None:
+    """Seed 001: 40%, 70% twice, 80% from day 2 of five; a day is 100 (1 + log2 p) / 5."""
+    found = score(Source(log(FAQ)), "five-days", "five-days", "you")
+    two = oracle.picos("ln", Fraction(2))
+    for part, (percent, days) in zip(found.parts, ((40, 1), (70, 2), (80, 1)), strict=True):
+        exact = Fraction(100 * (oracle.picos("ln", Fraction(percent, 100)) + two) * days, two * 5)
+        assert abs(Fraction(part["points"]) - exact) < Fraction(1, 10**9)
+        assert part["weight"] == days * DAY
+    assert found.number["score"] == "26.539949291"
+    assert found.others["count"] == 0
+
+
+def test_a_peer_score_says_how_many_peers_stand(log: Log) -> None:
+    """Seed 001: Alex's log score of -1 beside 1 and 2, times 50: fifty times -2.5."""
+    [part] = score(Source(log(FAQ)), "tournament", "continuous", "Alex").parts
+    assert (part["peers"], part["reference"], part["points"]) == ("3", None, "-125.000000019")
+
+
+def test_only_the_scored_question_is_read_beside_the_contest(log: Log) -> None:
+    """A log with trading in the contest is read whole, for its books need everything; the score is the same."""
+    source = Source(log(ARENA))
+    rows = list(replay(source.location).projections.table("scores").rows())
+    for row in rows:
+        found = score(source, row["contest"], row["question"], row["participant"])
+        assert found.number["score"] == row["score"]
+
+
+def test_fitted_parts_add_up_to_what_is_published_by_largest_remainder() -> None:
+    """Also of negative parts: rounded down, and what is missing goes to the largest rests, of equals the first."""
+    assert fitted([Fraction(-1, 3), Fraction(2, 3)], Fraction(1, 3)) == ["-0.333333333", "0.666666666"]
+    assert fitted([Fraction(1, 6)] * 3, Fraction(1, 2)) == ["0.166666667", "0.166666667", "0.166666666"]
+    assert fitted([], Fraction(0)) == []
+
+
+def _take(log: Log, story: str, contest: str, participant: str) -> Explained:
+    return boards.take(Source(log(story)), contest, participant)
+
+
+@pytest.mark.parametrize("story", [METACULUS, FAQ, AUTOCAST, DAILY])
+def test_the_parts_of_every_total_and_coverage_add_up(story: str, log: Log) -> None:
+    """Sums, means, means of each kind with what is missing as the worst: contributions over one denominator."""
+    board = list(replay(log(story)).projections.table("leaderboard").rows())
+    for row in board[:: len(board) // 12 + 1]:
+        found = _take(log, story, row["contest"], row["participant"])
+        total = sum(int(part["contribution"]) for part in found.parts)
+        assert total == int(found.number["numerator"])
+        assert found.number["total"] == row["score"]
+        assert oracle.nine(Fraction(total, int(found.number["denominator"]))) == oracle.nine(Fraction(row["score"]))
+        assert shown(found.parts, "points") == Fraction(row["score"])
+        assert shown(found.parts, "of_coverage") == Fraction(row["coverage"])
+        assert found.number["take"] == row["take"]
+
+
+def test_a_take_is_made_of_the_published_scores(log: Log) -> None:
+    """Seed 000, "Leaderboard": A's three scores and coverages, worked out in the story's tables."""
+    found = _take(log, METACULUS, "plain", "A")
+    scores = {
+        row["question"]: (row["score"], row["coverage"])
+        for row in expected(METACULUS, "scores")
+        if (row["contest"], row["participant"]) == ("plain", "A")
+    }
+    assert {part["question"]: (part["points"], part["coverage"]) for part in found.parts} == scores
+    third = [oracle.nine(Fraction(coverage) / 3) for _, coverage in scores.values()]
+    assert sorted(Fraction(part["of_coverage"]) for part in found.parts) == sorted(map(Fraction, third))
+    [board] = [
+        row for row in expected(METACULUS, "leaderboard") if (row["contest"], row["participant"]) == ("plain", "A")
+    ]
+    assert (found.number["total"], found.number["take"]) == (board["score"], board["take"])
+    assert [part["resolved"] for part in found.parts] == [32, 33, 34]
+
+
+def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log: Log) -> None:
+    """Seed 000: of 100,000 cents, two are left after the whole ones; B's and A's remainders are the largest."""
+    found = boards.prize(Source(log(METACULUS)), "plain", "A")
+    takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
+    for part in found.parts:
+        cents = 100_000 * takes[part["participant"]] / sum(takes.values())
+        assert abs(part["units"] + Fraction(part["remainder"]) - cents) < Fraction(1, 1000)
+    assert [part["participant"] for part in found.parts if part["one_more"]] == ["A", "B"]
+    assert found.number["left_over"] == 2
+    assert sum(part["units"] + part["one_more"] for part in found.parts) == found.number["sum_of_units"] == 100_000
+    assert {part["participant"]: part["prize"] for part in found.parts} == {
+        row["participant"]: row["prize"] for row in expected(METACULUS, "prizes") if row["contest"] == "plain"
+    }
+    assert (found.number["prize"], found.number["paid"]) == ("108.00", None)
+
+
+def test_a_rank_is_told_with_its_neighbours_and_by_how_much(log: Log) -> None:
+    """By take under the older rules: the differences of the published takes; by total under the newer."""
+    found = boards.rank(Source(log(METACULUS)), "plain", "A")
+    assert (found.number["rank"], found.number["of"], found.number["ranked_by"]) == (2, 4, "take")
+    takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
+    assert [part["participant"] for part in found.parts] == ["B", "A", "bot", "C"]
+    for part in found.parts:
+        assert abs(Fraction(part["ahead_by"]) - takes[part["participant"]] + takes["A"]) <= Fraction(1, 10**9)
+    by_total = boards.rank(Source(log(FAQ)), "tournament", "Bailey")
+    assert [part["ahead_by"] for part in by_total.parts] == ["5.685281957", "0.000000000", "-288.629436134"]
+
+
+def test_where_one_trades_a_rank_is_by_profit(log: Log) -> None:
+    """2360, 1756.428572 and -11000."""
+    found = boards.rank(Source(log(ARENA)), "week-1", "cy")
+    assert [(part["participant"], part["ahead_by"]) for part in found.parts] == [
+        ("ada", "603.571428"),
+        ("cy", "0.00"),
+        ("bo", "-12756.428572"),
+    ]
+
+
+def test_a_balance_is_every_movement_with_what_it_rests_on(log: Log) -> None:
+    """Seed 004: 1,250 shares of rain at 0.40 pay 1,250; a settlement reversed names it, the next its own resolution."""
+    found = boards.balance(Source(log(ARENA)), "week-1", "ada")
+    assert shown(found.parts, "amount") == Fraction(found.number["balance"]) == 12_360
+    table = [row for row in expected(ARENA, "cash") if (row["contest"], row["participant"]) == ("week-1", "ada")]
+    assert [(part["amount"], part["balance"]) for part in found.parts] == [
+        (row["amount"], row["balance"]) for row in table
+    ]
+    because = {part["log_position"]: (part["movement"], part["because"]) for part in found.parts}
+    assert because[13] == ("granted", None)
+    assert because[24] == ("bought", 18)  # the quote
+    assert because[36] == ("settled", 35)  # the resolution
+    assert because[48] == ("reversed", 36)  # what it reverses
+    assert because[51] == ("settled", 50)
+    assert "shares=1250 cost=500 payout=1 proceeds=1250" in found.parts[5]["said"]
+    assert {each["type"] for each in found.events} >= {"contest_opened", "question_resolved", "resolution_revoked"}
+
+
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [
+        (("nowhere", "olympics-2021", "A"), "unknown_contest"),
+        (("plain", "nothing", "A"), "unknown_question"),
+        (("hidden-only", "olympics-2021", "nobody"), "nothing_standing"),
+    ],
+)
+def test_what_there_is_not_is_refused(key: tuple[str, str, str], code: str, log: Log) -> None:
+    """In order: the contest, the question, the participant."""
+    with pytest.raises(Refused) as refused:
+        score(Source(log(METACULUS)), *key)
+    assert refused.value.code == code
+
+
+def test_a_cut_before_the_answer_has_no_score(log: Log) -> None:
+    """As of log position 31 nothing was resolved."""
+    with pytest.raises(Refused) as refused:
+        score(Source(log(METACULUS), as_of=31), "plain", "olympics-2021", "A")
+    assert refused.value.code == "not_resolved"
+
+
+@pytest.mark.parametrize("number", ["take", "prize", "rank"])
+def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log: Log) -> None:
+    """The contest is looked for first."""
+    for where, who, code in (("nowhere", "A", "unknown_contest"), ("plain", "nobody", "nothing_standing")):
+        with pytest.raises(Refused) as refused:
+            getattr(boards, number)(Source(log(METACULUS)), where, who)
+        assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("contest", "who", "code"), [("five-days", "you", "not_trading"), ("nowhere", "you", "unknown_contest")]
+)
+def test_a_balance_needs_an_account(contest: str, who: str, code: str, log: Log) -> None:
+    """Of a contest in which one trades."""
+    with pytest.raises(Refused) as refused:
+        boards.balance(Source(log(FAQ)), contest, who)
+    assert refused.value.code == code
+    with pytest.raises(Refused) as refused:
+        boards.balance(Source(log(ARENA)), "week-1", "nobody")
+    assert refused.value.code == "not_enrolled"
+
+
+def test_the_command_prints_a_table_or_one_json_object(log: Log) -> None:
+    """The same number in both; what it speaks about is on stderr."""
+    arguments = ("explain", log(METACULUS), "score", "plain", "olympics-2021", "A")
+    text, plain = run(*arguments), run(*arguments, "--json")
+    assert (text.exit_code, plain.exit_code) == (FINE, FINE)
+    said = json.loads(plain.stdout)
+    assert list(said) == [
+        "explained", "contest", "question", "participant", "score", "coverage", "attainable", "numerator",
+        "denominator", "outcome", "resolved", "rule", "parts", "others", "events", "as_of",
+    ]  # fmt: skip
+    assert "score        -0.330438960" in text.stdout.splitlines()
+    assert "resolved     #32" in text.stdout.splitlines()
+    assert run(*arguments, "--format", "json").stdout == plain.stdout
+    assert run(*arguments, "--format", "table").stdout == text.stdout
+    assert text.stderr == plain.stderr
+    assert text.stderr.startswith("as of log position 34, digest ")
+    parts = json.loads(run(*arguments, "--parts", "--json").stdout)["parts"]
+    assert [part["reference"] for part in parts] == ["0.15", "0.25", "0.55"]
+
+
+def test_what_is_printed_can_be_read_without_knowing_this_code(log: Log) -> None:
+    """Log positions have their sign, what a number depends on is a sentence, a source is one that is published."""
+    score = run("explain", log(METACULUS), "score", "plain", "olympics-2021", "A").stdout.splitlines()
+    balance = run("explain", log(ARENA), "balance", "week-1", "ada").stdout.splitlines()
+    assert "depends on  compared with the consensus: 3 others (B, C, bot), 6 forecasts from #13 to #29" in score
+    assert [line.split()[0] for line in score if "replaced by #22" in line] == ["#12"]
+    assert "depends on  compared with nothing, 5 questions, 3 enrolled, 0 excluded" in balance
+    assert sum(" bought " in line and " #18 " in line for line in balance) == 3
+    assert not any("seed " in line for line in (*score, *balance))
+
+
+def test_the_command_says_which_key_a_number_has(log: Log) -> None:
+    """Wrong usage, in one line."""
+    result = run("explain", log(METACULUS), "score", "plain", "A")
+    assert (result.exit_code, result.stdout) == (USAGE, "")
+    assert "takes CONTEST QUESTION PARTICIPANT" in result.stderr
+    assert run("explain", log(METACULUS), "fame", "plain", "A").exit_code == USAGE
+
+
+def test_a_resolution_that_was_revoked_is_shown_with_the_rest(log: Log) -> None:
+    """Every settlement of the question is among the events; the last one counts."""
+    found = boards.balance(Source(log(ARENA)), "week-1", "ada")
+    launch = [each["type"] for each in found.events if "question=launch" in each["said"]]
+    assert launch == ["question_resolved", "resolution_revoked", "question_resolved"]
+
+
+def test_the_consensus_and_one_instant_are_explained_too(tmp_path: Path) -> None:
+    """The consensus has no forecast of its own; an instant that counts alone has the forecast that stood then."""
+    path = str(tmp_path / "log.db")
+    rules = RuleSet(name="own", kernel="ln", reference="consensus", score_consensus=True)
+    spot = RuleSet(name="at one instant", kernel="ln", reference="peers", sampling="spot")
+    commands: list[AnyCommand] = [opened(), contest(rules=rules), entry(), contest("spot", rules=spot), entry("spot")]
+    commands += [forecast(participant=who, probability=p, at=day(11)) for who, p in (("ada", "0.5"), ("bo", "0.25"))]
+    commands += [forecast(probability="0.9", at=day(12)), withdrawal(participant="bo"), resolution()]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(commands))
+    own = score(Source(path), "cup", "rain", "[consensus]")
+    assert {part["forecast"] for part in own.parts} == {None}
+    assert [part["probability"] for part in own.parts] == ["0.375", "0.575", "0.9"]
+    assert own.others["named"] == ["ada", "bo"]
+    [part] = score(Source(path), "spot", "rain", "ada").parts
+    assert (part["forecast"], part["ended"], part["weight"], part["points"]) == (8, "close", 1, "0.000000000")

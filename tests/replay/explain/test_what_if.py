@@ -1,0 +1,302 @@
+"""What if: decided and replayed as if it were recorded, on a branch that leaves the log as it is."""
+
+import json
+import shlex
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE, main
+from forecast_ledger.replay.explain.what_if import rule_set, under
+from forecast_ledger.replay.reading.table_difference import key_of
+from forecast_ledger.replay.writing.overlay_store import branched
+from forecast_ledger.replay.writing.pay import prizes
+from tests.replay.cli.test_main import COMMANDS, SEALED, run, said
+from tests.support import oracle
+from tests.support.given import contest, day, entry, forecast, numeric, opened, resolution, trading_floor, won
+
+LATER = {"at": "2021-07-26T00:00:00Z"}
+ANNUL = said("w1", "annul_question", at="2021-07-26T00:00:00Z", question="gdp-next-year", reason="no source")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """The story's log."""
+    path = str(tmp_path / "story.db")
+    assert run("append", path, str(COMMANDS)).exit_code == FINE
+    return path
+
+
+def asked(log: str, *arguments: str, given: bytes = b"") -> list[dict[str, Any]]:
+    """The rows that `what-if` prints."""
+    result = run("what-if", log, *arguments, "--format", "json", given=given)
+    assert result.exit_code == FINE, result.stderr
+    rows: list[dict[str, Any]] = json.loads(result.stdout)
+    return rows
+
+
+def table(log: str, name: str) -> list[dict[str, Any]]:
+    """A table as it is printed."""
+    rows: list[dict[str, Any]] = json.loads(run("table", log, name, "--format", "json").stdout)
+    return rows
+
+
+@pytest.mark.parametrize("projection", ["leaderboard", "scores", "prizes", "contests", "brier", "standing"])
+def test_what_would_change_is_what_changes_when_it_is_recorded(log: str, projection: str) -> None:
+    """Each value told as new is in the table once the same commands are appended, each old one before, no other."""
+    before = table(log, projection)
+    told = asked(log, "-", "--show", projection, given=ANNUL)
+    assert run("append", log, "-", given=ANNUL).exit_code == FINE
+    after = table(log, projection)
+    names = key_of(projection)
+    one, other = ({tuple(row[name] for name in names): row for row in rows} for rows in (before, after))
+    for row in told:
+        key = tuple(row[name] for name in names)
+        assert row["old"] == one.get(key, {}).get(row["column"])
+        assert row["new"] == other.get(key, {}).get(row["column"])
+    changed = {tuple(row[name] for name in names) for row in told}
+    assert changed == {key for key in one | other if one.get(key) != other.get(key)}
+    assert len(told) == len({(*(row[name] for name in names), row["column"]) for row in told})
+
+
+def test_nothing_is_written_whatever_is_asked(log: str) -> None:
+    """The file's bytes are those before: of commands, of a payment, of other rules, of a dry run."""
+    assert run("append", log, str(SEALED)).exit_code == FINE
+    before = sha256(Path(log).read_bytes()).digest()
+    pay = said("p", "pay_prizes", contest="plain")
+    assert asked(log, "-", "--show", "prizes", given=pay)
+    assert asked(log, "--rules", "peer-2024-03", "--contest", "plain", "--show", "scores")
+    assert run("append", log, "-", "--dry-run", given=pay + ANNUL).exit_code == FINE
+    assert sha256(Path(log).read_bytes()).digest() == before
+    assert run("verify", log).stderr.startswith("as of log position 35, ")
+
+
+def test_it_says_how_many_rows_change_and_stay(log: str) -> None:
+    """And what came of the commands, and which log the answer speaks about."""
+    result = run("what-if", log, "-", "--show", "leaderboard", "--contest", "plain", given=ANNUL + b"{}\n")
+    told = result.stderr.splitlines()
+    assert (result.exit_code, told[0].split(":")[:2]) == (FINDINGS, ["line 2", " malformed"])
+    assert told[1] == "1 accepted, 0 duplicate, 1 refused"
+    assert told[2].startswith("rows of leaderboard: ")
+    assert sum(int(word) for word in told[2].replace(",", " ").split() if word.isdigit()) == 4
+    assert told[3] == "nothing was written"
+    assert told[4].startswith("as of log position 34, digest ")
+
+
+def test_commands_that_change_nothing_show_nothing(log: str) -> None:
+    """What is recorded already is a duplicate, here too."""
+    assert asked(log, str(COMMANDS), "--show", "leaderboard") == []
+
+
+BAD_FILES = {
+    "nothing": (b"", 0),
+    "blank lines": (b"\n  \n\r\n", 0),
+    "no text": (b"\xfa\xfbxy\n\x00\n", 2),
+    "no objects": (b'[]\n"x"\nnull\n1e999\n', 4),
+    "brackets without end": (b"[" * 100_000 + b"\n", 1),
+    "a line of 5 MiB": (b"x" * (5 << 20) + b"\n", 1),
+    "an unknown command": (b'{"id": "w1", "type": "rewrite_history"}\n', 1),
+    "an id that is taken": (said("q1-open", "annul_question", question="gdp-next-year", reason="x", **LATER), 1),
+    "the same line thrice": (ANNUL * 3, 0),
+    "one id, two contents": (ANNUL + ANNUL.replace(b"no source", b"another"), 1),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_of_a_file_that_is_no_good_each_line_is_told(log: str, name: str) -> None:
+    """One line on stderr a refusal, the exit code of findings if there is one; nothing is written."""
+    given, refused = BAD_FILES[name]
+    before = sha256(Path(log).read_bytes()).digest()
+    result = run("what-if", log, "-", "--show", "leaderboard", "--format", "json", given=given)
+    told = result.stderr.splitlines()
+    assert result.exit_code == (FINDINGS if refused else FINE)
+    assert [line.startswith("line ") for line in told[:refused]] == [True] * refused
+    assert told[refused].endswith(f", {refused} refused")
+    assert bool(json.loads(result.stdout)) == (ANNUL in given)
+    assert sha256(Path(log).read_bytes()).digest() == before
+
+
+def test_what_sums_up_contests_is_shown_whole_under_other_rules(log: str) -> None:
+    """There --contest says which contest has them, not which rows are shown: these are of no contest."""
+    assert asked(log, "--rules", "baseline", "--contest", "plain", "--show", "brier_overall") == []
+    spot = '{"name": "spot", "kernel": "ln", "cdf_kernel": "ln", "sampling": "spot"}'
+    rows = asked(log, "--rules", spot, "--contest", "plain", "--show", "brier_overall")
+    assert {row["participant"] for row in rows} <= {"A", "B", "C", "bot", "[consensus]"}
+    assert rows
+
+
+def test_a_branch_can_part_from_the_past(log: str) -> None:
+    """As of a log position: what was recorded after it is not there, and can be sent in another way."""
+    answer = said("w2", "resolve_question", at="2021-07-26T00:00:00Z", question="olympics-2021", outcome="no")
+    rows = asked(log, "-", "--show", "scores", "--as-of", "31", given=answer)
+    assert {row["row"] for row in rows} == {"new"}
+    assert "question_resolved" in run("what-if", log, "-", "--show", "scores", given=answer).stderr
+
+
+def test_other_rules_give_what_a_contest_opened_with_them_has() -> None:
+    """Every table, digest for digest, as if the rule set had been in the command that opened the contest."""
+
+    def story(rules: str) -> Projections:
+        moves = [forecast(participant=who, probability=chance) for who, chance in (("ada", "0.7"), ("bo", "0.2"))]
+        return oracle.projected(opened(), contest(rules=rules, pool=10), entry(), *moves, resolution())
+
+    for preset in ("peer-2024-03", "baseline", "brier-daily", "spot-peer"):
+        asked_for, had = under(story("relative-2022-04"), "cup", PRESETS[preset]), story(preset)
+        for name in ("scores", "score_parts", "leaderboard", "prizes", "brier", "contests"):
+            assert asked_for.table(name).digest() == had.table(name).digest(), (preset, name)
+
+
+def test_a_sealed_contest_can_be_scored_by_other_rules(log: str) -> None:
+    """Up to its seal, as its own rules do; the log's own table stays as it was."""
+    assert run("append", log, str(SEALED)).exit_code == FINE
+    rows = asked(log, "--rules", "peer-2024-03", "--contest", "plain", "--show", "leaderboard")
+    assert {row["contest"] for row in rows} == {"plain"}
+    assert {row["column"] for row in rows} >= {"score", "take", "prize"}
+
+
+def test_rules_can_be_said_as_json(log: str) -> None:
+    """A whole rule set, of which what is left out has its default: here the preset, spelt out."""
+    spelt = '{"name": "mine", "kernel": "ln", "cdf_kernel": "ln", "reference": "uniform", "scale": "baseline"}'
+    shown = [asked(log, "--rules", rules, "--contest", "plain", "--show", "scores") for rules in (spelt, "baseline")]
+    assert shown[0] == shown[1] != []
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("nothing", "unknown_rules"),
+        ("{", "malformed"),
+        ('{"name": "x", "kernel": "maybe"}', "malformed"),
+        ('{"name": "x"}', "rules_not_consistent"),
+        ("[" * 100_000, "unknown_rules"),
+        ('{"name": ' + "[" * 100_000, "malformed"),
+    ],
+)
+def test_rules_that_are_none_are_refused(text: str, code: str) -> None:
+    """Before anything is scored."""
+    with pytest.raises(Refused) as refused:
+        rule_set(text)
+    assert refused.value.code == code
+
+
+def test_rules_that_cannot_score_a_question_of_the_contest_are_refused() -> None:
+    """It is named; other contests' questions do not matter."""
+    projections = oracle.projected(opened(), numeric("depth"), contest(), entry(), entry(question="depth"))
+    with pytest.raises(Refused) as refused:
+        under(projections, "cup", PRESETS["brier-daily"])
+    assert (refused.value.code, refused.value.value) == ("unscorable_question", "depth")
+
+
+def test_other_trading_rules_are_refused() -> None:
+    """What was traded was decided by the contest's own: replaying it by others would be no history at all."""
+    projections = oracle.projected(*trading_floor())
+    for preset in ("arena-v2", "baseline"):
+        with pytest.raises(Refused, match="other trading rules"):
+            under(projections, "week", PRESETS[preset])
+    assert under(projections, "week", PRESETS["arena-v1"]).table("accounts").digest()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--show", "leaderboard"], "what if what"),
+        (["--rules", "baseline", "--show", "scores"], "needs a --contest"),
+        (["-", "--show", "nothing"], "there are: contests"),
+        (["-", "--show", "standing", "--contest", "plain"], "not of contests"),
+        (["-", "--show", "scores", "--contest", "nowhere"], "there are: hidden-only, plain"),
+        (["--rules", "none", "--contest", "plain", "--show", "scores"], "unknown_rules"),
+        (["-"], "--show"),
+    ],
+)
+def test_wrong_questions_are_told(log: str, arguments: list[str], says: str) -> None:
+    """Exit code 2, and what there is."""
+    result = run("what-if", log, *arguments)
+    assert (result.exit_code, says in result.stderr) == (USAGE, True), result.stderr
+
+
+def test_a_log_that_is_not_there_has_no_branches(tmp_path: Path) -> None:
+    """Exit code 3, and nothing is created."""
+    assert run("what-if", str(tmp_path / "no.db"), "-", "--show", "scores").exit_code == UNREADABLE
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_says_what_an_append_then_does(tmp_path: Path) -> None:
+    """Line by line: accepted, duplicate or refused, with the code; on a log that is there, or is not yet."""
+    log = str(tmp_path / "log.db")
+    again = COMMANDS.read_bytes() + b"not json\n" + COMMANDS.read_bytes().splitlines(keepends=True)[0]
+    dry = run("append", log, "-", "--dry-run", "--format", "json", given=again)
+    rows = json.loads(dry.stdout)
+    assert [row["outcome"] for row in rows] == ["accepted"] * 34 + ["refused", "duplicate"]
+    assert (rows[34]["line"], rows[34]["code"], dry.exit_code) == (35, "malformed", FINDINGS)
+    assert dry.stderr.splitlines()[0].startswith("line 35: malformed")
+    assert dry.stderr.splitlines()[1:3] == ["34 accepted, 1 duplicate, 1 refused", "nothing was written"]
+    assert not Path(log).exists()
+    counts = json.loads(run("append", log, "-", "--format", "json", given=again).stdout)[0]
+    assert (counts["accepted"], counts["duplicate"], counts["refused"]) == (34, 1, 1)
+    rows = json.loads(run("append", log, "-", "--dry-run", "--format", "json", given=again).stdout)
+    assert [row["outcome"] for row in rows] == ["duplicate"] * 34 + ["refused", "duplicate"]
+
+
+def test_a_dry_run_knows_what_an_atomic_file_would_do(log: str) -> None:
+    """One refused line refuses all."""
+    result = run("append", log, "-", "--dry-run", "--atomic", "--format", "json", given=ANNUL + b"null\n")
+    assert [row["code"] for row in json.loads(result.stdout)] == ["batch_refused", "malformed"]
+    assert result.exit_code == FINDINGS
+
+
+def test_a_branch_decides_and_reads_as_a_ledger_does(tmp_path: Path) -> None:
+    """Also across its fork, page by page; what others append to the log meanwhile is not on it."""
+    path = str(tmp_path / "log.db")
+    history = won(chances={"ada": "0.7", "bo": "0.2"})
+    with Ledger.open(path, prizes=prizes) as real:
+        for number, command in enumerate(history):
+            real.handle(command, f"c{number}")
+        with branched(path, "main", prizes) as (branch, head):
+            assert head == real.head()
+            real.handle(opened("elsewhere"), "other")
+            assert branch.handle(opened("here"), "own").first == head.position + 1
+            assert branch.handle(opened("here"), "own").duplicate
+            assert branch.handle(history[0], "c0").duplicate
+            found = facts(branch.read())
+            assert [each.question for each in found.questions] == ["rain", "here"]
+            assert [each.position for page in branch.read(head.position - 1) for each in page] == [
+                head.position,
+                head.position + 1,
+            ]
+        assert [each.event.question for page in real.read(head.position) for each in page] == ["elsewhere"]  # type: ignore[union-attr]
+
+
+def test_a_branch_reads_its_rows_in_pages_of_any_size(tmp_path: Path) -> None:
+    """However the fork falls into them."""
+    path = str(tmp_path / "log.db")
+    with Ledger.open(path) as real:
+        for number in range(5):
+            real.handle(opened(f"q{number}", at=day(1)), f"c{number}")
+    with branched(path, "main", prizes) as (branch, _):
+        for number in range(5, 9):
+            branch.handle(opened(f"q{number}", at=day(1)), f"c{number}")
+        store = branch._store
+        whole = store.read(0, 100)
+        assert len(whole) == 9
+        for size in range(1, 11):
+            assert [row for page in store.pages(0, size) for row in page] == whole
+            assert all(store.read(after, size) == whole[after : after + size] for after in range(10))
+
+
+@pytest.mark.parametrize("command", ["append", "what-if"])
+def test_the_example_in_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """As it is printed, in a folder that has such files."""
+    monkeypatch.chdir(tmp_path)
+    Path("commands.jsonl").write_bytes(COMMANDS.read_bytes())
+    Path("resolve.jsonl").write_bytes(ANNUL)
+    assert run("append", "season.db", "commands.jsonl").exit_code == FINE
+    example = (main.commands[command].epilog or "").partition("Example: forecast-ledger ")[2]
+    result = run(*shlex.split(example))
+    assert (result.exit_code, result.stdout != "") == (FINE, True), result.stderr

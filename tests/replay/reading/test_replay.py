@@ -1,0 +1,280 @@
+"""Running projections over a log as of a cut."""
+
+import gc
+import sqlite3
+from contextlib import closing
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from threading import active_count
+from time import sleep
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.log import START
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.table import Table
+from forecast_ledger.replay.reading.replay import AsOf, built, replay
+from tests.support import oracle
+from tests.support.given import contest, entry, forecast, opened, resolution, revocation
+from tests.support.paths import ROOT
+
+SECOND = 10**6  # µs
+SAID: list[AnyCommand] = [
+    opened(),
+    contest(pool=100),
+    entry(),
+    forecast(probability="0.8"),
+    forecast(participant="bob", probability="0.2"),
+    resolution(),
+    revocation(),
+    resolution(outcome="no"),
+]
+RESOLVED, REVOKED, AGAIN = 6, 7, 8  # log positions
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """A log whose events were recorded ten seconds apart, the first at 00:00:10 of 1970."""
+    path, ticks = str(tmp_path / "log.db"), count(1)
+    with Ledger.open(path, clock=lambda: next(ticks) * 10 * SECOND) as ledger:
+        for command in oracle.named(SAID):
+            ledger.handle(command)
+    return path
+
+
+def best(log: str, as_of: AsOf = None) -> list[str]:
+    """The board, best first, as of a cut."""
+    return [row["participant"] for row in replay(log, as_of=as_of).projections.table("leaderboard").rows()]
+
+
+def positions(log: str, as_of: AsOf) -> int:
+    """The log position that a cut leads to, which checkpoint and facts agree on."""
+    found = replay(log, as_of=as_of)
+    assert found.checkpoint.position == found.projections.facts.as_of
+    return found.checkpoint.position
+
+
+def digests(log: str, as_of: AsOf = None) -> list[str]:
+    """Of every projection as of a cut."""
+    return [replay(log, as_of=as_of).projections.table(name).digest() for name in CATALOGUE]
+
+
+def test_a_replay_of_the_whole_log_ends_at_its_head(log: str) -> None:
+    """Log position and digest are those the ledger itself holds."""
+    with Ledger.open(log) as ledger:
+        assert replay(log).checkpoint == ledger.head()
+    assert positions(log, None) == len(SAID)
+
+
+def test_before_a_revocation_the_first_resolution_still_shows(log: str) -> None:
+    """As of its log position Ada leads; once revoked nobody does; then Bob."""
+    assert best(log, RESOLVED) == ["ada", "bob"]
+    assert best(log, REVOKED) == []
+    assert best(log, AGAIN) == best(log) == ["bob", "ada"]
+    assert best(log, RESOLVED - 1) == []
+
+
+@pytest.mark.parametrize("as_of", range(len(SAID) + 1))
+def test_a_replay_as_of_a_position_is_that_of_the_log_when_it_ended_there(log: str, tmp_path: Path, as_of: int) -> None:
+    """Digests of every projection, whatever was recorded afterwards."""
+    path = str(tmp_path / "shorter.db")
+    with Ledger.open(path) as ledger:
+        for command in oracle.named(SAID[:as_of]):
+            ledger.handle(command)
+    assert digests(log, as_of) == digests(path)
+    assert positions(log, as_of) == as_of
+
+
+def test_a_replay_as_of_0_is_before_everything(log: str) -> None:
+    """An empty log."""
+    assert replay(log, as_of=0).checkpoint == START
+    assert all(len(replay(log, as_of=0).projections.table(name)) == 0 for name in CATALOGUE)
+
+
+@pytest.mark.parametrize("as_of", [-1, len(SAID) + 1, 10**30])
+def test_a_position_the_log_does_not_have_is_refused(log: str, as_of: int) -> None:
+    """Before the first, or beyond the end."""
+    with pytest.raises(Refused) as refused:
+        replay(log, as_of=as_of)
+    assert (refused.value.code, refused.value.field) == ("out_of_range", "as_of")
+
+
+@pytest.mark.parametrize(
+    ("instant", "position"),
+    [
+        ("1970-01-01T00:00:09.999999Z", 0),
+        ("1970-01-01T00:00:10Z", 1),
+        ("1970-01-01T00:00:10.000001Z", 1),
+        ("1970-01-01T00:01:05Z", 6),
+        ("1970-01-01T02:01:05+02:00", 6),
+        ("1970-01-01T00:01:20Z", 8),
+        ("2970-01-01T00:00:00Z", 8),
+    ],
+)
+def test_an_instant_means_the_last_event_recorded_then_or_before(log: str, instant: str, position: int) -> None:
+    """By the ledger's own clock; between two events, the earlier one."""
+    assert positions(log, instant) == position
+    assert digests(log, instant) == digests(log, position)
+
+
+def test_all_events_of_one_instant_belong_to_it(tmp_path: Path) -> None:
+    """They were recorded in one batch."""
+    path = str(tmp_path / "log.db")
+    with Ledger.open(path, clock=lambda: 5) as ledger:
+        ledger.handle_many(oracle.named(SAID))
+    assert positions(path, "1970-01-01T00:00:00.000005Z") == len(SAID)
+    assert positions(path, "1970-01-01T00:00:00.000004Z") == 0
+
+
+@pytest.mark.parametrize(
+    ("as_of", "code"), [("1970-01-01T00:00:10", "naive_instant"), ("yesterday", "bad_instant"), ("6", "bad_instant")]
+)
+def test_what_is_no_instant_is_refused(log: str, as_of: str, code: str) -> None:
+    """Also before the log is opened."""
+    for path in (log, f"{log}-missing"):
+        with pytest.raises(Refused) as refused:
+            replay(path, as_of=as_of)
+        assert (refused.value.code, refused.value.field) == (code, "as_of")
+
+
+def test_a_cut_may_be_a_datetime_and_nothing_else(log: str) -> None:
+    """An aware one; what is neither that nor a position nor a text is refused, not passed over."""
+    assert positions(log, datetime(1970, 1, 1, 2, 1, 5, tzinfo=timezone(timedelta(hours=2)))) == 6
+    for wrong, code in ((datetime(1970, 1, 1), "naive_instant"), (6.0, "bad_instant"), (b"6", "bad_instant")):
+        with pytest.raises(Refused) as refused:
+            replay(log, as_of=wrong)  # type: ignore[arg-type]
+        assert (refused.value.code, refused.value.field) == (code, "as_of")
+
+
+def test_an_open_ledger_can_be_replayed_and_stays_open(log: str) -> None:
+    """As its path can; also one that is kept in memory alone, which has none."""
+    with Ledger.open(log) as ledger:
+        found = replay(ledger, as_of=RESOLVED)
+        assert found.checkpoint == replay(Path(log), as_of=RESOLVED).checkpoint
+        assert found.table("scores").digest() == replay(log, as_of=RESOLVED).table("scores").digest()
+        assert replay(ledger).checkpoint == ledger.head()
+        assert ledger.name == "main"
+    with Ledger.open(":memory:") as ledger:
+        ledger.handle_many(oracle.named(SAID))
+        assert replay(ledger).checkpoint == ledger.head() != START
+
+
+def test_reading_never_changes_a_byte(log: str) -> None:
+    """Of the log; nor does it need the right to."""
+    before = sha256(Path(log).read_bytes()).hexdigest()
+    for as_of in (None, 0, RESOLVED, "1970-01-01T00:00:10Z"):
+        digests(log, as_of)
+    assert sha256(Path(log).read_bytes()).hexdigest() == before
+
+
+def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    """It is unavailable, and the folder stays empty."""
+    with pytest.raises(Unavailable, match="no such ledger"):
+        replay(str(tmp_path / "none.db"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_each_ledger_of_a_store_is_replayed_by_its_name(log: str) -> None:
+    """One that has no events is empty."""
+    with Ledger.open(log, "other") as ledger:
+        ledger.handle_many(oracle.named(SAID[:5]))
+    assert replay(log, "other").checkpoint.position == 5
+    assert replay(log).checkpoint.position == len(SAID)
+    assert replay(log, "third").checkpoint == START
+
+
+def test_a_watcher_hears_how_far_the_reading_is(log: str) -> None:
+    """Log positions, the last of them the cut."""
+    heard: list[int] = []
+    replay(log, as_of=RESOLVED, watch=heard.append)
+    assert heard == [RESOLVED]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE stored_events SET state = CAST(replace(state, '800000000', '900000000') AS BLOB) WHERE {}",
+        "UPDATE stored_events SET state = replace(state, '800000000', '900000000') WHERE {}",
+        "UPDATE stored_events SET state = substr(state, 2) WHERE {}",
+        "UPDATE stored_events SET state = zeroblob(0) WHERE {}",
+        "DELETE FROM stored_events WHERE {}",
+    ],
+    ids=["another number", "another number, as a text", "shorter", "empty", "gone"],
+)
+def test_damage_stops_a_replay_at_its_log_position(log: str, damage: str) -> None:
+    """In the fourth row, by somebody with a database client; the replay says where."""
+    with closing(sqlite3.connect(log)) as connection, connection:
+        assert connection.execute(damage.format("originator_version = 4")).rowcount == 1
+    with pytest.raises(Corrupt) as stopped:
+        replay(log)
+    assert stopped.value.position == 4
+
+
+@pytest.mark.parametrize("as_of", [1_999, 2_000, 2_001, 4_100])
+def test_a_cut_may_lie_anywhere_in_a_log_of_many_pages(tmp_path: Path, as_of: int) -> None:
+    """Rows are read 2,000 at a time."""
+    path, ticks = str(tmp_path / "log.db"), count(1)
+    asked = [opened(f"q{number:04}") for number in range(4_100)]
+    with Ledger.open(path, clock=lambda: next(ticks)) as ledger:
+        for first in range(0, len(asked), 41):
+            ledger.handle_many(oracle.named(asked)[first : first + 41])
+    assert positions(path, as_of) == as_of
+    assert len(replay(path, as_of=as_of).projections.facts.questions) == as_of
+    batch = (as_of - 1) // 41 + 1  # recorded at this µs
+    assert positions(path, f"1970-01-01T00:00:00.{batch:06}Z") == batch * 41
+
+
+def test_projections_are_built_side_by_side_as_one_after_another(log: str) -> None:
+    """In the catalogue's order, all but those that are only asked for."""
+    facts = replay(log).projections.facts
+    tables = [Projections(facts).table(name) for name in BUILT]
+    right = [(table.name, (table.version, len(table), table.digest())) for table in tables]
+    assert list(built(facts).items()) == right
+
+
+@pytest.mark.parametrize("broken", ["contests", "scores"])
+def test_what_a_projection_raises_is_raised_and_ends_the_others(
+    log: str, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    """Whichever thread it is in; none is left, and the garbage collector, which was off, is on again.
+
+    What follows from scores takes far longer here than the first table of all, and is not waited for.
+    """
+    facts, threads, asked, collected = replay(log).projections.facts, active_count(), list[str](), list[bool]()
+    table = Projections.table
+
+    def slow(of: Projections, name: str) -> Table:
+        asked.append(name)
+        collected.append(gc.isenabled())
+        sleep(0.05)
+        if name == broken:
+            raise OverflowError("as told")
+        return table(of, name)
+
+    monkeypatch.setattr(Projections, "table", slow)
+    with pytest.raises(OverflowError, match="as told"):
+        built(facts)
+    assert (active_count(), gc.isenabled(), any(collected)) == (threads, True, False)
+    assert "prizes" not in asked or broken == "scores"
+
+
+def test_every_table_can_be_built_at_every_position_of_a_trading_log(tmp_path: Path) -> None:
+    """Also between the events of one command, such as an enrolment and its starting cash."""
+    story = (ROOT / "data" / "arena-week" / "commands.jsonl").read_bytes()
+    with Ledger.open(tmp_path / "log.db") as ledger:
+        ledger.handle_many([read(line) for line in story.splitlines()])
+        head = ledger.head().position
+    for position in range(head + 1):
+        found = replay(str(tmp_path / "log.db"), as_of=position)
+        board = list(found.table("arena_leaderboard").rows())
+        assert len(board) == len(found.table("accounts"))
+        assert all(Decimal(row["drawdown"]) == 0 for row in board if row["total"] == "0.00")  # no cash yet, no fall
+        for name, projection in CATALOGUE.items():
+            assert projection.asked_for or found.table(name).digest()

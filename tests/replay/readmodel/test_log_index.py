@@ -1,0 +1,197 @@
+"""Where a log speaks of what: with a read model, a score is explained from the rows it stands on, as without one."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.core.values import format_instant
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.replay.cli.main import FINE, USAGE
+from forecast_ledger.replay.explain import explain_scores
+from forecast_ledger.replay.explain.explain_scores import Source
+from forecast_ledger.replay.readmodel.layouts import PLACES
+from forecast_ledger.replay.readmodel.runner import Runner
+from tests.projections.incremental.test_refresh import trading
+from tests.replay.cli.test_main import run
+from tests.replay.readmodel.test_runner import record, stored
+from tests.support import oracle
+from tests.support.given import contest, day, entry, forecast, opened, resolution, withdrawal
+
+SAID: list[AnyCommand] = [
+    opened(),
+    opened("wind"),
+    contest(),
+    entry(),
+    entry(question="wind"),
+    forecast(),
+    forecast("wind", "bob", probability="0.25"),
+    forecast(participant="bob", probability="0.2"),
+    withdrawal(at=day(15)),
+    resolution(),
+    resolution("wind"),
+]
+KEYS = [("cup", question, who) for question in ("rain", "wind", "snow") for who in ("ada", "bob")]
+Key = tuple[str, str, str]
+
+
+def followed(folder: str | Path, recorded: Sequence[Recorded], until: int | None = None) -> tuple[str, str]:
+    """A log, and a read model that has followed it up to a position, or to its end."""
+    log, model = f"{folder}/log.db", f"{folder}/tables.db"
+    first = recorded[:until]
+    record(log, first)
+    with Runner(log, model) as runner:
+        runner.refresh()
+    record(log, recorded[len(first) :])
+    return log, model
+
+
+def explained(source: Source, key: Key) -> Any:
+    """A score taken apart, or why it cannot be."""
+    try:
+        return explain_scores.score(source, *key)
+    except Refused as refused:
+        return refused.to_dict()
+
+
+def assert_alike(log: str, model: str, key: Key, as_of: int | str | None) -> bool:
+    """The same with a read model as without; whether there is such a score."""
+    found = explained(Source(log, as_of=as_of), key)
+    assert explained(Source(log, as_of=as_of, model=model), key) == found, (key, as_of)
+    return isinstance(found, explain_scores.Explained)
+
+
+@pytest.mark.parametrize("until", [0, 1, 4, 7, 10, None])
+def test_with_a_read_model_a_score_is_explained_as_without_one(tmp_path: Path, until: int | None) -> None:
+    """Number, parts, events and checkpoint, as of every log position, wherever the read model stopped."""
+    recorded = oracle.history(*SAID)
+    log, model = followed(tmp_path, recorded, until)
+    positions = [None, *range(len(recorded) + 2)]
+    assert {assert_alike(log, model, key, position) for position in positions for key in KEYS} == {True, False}
+
+
+@given(oracle.logs(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_so_is_any_score_of_any_log(asked: list[AnyCommand], data: st.DataObject) -> None:
+    """Numeric questions, other rule sets, revoked answers, excluded participants, sealed boards."""
+    recorded = oracle.attempted(asked)[0]
+    rows = list(Projections(oracle.told(recorded)).table("scores").rows())
+    with TemporaryDirectory() as folder:
+        log, model = followed(folder, recorded, data.draw(st.integers(0, len(recorded))))
+        for row in rows[:4]:
+            key = row["contest"], row["question"], row["participant"]
+            assert assert_alike(log, model, key, None)
+            assert_alike(log, model, key, data.draw(st.integers(0, len(recorded))))
+
+
+def test_a_cut_by_the_clock_falls_where_it_does_without_a_read_model(tmp_path: Path) -> None:
+    """Before the first row, at and between two, and after the last."""
+    recorded = oracle.history(*SAID)
+    log, model = followed(tmp_path, recorded)
+    clock = {each.recorded_at for each in recorded}
+    found = {assert_alike(log, model, KEYS[0], format_instant(at + off)) for at in sorted(clock) for off in (-1, 0, 1)}
+    assert found == {True, False}
+
+
+def test_where_one_trades_the_books_are_read_whole(tmp_path: Path) -> None:
+    """With a read model or without one, for money depends on everything before it."""
+    recorded = trading(3)
+    log, model = followed(tmp_path, recorded, len(recorded) // 2)
+    rows = list(Projections(oracle.told(recorded)).table("trades").rows())
+    keys = {(row["contest"], row["question"], row["participant"]) for row in rows}
+    assert keys
+    for key in sorted(keys):
+        assert_alike(log, model, key, None)
+
+
+def tampered(log: str, position: int, old: str, new: str) -> None:
+    """Change bytes of one row."""
+    with closing(sqlite3.connect(log)) as connection, connection:
+        change = "UPDATE stored_events SET state = CAST(replace(state, ?, ?) AS BLOB) WHERE originator_version = ?"
+        assert connection.execute(change, (old, new, position)).rowcount == 1
+
+
+def test_only_the_rows_a_score_stands_on_are_read(tmp_path: Path) -> None:
+    """What is damaged elsewhere is for `verify`; a row that is read is checked, and so is the last one known."""
+    recorded = oracle.history(*SAID)
+    elsewhere, read = (
+        next(r.position for r in recorded if getattr(r.event, "participant", "") == who) for who in ("bob", "ada")
+    )
+    log, model = followed(tmp_path, recorded)
+    tampered(log, elsewhere, "bob", "eve")
+    explain_scores.score(Source(log, model=model), *KEYS[0])
+    with pytest.raises(Corrupt, match=f"log position {elsewhere}"):
+        explain_scores.score(Source(log), *KEYS[0])
+    tampered(log, read, "ada", "eve")
+    with pytest.raises(Corrupt, match=f"log position {read}"):
+        explain_scores.score(Source(log, model=model), *KEYS[0])
+
+
+def test_a_log_that_is_not_the_one_followed_is_refused(tmp_path: Path) -> None:
+    """Another row where the read model stopped, or none there; a row that it knows of and that is gone."""
+    recorded = oracle.history(*SAID)
+    _, model = followed(tmp_path, recorded)
+    other, short, holed = (str(tmp_path / f"{name}.db") for name in ("other", "short", "holed"))
+    record(other, oracle.history(*SAID[:-1], resolution("wind", outcome="no")))
+    record(short, recorded[:-1])
+    record(holed, recorded)
+    with closing(sqlite3.connect(holed)) as connection, connection:
+        connection.execute("DELETE FROM stored_events WHERE originator_version = 6")
+    for log, position, said in (
+        (other, len(recorded), "the read model has seen digest"),
+        (short, len(recorded), "missing"),
+        (holed, 6, "missing"),
+    ):
+        with pytest.raises(Corrupt, match=said) as raised:
+            explain_scores.score(Source(log, model=model), *KEYS[0])
+        assert raised.value.position == position
+
+
+def test_a_read_model_of_something_else_is_refused(tmp_path: Path) -> None:
+    """Another ledger's, one that follows nothing yet, another database, or none, which is then not started."""
+    log, model = followed(tmp_path, oracle.history(*SAID))
+    with closing(sqlite3.connect(tmp_path / "other.db")) as connection, connection:
+        connection.execute("CREATE TABLE t (a)")
+    sqlite3.connect(tmp_path / "empty.db").close()
+    with closing(sqlite3.connect(model)) as connection, connection:
+        connection.execute("UPDATE _tracking SET ledger = 'second'")
+    for path in (model, str(tmp_path / "other.db"), str(tmp_path / "empty.db"), str(tmp_path / "none.db")):
+        with pytest.raises(Unavailable, match=path):
+            explain_scores.score(Source(log, model=path), *KEYS[0])
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_read_model_without_places_is_made_again(tmp_path: Path) -> None:
+    """One that was made before places were kept gets them with its next refresh, though nothing is new."""
+    log, model = followed(tmp_path, oracle.history(*SAID))
+    before, every = stored(model), f"SELECT * FROM {PLACES}"  # noqa: S608 - a constant
+    with closing(sqlite3.connect(model)) as connection, connection:
+        places = connection.execute(every).fetchall()
+        connection.execute(f"DROP TABLE {PLACES}")
+    assert [position for *_, position in places] == [3, 1, 6, 8, 9, 10, 4, 2, 7, 11, 5]
+    with pytest.raises(Unavailable, match="follow"):
+        explain_scores.score(Source(log, model=model), *KEYS[0])
+    with Runner(log, model) as runner:
+        assert runner.refresh().events == 0
+    assert stored(model) == before
+    with closing(sqlite3.connect(model)) as connection:
+        assert connection.execute(every).fetchall() == places
+
+
+def test_the_command_takes_a_read_model(tmp_path: Path) -> None:
+    """The same output; of other numbers than scores it would not help, and that is said."""
+    log, model = followed(tmp_path, oracle.history(*SAID))
+    plain, fast = (run("explain", log, "score", *KEYS[0], *more) for more in ((), ("--model", model)))
+    assert (fast.exit_code, fast.stdout) == (FINE, plain.stdout)
+    refused = run("explain", log, "take", "cup", "ada", "--model", model)
+    assert refused.exit_code == USAGE
+    assert "--model serves scores" in refused.stderr

@@ -1,0 +1,371 @@
+"""The runner: its tables equal a rebuild after any history and interruption; it refuses what is not its own."""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Refused, Unavailable
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.events import TAGS
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.replay.cli.main import main
+from forecast_ledger.replay.readmodel.layouts import VERSIONS
+from forecast_ledger.replay.readmodel.read_model import ReadModel
+from forecast_ledger.replay.readmodel.runner import Lag, Runner
+from tests.projections.incremental.test_refresh import trading
+from tests.support import oracle
+from tests.support.given import contest, entry, forecast, opened, resolution
+
+SAID: list[Any] = [opened(), contest(pool=100), entry(), forecast(), forecast(participant="bob", probability="0.2")]
+Stored = dict[str, list[tuple[Any, ...]]]
+
+
+def record(path: str, recorded: Sequence[Recorded]) -> None:
+    """Append these rows to a log as they are."""
+    with closing(Store(path, "main")) as store:
+        store.append([(each.position, TAGS[type(each.event)], log.seal(each)[0]) for each in recorded])
+
+
+def stored(path: str) -> Stored:
+    """Every table of a read model, in order of its key; a board without the numbers of its rows."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = {}
+        for name in BUILT:
+            keyless = not CATALOGUE[name].key
+            columns = ", ".join(f'"{column.name}"' for column in CATALOGUE[name].columns)
+            order = ' ORDER BY contest, "row"' if keyless else ""
+            found[name] = connection.execute(f'SELECT {columns} FROM "{name}"{order}').fetchall()  # noqa: S608
+    return found
+
+
+def rebuilt(recorded: Sequence[Recorded]) -> Stored:
+    """The same tables, from the whole log, as they are printed."""
+    every = Projections(facts([recorded] if recorded else []))
+    return {name: [tuple(row.values()) for row in every.table(name).rows()] for name in BUILT}
+
+
+def assert_up_to_date(path: str, recorded: Sequence[Recorded]) -> None:
+    """A read model's rows are those of the log up to there, and so is the checkpoint that it says."""
+    expected, found = rebuilt(recorded), stored(path)
+    for name in BUILT:
+        keyed = bool(CATALOGUE[name].key)
+        assert (sorted(found[name], key=str) if keyed else found[name]) == (
+            sorted(expected[name], key=str) if keyed else expected[name]
+        ), name
+    with closing(ReadModel(path, read_only=True)) as model:
+        tracking = model.tracking()
+    assert tracking is not None
+    assert tracking.reached == ((recorded[-1].position, recorded[-1].digest) if recorded else log.START)
+
+
+def crashing(model: ReadModel, after: int) -> None:
+    """Have a read model fail after so many changes of a table, in the middle of its transaction."""
+    written, left = model._stored._written, iter(range(after))
+
+    def fail(*arguments: Any) -> int:
+        if next(left, None) is None:
+            raise RuntimeError("crashed")
+        return written(*arguments)
+
+    vars(model._stored)["_written"] = fail
+
+
+def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> None:
+    """Record a log bit by bit, follow it with a runner that crashes and starts again, and compare now and then."""
+    path, tables = f"{folder}/log.db", f"{folder}/tables.db"
+    with closing(Store(path, "main")):
+        pass
+    runner = Runner(path, tables)
+    end = 0
+    while end < len(recorded):
+        first, end = end, min(end + random.randint(1, max(2, len(recorded) // 5)), len(recorded))
+        record(path, recorded[first:end])
+        if random.random() < 0.4:
+            crashing(runner._model, random.randint(0, 30))
+            with suppress(RuntimeError):
+                runner.refresh()
+        if random.random() < 0.5:
+            runner.close()
+            runner = Runner(path, tables)
+        else:
+            vars(runner._model._stored).pop("_written", None)  # the same runner goes on after a failure
+        if random.random() < 0.7:
+            runner.refresh()
+            assert_up_to_date(tables, recorded[:end])
+    runner.refresh()
+    runner.close()
+    assert_up_to_date(tables, recorded)
+
+
+@given(oracle.logs(), st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_tables_equal_a_rebuild_of_any_tournament_through_any_crashes(asked: list[AnyCommand], seed: int) -> None:
+    """Random questions and contests, divided and interrupted at random."""
+    recorded, _ = oracle.attempted(asked)
+    with TemporaryDirectory() as folder:
+        interrupted(folder, recorded, Random(seed))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tables_equal_a_rebuild_of_any_season_of_trading_through_any_crashes(seed: int, tmp_path: Path) -> None:
+    """Likewise, with quotes, decisions and corrections."""
+    interrupted(str(tmp_path), trading(seed), Random(seed))
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> tuple[str, str]:
+    """A log and a read model of it."""
+    path, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(SAID))
+    with Runner(path, tables) as runner:
+        runner.refresh()
+    return path, tables
+
+
+def history(path: str) -> list[Recorded]:
+    """All that a log holds."""
+    with Ledger.open(path) as ledger:
+        return [recorded for page in ledger.read() for recorded in page]
+
+
+def test_a_projection_of_another_version_is_made_again(
+    followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That table alone, even where nothing is new; one that is no more goes."""
+    path, tables = followed
+    with closing(sqlite3.connect(tables)) as other, other:
+        other.execute("UPDATE standing SET log_position = 77")
+        rest = other.execute("SELECT rowid, * FROM sqlite_master WHERE name <> 'standing'").fetchall()
+    monkeypatch.setitem(CATALOGUE, "standing", CATALOGUE["standing"]._replace(version=99))
+    with Runner(path, tables) as runner:
+        assert runner.refresh().rows == 2
+        assert runner.refresh().rows == 0
+    assert_up_to_date(tables, history(path))
+    with closing(sqlite3.connect(tables)) as other:
+        assert {*rest} - {*other.execute("SELECT rowid, * FROM sqlite_master")} == set()
+
+
+def test_the_table_of_a_projection_that_is_no_more_goes(followed: tuple[str, str]) -> None:
+    """With the next refresh that has something to do."""
+    path, tables = followed
+    with closing(ReadModel(tables)) as model:
+        model._connection.execute("CREATE TABLE gone (question TEXT)")
+        model._stored.put(VERSIONS, (), [*model._stored.rows(VERSIONS), ("gone", 1, "v1")])
+    with Runner(path, tables) as runner, Ledger.open(path) as ledger:
+        ledger.handle(resolution(), "late")
+        runner.refresh()
+    with closing(sqlite3.connect(tables)) as other, pytest.raises(sqlite3.OperationalError, match="no such table"):
+        other.execute("SELECT * FROM gone")
+    assert_up_to_date(tables, history(path))
+
+
+def test_a_read_model_of_another_ledger_is_refused(followed: tuple[str, str], tmp_path: Path) -> None:
+    """Of another name in the same store, or of another log under the same name; nothing in it changes."""
+    path, tables = followed
+    before = stored(tables)
+    with Ledger.open(path, "second") as ledger:
+        ledger.handle_many(oracle.named(SAID))
+    elsewhere = str(tmp_path / "elsewhere.db")
+    with Ledger.open(elsewhere) as ledger:
+        ledger.handle(opened("other"), "c1")
+    for location, name in ((path, "second"), (elsewhere, "main")):
+        with pytest.raises(Unavailable, match="the read model of another ledger, 'main'"):
+            Runner(location, tables, name)
+    assert stored(tables) == before
+
+
+def test_a_log_that_does_not_continue_what_was_followed_is_refused(followed: tuple[str, str], tmp_path: Path) -> None:
+    """Cut short, or with another row where the read model ends: the log position is told."""
+    path, tables = followed
+    recorded, before = history(path), stored(tables)
+    short, forked = str(tmp_path / "short.db"), str(tmp_path / "forked.db")
+    record(short, recorded[:-1])
+    record(forked, recorded[:-1])
+    with Ledger.open(forked) as ledger:
+        ledger.handle(forecast(participant="eve"), "fork")
+    seen_further = "log position 5: the read model has seen the log up to 5"
+    for location, message in ((short, seen_further), (forked, "position 5: the read model has seen digest")):
+        with Runner(location, tables) as runner, pytest.raises(Corrupt, match=message):
+            runner.refresh()
+    assert stored(tables) == before
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, None])
+def test_a_file_of_something_else_is_refused(followed: tuple[str, str], tmp_path: Path, content: bytes | None) -> None:
+    """No database, or a database of something else, such as the log itself, which is left as it was."""
+    path, _ = followed
+    other = tmp_path / "other"
+    if content is not None:
+        other.write_bytes(content)
+    with pytest.raises(Unavailable):
+        Runner(path, str(other) if content else path)
+    assert len(history(path)) == len(SAID)
+
+
+def test_instants_that_are_in_another_order_as_text_are_what_they_were_written(tmp_path: Path) -> None:
+    """Half a second after noon comes before noon: ".5Z" sorts before "Z"; a runner that starts finds nothing wrong."""
+    path, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
+    instants = ("2026-03-11T12:00:00Z", "2026-03-11T12:00:00.5Z", "2026-03-11T12:00:01Z")
+    assert [*instants] != sorted(instants)
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named([opened(), *(forecast(at=at) for at in instants)]))
+        for late in (None, forecast(at="2026-03-11T12:00:01.5Z")):
+            if late is not None:
+                ledger.handle(late, "late")
+            with Runner(path, tables) as runner:
+                runner.refresh()
+            assert_up_to_date(tables, history(path))
+
+
+def test_a_log_that_is_not_there_is_not_started(tmp_path: Path) -> None:
+    """Neither is its read model; a name that is no id is refused."""
+    with pytest.raises(Unavailable, match="no such ledger"):
+        Runner(str(tmp_path / "log.db"), str(tmp_path / "tables.db"))
+    with pytest.raises(Refused, match="id_empty"):
+        Runner(str(tmp_path / "log.db"), str(tmp_path / "tables.db"), "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_runner_on_one_read_model_is_refused_when_it_starts(followed: tuple[str, str]) -> None:
+    """In the same process; the first goes on, anybody may read, and once it has ended there is room again."""
+    path, tables = followed
+    with Runner(path, tables) as one, Ledger.open(path) as ledger:
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="another runner keeps this read model up to date; end that one"):
+                Runner(path, tables)
+        ledger.handle(forecast(participant="eve"), "eve")
+        assert one.refresh().events == 1
+        assert_up_to_date(tables, history(path))
+    with Runner(path, tables) as two:
+        assert two.refresh().events == 0
+
+
+def test_two_runners_do_not_both_write_where_locks_do_not_work(
+    followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on some network drives: the second to write finds that the tables are no longer those it knows."""
+    path, tables = followed
+    monkeypatch.setattr(ReadModel, "_keep", lambda _: None)
+    with Runner(path, tables) as one, Runner(path, tables) as two, Ledger.open(path) as ledger:
+        ledger.handle(forecast(participant="eve"), "eve")
+        one.refresh()
+        with pytest.raises(Conflict, match="somebody else"):
+            two.refresh()
+    assert_up_to_date(tables, history(path))
+
+
+def test_what_is_no_read_model_is_left_without_a_lock_beside_it(followed: tuple[str, str], tmp_path: Path) -> None:
+    """A log given twice: nothing is left beside it."""
+    with pytest.raises(Unavailable, match="not a read model"):
+        Runner(followed[0], followed[0])
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("log.db-lock")] == []
+
+
+def test_a_locked_read_model_is_told_and_can_be_tried_again(
+    followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is lost by the failure, and nothing done twice."""
+    path, tables = followed
+    monkeypatch.setattr("forecast_ledger.replay.readmodel.read_model._LOCK_TIMEOUT", 0.05)
+    with Runner(path, tables) as runner, closing(sqlite3.connect(tables, isolation_level=None)) as other:
+        with Ledger.open(path) as ledger:
+            ledger.handle(forecast(participant="eve"), "eve")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="locked"):
+            runner.refresh()
+        assert runner.lag().positions == 1
+        other.execute("ROLLBACK")
+        assert runner.refresh().events == 1
+    assert_up_to_date(tables, history(path))
+
+
+def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(followed: tuple[str, str]) -> None:
+    """What has been written of the transaction goes; with room again it is done."""
+    path, tables = followed
+    with Ledger.open(path) as ledger:
+        ledger.handle_many([opened(f"q{n}", id=f"o{n}") for n in range(40)])
+        ledger.handle_many([forecast(f"q{n}", id=f"f{n}", participant="x" * 200) for n in range(40)])
+    before = stored(tables)
+    with Runner(path, tables) as runner:
+        [pages] = runner._model._connection.execute("PRAGMA page_count").fetchone()
+        runner._model._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(Unavailable, match="full"):
+            runner.refresh()
+        assert stored(tables) == before
+        runner._model._connection.execute("PRAGMA max_page_count = 1000000")
+        runner.refresh()
+    assert_up_to_date(tables, history(path))
+
+
+def test_a_damaged_log_is_told_and_changes_nothing(followed: tuple[str, str]) -> None:
+    """The log position is in the message."""
+    path, tables = followed
+    with Ledger.open(path) as ledger:
+        ledger.handle(forecast(participant="eve"), "eve")
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("UPDATE stored_events SET state = X'7B7D' WHERE originator_version = 6")
+    before = stored(tables)
+    with Runner(path, tables) as runner, pytest.raises(Corrupt, match="log position 6"):
+        runner.refresh()
+    assert stored(tables) == before
+
+
+def test_the_lag_is_in_positions_and_in_seconds(tmp_path: Path) -> None:
+    """Since the first event that the tables do not have yet was recorded."""
+    path, recorded_at = str(tmp_path / "log.db"), time.time_ns() // 1_000 - 60 * 10**6
+    with Ledger.open(path, clock=lambda: recorded_at) as ledger, Runner(path, str(tmp_path / "tables.db")) as runner:
+        assert runner.lag() == Lag(0, 0.0)
+        ledger.handle_many(oracle.named(SAID))
+        lag = runner.lag()
+        assert (lag.positions, 60 <= lag.seconds < 90) == (len(SAID), True)
+        runner.refresh()
+        assert runner.lag() == Lag(0, 0.0)
+
+
+def test_the_types_are_text_and_integers_and_nothing_else(followed: tuple[str, str]) -> None:
+    """Exact decimals as text, counts as integers: SQLite has floats, the tables have none."""
+    with closing(sqlite3.connect(followed[1])) as connection:
+        types = {row[2] for name in BUILT for row in connection.execute(f'PRAGMA table_info("{name}")')}
+        board = connection.execute("SELECT contest, pool, typeof(pool) FROM contests").fetchall()
+    assert types == {"TEXT", "INTEGER"}
+    assert board == [("cup", "100.00", "text")]
+
+
+def test_the_command_says_what_it_did_and_exits_with_what_is_wrong(followed: tuple[str, str], tmp_path: Path) -> None:
+    """0 with lag, log position and digest; 3 for a read model of another ledger, 4 for a log that was rewritten."""
+    path, tables = followed
+    recorded, forked = history(path), str(tmp_path / "forked.db")
+    done = CliRunner().invoke(main, ["follow", path, tables, "--once"])
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr.splitlines() == [
+        "0 events, 0 rows changed; lag 0 positions, 0.000 s",
+        f"as of log position 5, digest {recorded[-1].digest}",
+    ]
+    record(forked, recorded[:-1])
+    for arguments, code in (
+        ([path, str(tmp_path / "no" / "tables.db")], 3),
+        ([str(tmp_path / "no.db"), tables], 3),
+        ([path, path], 3),
+        ([path, tables, "--name", "second"], 2),
+        ([forked, tables], 4),
+        ([path, tables, "--name", ""], 2),
+    ):
+        wrong = CliRunner().invoke(main, ["follow", *arguments, "--once"])
+        assert (wrong.exit_code, wrong.stdout, len(wrong.stderr.splitlines())) == (code, "", 1), arguments

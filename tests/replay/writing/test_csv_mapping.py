@@ -1,0 +1,419 @@
+"""Any CSV as commands: what a map can say, what it does with cells, and what becomes of files that are no CSV."""
+
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+import tomllib
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model import canonical, commands
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
+from forecast_ledger.replay.writing import csv_cells
+from forecast_ledger.replay.writing.append import LONGEST, Place
+from forecast_ledger.replay.writing.csv_cells import Cell, template, value
+from forecast_ledger.replay.writing.csv_mapping import KINDS, mapped, mapping
+from forecast_ledger.replay.writing.csv_reader import records
+from tests.replay.cli.test_main import run
+from tests.support.paths import ROOT
+
+DATA = ROOT / "data" / "csv-import"
+FORECASTS = b"""
+[[command]]
+type = "submit_forecast"
+id = "{n}"
+[command.fields]
+at = "2026-03-01T00:00:00Z"
+question = "rain"
+participant = "{who}"
+probability = { from = "{p}", number = "1.234,5%" }
+"""
+
+
+def made(said: str, **row: str) -> Any:
+    """What a field of a map makes of a row."""
+    return value(tomllib.loads(f"x = {said}")["x"], "x", Cell("")).of(row)
+
+
+def read(map_: bytes, table: bytes) -> list[AnyCommand | Refused]:
+    """The commands of a CSV."""
+    return [said for _, said in mapped(mapping(map_), io.BytesIO(table))]
+
+
+@pytest.mark.parametrize(
+    ("said", "row", "expected"),
+    [
+        ('"{a}"', {"a": "x"}, "x"),
+        ('"constant"', {}, "constant"),
+        ('"{a} of {b c}"', {"a": "1", "b c": "2"}, "1 of 2"),
+        ('"{{{a}}}"', {"a": "1"}, "{1}"),
+        ('"{a}"', {"a": "{b}"}, "{b}"),
+        ('"{a}"', {"a": ""}, None),
+        ('"q-{a}"', {"a": ""}, None),
+        ('"{a}{b}"', {"a": "", "b": "y"}, "y"),
+        ("7", {}, 7),
+        ("true", {}, True),
+        ("2026-03-01T00:00:00Z", {}, "2026-03-01T00:00:00+00:00"),
+        ('{from = "{a}", map = {Yes = "yes"}}', {"a": "Yes"}, "yes"),
+        ('{from = "{a}", map = {Yes = true}}', {"a": "Yes"}, True),
+        ('{from = "{a}", number = "1.234,5"}', {"a": "-1.234.567,25"}, "-1234567.25"),
+        ('{from = "{a}", number = "1.234,5"}', {"a": "1234,5"}, "1234.5"),
+        ('{from = "{a}", number = "1,234.5"}', {"a": "1,234"}, "1234"),
+        ('{from = "{a}", number = "1 234,5"}', {"a": "12 345"}, "12345"),
+        ('{from = "{a}", number = "1234.5%"}', {"a": "62.5 %"}, "62.5e-2"),
+        ('{from = "{a}", instant = "%d.%m.%Y", offset = "+01:00"}', {"a": "1.3.2026"}, "2026-03-01T00:00:00+01:00"),
+        ('{from = "{a}", instant = "%Y-%m-%d %H %z"}', {"a": "2026-03-01 09 +0200"}, "2026-03-01T09:00:00+02:00"),
+        ('{from = "{a}", offset = "-05:00"}', {"a": "2026-03-01 09:05:00"}, "2026-03-01 09:05:00-05:00"),
+        ('{from = "{a}", offset = "-05:00"}', {"a": "2026-03-01 09:05:00+00:00"}, "2026-03-01 09:05:00+00:00"),
+        ('{from = "{a}", split = ","}', {"a": "['red', \"green\", blue]"}, ["red", "green", "blue"]),
+        ('{from = "{a}", split = ";"}', {"a": "0.1;0.9"}, ["0.1", "0.9"]),
+        ('{from = "{a}", split = ";", number = "1234,5"}', {"a": "0,1; 0,9"}, ["0.1", "0.9"]),
+        ('{from = "{a}", split = ",", names = ["x", "y"]}', {"a": "[0.1, 0.9]"}, {"x": "0.1", "y": "0.9"}),
+        ('["{a}", 0, "{b}"]', {"a": "1", "b": ""}, ["1", 0, ""]),
+        ('["{a}"]', {"a": ""}, None),
+        ('{lower = "{a}", upper = "{b}", bins = 7}', {"a": "1", "b": "2"}, {"lower": "1", "upper": "2", "bins": 7}),
+        ('{lower = "{a}", upper = "{b}", bins = 7}', {"a": "", "b": ""}, None),
+        ('{lower = "{a}", upper = "{b}"}', {"a": "1", "b": ""}, {"lower": "1"}),
+    ],
+)  # fmt: skip
+def test_a_field_is_made_of_columns_constants_and_templates(said: str, row: dict[str, str], expected: Any) -> None:
+    """A text with columns in braces; or how such a text is read; what is made of empty columns alone is left out."""
+    assert made(said, **row) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "code"),
+    [
+        ('{from = "{a}", number = "1.234,5"}', "0.7", "bad_number"),  # a point stands between thousands there
+        ('{from = "{a}", number = "1.234,5"}', "1.23,5", "bad_number"),
+        ('{from = "{a}", number = "1,234.5"}', "1,2345", "bad_number"),
+        ('{from = "{a}", number = "1234.5%"}', "0.7", "bad_number"),
+        ('{from = "{a}", number = "1234,5"}', "1e5", "bad_number"),
+        ('{from = "{a}", number = "1234,5"}', "٣", "bad_number"),
+        ('{from = "{a}", instant = "%d.%m.%Y", offset = "Z"}', "2026-03-01", "bad_instant"),
+        ('{from = "{a}", map = {Yes = "yes"}}', "yes", "unmapped_value"),
+        ('{from = "{a}", split = ",", names = ["x", "y"]}', "[1]", "bad_csv"),
+    ],
+)
+def test_a_cell_that_is_not_as_the_map_says_is_refused(said: str, text: str, code: str) -> None:
+    """Nothing is guessed: a number in another notation would be another number."""
+    with pytest.raises(Refused) as refused:
+        made(said, a=text)
+    assert (refused.value.code, refused.value.field, refused.value.value) == (code, "x", text)
+
+
+def test_percent_is_exact() -> None:
+    """A hundredth, by the exponent: no float, no rounding."""
+    assert values.decimal(made('{from = "{a}", number = "1234.5%"}', a="12.3456789%"), "p") * 100 == values.decimal(
+        "12.3456789", "p"
+    )
+
+
+def test_the_fields_that_are_instants_are_those_of_the_commands() -> None:
+    """The map's own format and offset are for them, so that none is forgotten."""
+    spelt = canonical._SPELLING | canonical._ADDED
+    assert {name for name, spell in spelt.items() if spell is values.instant} == csv_cells.INSTANTS
+
+
+def test_every_command_can_be_mapped() -> None:
+    """Under its name on the command line."""
+    assert [*KINDS.values()] == [*get_args(AnyCommand)]
+
+
+def mistaken(**parts: str) -> bytes:
+    """A map in which parts of the whole are replaced."""
+    text = FORECASTS.decode()
+    for part, other in parts.items():
+        old = next(line for line in text.splitlines() if line.startswith(part.replace("_", " ").strip()))
+        text = text.replace(old, other)
+    return text.encode()
+
+
+@pytest.mark.parametrize(
+    ("map_", "field", "says"),
+    [
+        (b"", "", "missing required field `command`"),
+        (b"command = []", "command", "at least one"),
+        (b"\xff", "", "not TOML"),
+        (b"[[command]\n", "", "not TOML"),
+        (b'delimiter = ";;"\n' + FORECASTS, "delimiter", "one character"),
+        (b'delimiter = "\\""\n' + FORECASTS, "delimiter", "one character"),
+        (b'colour = "red"\n' + FORECASTS, "", "unknown field `colour`"),
+        (b'offset = "CET"\n' + FORECASTS, "offset", "an offset is"),
+        (mistaken(type='type = "forecast"'), "command[0].type", "there are open_question, submit_forecast"),
+        (mistaken(id=""), "command[0]", "missing required field `id`"),
+        (mistaken(question=""), "command[0].fields.question", "submit_forecast needs this field"),
+        (mistaken(question='topic = "rain"'), "command[0].fields.topic", "there are: at, question, participant"),
+        (mistaken(participant='participant = "{who"'), "participant", "a lone {"),
+        (mistaken(participant='participant = "who}"'), "participant", "a lone }"),
+        (mistaken(participant='participant = { from = "{who}", maps = {} }'), "participant", "maps"),
+        (mistaken(probability='probability = { from = "{p}", number = "1,5" }'), "probability", "write how 1234.5"),
+        (mistaken(probability='probability = { from = "{p}", map = {}, split = "," }'), "probability", "one of map,"),
+        (mistaken(probability='probability = { from = "{p}", names = ["a"] }'), "probability", "belong to split"),
+    ],
+)
+def test_a_map_that_says_nothing_clear_is_refused_before_a_row_is_read(map_: bytes, field: str, says: str) -> None:
+    """With the place in the map, and what there is."""
+    with pytest.raises(Refused) as refused:
+        mapping(map_)
+    assert (refused.value.code, refused.value.field, says in str(refused.value)) == ("bad_map", field, True), str(
+        refused.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        (b"", "the file is empty"),
+        (b"\n\n", "the file is empty"),
+        (b"n,who\n1,ada\n", "column = 'p': the header: it is missing; there are: n, who"),
+        (b"n,who,p,p\n", "it is there twice"),
+        (b"n,who,\xff\n", "not UTF-8"),
+        (b'n,who,"p\n', "unexpected end of data"),
+        ("n,who,p\n".encode("utf-16"), "NUL byte: is this a CSV in UTF-8?"),
+        (b"n\0,who,p\n", "NUL"),
+    ],
+)
+def test_a_csv_whose_header_does_not_fit_is_refused_whole(table: bytes, says: str) -> None:
+    """Nothing of it is read; a column that the map does not use may be there twice."""
+    with pytest.raises(Refused) as refused:
+        read(FORECASTS, table)
+    assert (refused.value.code, says in str(refused.value)) == ("bad_csv", True), str(refused.value)
+    assert len(read(FORECASTS, b"x,n,x,who,p\n,1,,ada,70%\n")) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (b"2,bo,0%,", "4 cells, the header has 3"),
+        (b"2,bo", "2 cells, the header has 3"),
+        (b'2,"b"o,0%', "expected after"),
+        (b"2,bo\0,0%", "NUL"),
+        (b"2,\xff,0%", "not UTF-8"),
+        (b"2," + b"x" * 200_000 + b",0%", "field larger than field limit"),
+        (b"2,bo," + b"x" * (LONGEST + 1), f"a line of more than {LONGEST} bytes"),
+        (b'2,"bo\r2,bo', "unexpected end of data"),
+        (b"2,b\ro,0%", "new-line character"),
+        (b"\xef\xbb\xbf2,bo,x", "bad_number"),
+    ],
+)
+def test_a_hostile_row_is_refused_with_its_line(row: bytes, says: str) -> None:
+    """What cannot be told apart any more ends the reading, and says so; else the rows after it count."""
+    table = b"\xef\xbb\xbfn,who,p\r\n1,ada,70%\r\n" + row + b"\r\n3,cy,30%\r\n"
+    found = list(mapped(mapping(FORECASTS), io.BytesIO(table)))
+    assert found[1][0].line == 3
+    assert isinstance(found[1][1], Refused)
+    assert says in str(found[1][1])
+    assert str(found[1][1]).isprintable()
+    goes_on = any(word in says for word in ("cells", "bad_number"))
+    assert (len(found), "nothing after line" in str(found[1][1])) == (3 if goes_on else 2, not goes_on)
+
+
+def test_a_quote_that_is_never_closed_is_given_up_soon() -> None:
+    """Not after the rest of the file, however long: after a cell, or a row, of more than can be meant."""
+
+    class Endless(io.BytesIO):
+        """A header, then lines that each end a quoted cell and begin another."""
+
+        def readline(self, size: int | None = -1, /) -> bytes:
+            return super().readline(size) or b'x","' + b"y" * 50_000 + b"\n"
+
+    begun = time.perf_counter()
+    [header, (line, refused)] = records(Endless(b'n,who\n1,"\n'))
+    assert (header, line) == ((1, ["n", "who"]), 2)
+    assert "is a quote not closed?" in str(refused)
+    assert time.perf_counter() - begun < 10
+
+
+def test_cells_lose_their_outer_spaces_and_may_hold_lines() -> None:
+    """A row is told by its first line, whatever it holds."""
+    found = list(records(io.BytesIO(b'n , who\n 1 ,"a\nb"\n\n2, ada\n')))
+    assert found == [(1, ["n", "who"]), (2, ["1", "a\nb"]), (5, ["2", "ada"])]
+
+
+def test_a_row_can_be_several_commands_or_none() -> None:
+    """`where` names the texts a column may have, `present` the columns that must have one."""
+    map_, table = ((DATA / f"forecasts.{ending}").read_bytes() for ending in ("toml", "csv"))
+    found = list(mapped(mapping(map_), io.BytesIO(table)))
+    assert [(place.line, place.command) for place, _ in found] == [
+        (2, "submit_forecast"),
+        (3, "submit_forecast"),
+        (3, "withdraw_forecast"),
+        (4, "submit_forecast"),
+        (4, "withdraw_forecast"),
+        *((line, "submit_forecast") for line in range(5, 9)),
+    ]
+
+
+@pytest.mark.parametrize("errors", ["text", "json"])
+def test_a_refusal_names_the_line_the_command_the_column_and_the_field(tmp_path: Path, errors: str) -> None:
+    """Whether the map, the vocabulary or the ledger refuses it; the rest is recorded."""
+    log, map_ = str(tmp_path / "log.db"), tmp_path / "map.toml"
+    map_.write_bytes(FORECASTS)
+    table = b"n,who,p\n1,ada,70%\n2,,70%\n3,cy,0.7\n,di,70%\n5,ed,170%\n"
+    opened = (
+        b'{"id": "o", "type": "open_question", "at": "2026-03-01T00:00:00Z", "question": "rain", "kind": "binary",'
+        b' "opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-05T00:00:00Z"}'
+    )
+    assert run("append", log, "-", given=opened).exit_code == FINE
+    result = run("append", log, "-", "--map", str(map_), "--errors", errors, "--format", "json", given=table)
+    counts = json.loads(result.stdout)[0]
+    assert (result.exit_code, counts["accepted"], counts["refused"]) == (FINDINGS, 1, 4)
+    expected = [
+        (3, "", "malformed", ""),
+        (4, "'p'", "bad_number", "probability"),
+        (5, "'n'", "id_empty", "id"),
+        (6, "'p'", "out_of_range", "probability"),
+    ]
+    if errors == "json":
+        told = [json.loads(line) for line in result.stderr.splitlines()]
+        assert [each["line"] for each in told] == [line for line, *_ in expected]
+        assert [each["code"] for each in told] == [code for _, _, code, _ in expected]
+        assert [each.get("columns") for each in told] == [None, ["p"], ["n"], ["p"]]
+        assert {each["command"] for each in told} == {"submit_forecast"}
+    else:
+        for line, column, code, field in expected:
+            where = f"line {line}, submit_forecast{column and f', column {column}'}: {code}: {field}"
+            assert where in result.stderr
+
+
+def test_a_part_of_a_field_is_of_the_fields_columns() -> None:
+    """`range.lower` of what the map says of `range`, `cdf[3]` of `cdf`."""
+    place = Place(1, "open_question", {"range": ["Lower", "Upper"], "cdf": ["CDF"]})
+    assert place.columns_of(Refused("bad_number", "range.lower")) == ["Lower", "Upper"]
+    assert place.columns_of(Refused("bad_number", "cdf[3]")) == ["CDF"]
+    assert not place.columns_of(Refused("bad_number", "other"))
+    assert "column 'Lower', 'Upper': bad_number" in place.said(Refused("bad_number", "range.lower"))
+
+
+def test_what_a_map_makes_is_what_a_line_of_json_says(tmp_path: Path) -> None:
+    """Numbers, true and false are read from text; so the two have one content, and one is a duplicate of the other."""
+    enrol = b'[[command]]\ntype = "enrol_participant"\nid = "{n}"\n[command.fields]\nat = "{t}"\ncontest = "cup"\n'
+    enrol += b'participant = "{who}"\nbot = "{bot}"\n'
+    [mapped_one] = read(b'offset = "Z"\n' + enrol, b"n,t,who,bot\n1,2026-03-01 00:00:00,ada,True\n")
+    line = b'{"id": "1", "type": "enrol_participant", "at": "2026-03-01T00:00:00Z", "contest": "cup",'
+    line += b' "participant": "ada", "bot": true}'
+    assert not isinstance(mapped_one, Refused)
+    assert canonical.content(mapped_one) == canonical.content(commands.read(line))
+    naive = read(enrol, b"n,t,who,bot\n1,2026-03-01 00:00:00,ada,True\n")[0]
+    assert isinstance(naive, commands.EnrolParticipant)
+    with pytest.raises(Refused, match="naive_instant"):
+        canonical.content(naive)
+
+
+def test_the_example_gives_the_scores_that_its_story_tells(tmp_path: Path) -> None:
+    """Baseline scores, 100 x (1 + log2 p) for yes: 0.8 all the time; 0.4 for half of it; 0.5, then 0.9."""
+    log = str(tmp_path / "log.db")
+    assert run("append", log, str(DATA / "contest.jsonl")).exit_code == FINE
+    for name, table in (("questions", "questions"), ("forecasts", "forecasts"), ("resolutions", "questions")):
+        arguments = ("append", log, "--map", str(DATA / f"{name}.toml"), str(DATA / f"{table}.csv"), "--format", "json")
+        first = json.loads(run(*arguments).stdout)[0]
+        again = json.loads(run(*arguments).stdout)[0]
+        assert (first["refused"], again["accepted"], again["duplicate"]) == (0, 0, first["accepted"])
+    rows = json.loads(run("table", log, "scores", "--format", "json").stdout)
+    scores = {(row["question"], row["participant"]): row["score"] for row in rows}
+    assert scores["101", "ada"] == "67.807190511"
+    assert scores["101", "bo"] == "-16.096404744"
+    assert scores["101", "cy"] == "42.399845328"
+    assert {question for question, _ in scores} == {"101", "102", "103"}  # the fourth is annulled
+
+
+def test_a_map_may_begin_with_the_mark_of_its_encoding() -> None:
+    """As some editors write it, and with their line ends."""
+    map_ = b"\xef\xbb\xbf" + FORECASTS.replace(b"\n", b"\r\n")
+    assert read(map_, b"n,who,p\n1,ada,70%\n") == read(FORECASTS, b"n,who,p\n1,ada,70%\n")
+
+
+def test_a_map_or_a_csv_that_is_no_use_is_told_with_exit_code_two(tmp_path: Path) -> None:
+    """And no ledger is started for it."""
+    map_ = tmp_path / "map.toml"
+    assert run("append", str(tmp_path / "a.db"), "-", "--map", str(map_)).exit_code == USAGE
+    map_.write_bytes(b"nothing")
+    assert "bad_map" in run("append", str(tmp_path / "a.db"), "-", "--map", str(map_)).stderr
+    map_.write_bytes(FORECASTS)
+    result = run("append", str(tmp_path / "a.db"), "-", "--map", str(map_), "--errors", "json", given=b"a,b\n")
+    assert (result.exit_code, json.loads(result.stderr)["code"]) == (USAGE, "bad_csv")
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_a_large_csv_is_read_in_bounded_memory() -> None:
+    """Row by row: a hundred thousand take no more than a few."""
+
+    class Many(io.RawIOBase):
+        """A header and rows."""
+
+        def __init__(self) -> None:
+            self.rows = iter([b"n,who,p\n"])
+            self.left = 50_000
+
+        def readline(self, _size: int | None = -1, /) -> bytes:
+            self.left -= 1
+            return next(self.rows, b"%d,ada,70%%\n" % self.left if self.left > 0 else b"")
+
+    def through() -> Iterator[int]:
+        for _, said in mapped(mapping(FORECASTS), Many()):  # type: ignore[arg-type]
+            assert not isinstance(said, Refused)
+            yield 1
+
+    tracemalloc.start()
+    count = sum(through())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 49_998
+    assert peak < 2 * 2**20
+
+
+def test_braces_alone_are_refused_with_what_to_write() -> None:
+    """Doubled they are themselves."""
+    with pytest.raises(Refused, match=r"write \{\{ for the character itself"):
+        template("{", "id")
+    assert msgspec.json.decode(template('{{"a": {a}}}', "response").of({"a": "1"})) == {"a": 1}
+
+
+def test_the_map_of_the_readme_says_what_it_says_it_does() -> None:
+    """Its two rows, worked out by hand: formats of the whole map and of one field, a constant, a list, parts."""
+    readme = (DATA.parent.parent / "README.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"```toml\n(.*?)```", readme, re.DOTALL)
+    table = """Sheet;No;Kind;Given;Question;Who;Yes;Chances;Note
+s;1;binary;02.03.2026 09:30;rain;Ada L.;62,5%;;
+s;2;binary;02.03.2026 09:30;rain;Bo;;;
+s;3;colours;02.03.2026 09:30;;Cy;;[0.25 / 0.75];seen
+s;4;binary;02.03.2026 09:30;rain;Di;1.000%;;
+"""
+    one, two, three = read(block.encode(), table.encode())
+    assert one == commands.SubmitForecast(
+        id="s/1", at="2026-03-02T09:30:00+01:00", question="rain", participant="ada", probability="62.5e-2"
+    )
+    assert isinstance(two, commands.SubmitForecast)
+    assert (two.id, two.at, two.question, two.participant) == ("s/3", "2026-03-02T09:30:00+02:00", "colour", "Cy")
+    assert two.probabilities == {"red": "0.25", "blue": "0.75"}
+    assert two.attestation == Attestation(note="seen", restricted_sources=False)
+    assert isinstance(three, Refused)
+    assert (three.code, three.field, three.value) == ("unmapped_value", "participant", "Di")
+
+
+def test_a_csv_is_read_once_beside_a_bar(tmp_path: Path) -> None:
+    """On a terminal, where its lines are counted first."""
+    assert run("append", str(tmp_path / "log.db"), str(DATA / "contest.jsonl")).exit_code == FINE
+    asked = ["append", str(tmp_path / "log.db"), "--map", str(DATA / "questions.toml"), str(DATA / "questions.csv")]
+    script = f"from forecast_ledger.__main__ import main; main({[*asked, '--format', 'json']!r})"
+    leader, follower = pty.openpty()
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, check=True)
+    os.close(follower)
+    os.close(leader)
+    [counts] = json.loads(done.stdout)
+    assert (counts["accepted"], counts["refused"]) == (8, 0)

@@ -1,0 +1,100 @@
+"""Logs whose digests are all right, whatever a decider would say of them."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import structs
+
+from forecast_ledger.ledger.auditing.audit import Audit
+from forecast_ledger.ledger.auditing.rebuild import REBUILD, rebuilt
+from forecast_ledger.ledger.core.errors import LedgerError
+from forecast_ledger.ledger.deciding.decider import evolve
+from forecast_ledger.ledger.deciding.state import State
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.canonical import content
+from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, PrizePaid, TextKept
+from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
+from forecast_ledger.ledger.storing.store import Store
+
+NOTHING = "0" * 32  # the digest of a command that says nothing
+
+
+def begins(event: AnyEvent, before: AnyEvent | None) -> bool:
+    """Whether an event is the first of a command, if what comes before it is as it must be."""
+    if isinstance(before, TextKept):
+        return False
+    if isinstance(event, PrizePaid) and isinstance(before, PrizePaid):
+        return event.contest != before.contest
+    return isinstance(event, TextKept) or type(event) in REBUILD
+
+
+def enveloped(
+    happened: Iterable[AnyEvent], recorded_at: int = 0, step: int = 0, after: Sequence[Recorded] = ()
+) -> list[Recorded]:
+    """Events as a ledger would record them: those of one command under one id, with the digest of what it said.
+
+    recorded_at: of what is before the first. step: from one position to the next, µs; a command is recorded at once.
+    after: what was recorded before.
+    """
+    rows, state = [*after], State()
+    for row in after:
+        took(state, row.event, row.position)
+    happened = [*happened]
+    for place, event in enumerate(happened):
+        position, before = len(rows) + 1, rows[-1] if rows else None
+        if before is None or not place or begins(event, before.event):
+            said = digest_of(happened[place:], state)
+            at = after[-1].recorded_at if after else recorded_at + step * position
+            name, about = f"c{position}" if not after else f"forged {position}", {"previous": "", "event": event}
+            before = Recorded(position=position, recorded_at=at, command_id=name, command=said, **about)  # type: ignore[arg-type]
+        rows.append(structs.replace(before, position=position, event=event))
+        took(state, event, position)
+    return chained(rows)
+
+
+def digest_of(happened: Sequence[AnyEvent], state: State) -> str:
+    """The digest of what the first command of these events said, if one can have led to them."""
+    texts = {event.digest: event.text for event in happened if isinstance(event, TextKept)}
+    main = next((event for event in happened if not isinstance(event, TextKept)), None)
+    place = -1 if isinstance(main, ContestOpened) else 0  # under rules given whole
+    try:
+        return log.fingerprint(content(rebuilt(main, state, texts.get)[place].spellings[0])) if main else NOTHING
+    except (LedgerError, LookupError):
+        return NOTHING
+
+
+def took(state: State, event: AnyEvent, position: int) -> None:
+    """Take an event in, if it can be."""
+    try:
+        for table, key, value in evolve(event, state, position):
+            table[key] = value
+    except LedgerError:
+        pass
+
+
+def chained(rows: Iterable[Recorded]) -> list[Recorded]:
+    """The same rows, numbered, each following the one before."""
+    head, linked = START, []
+    for position, row in enumerate(rows, 1):
+        following = structs.replace(row, position=position, previous=head.digest, digest="")
+        head = Checkpoint(position, log.seal(following)[1])
+        linked.append(structs.replace(following, digest=head.digest))
+    return linked
+
+
+def audited(rows: Sequence[Recorded], *, cut: bool = False, page: int = 500) -> Audit:
+    """Decide a log again. Raises Corrupt."""
+    audit = Audit()
+    for _ in audit.pages((rows[first : first + page] for first in range(0, len(rows), page)), cut=cut):
+        pass
+    return audit
+
+
+def written(path: Path | str, rows: Iterable[Recorded]) -> str:
+    """A store of these rows, chained."""
+    store = Store(str(path), "main")
+    try:
+        store.append([(row.position, TAGS[type(row.event)], log.seal(row)[0]) for row in chained(rows)])
+    finally:
+        store.close()
+    return str(path)

@@ -1,0 +1,537 @@
+"""The slow definition: every number worked out instant by instant, from the rules in words, and logs to try it on.
+
+Sources: seed 000_b8319c7b2812d652, "Question 1: a Binary Question" to "Battling the Bot"; seed 001_b2c35092a74bcfce,
+"What are the Hidden Period and Hidden Coverage Weights?". Fractions, and decimals of 60 digits.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+from hypothesis import strategies as st
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.replay.writing.pay import prizes
+
+EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+PICO = 10**12
+PPM = 10**6
+
+
+# --- logarithms, to 60 digits and as the number scheme counts them: in 1e-12, rounded half-even once
+
+
+def quotient(number: Fraction) -> Decimal:
+    """A fraction to 60 digits."""
+    return EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+@cache
+def logarithm(kernel: str, number: Fraction) -> Decimal:
+    """Ln or log2 to 60 digits."""
+    natural = EXACT.ln(quotient(number))
+    return natural if kernel == "ln" else EXACT.divide(natural, EXACT.ln(Decimal(2)))
+
+
+@cache
+def picos(kernel: str, number: Fraction) -> int:
+    """The same in 1e-12, rounded half-even."""
+    return int(EXACT.quantize(EXACT.multiply(logarithm(kernel, number), Decimal(PICO)), Decimal(1)))
+
+
+# --- what the log says
+
+
+@dataclass
+class Question:
+    """A question, what each participant said about it (with log positions), and what has become of it."""
+
+    opened: events.QuestionOpened
+    closed_at: int
+    said: dict[str, list[tuple[int, events.ForecastMade | events.ForecastWithdrawn]]] = field(default_factory=dict)
+    resolved: events.QuestionResolved | None = None
+
+    def standing(self, instant: int, *, early: bool = True) -> dict[str, tuple[int, events.ForecastMade]]:
+        """Whose forecast stands then: everyone's last word up to that instant, unless it is a withdrawal."""
+        stands = {}
+        for participant, statements in self.said.items():
+            heard = [(position, statement) for position, statement in statements if statement.at <= instant]
+            if not heard:
+                continue
+            position, last = heard[-1]
+            if isinstance(last, events.ForecastMade) and (early or last.at >= self.opened.opens_at):
+                stands[participant] = (position, last)
+        return stands
+
+    def stretches(self, until: int) -> Iterator[tuple[int, int]]:
+        """From the opening until then, cut wherever anybody said anything."""
+        opens = self.opened.opens_at
+        said = {statement.at for statements in self.said.values() for _, statement in statements}
+        yield from pairwise(sorted({opens, until} | {at for at in said if opens < at < until}))
+
+    def scored_until(self) -> int:
+        """The early close, the instant the answer was known, or the scheduled close, whichever is first."""
+        assert self.resolved
+        return min(self.closed_at, self.resolved.known_at, self.opened.closes_at)
+
+
+@dataclass
+class Contest:
+    """A contest, its questions, its exclusions and enrolments, and where it was frozen."""
+
+    opened: events.ContestOpened
+    entries: dict[str, events.QuestionAdded] = field(default_factory=dict)
+    levels: dict[str, str] = field(default_factory=dict)
+    enrolled: dict[str, events.ParticipantEnrolled] = field(default_factory=dict)
+    finalized: int | None = None
+
+
+@dataclass
+class World:
+    """Everything a log says."""
+
+    questions: dict[str, Question] = field(default_factory=dict)
+    contests: dict[str, Contest] = field(default_factory=dict)
+    recorded_at: dict[int, int] = field(default_factory=dict)  # by log position
+
+    def learn(self, position: int, event: events.AnyEvent) -> None:
+        """Take in one event."""
+        match event:
+            case events.QuestionOpened():
+                self.questions[event.question] = Question(event, event.closes_at)
+            case events.ForecastMade() | events.ForecastWithdrawn():
+                self.questions[event.question].said.setdefault(event.participant, []).append((position, event))
+            case events.QuestionClosed():
+                self.questions[event.question].closed_at = event.at
+            case events.QuestionResolved():
+                self.questions[event.question].resolved = event
+            case events.QuestionAnnulled() | events.ResolutionRevoked():
+                self.questions[event.question].resolved = None
+            case events.ContestOpened():
+                self.contests[event.contest] = Contest(event)
+            case events.QuestionAdded():
+                self.contests[event.contest].entries[event.question] = event
+            case events.ParticipantEnrolled():
+                self.contests[event.contest].enrolled[event.participant] = event
+            case events.ParticipantExcluded():
+                self.contests[event.contest].levels[event.participant] = event.level
+            case events.ContestFinalized():
+                self.contests[event.contest].finalized = position
+
+
+def world(recorded: Sequence[Recorded], as_of: int | None = None) -> World:
+    """What the log says as of a position."""
+    found = World()
+    for each in recorded:
+        if as_of is None or each.position <= as_of:
+            found.learn(each.position, each.event)
+            found.recorded_at[each.position] = each.recorded_at
+    return found
+
+
+# --- scores
+
+
+def chance(forecast: events.ForecastMade, outcome: int) -> Fraction:
+    """The probability of an outcome; of a numeric one, the step of the cdf over it, below and above the range too."""
+    if forecast.probabilities:
+        return Fraction(forecast.probabilities[outcome], 10**9)
+    heights = (0, *forecast.cdf, 10**10)
+    return Fraction(heights[outcome + 1] - heights[outcome], 10**10)
+
+
+def least(question: events.QuestionOpened, outcome: int, rules: RuleSet) -> Fraction:
+    """What a smaller probability counts as: in a range, a share of the uniform density, to 1e-10; else a flat one."""
+    if question.range and 1 <= outcome <= question.range.bins:
+        return Fraction(round(Fraction(rules.least_density_ppm * 10**10, PPM * question.range.bins)), 10**10)
+    return Fraction(rules.least_probability_ppm, PPM)
+
+
+class Score(NamedTuple):
+    """numerator: in 1e-12 x µs, of logarithms rounded once. unrounded: the mean of log(f/m) to 60 digits."""
+
+    numerator: int
+    denominator: int
+    unrounded: Decimal
+    coverage: Fraction
+
+
+class Slice(NamedTuple):
+    """One stretch of time on which nothing changes for one participant."""
+
+    participant: str
+    start: int
+    end: int
+    position: int
+    chance: Fraction
+    median: Fraction
+
+
+def slices(question: Question, rules: RuleSet) -> Iterator[Slice]:
+    """Who stands where against which median, stretch by stretch, over the scored time."""
+    assert question.resolved
+    outcome = question.resolved.outcome
+    floor = least(question.opened, outcome, rules)
+    for start, end in question.stretches(question.scored_until()):
+        stands = question.standing(start, early=rules.early_forecasts)
+        chances = {who: max(chance(forecast, outcome), floor) for who, (_, forecast) in stands.items()}
+        for who, (position, _) in stands.items():
+            yield Slice(who, start, end, position, chances[who], median(chances.values()))
+
+
+def scores(question: Question, rules: RuleSet, hidden_weight: Fraction | None) -> dict[str, Score]:
+    """Each participant's score on a resolved question: (1 / scheduled period) · ∫ log(f/m) dt, and coverage."""
+    mine: dict[str, list[Slice]] = {}
+    for each in slices(question, rules):
+        mine.setdefault(each.participant, []).append(each)
+    period = question.opened.closes_at - question.opened.opens_at
+    return {
+        who: Score(
+            sum((picos(rules.kernel, s.chance) - picos(rules.kernel, s.median)) * (s.end - s.start) for s in own),
+            period * PICO,
+            EXACT.divide(_integral(rules.kernel, own), Decimal(period)),
+            coverage(question.opened, own, hidden_weight),
+        )
+        for who, own in mine.items()
+    }
+
+
+def _integral(kernel: str, own: Sequence[Slice]) -> Decimal:
+    total = Decimal(0)
+    for each in own:
+        height = logarithm(kernel, each.chance / each.median)
+        total = EXACT.add(total, EXACT.multiply(height, Decimal(each.end - each.start)))
+    return total
+
+
+def coverage(question: events.QuestionOpened, own: Sequence[Slice], hidden_weight: Fraction | None) -> Fraction:
+    """Covered share of the period; or w x that of the hidden period + (1 - w) x that of the rest."""
+    opens, reveals, closes = question.opens_at, question.reveals_at, question.closes_at
+    if hidden_weight is None or reveals is None:
+        return Fraction(sum(each.end - each.start for each in own), closes - opens)
+    hidden = sum(max(min(each.end, reveals) - each.start, 0) for each in own)
+    rest = sum(max(each.end - max(each.start, reveals), 0) for each in own)
+    covered = hidden_weight * Fraction(hidden, reveals - opens)
+    return covered + ((1 - hidden_weight) * Fraction(rest, closes - reveals) if closes > reveals else 0)
+
+
+# --- boards
+
+
+_RAISED = {"coverage_exp": "ln", "coverage_exp2": "log2"}  # of a take, the logarithm whose base its score is raised to
+
+
+class Place(NamedTuple):
+    """One row of a board; prize in 1e-6."""
+
+    rank: int | None
+    participant: str
+    score: Fraction
+    coverage: Fraction
+    take: Decimal
+    share: Fraction
+    prize: int
+    completion: str
+    level: str
+
+
+def counting(recorded: Sequence[Recorded], contest: str) -> dict[str, tuple[Question, events.QuestionAdded]]:
+    """The contest's resolved questions, as its board saw them when it was last open."""
+    found = world(recorded, world(recorded).contests[contest].finalized)
+    entries = found.contests[contest].entries
+    return {name: (found.questions[name], entry) for name, entry in entries.items() if found.questions[name].resolved}
+
+
+def contest_scores(recorded: Sequence[Recorded], contest: str) -> dict[tuple[str, str], Score]:
+    """By question and participant."""
+    rules = world(recorded).contests[contest].opened.rules
+    return {
+        (name, who): score
+        for name, (question, entry) in counting(recorded, contest).items()
+        for who, score in scores(question, rules, _share(entry.hidden_coverage_weight)).items()
+    }
+
+
+def _share(ppm: int | None) -> Fraction | None:
+    return None if ppm is None else Fraction(ppm, PPM)
+
+
+def nine(number: Fraction) -> Decimal:
+    """As published: nine decimals, rounded half-even once."""
+    return Decimal(round(number * 10**9)).scaleb(-9)
+
+
+def power(kernel: str, exponent: Fraction) -> Decimal:
+    """E, or 2 under the logarithm base 2, to a power."""
+    return EXACT.exp(quotient(exponent)) if kernel == "ln" else EXACT.power(Decimal(2), quotient(exponent))
+
+
+def worths(places: Sequence[Place], kernel: str) -> dict[str, Fraction]:
+    """Takes in proportion: coverage x power(score - somebody's score), so that what is equal or rational stays so."""
+    base = next((place.score for place in places if place.coverage), Fraction(0))
+    found = {}
+    for place in places:
+        above = place.score - base
+        whole = above.denominator == 1 and (above == 0 or kernel == "log2")
+        grown = Fraction(2) ** int(above) if whole else Fraction(power(kernel, above))
+        found[place.participant] = place.coverage * grown
+    return found
+
+
+def largest_remainder(amount: int, takes: dict[str, Fraction]) -> dict[str, int]:
+    """Whole units in proportion; those left over go to the largest cut-off remainders, of equals to the first id."""
+    total = sum(takes.values())
+    if not total:
+        return dict.fromkeys(takes, 0)
+    quotas = {who: amount * own / total for who, own in takes.items()}
+    parts = {who: int(quota) for who, quota in quotas.items()}
+    left = amount - sum(parts.values())
+    for who in sorted(quotas, key=lambda who: (parts[who] - quotas[who], who))[:left]:
+        parts[who] += 1
+    return parts
+
+
+def board(recorded: Sequence[Recorded], contest: str) -> list[Place]:
+    """A contest's board, best first, equal takes by id."""
+    found = world(recorded, world(recorded).contests[contest].finalized)
+    rules, levels = found.contests[contest].opened.rules, found.contests[contest].levels
+    weights = {name: Fraction(entry.weight, PPM) for name, (_, entry) in counting(recorded, contest).items()}
+    own: dict[str, dict[str, Score]] = {}
+    for (name, who), score in contest_scores(recorded, contest).items():
+        own.setdefault(who, {})[name] = score
+    places = []
+    for who, by_question in own.items():
+        total = sum(weights[name] * Fraction(s.numerator, s.denominator) for name, s in by_question.items())
+        covered = sum(weights[name] * s.coverage for name, s in by_question.items()) / sum(weights.values())
+        grown, count = power(_RAISED[rules.take], Fraction(total)), f"{len(by_question)}/{len(weights)}"
+        worth = EXACT.multiply(grown, quotient(Fraction(covered)))
+        places.append(
+            Place(None, who, Fraction(total), Fraction(covered), worth, Fraction(0), 0, count, levels.get(who, ""))
+        )
+    shown = sorted((place for place in places if place.level != "hidden"), key=lambda place: place.participant)
+    return _paid(found.contests[contest].opened, _ranked(shown, _RAISED[rules.take]))
+
+
+def _ranked(places: list[Place], kernel: str) -> list[Place]:
+    """Rank: one more than how many of those who are ranked have a larger take."""
+    worth = worths(places, kernel)
+    ranked = {place.participant for place in places if place.level != "no_rank"}
+    ranks = {who: 1 + sum(worth[other] > worth[who] for other in ranked) for who in ranked}
+    found = [place._replace(rank=ranks.get(place.participant)) for place in places]
+    return sorted(found, key=lambda place: worth[place.participant], reverse=True)  # stable: equal takes stay by id
+
+
+def _paid(contest: events.ContestOpened, places: list[Place]) -> list[Place]:
+    included = sorted((place for place in places if not place.level), key=lambda place: place.participant)
+    takes = worths(included, _RAISED[contest.rules.take])
+    units, total = largest_remainder(contest.pool // contest.payable_unit, takes), sum(takes.values())
+    return [
+        place._replace(
+            share=takes.get(place.participant, 0) / (total or Fraction(1)),
+            prize=units.get(place.participant, 0) * contest.payable_unit,
+        )
+        for place in places
+    ]
+
+
+# --- the community forecast
+
+
+def consensus(question: Question, outcome: int) -> list[tuple[int, int, int, Fraction]]:
+    """From, to, how many, median: one row while the same forecasts stand, and none while nobody's does."""
+    rows: list[tuple[int, int, int, Fraction]] = []
+    before: list[int] = []
+    for start, end in question.stretches(question.closed_at):
+        stands = question.standing(start).values()
+        who = sorted(position for position, _ in stands)
+        if who and who == before:
+            rows[-1] = (rows[-1][0], end, *rows[-1][2:])
+        elif who:
+            rows.append((start, end, len(who), median(chance(forecast, outcome) for _, forecast in stands)))
+        before = who
+    return rows
+
+
+# --- logs
+
+
+UNIT = 977_353  # µs: no round number, so that periods have no factors to share
+PEOPLE = ("a", "b", "c", "d")
+COLOURS = ("red", "green", "blue")
+_LATE = {"name": "late", "early_forecasts": False, "least_probability_ppm": 1, "least_density_ppm": 1}
+RELATIVE = (
+    *(PRESETS[name] for name in ("relative-2021-11", "relative-2022-04", "relative-faq")),
+    msgspec.structs.replace(PRESETS["relative-2022-04"], **_LATE),
+)
+
+
+def named(asked: Sequence[AnyCommand]) -> list[AnyCommand]:
+    """The same commands, each under an id of its own."""
+    return [msgspec.structs.replace(command, id=f"c{number}") for number, command in enumerate(asked)]
+
+
+def attempted(asked: Sequence[AnyCommand]) -> tuple[list[Recorded], list[Refused]]:
+    """What a new ledger records of these commands, and what it refuses."""
+    with Ledger.open(":memory:", clock=lambda: 0, prizes=prizes) as ledger:
+        outcomes = ledger.handle_many(named(asked))
+        recorded = [each for page in ledger.read() for each in page]
+    return recorded, [outcome for outcome in outcomes if isinstance(outcome, Refused)]
+
+
+def history(*asked: AnyCommand) -> list[Recorded]:
+    """What a new ledger records of these commands, all of which it accepts."""
+    recorded, refused = attempted(asked)
+    assert not refused
+    return recorded
+
+
+def followed(recorded: Sequence[Recorded], *happened: events.AnyEvent) -> list[Recorded]:
+    """A log that goes on with these events, whatever a decider would say of them; its digests are not kept up."""
+    last = len(recorded)
+    return [
+        *recorded,
+        *(
+            msgspec.structs.replace(recorded[-1], position=position, event=event)
+            for position, event in enumerate(happened, last + 1)
+        ),
+    ]
+
+
+def told(recorded: Sequence[Recorded], page: int = 1_000_000) -> Facts:
+    """The facts in recorded events, read in pages of this size."""
+    return facts(recorded[first : first + page] for first in range(0, len(recorded), page))
+
+
+def projected(*asked: AnyCommand, chunk: int = 1 << 20) -> Projections:
+    """The projections over what a new ledger records of these commands, all of which it accepts."""
+    return Projections(told(history(*asked)), chunk)
+
+
+def moment(units: int) -> datetime:
+    """That many units after the opening of every question in a random log."""
+    return datetime(2026, 3, 10, tzinfo=UTC) + timedelta(microseconds=units * UNIT)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[AnyCommand]:
+    """Commands, most of which fit: questions of every kind, and contests over them, each at its own pace."""
+    names = [f"q{number}" for number in range(draw(st.integers(1, 3)))]
+    lasts = [draw(st.integers(4, 12)) for _ in names]
+    openings = [draw(_openings(name, closes)) for name, closes in zip(names, lasts, strict=True)]
+    threads = [draw(_doings(opening, closes)) for opening, closes in zip(openings, lasts, strict=True)]
+    threads += [draw(_contests(f"cup{number}", names)) for number in range(draw(st.integers(1, 2)))]
+    turns = [number for number, thread in enumerate(threads) for _ in thread]
+    draw(st.randoms(use_true_random=False)).shuffle(turns)
+    rests = [iter(thread) for thread in threads]
+    return [*openings, *(next(rests[turn]) for turn in turns)]
+
+
+@st.composite
+def _openings(draw: st.DrawFn, name: str, closes: int) -> commands.OpenQuestion:
+    reveals = draw(st.none() | st.integers(1, closes))
+    kind = draw(st.sampled_from(["binary", "multiple_choice", "numeric"]))
+    opened = commands.OpenQuestion(
+        at=moment(-9),
+        question=name,
+        kind="binary",
+        opens_at=moment(0),
+        closes_at=moment(closes),
+        reveals_at=None if reveals is None else moment(reveals),
+    )
+    if kind == "multiple_choice":
+        return msgspec.structs.replace(opened, kind=kind, outcomes=COLOURS)
+    if kind == "numeric":
+        lower, upper = draw(st.booleans()), draw(st.booleans())
+        span = commands.Range(lower=0, upper=4, bins=draw(st.integers(1, 5)), open_lower=lower, open_upper=upper)
+        return msgspec.structs.replace(opened, kind=kind, range=span)
+    return opened
+
+
+@st.composite
+def _doings(draw: st.DrawFn, opened: commands.OpenQuestion, closes: int) -> list[AnyCommand]:
+    """Forecasts and withdrawals in order of time, an early close recorded when due or later, and the answers."""
+    instants = draw(st.lists(st.integers(-2, closes - 1), min_size=4, max_size=14))
+    made = [draw(_statements(opened, at)) for at in sorted(instants)]
+    if draw(st.integers(0, 2)) == 0:
+        close = commands.CloseQuestion(at=moment(draw(st.integers(1, closes))), question=opened.question)
+        made.insert(draw(st.integers(0, len(made))), close)
+    after = st.one_of(*[_answers(opened)] * 4, _statements(opened, closes - 1))  # forecasts again, once revoked
+    return [*made, *draw(st.lists(after, min_size=1, max_size=5))]
+
+
+@st.composite
+def _statements(draw: st.DrawFn, opened: commands.OpenQuestion, at: int) -> AnyCommand:
+    who = draw(st.sampled_from(PEOPLE))
+    if draw(st.integers(0, 4)) == 0:
+        return commands.WithdrawForecast(at=moment(at), question=opened.question, participant=who)
+    return draw(_forecasts(opened, who, at))
+
+
+@st.composite
+def _forecasts(draw: st.DrawFn, opened: commands.OpenQuestion, who: str, at: int) -> commands.SubmitForecast:
+    cuts = st.sampled_from([0, 1, 5, 10, 500_000, 10**9, 2 * 10**9, 5 * 10**9, 10**10]) | st.integers(0, 10**10)
+    made = commands.SubmitForecast(at=moment(at), question=opened.question, participant=who)
+    if opened.kind == "binary":
+        return msgspec.structs.replace(made, probability=Decimal(draw(cuts) // 10).scaleb(-9))
+    if opened.range is None:
+        first, second = sorted(draw(st.tuples(cuts, cuts)))
+        parts = (first // 10, second // 10 - first // 10, 10**9 - second // 10)
+        chances = {name: Decimal(part).scaleb(-9) for name, part in zip(COLOURS, parts, strict=True)}
+        return msgspec.structs.replace(made, probabilities=chances)
+    edges = (opened.range.bins or 0) + 1
+    heights = sorted(draw(st.lists(cuts, min_size=edges, max_size=edges)))
+    heights[0] *= opened.range.open_lower
+    heights[-1] = heights[-1] if opened.range.open_upper else 10**10
+    return msgspec.structs.replace(made, cdf=tuple(Decimal(height).scaleb(-10) for height in heights))
+
+
+@st.composite
+def _answers(draw: st.DrawFn, opened: commands.OpenQuestion) -> AnyCommand:
+    question, at = opened.question, moment(50)
+    move = draw(st.sampled_from(["resolve"] * 5 + ["revoke", "annul"]))
+    if move == "revoke":
+        return commands.RevokeResolution(at=at, question=question, reason="misread")
+    if move == "annul":
+        return commands.AnnulQuestion(at=at, question=question, reason="no source")
+    known = draw(st.none() | st.integers(0, 14).map(moment))
+    resolved = commands.ResolveQuestion(at=at, question=question, known_at=known)
+    if opened.range is not None:
+        return msgspec.structs.replace(resolved, value=draw(st.sampled_from(["-1", "0", "1", "2.5", "4", "5"])))
+    return msgspec.structs.replace(resolved, outcome=draw(st.sampled_from(opened.outcomes or ("yes", "no"))))
+
+
+@st.composite
+def _contests(draw: st.DrawFn, contest: str, names: list[str]) -> list[AnyCommand]:
+    """A contest over some of the questions; now and then frozen, perhaps before all is known."""
+    at = moment(60)
+    unit = draw(st.sampled_from(["0.01", "1", "5"]))
+    asked: list[AnyCommand] = [
+        commands.OpenContest(at=at, contest=contest, rules=draw(st.sampled_from(RELATIVE)), pool=100, payable_unit=unit)
+    ]
+    for name in names:
+        weight = draw(st.sampled_from(["1", "1", "2", "0.5", "0.000001"]))
+        hidden = draw(st.none() | st.sampled_from(["0", "0.25", "1"]))
+        added = commands.AddQuestion(at=at, contest=contest, question=name, weight=weight)
+        asked += [msgspec.structs.replace(added, hidden_coverage_weight=hidden), added]  # the second if the first fails
+    for who in draw(st.lists(st.sampled_from(PEOPLE), max_size=2)):
+        level = draw(st.sampled_from(["no_prize", "no_rank", "hidden"]))
+        excluded = commands.ExcludeParticipant(at=at, contest=contest, participant=who, level="hidden", reason="staff")
+        asked.append(msgspec.structs.replace(excluded, level=level))
+    if draw(st.integers(0, 3)) == 0:
+        asked.append(commands.FinalizeContest(at=at, contest=contest))
+    return asked

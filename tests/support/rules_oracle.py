@@ -1,0 +1,691 @@
+"""The slow definition of every rule set: each number worked out unit by unit, from the rules in words.
+
+Sources: the docstrings of ledger.rules; seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"; seed
+001_b2c35092a74bcfce, "What is the Baseline score?", "What is the Peer score?" and the tournament's own headings; seed
+003_ec2881b80447d7f2, "Evaluation"; reference/scoring.md, 2 and 3; reference/metaculus.md, (a).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from itertools import accumulate, pairwise
+from math import floor, isqrt
+from statistics import median
+from typing import NamedTuple
+
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import RuleSet
+from tests.support import oracle
+from tests.support.oracle import EXACT, PICO, PPM
+
+DAY = 86_400 * 10**6
+CONSENSUS = "[consensus]"
+LOGARITHMS = ("ln", "log2")
+WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "error": 1, "crps": 1, "absolute": 1, "absolute_clipped": 1}
+LOSSES = {*WORST, "pinball"}
+
+Numbers = tuple[Fraction, ...]  # probabilities of the outcomes, heights of a cdf at its edges, or quantiles
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question in one contest: all that a score on it depends on."""
+
+    rules: RuleSet
+    question: oracle.Question
+    entry: events.QuestionAdded
+    recorded_at: Mapping[int, int]
+    scored_only: frozenset[str]
+
+    @property
+    def opened(self) -> events.QuestionOpened:
+        """What was asked."""
+        return self.question.opened
+
+    @property
+    def resolved(self) -> events.QuestionResolved:
+        """The answer."""
+        assert self.question.resolved
+        return self.question.resolved
+
+    @property
+    def kernel(self) -> str:
+        """The name of the formula for this form of distribution."""
+        if self.opened.range is None:
+            return self.rules.kernel
+        return self.rules.quantile_kernel if self.opened.range.levels else self.rules.cdf_kernel
+
+    @property
+    def named(self) -> bool:
+        """Whether the outcomes have names."""
+        return self.opened.range is None
+
+    @property
+    def span(self) -> events.NumericRange:
+        """The range of a numeric question."""
+        assert self.opened.range
+        return self.opened.range
+
+
+# --- time: who stands in which unit
+
+
+class Stand(NamedTuple):
+    """A forecast that stands; made: the instant that counts of it."""
+
+    participant: str
+    made: int
+    numbers: Numbers
+
+
+class Step(NamedTuple):
+    """Units [begins, ends) in which the same forecasts stand."""
+
+    begins: int
+    ends: int
+    stands: tuple[Stand, ...]
+
+    @property
+    def length(self) -> int:
+        """How many units."""
+        return self.ends - self.begins
+
+
+def heard_at(case: Case, position: int, said: events.ForecastMade | events.ForecastWithdrawn) -> int:
+    """The instant that counts of a statement."""
+    return case.recorded_at[position] if case.rules.clock == "recorded" else said.at
+
+
+def standing(case: Case, instant: int) -> dict[str, tuple[int, events.ForecastMade]]:
+    """Everyone's last word up to that instant, unless it is a withdrawal, or too early for these rules."""
+    stands = {}
+    for who, statements in case.question.said.items():
+        heard = [each for each in statements if heard_at(case, *each) <= instant]
+        position, last = heard[-1] if heard else (0, None)
+        if last is None or not (case.rules.early_forecasts or heard_at(case, position, last) >= case.opened.opens_at):
+            continue
+        if isinstance(last, events.ForecastMade):
+            stands[who] = position, last
+    return stands
+
+
+def date(case: Case, instant: int) -> int:
+    """Which day, east of UTC by the rules' minutes."""
+    return (instant + case.rules.day_minutes * 60 * 10**6) // DAY
+
+
+def midnight_after(case: Case, instant: int) -> int:
+    """The first instant of the next day."""
+    return (date(case, instant) + 1) * DAY - case.rules.day_minutes * 60 * 10**6
+
+
+def days(case: Case, until: int) -> list[tuple[int, int]]:
+    """From when to when each day is that counts, of the time from the opening until then."""
+    cuts = [case.opened.opens_at]
+    while cuts[-1] < until:
+        cuts.append(min(midnight_after(case, cuts[-1]), until))
+    found = list(pairwise(cuts))
+    if case.rules.day_edges == "none":
+        found = [(begins, ends) for begins, ends in found if midnight_after(case, begins - 1) == begins]
+    if case.rules.day_edges != "both":
+        found = [(begins, ends) for begins, ends in found if midnight_after(case, begins) == ends]
+    return found
+
+
+def spot(case: Case) -> int:
+    """The instant that counts where only one does."""
+    opened, until = case.opened, case.question.scored_until()
+    at = opened.closes_at if opened.reveals_at is None else opened.reveals_at
+    at = at if case.entry.spot_at is None else case.entry.spot_at
+    return at if at < until else until - 1
+
+
+def looks(case: Case) -> Iterator[tuple[int, int, int]]:
+    """The units of scored time, from and to, and the instant at which to look who stands in them."""
+    opens, until = case.opened.opens_at, case.question.scored_until()
+    if until <= opens:
+        return
+    if case.rules.sampling == "time":
+        said = {heard_at(case, *each) for statements in case.question.said.values() for each in statements}
+        cuts = sorted({opens, until} | {at for at in said if opens < at < until})
+        yield from ((start - opens, end - opens, start) for start, end in pairwise(cuts))
+    elif case.rules.sampling == "day":
+        yield from ((unit, unit + 1, ends - 1) for unit, (_, ends) in enumerate(days(case, until)))
+    else:
+        yield 0, 1, spot(case)
+
+
+def steps(case: Case) -> list[Step]:
+    """Who stands, unit by unit."""
+    found: list[Step] = []
+    for begins, ends, instant in looks(case):
+        stands = standing(case, instant)
+        found.append(
+            Step(
+                begins,
+                ends,
+                tuple(
+                    Stand(who, heard_at(case, position, said), numbers(case, said))
+                    for who, (position, said) in stands.items()
+                ),
+            )
+        )
+    return found
+
+
+def unit_of(case: Case, instant: int) -> int:
+    """The unit that an instant is in."""
+    if case.rules.sampling == "spot":
+        return 0
+    if case.rules.sampling == "time":
+        return instant - case.opened.opens_at
+    return sum(ends <= instant for _, ends in days(case, case.opened.closes_at))
+
+
+def lengths(case: Case) -> tuple[int, int]:
+    """Units of the whole scheduled period, and of the hidden period."""
+    opens, closes, reveals = case.opened.opens_at, case.opened.closes_at, case.opened.reveals_at
+    hidden_until = opens if reveals is None else reveals
+    if case.rules.sampling == "time":
+        return closes - opens, hidden_until - opens
+    if case.rules.sampling == "spot":
+        return 1, 0
+    counted = days(case, closes)
+    return len(counted), sum(ends <= hidden_until for _, ends in counted)  # a day is hidden if it ends hidden
+
+
+# --- kernels: what a distribution is worth, given the answer
+
+
+def numbers(case: Case, said: events.ForecastMade) -> Numbers:
+    """A distribution in ones, or in units of the question."""
+    if said.probabilities:
+        return tuple(Fraction(each, 10**9) for each in said.probabilities)
+    if said.cdf:
+        return tuple(Fraction(each, 10**10) for each in said.cdf)
+    return tuple(Fraction(each, 10**case.span.decimals) for each in said.quantiles)
+
+
+def nearest(number: Fraction, units: int = PICO) -> Fraction:
+    """Rounded half-even once to 1 / units."""
+    return Fraction(round(number * units), units)
+
+
+@cache
+def log(name: str, number: Fraction) -> Fraction:
+    """Of a probability, in 1e-12."""
+    return Fraction(oracle.picos(name, number), PICO)
+
+
+def counted(case: Case, chance: Fraction) -> Fraction:
+    """What a probability of an outcome, of an open end or of a bin counts as to a logarithm: never less than the least,
+    or, in a range, where the least density is added, so much more; then never more than the greatest.
+    """
+    rules, least = case.rules, oracle.least(case.opened, case.resolved.outcome, case.rules)
+    if case.named or not 1 <= case.resolved.outcome <= case.span.bins:
+        return min(max(chance, least), Fraction(rules.greatest_probability_ppm, PPM))
+    more = chance + least if rules.density_floor == "added" else max(chance, least)
+    return min(more, nearest(Fraction(rules.greatest_density_ppm, PPM) / case.span.bins, 10**10))
+
+
+def chance(case: Case, of: Numbers) -> Fraction:
+    """The probability of the outcome as scored: of a cdf, its step over the bin, below and above the range too."""
+    outcome = case.resolved.outcome
+    heights = (Fraction(0), *of, Fraction(1))
+    plain = of[outcome] if case.named else heights[outcome + 1] - heights[outcome]
+    return counted(case, plain) if case.kernel in LOGARITHMS else plain
+
+
+@cache
+def place(value: Fraction, span: events.NumericRange) -> Fraction:
+    """Where a value lies on a range as 0..1, beyond it at its end; to 60 digits on a logarithmic one."""
+    lower, upper = Fraction(span.lower), Fraction(span.upper)
+    inside = min(max(value, lower), upper)
+    if span.zero_point is None:
+        return (inside - lower) / (upper - lower)
+    zero = Fraction(span.zero_point)
+    logarithms = (oracle.logarithm("ln", abs(each - zero)) for each in (inside, lower, upper))
+    at, low, high = map(Fraction, logarithms)
+    return (at - low) / (high - low)
+
+
+def answer(case: Case) -> Fraction:
+    """The answer's place on the range."""
+    return place(Fraction(case.resolved.value), case.span)
+
+
+def brier_sum(case: Case, of: Numbers) -> Fraction:
+    """Σ (p - o)²."""
+    return sum(((each - (k == case.resolved.outcome)) ** 2 for k, each in enumerate(of)), Fraction(0))
+
+
+def brier(case: Case, of: Numbers) -> Fraction:
+    """Half of that."""
+    return brier_sum(case, of) / 2
+
+
+def ordered_brier(case: Case, of: Numbers) -> Fraction:
+    """The two-sided Brier score of each of the K - 1 splits, on average."""
+    heights = list(accumulate(of))[:-1]
+    two_sided = [2 * (height - (case.resolved.outcome <= k)) ** 2 for k, height in enumerate(heights)]
+    return sum(two_sided, Fraction(0)) / len(two_sided)
+
+
+def error(case: Case, of: Numbers) -> Fraction:
+    """Whether the first of the most probable outcomes is another than what happened."""
+    return Fraction(of.index(max(of)) != case.resolved.outcome)
+
+
+def spherical(case: Case, of: Numbers) -> Fraction:
+    """P of what happened, over the length of the vector."""
+    length = EXACT.sqrt(oracle.quotient(sum((each * each for each in of), Fraction(0))))
+    return of[case.resolved.outcome] / Fraction(length)
+
+
+def crps(case: Case, of: Numbers) -> Fraction:
+    """∫ (F(x) - 1{x >= y})² dx; of a square of a line from a to b, (a² + ab + b²) / 3 of its length."""
+    bins, at = len(of) - 1, answer(case)
+    cuts = sorted({*(Fraction(k, bins) for k in range(bins + 1)), at})
+    total = Fraction(0)
+    for start, end in pairwise(cuts):
+        k = floor(start * bins)
+        a, b = (of[k] + (of[k + 1] - of[k]) * (x * bins - k) - (start >= at) for x in (start, end))
+        total += (a * a + a * b + b * b) / 3 * (end - start)
+    return total
+
+
+def pinball(case: Case, of: Numbers) -> Fraction:
+    """Twice the mean over levels of (1{y < q} - level)(q - y)."""
+    y, levels = Fraction(case.resolved.value), case.span.levels
+    losses = [((y < q) - Fraction(level, 10**9)) * (q - y) for q, level in zip(of, levels, strict=True)]
+    return 2 * sum(losses, Fraction(0)) / len(losses)
+
+
+def absolute(case: Case, of: Numbers) -> Fraction:
+    """The distance from the answer on the range as 0..1."""
+    return abs(place(of[0], case.span) - answer(case))
+
+
+DISTRIBUTIONS: dict[str, Callable[[Case, Numbers], Fraction]] = {
+    "brier": brier,
+    "brier_sum": brier_sum,
+    "ordered_brier": ordered_brier,
+    "error": error,
+    "spherical": spherical,
+    "crps": crps,
+    "pinball": pinball,
+    "absolute": absolute,
+    "absolute_clipped": absolute,  # a place beyond the range is its end
+}
+
+
+def worth(case: Case, of: Numbers) -> Fraction:
+    """The kernel of a distribution, rounded once: to 1e-12, by quantiles to four digits beyond their unit."""
+    if case.kernel in LOGARITHMS:
+        return log(case.kernel, chance(case, of))
+    finest = 10 ** min(12, case.span.decimals + 4) if case.kernel == "pinball" else PICO
+    return nearest(DISTRIBUTIONS[case.kernel](case, of), finest)
+
+
+def uniform(case: Case) -> Fraction:
+    """The kernel of the uniform distribution; for logarithms an open end has a probability of its own."""
+    if case.named:
+        k = len(case.opened.outcomes)
+        if case.kernel in LOGARITHMS:
+            return log(case.kernel, Fraction(1, k))
+        return worth(case, (Fraction(1, k),) * k)
+    bins, end = case.span.bins, Fraction(case.rules.open_end_ppm, PPM)
+    if case.kernel not in LOGARITHMS:
+        return worth(case, tuple(Fraction(k, bins) for k in range(bins + 1)))
+    if not 1 <= case.resolved.outcome <= bins:
+        return log(case.kernel, end)
+    return log(case.kernel, (1 - end * (case.span.open_lower + case.span.open_upper)) / bins)
+
+
+# --- the consensus of those who stand
+
+
+@cache
+def recency(count: int, unit: int) -> tuple[int, ...]:
+    """E^(√i - √n), the newest last: in 1 / unit of e^(⌈√n⌉ - √n) times that; two or fewer weigh the same."""
+    if count <= 2:
+        return (1,) * count
+    root = isqrt(count - 1) + 1
+    risen = (EXACT.exp(EXACT.subtract(EXACT.sqrt(Decimal(i)), Decimal(root))) for i in range(1, count + 1))
+    return tuple(round(Fraction(each) * unit) for each in risen)
+
+
+def weighted_median(values: Sequence[Fraction], weights: Sequence[int]) -> Fraction:
+    """The mean of the first value with half of the weight or more up to it, and the first with more than half."""
+    pairs = sorted(zip(values, weights, strict=True))
+    upto = list(accumulate(weight for _, weight in pairs))
+    low = next(value for (value, _), sofar in zip(pairs, upto, strict=True) if 2 * sofar >= upto[-1])
+    high = next(value for (value, _), sofar in zip(pairs, upto, strict=True) if 2 * sofar > upto[-1])
+    return (low + high) / 2
+
+
+def averaged(case: Case, values: Sequence[Fraction], unit: int) -> Fraction:
+    """The rule set's average of one number of each member, the oldest first; means are rounded to the unit."""
+    mean = case.rules.consensus == "mean" or (case.rules.consensus != "median" and not case.named)
+    weighs = (1,) * len(values)
+    if case.rules.consensus_weights == "recency":
+        weighs = recency(len(values), 10**18 if mean else 10**9)
+    if mean:
+        return nearest(sum((v * w for v, w in zip(values, weighs, strict=True)), Fraction(0)) / sum(weighs), unit)
+    return weighted_median(values, weighs) if case.rules.consensus_weights == "recency" else median(values)
+
+
+def brought_to_one(parts: Sequence[Fraction]) -> Numbers:
+    """Shares in 1e-9; what they miss of one goes to the largest, the first of equals; all equal if all are 0."""
+    parts = parts if any(parts) else (Fraction(1),) * len(parts)
+    shares = [round(part / sum(parts) * 10**9) for part in parts]
+    shares[shares.index(max(shares))] += 10**9 - sum(shares)
+    return tuple(Fraction(share, 10**9) for share in shares)
+
+
+def squeezed(parts: Sequence[Fraction]) -> Numbers:
+    """Less 0.001 each, brought to one, all equal if nothing is left; then into [0.001, 1 - 0.001 (K - 1)]."""
+    thousandth = Fraction(1, 1_000)
+    less = [max(part - thousandth, Fraction(0)) for part in parts]
+    less = less if any(less) else [Fraction(1)] * len(less)
+    return tuple(part / sum(less) * (1 - len(less) * thousandth) + thousandth for part in less)
+
+
+def consensus(case: Case, members: Sequence[Stand]) -> tuple[Fraction | None, Fraction]:
+    """The consensus's probability of the outcome, if it is scored by that alone, and its kernel.
+
+    The logarithm is that of the average to 1e-18; shown it is to half of 1e-10.
+    """
+    many = case.rules.consensus == "squeezed" and case.opened.kind == "multiple_choice"
+    ordered = sorted(members, key=lambda stand: (stand.made, stand.participant))
+    if case.kernel not in LOGARITHMS:
+        unit = 10**9 if case.named else 10**10
+        columns = zip(*(stand.numbers for stand in ordered), strict=True)
+        found: Sequence[Fraction] = [averaged(case, column, unit) for column in columns]
+        found = squeezed(found) if many else found
+        whole = brought_to_one(found) if case.named else tuple(nearest(each, unit) for each in found)
+        return (whole[case.resolved.outcome] if case.named else None), worth(case, whole)
+    if many or (case.rules.consensus == "community" and case.named):
+        columns = zip(*(stand.numbers for stand in ordered), strict=True)
+        medians: Sequence[Fraction] = [
+            averaged(case, [counted(case, each) for each in column], 1) for column in columns
+        ]
+        medians = squeezed(medians) if many else medians
+        one = nearest(medians[case.resolved.outcome] / sum(medians), 10**18)
+    else:
+        one = averaged(case, [chance(case, stand.numbers) for stand in ordered], 10**18)
+    return nearest(one, 2 * 10**10), log(case.kernel, one)
+
+
+# --- scores
+
+
+class Part(NamedTuple):
+    """What one participant earns in each of the units [begins, ends). chance: None where no one outcome's is scored."""
+
+    begins: int
+    ends: int
+    term: Fraction
+    chance: Fraction | None
+    reference: Fraction | None
+    peers: int | None
+
+
+class Score(NamedTuple):
+    """score: Σ term x units over the period, in points."""
+
+    score: Fraction
+    period: int
+    coverage: Fraction
+    parts: tuple[Part, ...]
+
+
+def terms(case: Case, step: Step) -> dict[str, Part]:
+    """What everyone who stands earns in one unit, and the consensus if it is scored."""
+    members = [stand for stand in step.stands if stand.participant not in case.scored_only]
+    own = {stand.participant: worth(case, stand.numbers) for stand in step.stands}
+    shown = _chances(case, step)
+    mean = sum((own[stand.participant] for stand in members), Fraction(0)) / max(len(members), 1)
+    aggregate = None
+    if members and (case.rules.reference == "consensus" or case.rules.score_consensus):
+        aggregate = consensus(case, members)
+        if case.rules.score_consensus:
+            own[CONSENSUS], shown[CONSENSUS] = aggregate[1], aggregate[0]
+    found = {}
+    for who, kernel in own.items():
+        member = who in {stand.participant for stand in members}
+        reference, against = None, aggregate
+        if member and aggregate and case.rules.consensus_of == "others":
+            others = [stand for stand in members if stand.participant != who]
+            against = consensus(case, others) if others else None
+        if case.rules.reference == "none":
+            term = kernel
+        elif case.rules.reference == "uniform":
+            term = kernel - uniform(case)
+        elif case.rules.reference == "consensus":
+            term = Fraction(0) if against is None else kernel - against[1]
+            reference = None if against is None else against[0]
+        else:
+            n = len(members)
+            alike = member or case.rules.scored_only_factor == "members"
+            enough = n >= 2 if alike else n >= 1
+            term = (kernel - mean) * (Fraction(n, n - 1) if alike else 1) if enough else Fraction(0)
+        peers = len(members) if case.rules.reference == "peers" else None
+        found[who] = Part(step.begins, step.ends, term, shown[who], reference, peers)
+    return found
+
+
+def _chances(case: Case, step: Step) -> dict[str, Fraction | None]:
+    """Everyone's probability of the outcome as scored; none by quantiles."""
+    if case.opened.range is not None and case.span.levels:
+        return dict.fromkeys((stand.participant for stand in step.stands), None)
+    return {stand.participant: chance(case, stand.numbers) for stand in step.stands}
+
+
+def scale(case: Case) -> Fraction:
+    """Points for a difference of 1 between kernels."""
+    if case.rules.scale == "peer_whole":
+        return Fraction(100)
+    if case.rules.scale == "plain":
+        return Fraction(1)
+    if not case.named:
+        return Fraction(50)
+    return Fraction(100) / (
+        log(case.kernel, Fraction(len(case.opened.outcomes))) if case.rules.scale == "baseline" else 1
+    )
+
+
+def coverage(case: Case, covered: Sequence[tuple[int, int]]) -> Fraction:
+    """Covered share of the period; under a hidden weight, w x that of the hidden part + (1 - w) x that of the rest.
+
+    Of actual time the parts are what has been of them; where there is but one, the plain share counts.
+    """
+    length, hidden = lengths(case)
+    if case.rules.coverage_period == "actual":
+        length = sum(ends - begins for begins, ends, _ in looks(case))
+        hidden = min(hidden, length)
+    all_of_it = sum(end - begin for begin, end in covered)
+    weight = case.entry.hidden_coverage_weight
+    if weight is None or not hidden or hidden == length:
+        return Fraction(all_of_it, length or 1)
+    in_hidden = sum(max(min(end, hidden) - begin, 0) for begin, end in covered)
+    share = Fraction(weight, PPM)
+    return share * Fraction(in_hidden, hidden) + (1 - share) * Fraction(all_of_it - in_hidden, max(length - hidden, 1))
+
+
+def attainable(case: Case) -> Fraction:
+    """The coverage of a forecast that stood through all scored time."""
+    return coverage(case, [(begins, ends) for begins, ends, _ in looks(case)])
+
+
+def scores(case: Case) -> dict[str, Score]:
+    """Everyone's score on a question: the sum of terms over the period."""
+    mine: dict[str, list[Part]] = {}
+    for step in steps(case):
+        for who, part in terms(case, step).items():
+            mine.setdefault(who, []).append(part)
+    found = {}
+    for who, parts in mine.items():
+        covered = [(part.begins, part.ends) for part in parts]
+        total = sum((part.term * (part.ends - part.begins) for part in parts), Fraction(0))
+        period = {
+            "scheduled": lengths(case)[0],
+            "actual": sum(end - begin for begin, end, _ in looks(case)),
+            "covered": sum(end - begin for begin, end in covered),
+        }[case.rules.period]
+        found[who] = Score(total * scale(case) / period, period, coverage(case, covered), tuple(parts))
+    return found
+
+
+# --- boards
+
+
+def cases(recorded: Sequence[Recorded], contest: str) -> dict[str, Case]:
+    """The contest's resolved questions, as its board saw them when it was last open."""
+    found = oracle.world(recorded, oracle.world(recorded).contests[contest].finalized)
+    of = found.contests[contest]
+    rules = of.opened.rules
+    bots = {who for who, enrolled in of.enrolled.items() if enrolled.bot and rules.bots == "scored_only"}
+    apart = {who for who, level in of.levels.items() if level in rules.scored_only_levels}
+    return {
+        name: Case(rules, question, entry, found.recorded_at, frozenset(bots | apart))
+        for name, (question, entry) in oracle.counting(recorded, contest).items()
+    }
+
+
+class Place(NamedTuple):
+    """One row of a board; prize in 1e-6."""
+
+    rank: int | None
+    participant: str
+    score: Fraction
+    coverage: Fraction
+    attainable: Fraction
+    take: Fraction | None
+    share: Fraction
+    prize: int
+    completion: str
+    submissions: int
+    excluded: str
+
+
+def losing(rules: RuleSet) -> bool:
+    """Whether the least score is best."""
+    return bool({rules.kernel, rules.cdf_kernel, rules.quantile_kernel} & LOSSES)
+
+
+Shares = Mapping[str, tuple[Fraction, Fraction]]  # score and coverage, by question
+
+
+def total(rules: RuleSet, of: Mapping[str, Case], own: Shares) -> Fraction:
+    """A participant's score in the contest."""
+    weights = {name: Fraction(case.entry.weight, PPM) for name, case in of.items()}
+    summed = sum((weights[name] * score for name, (score, _) in own.items()), Fraction(0))
+    if rules.total == "mean":
+        return summed / sum(weights[name] for name in own)
+    if rules.total == "per_coverage":
+        covered = sum((weights[name] * share for name, (_, share) in own.items()), Fraction(0))
+        return summed / max(Fraction(rules.least_coverage), covered)
+    if rules.total in {"kind_means", "kind_means_third"}:
+        by_kind = Fraction(0)
+        for kind in {case.opened.kind for case in of.values()}:
+            alike = [name for name, case in of.items() if case.opened.kind == kind]
+            each = [weights[name] * (own[name][0] if name in own else WORST[of[name].kernel]) for name in alike]
+            by_kind += sum(each, Fraction(0)) / sum(weights[name] for name in alike)
+        return 100 * by_kind / (3 if rules.total == "kind_means_third" else 1)
+    return summed
+
+
+def take(rules: RuleSet, score: Fraction, coverage: Fraction) -> Fraction | None:
+    """What prizes are proportional to; powers to 60 digits, whole powers of 2 exact."""
+    if rules.take == "none":
+        return None
+    if rules.take == "positive_square":
+        return max(score, Fraction(0)) ** 2
+    if rules.take == "coverage_exp":
+        return coverage * (Fraction(EXACT.exp(oracle.quotient(score))) if score else 1)
+    whole = floor(score)
+    return coverage * Fraction(2) ** whole * Fraction(EXACT.power(Decimal(2), oracle.quotient(score - whole)))
+
+
+def board(
+    recorded: Sequence[Recorded], contest: str, found: Mapping[tuple[str, str], tuple[Fraction, Fraction]]
+) -> list[Place]:
+    """A contest's board, best first; found: scores and coverages by question and participant."""
+    of, said = cases(recorded, contest), oracle.world(recorded, oracle.world(recorded).contests[contest].finalized)
+    here = said.contests[contest]
+    rules, weights = here.opened.rules, {name: Fraction(case.entry.weight, PPM) for name, case in of.items()}
+    people = {who for _, who in found}
+    entrants = {who: who for who in people} | {who: e.entrant or who for who, e in here.enrolled.items()}
+    every = sum(weights.values(), Fraction(0))
+    places = []
+    for who in sorted(people):
+        own = {name: shares for (name, whose), shares in found.items() if whose == who}
+        level = "consensus" if who == CONSENSUS else here.levels.get(who, "")
+        score = total(rules, of, own)
+        covered = sum((weights[name] * share for name, (_, share) in own.items()), Fraction(0)) / every
+        most = sum((weights[name] * attainable(case) for name, case in of.items()), Fraction(0)) / every
+        count, many = f"{len(own)}/{len(of)}", sum(each == entrants[who] for each in entrants.values())
+        worth_it = take(rules, score, covered)
+        places.append(Place(None, who, score, covered, most, worth_it, Fraction(0), 0, count, many, level))
+    shown = [place for place in places if place.excluded != "hidden"]
+    return _paid(here.opened, _ranked(rules, shown, entrants))
+
+
+def _value(rules: RuleSet, place: Place) -> Fraction:
+    """What the board is sorted by; the greatest first."""
+    if rules.rank_by == "take":
+        assert place.take is not None
+        return place.take
+    return -place.score if losing(rules) else place.score
+
+
+def _ranked(rules: RuleSet, places: list[Place], entrants: Mapping[str, str]) -> list[Place]:
+    """One more than how many of those who are ranked are better; of an entrant's submissions only the first is."""
+    in_order = sorted(places, key=lambda place: -_value(rules, place))  # stable: equals stay by id
+    ranked: list[Place] = []
+    for place in in_order:
+        could = place.excluded not in {"no_rank", "consensus"}
+        taken = any(entrants[each.participant] == entrants[place.participant] for each in ranked)
+        if could and not (rules.best_of_entrant and taken):
+            ranked.append(place)
+    found = []
+    for place in in_order:
+        better = sum(_value(rules, each) > _value(rules, place) for each in ranked)
+        if place in ranked:
+            found.append(place._replace(rank=1 + better))
+        else:
+            found.append(
+                place._replace(excluded=place.excluded if place.excluded in {"no_rank", "consensus"} else "not_best")
+            )
+    return found
+
+
+def _paid(contest: events.ContestOpened, places: list[Place]) -> list[Place]:
+    """The pool divided among who is not excluded at all, less those whose share is below the least prize: all who are
+    at first, in one pass; in many, the smallest as long as there is one, equal ones together or one by one, the last id
+    first. Together, the largest stay if the pool is not below the least prize.
+    """
+    takes = {place.participant: place.take for place in places if not place.excluded and place.take is not None}
+    least, every = contest.rules.least_prize, sum(takes.values(), Fraction(0))
+    if contest.rules.least_prize_passes == "one":
+        takes = {who: take if contest.pool * take >= least * every else Fraction(0) for who, take in takes.items()}
+    else:
+        together = contest.rules.least_prize_passes == "many"
+        while smallest := min((take for take in takes.values() if take), default=None):
+            equal = [who for who, take in sorted(takes.items()) if take == smallest]
+            last = together and smallest == max(takes.values()) and contest.pool >= least
+            if last or contest.pool * smallest >= least * sum(takes.values()):
+                break
+            takes |= dict.fromkeys(equal if together else equal[-1:], Fraction(0))
+    units, pool = oracle.largest_remainder(contest.pool // contest.payable_unit, takes), sum(takes.values())
+    return [
+        place._replace(
+            share=takes.get(place.participant, Fraction(0)) / (pool or 1),
+            prize=units.get(place.participant, 0) * contest.payable_unit,
+        )
+        for place in places
+    ]

@@ -1,0 +1,305 @@
+"""Random seasons: rule sets drawn field by field, and logs of every kind of question under them."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from random import Random
+
+import msgspec
+
+from forecast_ledger.ledger.core.values import instant
+from forecast_ledger.ledger.model import commands
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support import oracle
+from tests.support.rules_oracle import LOGARITHMS, losing
+
+START = datetime(2026, 3, 10, tzinfo=UTC)
+HOUR = 3_600 * 10**6  # µs
+UNITS = (977_353, 6 * HOUR, 6 * HOUR + 977_353, 24 * HOUR)  # µs: of no round number, of a day's quarter, of a day
+PEOPLE = ("a", "b", "c", "d", "e", "f", "g")
+SHARES = (0, 1, 5, 10, 333_333_333, 500_000_000, 900_000_000, 10**9)  # 1e-9
+LEVELS = (("0.5",), ("0.25", "0.5", "0.75"), ("0.1", "0.333333333"))
+PLACES = ("0", "0.25", "0.5", "0.333333", "0.7", "0.9999999", "1")  # of an answer on its range
+CHOICES: dict[str, tuple[object, ...]] = {
+    "quantile_kernel": ("none", "none", "none", "pinball", "absolute", "absolute_clipped"),
+    "reference": ("none", "uniform", "peers", "consensus"),
+    "consensus": ("median", "community", "mean", "squeezed"),
+    "consensus_weights": ("equal", "recency"),
+    "sampling": ("time", "day", "spot"),
+    "day_minutes": (0, 0, -300, 330, 1_440, -1_440, 1),
+    "period": ("scheduled", "actual", "covered"),
+    "day_edges": ("both", "opening", "none"),
+    "coverage_period": ("scheduled", "scheduled", "actual"),
+    "clock": ("claimed", "claimed", "recorded"),
+    "scale": ("plain", "peer", "peer_whole", "baseline"),
+    "total": ("sum", "mean", "per_coverage", "kind_means", "kind_means_third"),
+    "least_coverage": (0, 1, 2),
+    "take": ("none", "coverage_exp", "coverage_exp2", "positive_square"),
+    "rank_by": ("take", "total"),
+    "least_prize": (0, 0, 10 * 10**6, 30 * 10**6, 60 * 10**6),
+    "bots": ("members", "scored_only"),
+    "scored_only_levels": ((), (), ("hidden",), ("no_rank", "no_prize")),
+    "scored_only_factor": ("members", "one"),
+    "score_consensus": (False, True),
+    "best_of_entrant": (False, True),
+    "early_forecasts": (True, True, False),
+    "least_probability_ppm": (0, 1, 1_000, 10_000, 500_000),
+    "least_density_ppm": (0, 1, 10_000, 300_000),
+    "open_end_ppm": (0, 1, 50_000, 400_000),
+    "consensus_of": ("all", "all", "others"),
+    "least_prize_passes": ("many", "one", "one_by_one"),
+    "density_floor": ("least", "added"),
+    "greatest_probability_ppm": (500_000, 700_001, 999_000, 1_000_000, 1_000_000),
+    "greatest_density_ppm": (1_000_000, 1_000_001, 1_800_000, 35_000_000, 10**12, 10**12),
+}
+
+
+# --- rules, field by field
+
+
+def drawn_rules(random: Random) -> RuleSet:
+    """Rules that go together."""
+    while True:
+        rules = msgspec.structs.replace(RuleSet(name="drawn"), **_fields(random))
+        rules = _without_effect_left_out(rules)
+        if rules.consensus_of == "others":  # goes with little else
+            rules = msgspec.structs.replace(rules, reference="consensus", consensus="median", consensus_weights="equal")
+        if losing(rules):  # most of what goes with a gain does not with a loss
+            rules = msgspec.structs.replace(rules, scale="plain", take="none", rank_by="total")
+            if rules.reference == "none":
+                total = random.choice(["mean", "kind_means", "kind_means_third"])
+                rules = msgspec.structs.replace(rules, period="covered", total=total)
+        if not inconsistency(rules):
+            return rules
+
+
+def _without_effect_left_out(rules: RuleSet) -> RuleSet:
+    """The rules without what only goes with a logarithm, days or a least prize, where they have none."""
+    kernels = {rules.kernel, rules.cdf_kernel, rules.quantile_kernel} - {"none"}
+    unused: list[str] = []
+    if not kernels & {*LOGARITHMS}:
+        unused += ["greatest_probability_ppm", "greatest_density_ppm"]
+    if not kernels <= {*LOGARITHMS}:
+        unused.append("consensus_of")
+    if rules.cdf_kernel not in LOGARITHMS:
+        unused.append("density_floor")
+    if rules.sampling != "day":
+        unused.append("day_edges")
+    if not rules.least_prize:
+        unused.append("least_prize_passes")
+    plain = RuleSet(name="plain")
+    return msgspec.structs.replace(rules, **{field: getattr(plain, field) for field in unused})
+
+
+def _fields(random: Random) -> dict[str, object]:
+    """Every field, drawn freely but for the kernels, all of which are gains or losses."""
+    logarithm = random.choice(["ln", "log2"])
+    gains = [(logarithm, logarithm), (logarithm, "none"), ("none", logarithm), ("spherical", "none")]
+    losses = [
+        (each, random.choice(["crps", "none"])) for each in ("brier", "brier_sum", "ordered_brier", "error", "none")
+    ]
+    named, cut = random.choice([*gains, ("spherical", logarithm), *losses])
+    drawn = {name: random.choice(choices) for name, choices in CHOICES.items()}
+    return drawn | {"kernel": named, "cdf_kernel": cut}
+
+
+# --- logs
+
+
+def kinds(rules: RuleSet) -> list[str]:
+    """The kinds of questions that a rule set scores."""
+    named = ["binary", "choice"] if rules.kernel != "none" else []
+    cut = ["cdf", "log_cdf"] if rules.cdf_kernel != "none" else []
+    asked = {"none": [], "pinball": ["quantiles", "log_quantiles", "point"], "absolute": ["point", "log_point"]}
+    asked["absolute_clipped"] = ["point", "log_point", "open_point", "open_log_point"]
+    return [*named, *cut, *asked[rules.quantile_kernel]]
+
+
+class Season:
+    """Commands drawn from seeded random numbers, most of which fit: questions, and contests under these rules."""
+
+    def __init__(self, random: Random, *rules: RuleSet | str) -> None:
+        self.random = random
+        self.rules = [PRESETS[each] if isinstance(each, str) else each for each in rules]
+        self.unit = random.choice(UNITS)
+        self.questions = [self.opening(f"q{number}") for number in range(random.randint(1, 4))]
+        self.threads = [self.doings(opened) for opened in self.questions]
+        self.contests = [self.contest(f"cup{number}", each) for number, each in enumerate(rules)]
+        self.asked = [*self.questions, *self.interleaved([*self.threads, *self.contests])]
+
+    def interleaved(self, threads: Sequence[Sequence[AnyCommand]]) -> list[AnyCommand]:
+        """The commands of all threads, each thread's in its order."""
+        turns = [number for number, thread in enumerate(threads) for _ in thread]
+        self.random.shuffle(turns)
+        rests = [iter(thread) for thread in threads]
+        return [next(rests[turn]) for turn in turns]
+
+    def recorded(self) -> list[Recorded]:
+        """What a ledger records of it, in batches, by a clock that runs through the questions' periods."""
+        random, asked = self.random, oracle.named(self.asked)
+        now = instant(self.moment(-3))
+        with Ledger.open(":memory:", clock=lambda: now) as ledger:
+            while asked:
+                size = random.randint(1, 9)
+                ledger.handle_many(asked[:size])
+                asked = asked[size:]
+                now += random.choice([0, 1, self.unit // 2, self.unit])
+            return [each for page in ledger.read() for each in page]
+
+    def moment(self, units: int, offset: int = 0) -> datetime:
+        """So many units after the first opening, give or take some µs."""
+        return START + timedelta(microseconds=units * self.unit + offset)
+
+    # --- questions
+
+    def opening(self, name: str) -> commands.OpenQuestion:
+        """A question of a kind that one of the contests scores."""
+        random = self.random
+        opens = random.choice([0, 0, 1])
+        closes = opens + random.randint(2, 10)
+        reveals = random.choice([None, random.randint(opens + 1, closes)])
+        opened = commands.OpenQuestion(
+            at=self.moment(-9),
+            question=name,
+            kind="binary",
+            opens_at=self.moment(opens),
+            closes_at=self.moment(closes),
+            reveals_at=None if reveals is None else self.moment(reveals),
+        )
+        kind = random.choice([kind for rules in self.rules for kind in kinds(rules)])
+        if kind == "binary":
+            return opened
+        if kind == "choice":
+            outcomes = tuple(f"o{number}" for number in range(random.choice([2, 3, 3, 4, 4, 5, 40])))
+            return msgspec.structs.replace(opened, kind="multiple_choice", outcomes=outcomes)
+        return msgspec.structs.replace(opened, kind="numeric", range=self.range(kind))
+
+    def range(self, kind: str) -> commands.Range:
+        """A range, perhaps open, perhaps logarithmic, cut in bins or asked by quantiles."""
+        random = self.random
+        lower, upper, zero = random.choice([("0", "4", None), ("-1", "2", None)])
+        if "log" in kind:
+            lower, upper, zero = random.choice([("1", "100", "0"), ("-7", "5", "-8.5"), ("1", "3", "11")])
+        span = commands.Range(lower=lower, upper=upper, zero_point=zero)
+        if kind.startswith("open") or not kind.endswith("point"):
+            span = msgspec.structs.replace(span, open_lower=random.random() < 0.5, open_upper=random.random() < 0.5)
+        if kind.endswith("cdf"):
+            return msgspec.structs.replace(span, bins=random.choice([1, 2, 3, 4, 5, 6, 60]))
+        levels = LEVELS[0] if kind.endswith("point") else random.choice(LEVELS)
+        return msgspec.structs.replace(span, levels=levels, decimals=random.choice([0, 1, 6, 11]))
+
+    def doings(self, opened: commands.OpenQuestion) -> list[AnyCommand]:
+        """Everyone's forecasts and withdrawals in order of time, an early close perhaps, and answers."""
+        random = self.random
+        said = sorted(
+            self.moment(random.randint(-2, 10), random.choice([0, 0, 0, 1, -1])) for _ in range(random.randint(3, 20))
+        )
+        whose = [(random.choice(PEOPLE), at) for at in said]
+        made = self.interleaved(
+            [[self.statement(opened, who, at) for who, at in whose if who == each] for each in PEOPLE]
+        )
+        if random.random() < 0.3:
+            close = commands.CloseQuestion(at=self.moment(random.randint(1, 9)), question=opened.question)
+            made.insert(random.randint(0, len(made)), close)
+        after = [self.answer(opened) for _ in range(random.randint(0, 3))]
+        last: list[AnyCommand] = [
+            commands.RevokeResolution(at=self.moment(50), question=opened.question, reason="misread")
+        ]
+        sure = [*last, *(self.resolution(opened) for _ in range(3))]  # the second and third if the first fails
+        return [*made, *after, *sure * (random.random() < 0.9)]
+
+    def statement(self, opened: commands.OpenQuestion, who: str, at: datetime) -> AnyCommand:
+        """A forecast, or now and then a withdrawal."""
+        random = self.random
+        if random.random() < 0.2:
+            return commands.WithdrawForecast(at=at, question=opened.question, participant=who)
+        made = commands.SubmitForecast(at=at, question=opened.question, participant=who)
+        if opened.range is None:
+            parts = self.parts(len(opened.outcomes or "ab"))
+            if opened.outcomes is None:
+                return msgspec.structs.replace(made, probability=parts[0])
+            return msgspec.structs.replace(made, probabilities=dict(zip(opened.outcomes, parts, strict=True)))
+        if opened.range.levels is not None:
+            return msgspec.structs.replace(made, quantiles=self.quantiles(opened.range))
+        edges = (opened.range.bins or 0) + 1
+        heights = sorted(random.choice([10 * random.choice(SHARES), random.randint(0, 10**10)]) for _ in range(edges))
+        heights[0] *= opened.range.open_lower
+        heights[-1] = heights[-1] if opened.range.open_upper else 10**10
+        return msgspec.structs.replace(made, cdf=tuple(Decimal(height).scaleb(-10) for height in heights))
+
+    def parts(self, count: int) -> list[Decimal]:
+        """Probabilities that sum to one."""
+        random = self.random
+        cuts = sorted(random.choice([random.choice(SHARES), random.randint(0, 10**9)]) for _ in range(count - 1))
+        return [Decimal(b - a).scaleb(-9) for a, b in zip([0, *cuts], [*cuts, 10**9], strict=True)]
+
+    def quantiles(self, span: commands.Range) -> tuple[Decimal, ...]:
+        """One for each level, most of them within the range."""
+        random, low, high = self.random, int(str(span.lower)), int(str(span.upper))
+        digits = random.choice([1, 11])
+        beyond = [0, 0, 0, 2 * span.open_upper, -2 * span.open_lower]
+        places = (random.randint(low * 10**digits, high * 10**digits) for _ in span.levels or ())
+        return tuple(sorted(Decimal(place).scaleb(-digits) + random.choice(beyond) for place in places))
+
+    def answer(self, opened: commands.OpenQuestion) -> AnyCommand:
+        """A resolution, or its revocation, or an annulment."""
+        move = self.random.choice(["resolve"] * 4 + ["revoke", "annul"])
+        if move == "revoke":
+            return commands.RevokeResolution(at=self.moment(50), question=opened.question, reason="misread")
+        if move == "annul":
+            return commands.AnnulQuestion(at=self.moment(50), question=opened.question, reason="no source")
+        return self.resolution(opened)
+
+    def resolution(self, opened: commands.OpenQuestion) -> commands.ResolveQuestion:
+        """An answer: of a numeric question at an edge, between edges, or beyond an open end."""
+        random = self.random
+        known = random.choice([None, None, self.moment(random.randint(0, 11)), self.moment(random.randint(1, 9), 1)])
+        resolved = commands.ResolveQuestion(at=self.moment(50), question=opened.question, known_at=known)
+        if opened.range is None:
+            return msgspec.structs.replace(resolved, outcome=random.choice(opened.outcomes or ("yes", "no")))
+        lower, upper = Decimal(str(opened.range.lower)), Decimal(str(opened.range.upper))
+        inside = lower + (upper - lower) * Decimal(random.choice(PLACES))
+        beyond = [lower - 1] * opened.range.open_lower + [upper + 1] * opened.range.open_upper
+        return msgspec.structs.replace(resolved, value=random.choice([inside, inside, *beyond]))
+
+    # --- contests
+
+    def contest(self, contest: str, rules: RuleSet | str) -> list[AnyCommand]:
+        """A contest over the questions that its rules can score; now and then frozen, perhaps before all is known."""
+        random, at = self.random, self.moment(60)
+        pool, unit = random.choice([0, 100, 100]), random.choice(["0.01", "1", "5"])
+        asked: list[AnyCommand] = [
+            commands.OpenContest(at=at, contest=contest, rules=rules, pool=pool, payable_unit=unit),
+            *(each for opened in self.questions for each in self.entries(contest, opened)),
+            *(each for who in PEOPLE for each in self.named(contest, who)),
+        ]
+        if random.random() < 0.2:
+            asked.append(commands.FinalizeContest(at=at, contest=contest))
+        return asked
+
+    def entries(self, contest: str, opened: commands.OpenQuestion) -> list[AnyCommand]:
+        """A question put into a contest, thrice: the second and third if the first fails."""
+        random = self.random
+        weight = random.choice(["1", "1", "2", "0.5", "0.000001"])
+        plain = commands.AddQuestion(at=self.moment(60), contest=contest, question=opened.question, weight=weight)
+        spot_at = random.choice([None, None, self.moment(random.randint(1, 6), random.choice([0, 1]))])
+        spotted = msgspec.structs.replace(plain, spot_at=spot_at)
+        hidden = random.choice([None, "0", "0.25", "1"])
+        return [msgspec.structs.replace(spotted, hidden_coverage_weight=hidden), spotted, plain]
+
+    def named(self, contest: str, who: str) -> list[AnyCommand]:
+        """What is said of a participant in a contest, if anything: enrolled, perhaps twice, and perhaps excluded."""
+        random, at = self.random, self.moment(60)
+        asked: list[AnyCommand] = []
+        while random.random() < 0.3:
+            entrant, bot = random.choice([None, "team", "team", "a"]), random.random() < 0.5
+            enrolled = commands.EnrolParticipant(at=at, contest=contest, participant=who, entrant=entrant, bot=bot)
+            asked.append(enrolled)
+        while random.random() < 0.2:
+            excluded = commands.ExcludeParticipant(at=at, contest=contest, participant=who, level="hidden", reason="-")
+            level = random.choice(["no_prize", "no_rank", "hidden"])
+            asked.append(msgspec.structs.replace(excluded, level=level))
+        return asked

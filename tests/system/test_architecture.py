@@ -1,0 +1,128 @@
+"""Imports go one way, and pure modules name nothing that could make two runs differ."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+PACKAGE = "forecast_ledger."
+STORES = {
+    "ledger.storing.store",
+    "ledger.storing.sqlite",
+    "ledger.storing.postgres",
+}  # know the library that keeps rows
+SHELL = {"ledger.core.gc_pause", "ledger.storing"}  # what of the ledger reads a clock, waits, or talks to a store
+# What projections may see of the ledger.
+PURE = {"ledger.core.errors", "ledger.core.exact", "ledger.core.lazy_fractions", "ledger.core.values"} | {
+    f"ledger.model.{name}" for name in ("events", "log", "mismatch", "publication_stamps", "rules", "trading_rules")
+}
+IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
+INTEGER_MATH = {"floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out
+WRITERS = {
+    "replay.writing.append",
+    "replay.writing.pay",
+    "replay.writing.lazy_store",
+    "replay.cli.demo",
+    "replay.cli.main",
+}
+ON_AN_OVERLAY = {"replay.writing.overlay_store"}  # decides as a writer would, on rows that stay in memory
+MODULES = sorted(path for top in ("ledger", "projections", "replay") for path in (ROOT / top).rglob("*.py"))
+ROOMS = sorted({path.parent for path in MODULES} - {ROOT / top for top in ("ledger", "projections", "replay")})
+
+
+def _name(path: Path) -> str:
+    """The dotted name of a module below the package; that of a package for its __init__."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+NAMES = {_name(path) for path in MODULES}
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """What a module imports, its own package's modules without the package's name; late imports and types too."""
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.removeprefix(PACKAGE) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.removeprefix(PACKAGE)
+            yield from (f"{node.module}.{alias.name}".removeprefix(PACKAGE) for alias in node.names)
+
+
+def _modules(path: Path) -> set[str]:
+    """The modules of this project that a module imports, without their packages."""
+    return {name for name in _imports(path) if (ROOT / Path(*name.split("."))).with_suffix(".py").exists()}
+
+
+def _within(name: str, places: set[str]) -> bool:
+    return any(name == place or name.startswith(f"{place}.") for place in places)
+
+
+def _pure() -> list[Path]:
+    return [path for path in MODULES if _name(path).split(".")[0] != "replay" and not _within(_name(path), SHELL)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_imports_go_one_way(path: Path) -> None:
+    """Ledger, then projections, then replay; projections see only the pure ledger; nothing imports tests or data."""
+    name, imports, modules = _name(path), set(_imports(path)), _modules(path)
+    top, tops = name.split(".")[0], {each.split(".")[0] for each in imports}
+    assert not tops & {"tests", "data"}
+    assert not tops & {"ledger": {"projections", "replay"}, "projections": {"replay"}, "replay": set[str]()}[top]
+    if top == "projections":
+        assert {each for each in modules if each.startswith("ledger.")} <= PURE
+    if top == "replay" and name not in WRITERS | ON_AN_OVERLAY:
+        assert not modules & {"ledger.storing.writer", "ledger.deciding.decider"}
+    assert name in STORES or "eventsourcing" not in tops
+    assert not any(each.startswith("forecast_ledger") for each in imports), "the package's door is for those outside"
+
+
+def test_rooms_are_small_say_what_they_are_for_and_form_no_circle() -> None:
+    """At most a dozen modules a room, one sentence at its door, and one arrow at most between any two of them."""
+    arrows: dict[str, set[str]] = {}
+    for room in ROOMS:
+        modules = [path for path in room.glob("*.py") if path.stem != "__init__"]
+        assert len(modules) <= 12, room
+        assert ast.get_docstring(_tree(room / "__init__.py")), f"{_name(room)} does not say what it is for"
+        reached = {name.rpartition(".")[0] for path in modules for name in _modules(path)}
+        arrows[_name(room)] = reached - {_name(room)}
+    assert list(TopologicalSorter(arrows).static_order())
+
+
+@pytest.mark.parametrize("path", _pure(), ids=_name)
+def test_pure_modules_name_no_clock_chance_environment_or_files(path: Path) -> None:
+    """What decides and what projects depends on its arguments alone."""
+    imports = set(_imports(path))
+    roots = {name.split(".")[0] for name in imports}
+    functions = {name for name in imports if name.startswith("math.")}
+    assert functions <= {f"math.{name}" for name in INTEGER_MATH}
+    assert not roots & IMPURE - ({"math"} if functions else set())
+    called = {
+        node.func.id for node in ast.walk(_tree(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not called & {"open", "print", "input", "eval", "exec", "float", "hash", "id"}
+
+
+@pytest.mark.parametrize("path", [path for path in _pure() if path.stem not in {"wide_int", "estimates"}], ids=_name)
+def test_pure_modules_do_no_float_arithmetic(path: Path) -> None:
+    """No float literal, no true division, no float type, but in the guarded logarithms, which prove what they round."""
+    for node in ast.walk(_tree(path)):
+        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), ast.dump(node)
+        assert not isinstance(node, ast.Div), "true division"
+        assert not (isinstance(node, ast.Attribute) and node.attr.startswith("float")), ast.dump(node)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_files_and_functions_stay_small(path: Path) -> None:
+    """400 lines a file, 60 a function: past that, there is a second idea in it."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.FunctionDef) and node.end_lineno:
+            assert node.end_lineno - node.lineno < 60, node.name
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))

@@ -1,0 +1,282 @@
+"""Many processes that write to one ledger: they take turns, nobody waits long, and nobody is sent away."""
+
+import io
+import itertools
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from eventsourcing.sqlite import SQLiteConnection
+
+from forecast_ledger.ledger.core.errors import Refused, Unavailable, Uncertain
+from forecast_ledger.ledger.deciding.decider import evolve
+from forecast_ledger.ledger.deciding.state import State, Write
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
+from forecast_ledger.ledger.model.events import AnyEvent
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.storing import database
+from forecast_ledger.ledger.storing.store import Store, Turn
+from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.cli.main import FINE, UNCERTAIN, main
+from forecast_ledger.replay.writing.append import appended
+from tests.support.crowds import QUESTION, Trickle, crowd, forecast
+from tests.support.given import cash_out, deposit, trading_floor
+
+MOST = 1.0  # s, that 99 of 100 commands take at most among eight writers
+LINES = 6_000  # of an append beside a trickle; the benchmark sends 20,000
+
+
+def lines(count: int) -> io.BytesIO:
+    """A file of so many forecasts."""
+    said = ({"type": "submit_forecast", **each} for each in map(_said, range(count)))
+    return io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in said))
+
+
+def _said(number: int) -> dict[str, object]:
+    command = forecast("file", number)
+    fields = ("id", "at", "question", "participant", "probability")
+    return {name: getattr(command, name) for name in fields}
+
+
+def beside(location: str, name: str, count: int, rate: float) -> tuple[dict[str, int], Trickle]:
+    """Append a file while another process sends single commands; what came of both."""
+    with Ledger.open(location, name) as ledger:
+        ledger.handle(QUESTION)
+        with Trickle(location, name, rate) as trickle:
+            counts = appended(ledger, lines(count), lambda *_: None, lambda _: None)
+    return counts, trickle
+
+
+def test_eight_writers_take_turns(tmp_path: Path) -> None:
+    """None of them is sent away or waits long, and each command is recorded once; the benchmark has their rate."""
+    path = str(tmp_path / "a.db")
+    eight = crowd(path, "main", 8, 50)
+    assert (eight.errors, verify(path).position) == ([], 1 + 8 * 50)
+    assert eight.percentile(99) < MOST
+
+
+def test_a_large_append_and_a_trickle_leave_each_other_room(tmp_path: Path) -> None:
+    """Whoever sends single commands waits for a part of the append, not for all of it; neither fails for company."""
+    path = str(tmp_path / "a.db")
+    counts, trickle = beside(path, "main", LINES, rate=20)
+    assert counts == {"accepted": LINES, "duplicate": 0, "refused": 0}
+    assert trickle.found.errors == []
+    assert trickle.found.percentile(99) < MOST
+    assert verify(path).position == 1 + LINES + trickle.found.commands
+
+
+def test_a_writer_decides_once_and_against_the_newest_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another has appended in the meantime is all that is read again."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as one, Ledger.open(path) as other:
+        one.handle(QUESTION)
+        for number in range(3):
+            other.handle(forecast("other", number))
+        read: list[int] = []
+
+        def watched(event: AnyEvent, state: State, position: int) -> tuple[Write, ...]:
+            read.append(position)
+            return evolve(event, state, position)
+
+        monkeypatch.setattr("forecast_ledger.ledger.storing.writer.evolve", watched)
+        one.handle(forecast("one", 0))
+        assert read == [2, 3, 4, 5]  # three of the other, then its own
+
+
+def test_much_that_is_new_is_read_before_ones_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that nobody waits for a writer that has been away; what comes after is read in its turn."""
+    path = tmp_path / "a.db"
+    monkeypatch.setattr("forecast_ledger.ledger.storing.writer.FAR", 10)
+    with Ledger.open(path) as one, Ledger.open(path) as other, closing(sqlite3.connect(path)) as looking:
+        one.handle(QUESTION)
+        other.handle_many([forecast("other", number) for number in range(30)])
+        looking.execute("PRAGMA busy_timeout = 0")
+        locked: list[bool] = []
+
+        def watched(event: AnyEvent, state: State, position: int) -> tuple[Write, ...]:
+            try:
+                looking.execute("BEGIN IMMEDIATE")
+                looking.rollback()
+                locked.append(False)
+            except sqlite3.OperationalError:
+                locked.append(True)
+            return evolve(event, state, position)
+
+        monkeypatch.setattr("forecast_ledger.ledger.storing.writer.evolve", watched)
+        assert one.handle(forecast("one", 0)).first == 32
+        assert locked == [False] * 30 + [True]
+
+
+def test_a_turn_that_does_not_come_is_told_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that keeps the file longer than is waited: unavailable, nothing recorded."""
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.2)
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        ledger.handle(QUESTION)
+        holder.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        with pytest.raises(Unavailable, match="locked"):
+            ledger.handle(forecast("one", 0))
+        assert time.monotonic() - begun < 5
+        holder.execute("ROLLBACK")
+        assert ledger.handle(forecast("one", 0)).first == 2
+
+
+def test_threads_of_one_ledger_and_others_on_its_file_take_turns(tmp_path: Path) -> None:
+    """Six threads, two ledgers: each command once, in one order, while readers read."""
+    path = tmp_path / "a.db"
+    with Ledger.open(path) as one, Ledger.open(path) as other:
+        one.handle(QUESTION)
+        received: list[Receipt] = []
+
+        def write(ledger: Ledger, who: str) -> None:
+            for number in range(20):
+                received.append(ledger.handle(forecast(who, number)))
+                assert sum(len(page) for page in ledger.read()) > 1
+
+        threads = [threading.Thread(target=write, args=(ledger, f"t{n}")) for n, ledger in enumerate([one, other] * 3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(receipt.first for receipt in received) == [*range(2, 122)]
+        assert one.head() == other.head()
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("many", [False, True])
+def test_when_the_disk_fails_at_a_commit_the_outcome_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool, many: bool
+) -> None:
+    """The rows may be there or not. The ledger reads again before it decides; sent again, all is recorded once."""
+    path, commit = tmp_path / "a.db", SQLiteConnection.commit
+    batch = [forecast("one", number) for number in range(3 if many else 1)]
+
+    def failing(self: SQLiteConnection) -> None:
+        if committed:
+            commit(self)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with Ledger.open(path) as ledger:
+        ledger.handle(QUESTION)
+        monkeypatch.setattr(SQLiteConnection, "commit", failing)
+        with pytest.raises(Uncertain, match="disk I/O error: it is not known whether this was recorded; send it again"):
+            ledger.handle_many(batch) if many else ledger.handle(batch[0])
+        monkeypatch.setattr(SQLiteConnection, "commit", commit)
+        assert ledger.head().position == 1 + len(batch) * committed
+        receipts = [ledger.handle(command) for command in batch]
+        assert [(each.first, each.duplicate) for each in receipts] == [(n + 2, committed) for n in range(len(batch))]
+        assert ledger.handle(forecast("one", 9)).first == 2 + len(batch)
+    assert verify(str(path)).position == 2 + len(batch)
+
+
+def test_what_interrupts_the_end_of_a_turn_after_the_commit_is_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are there, so that the ledger reads them: 1,000 more than 10,000 can be withdrawn, and no more."""
+    path, turn = tmp_path / "a.db", Store.turn
+    rules = RuleSet(name="open", trading=Trading(recapitalisation=True))
+
+    @contextmanager
+    def interrupted(self: Store) -> Iterator[Turn]:
+        with turn(self) as mine:
+            yield mine
+        raise KeyboardInterrupt
+
+    with Ledger.open(path) as ledger:
+        for number, command in enumerate(trading_floor(rules=rules)):
+            ledger.handle(command, f"c{number}")
+        monkeypatch.setattr(Store, "turn", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.handle(deposit(1_000), "in")
+        monkeypatch.setattr(Store, "turn", turn)
+        last = ledger.head().position
+        assert ledger.handle(deposit(1_000), "in") == Receipt("in", last, last, duplicate=True)
+        with pytest.raises(Refused, match="not_enough_cash"):
+            ledger.handle(cash_out(11_001), "too much")
+        assert ledger.handle(cash_out(11_000), "out").first == last + 1
+    assert verify(str(path)).position == last + 1
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY])
+def test_a_full_disk_is_no_unknown_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """SQLite has not written the end of the transaction then; nothing was recorded."""
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = code
+
+    def failing(_: SQLiteConnection) -> None:
+        raise error
+
+    with Ledger.open(tmp_path / "a.db") as ledger:
+        ledger.handle(QUESTION)
+        with monkeypatch.context() as patched:
+            patched.setattr(SQLiteConnection, "commit", failing)
+            with pytest.raises(Unavailable):
+                ledger.handle(forecast("one", 0))
+        assert ledger.head().position == 1
+        assert ledger.handle(forecast("one", 0)).first == 2
+
+
+def test_an_unknown_outcome_has_an_exit_code_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """5, with what to do on stderr; sent again, the file is recorded whole, once."""
+    path, file, commit = str(tmp_path / "a.db"), tmp_path / "file.jsonl", SQLiteConnection.commit
+    with Ledger.open(path) as ledger:
+        ledger.handle(QUESTION)
+    file.write_bytes(lines(3).getvalue())
+
+    def failing(self: SQLiteConnection) -> None:
+        commit(self)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SQLiteConnection, "commit", failing)
+        failed = CliRunner().invoke(main, ["append", path, str(file)])
+        told = CliRunner().invoke(main, ["append", path, str(file), "--errors", "json"])
+    assert (failed.exit_code, failed.stdout) == (UNCERTAIN, "") == (5, "")
+    said = "disk I/O error: it is not known whether this was recorded; send it again, which is safe"
+    assert failed.stderr == f"forecast-ledger: {path}: {said}\n"
+    assert told.exit_code == FINE  # nothing is left to be recorded
+    again = CliRunner().invoke(main, ["append", path, str(file), "--format", "json"])
+    assert [(row["accepted"], row["duplicate"], row["log_position"]) for row in json.loads(again.stdout)] == [(0, 3, 4)]
+
+
+def test_a_command_that_says_more_than_a_row_can_hold_is_refused(tmp_path: Path) -> None:
+    """Before anything is decided; the log has no row then that readers would refuse."""
+    texts = tuple("x" * 190 + str(number) for number in range(100_000))
+    long = OpenQuestion(
+        id="long", at=QUESTION.at, question="long", kind="multiple_choice", outcomes=texts,
+        opens_at=QUESTION.opens_at, closes_at=QUESTION.closes_at,
+    )  # fmt: skip
+    with Ledger.open(tmp_path / "a.db") as ledger:
+        with pytest.raises(Refused, match="it says more than 16777216 bytes; say it in several commands"):
+            ledger.handle(long)
+        assert ledger.head().position == 0
+
+
+@pytest.mark.parametrize(("seconds", "sizes"), [(0.0, [1_000, 2_000]), (1.0, [1_000, 50, 2, 1, 1])])
+def test_a_transaction_of_an_append_is_as_large_as_others_can_wait_for(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, sizes: list[int]
+) -> None:
+    """A twentieth of a second's work, which is measured: commands that take long come few at a time, but all come."""
+    now = itertools.count()
+    monkeypatch.setattr("forecast_ledger.replay.writing.append.time.thread_time", lambda: next(now) * seconds)
+    taken: list[int] = []
+    handle = Ledger.handle_many
+
+    def watched(self: Ledger, commands: list[AnyCommand], *, atomic: bool = False) -> list[Receipt | Refused]:
+        taken.append(len(commands))
+        return handle(self, commands, atomic=atomic)
+
+    monkeypatch.setattr(Ledger, "handle_many", watched)
+    with Ledger.open(":memory:") as ledger:
+        ledger.handle(QUESTION)
+        counts = appended(ledger, lines(sum(sizes)), lambda *_: None, lambda _: None)
+    assert (counts["accepted"], taken) == (sum(sizes), sizes)

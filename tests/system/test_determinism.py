@@ -1,0 +1,298 @@
+"""Same log, same digest of every projection: on any machine, in any batch size, rebuilt or incremental."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import convert
+
+from forecast_ledger.ledger.model.commands import AnyCommand, read
+from forecast_ledger.ledger.model.events import ForecastMade, ForecastWithdrawn
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
+from forecast_ledger.replay.reading.replay import replay
+from tests.support import oracle
+from tests.support.paths import ROOT
+
+STORY = ROOT / "data" / "metaculus-2022" / "commands.jsonl"
+TRADED = STORY.parent.parent / "arena-week" / "commands.jsonl"
+PEOPLE, QUESTIONS, FORECASTS = 60, 28, 2_400
+KINDS = ("binary", "multiple_choice", "numeric")
+RED, GREEN, BLUE = "red", "green", "blue"
+LEVELS = ("0.025", "0.25", "0.5", "0.75", "0.975")
+COVERED = {"period": "covered", "total": "mean"}
+RULES: dict[str, Any] = {  # between them every kernel, reference, average, sampling, period, total and take
+    "old": "relative-2021-11",
+    "new": "relative-2022-04",
+    "peers": "peer-2025-06",
+    "instant": "spot-peer",
+    "base": "baseline",
+    "recent": {
+        "kernel": "log2", "cdf_kernel": "log2", "reference": "consensus", "consensus": "community",
+        "consensus_weights": "recency", "score_consensus": True, "period": "actual", "take": "positive_square",
+    },
+    "mean": {"kernel": "spherical", "reference": "consensus", "consensus": "mean", "consensus_weights": "recency"},
+    "days": {
+        "kernel": "ordered_brier", "cdf_kernel": "crps", "reference": "peers", "sampling": "day", "day_minutes": 330,
+        "scored_only_factor": "members", "bots": "scored_only",
+    },
+    "kinds": {
+        "kernel": "brier", "cdf_kernel": "crps", "period": "covered", "total": "kind_means", "best_of_entrant": True,
+        "attested": True, "score_consensus": True,
+    },
+    "ranges": {"kernel": "brier_sum", "quantile_kernel": "pinball", "sampling": "day", **COVERED},
+    "average": {
+        "kernel": "ln", "cdf_kernel": "ln", "reference": "peers", "total": "per_coverage", "least_coverage": 3,
+        "take": "coverage_exp",
+    },
+}  # fmt: skip
+Digests = dict[str, str]
+
+PROGRAM = """
+import sys
+from tests.system.test_determinism import appended, cpu_features, digests, printed, season
+path, log = sys.argv[1:]
+print([appended(log, season(path)), digests(log), printed(log), cpu_features()])
+"""
+
+
+def minute(number: int) -> str:
+    """A minute of April 2026, and some µs."""
+    day, hour, rest = number // 1_440 + 1, number // 60 % 24, number % 60
+    return f"2026-04-{day:02}T{hour:02}:{rest:02}:00.{number % 1_000_000:06}Z"
+
+
+def kind_of(number: int) -> str:
+    """A question's kind; the last few are asked by quantiles."""
+    return "quantiles" if number >= QUESTIONS - 4 else KINDS[number % 3]
+
+
+def distribution(kind: str, choose: Random) -> dict[str, Any]:
+    """A random forecast of a kind; round numbers often, so that there are ties."""
+    if kind == "binary":
+        return {"probability": choose.choice(["0.1", "0.5", f"0.{choose.randrange(10**9):09}"])}
+    if kind == "multiple_choice":
+        first, second = sorted(choose.randrange(10**9 + 1) for _ in range(2))
+        parts = first, second - first, 10**9 - second
+        named = zip((RED, GREEN, BLUE), parts, strict=True)
+        return {"probabilities": {name: f"{part // 10**9}.{part % 10**9:09}" for name, part in named}}
+    if kind == "quantiles":
+        return {"quantiles": sorted(choose.randrange(1, 1_000) for _ in LEVELS)}
+    heights = sorted(choose.randrange(10**10) for _ in range(21))
+    return {"cdf": [f"0.{height:010}" for height in heights]}
+
+
+def attestation(choose: Random) -> dict[str, Any]:
+    """Now and then a forecast says what it stands on."""
+    stamps = ["2026-04-02", "2026-04", "2026-04-02T12:00:00Z", "2026-04-09 12:00:00"]
+    return {"attestation": {"newest_source": choose.choice(stamps)}} if choose.randrange(5) == 0 else {}
+
+
+def closes(number: int) -> int:
+    """The minute at which a question closes."""
+    return (3 + number % 18) * 1_440
+
+
+def opening(number: int, kind: str) -> dict[str, Any]:
+    """A question of a kind, open for two to twenty days, hidden for one."""
+    shape: dict[str, Any] = {"outcomes": [RED, GREEN, BLUE]} if kind == "multiple_choice" else {}
+    span: dict[str, Any] = {"lower": 1, "upper": 1_000, "open_lower": True, "open_upper": True}
+    if kind == "numeric":
+        shape = {"range": span | {"bins": 20} | ({"zero_point": 0} if number % 2 else {})}
+    if kind == "quantiles":
+        kind, shape = "numeric", {"range": span | {"levels": LEVELS, "decimals": 2}}
+    shape |= {"opens_at": minute(1_440), "closes_at": minute(closes(number)), "reveals_at": minute(2_880)}
+    return {"type": "open_question", "at": minute(0), "question": f"q{number:02}", "kind": kind} | shape
+
+
+def answer(number: int, kind: str) -> dict[str, Any]:
+    """How a question came out."""
+    came: dict[str, Any] = {"value": number * 50} if kind in {"numeric", "quantiles"} else {"outcome": "no"}
+    came |= {"outcome": GREEN} if kind == "multiple_choice" else {}
+    return {"type": "resolve_question", "at": minute(41_000), "question": f"q{number:02}"} | came
+
+
+def contests() -> Iterator[dict[str, Any]]:
+    """Each rule set over the questions it can score, the newer ones over every third of them."""
+    for contest, rules in RULES.items():
+        named = rules if isinstance(rules, str) else {"name": contest} | rules
+        yield {"type": "open_contest", "at": minute(0), "contest": contest, "rules": named, "pool": 10_000}
+        for who in range(0, PEOPLE, 7):
+            enrolled = {"type": "enrol_participant", "at": minute(0), "contest": contest, "participant": f"p{who:02}"}
+            yield enrolled | {"entrant": f"team {who % 2}", "bot": who % 3 == 0}
+        kernels = PRESETS[rules] if isinstance(rules, str) else convert(named, RuleSet)
+        taken: dict[str, str] = {
+            "binary": kernels.kernel,
+            "multiple_choice": kernels.kernel,
+            "numeric": kernels.cdf_kernel,
+        }
+        taken["quantiles"] = kernels.quantile_kernel
+        for number in range(QUESTIONS):
+            if taken[kind_of(number)] == "none" or (contest not in {"old", "new"} and number // 3 % 3):
+                continue
+            weights = {"weight": number % 4 + 1} | ({"hidden_coverage_weight": "0.3"} if contest != "old" else {})
+            added = {"type": "add_question", "at": minute(0), "contest": contest, "question": f"q{number:02}"}
+            yield added | weights
+
+
+def lines(seed: int) -> Iterator[dict[str, Any]]:
+    """A season: questions of every kind, contests of every rule over them, forecasts and withdrawals, answers."""
+    choose = Random(seed)
+    kinds = [kind_of(number) for number in range(QUESTIONS)]
+    yield from (opening(number, kind) for number, kind in enumerate(kinds))
+    yield from contests()
+    numbers = [choose.randrange(QUESTIONS) for _ in range(FORECASTS)]
+    for at, number in sorted((choose.randrange(closes(number)), number) for number in numbers):
+        said = {"at": minute(at), "question": f"q{number:02}", "participant": f"p{choose.randrange(PEOPLE):02}"}
+        if choose.randrange(8) == 0:
+            yield {"type": "withdraw_forecast"} | said
+        else:
+            yield {"type": "submit_forecast"} | said | distribution(kinds[number], choose) | attestation(choose)
+    yield from (answer(number, kind) for number, kind in enumerate(kinds) if number != 7)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file of commands: two worked examples but for seals, whose checkpoints have clocks in them; the season."""
+    file = tmp_path_factory.mktemp("season") / "commands.jsonl"
+    stories = [*STORY.read_bytes().splitlines(keepends=True), *TRADED.read_bytes().splitlines(keepends=True)]
+    told = b"".join(line for line in stories if b"finalize_contest" not in line) + b"".join(
+        msgspec.json.encode({"id": f"s{number}"} | line) + b"\n" for number, line in enumerate(lines(seed=11))
+    )
+    file.write_bytes(told)
+    return str(file)
+
+
+def season(path: str) -> list[AnyCommand]:
+    """The commands of a file."""
+    return [read(line) for line in Path(path).read_bytes().splitlines()]
+
+
+def appended(log: str, asked: list[AnyCommand], size: int = 10_000, clock: Callable[[], int] = lambda: 0) -> str:
+    """The head's digest once commands have been appended in batches of this size."""
+    with Ledger.open(log, clock=clock) as ledger:
+        for first in range(0, len(asked), size):
+            ledger.handle_many(asked[first : first + size])
+        return ledger.head().digest
+
+
+def digests(log: str) -> Digests:
+    """The digest of every projection."""
+    projections = replay(log).projections
+    return {name: projections.table(name).digest() for name in CATALOGUE}
+
+
+def printed(log: str) -> str:
+    """The digest of all rows as they are printed."""
+    projections = replay(log).projections
+    return sha256(msgspec.json.encode([list(projections.table(name).rows()) for name in CATALOGUE])).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def reference(path: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Digests]:
+    """The head's digest and the projections', of the log appended in one batch."""
+    log = str(tmp_path_factory.mktemp("reference") / "log.db")
+    return appended(log, season(path)), digests(log)
+
+
+def cpu_features() -> str:
+    """What this NumPy has switched on beyond its baseline."""
+    umath = import_module("numpy._core._multiarray_umath")
+    return " ".join(name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name])
+
+
+def test_the_season_is_long_enough_to_tell(path: str, reference: tuple[str, Digests]) -> None:
+    """Two thousand forecasts are accepted, some withdrawn; no two projections are the same, and each has rows."""
+    recorded, refused = oracle.attempted(season(path))
+    made = [each for each in recorded if isinstance(each.event, ForecastMade)]
+    withdrawn = [each for each in recorded if isinstance(each.event, ForecastWithdrawn)]
+    assert (len(made) > 2_000, len(withdrawn) > 50) == (True, True)
+    assert {each.code for each in refused} == {"nothing_standing"}
+    assert len(set(reference[1].values())) == len(CATALOGUE)
+    projections = Projections(oracle.told(recorded))
+    assert all(len(projections.table(name)) for name in CATALOGUE)
+    assert {row["contest"] for row in projections.table("leaderboard").rows()} >= set(RULES)
+
+
+def test_a_log_replayed_twice_has_the_same_digests(path: str, tmp_path: Path, reference: tuple[str, Digests]) -> None:
+    """One log, two readings, in one process."""
+    log = str(tmp_path / "log.db")
+    assert appended(log, season(path)) == reference[0]
+    assert digests(log) == digests(log) == reference[1]
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_digests_do_not_depend_on_the_size_of_batches(
+    path: str, tmp_path: Path, reference: tuple[str, Digests], size: int
+) -> None:
+    """Commands appended one by one, in sevens, or all in one transaction; the log itself is the same, too."""
+    log = str(tmp_path / "log.db")
+    assert appended(log, season(path), size) == reference[0]
+    assert digests(log) == reference[1]
+
+
+def test_digests_do_not_depend_on_the_stores_clock(path: str, tmp_path: Path, reference: tuple[str, Digests]) -> None:
+    """The logs differ in recorded_at and in their own digest, and in nothing projected but when forecasts came in."""
+    log, ticks = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977))
+    assert appended(log, season(path), 50, lambda: next(ticks)) != reference[0]
+    found = digests(log)
+    assert {name for name in CATALOGUE if found[name] != reference[1][name]} == {"admissions"}
+
+
+@pytest.mark.parametrize("chunk", [1, 100, 10**9])
+def test_digests_do_not_depend_on_the_size_of_chunks(
+    path: str, tmp_path: Path, reference: tuple[str, Digests], chunk: int
+) -> None:
+    """Questions scored one by one, some together, or all."""
+    log = str(tmp_path / "log.db")
+    appended(log, season(path))
+    projections = Projections(replay(log).projections.facts, chunk)
+    assert {name: projections.table(name).digest() for name in CATALOGUE} == reference[1]
+
+
+def test_a_log_read_after_each_batch_ends_with_the_same_digests(
+    path: str, tmp_path: Path, reference: tuple[str, Digests]
+) -> None:
+    """Readings on the way leave no trace."""
+    log, asked = str(tmp_path / "log.db"), season(path)
+    for first in range(0, len(asked), 600):
+        appended(log, asked[first : first + 600])
+        found = digests(log)
+    assert found == reference[1]
+
+
+ENVIRONMENTS: dict[str, dict[str, str]] = {
+    "hash seed 0, UTC": {"PYTHONHASHSEED": "0", "TZ": "UTC"},
+    "hash seed 1, Kathmandu": {"PYTHONHASHSEED": "1", "TZ": "Asia/Kathmandu"},
+    "hash seed 4242, C": {"PYTHONHASHSEED": "4242", "LC_ALL": "C", "PYTHONUTF8": "0"},
+    "without SIMD": {"PYTHONHASHSEED": "random", "NPY_DISABLE_CPU_FEATURES": cpu_features()},
+}
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
+def test_another_process_decides_and_projects_the_same(
+    path: str, tmp_path: Path, reference: tuple[str, Digests], environment: dict[str, str]
+) -> None:
+    """Under other hash seeds, time zones and locales, and with the processor's vector units switched off in NumPy."""
+    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM, path, str(tmp_path / "log.db")],
+        cwd=ROOT,
+        env=kept | {name: value for name, value in environment.items() if value},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    features = "" if "NPY_DISABLE_CPU_FEATURES" in environment else cpu_features()
+    log = str(tmp_path / "here.db")
+    appended(log, season(path))
+    assert found.stdout == f"{[*reference, printed(log), features]}\n"

@@ -1,0 +1,882 @@
+"""What befalls a process on the command line: killed, stopped, no room, a damaged or locked store, others at work.
+
+Each ends with the exit code that README says and one line on stderr; nothing acknowledged is lost, nothing half done is
+left. Moments are seeded, and chosen within the time that the same work takes undisturbed.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import Result
+
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing import database
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
+from tests.projections.incremental.test_refresh import trading
+from tests.replay.cli.test_main import run as invoked
+from tests.replay.readmodel.test_runner import assert_up_to_date, history, record
+from tests.support import oracle
+from tests.support.exports import DATA, FORMS, commands_of, contents, exported, resealed, rows, written
+from tests.support.given import DAY, MARCH, contest, entry, forecast, opened
+from tests.support.paths import ROOT
+
+Process = subprocess.Popen[str]
+Done = subprocess.CompletedProcess[str]
+COMMAND = [sys.executable, "-c", "from forecast_ledger.__main__ import main; main()"]
+HERE = os.environ | {"PYTHONPATH": str(ROOT)}
+TIMEOUT = 60  # s, after which no answer is a failure
+KILLED = -signal.SIGKILL
+QUESTIONS = 20
+FORECASTS = 12_000  # more than a transaction holds
+NEW = b'{"id": "new", "type": "close_question", "at": "2022-01-01T00:00:00Z", "question": "nowhere"}\n'
+
+
+STARTED: list[Process] = []
+
+
+def start(*arguments: str | Path, command: Sequence[str] = COMMAND) -> Process:
+    """The command line in a process of its own."""
+    given = [*command, *map(str, arguments)]
+    process = subprocess.Popen(given, env=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    STARTED.append(process)
+    return process
+
+
+@pytest.fixture(autouse=True)
+def none_outlives_its_test() -> Iterator[None]:
+    """Whatever came of the test."""
+    yield
+    for process in STARTED:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    STARTED.clear()
+
+
+def ended(process: Process) -> Done:
+    """What a process has printed, once it has ended."""
+    stdout, stderr = process.communicate(timeout=TIMEOUT)
+    assert "Traceback" not in stderr, stderr
+    return subprocess.CompletedProcess([], process.returncode, stdout, stderr)
+
+
+def run(*arguments: str | Path, command: Sequence[str] = COMMAND) -> Done:
+    """A process from beginning to end."""
+    return ended(start(*arguments, command=command))
+
+
+def invoke(*arguments: str | Path, given: bytes = b"") -> Result:
+    """The command line in this process, where a great many are to be run; a traceback would be its exception."""
+    return invoked(*map(str, arguments), given=given)
+
+
+def told(done: Done | Result, code: int, says: str) -> None:
+    """It ended with this code, and the reason is one line on stderr, the last."""
+    ended_with = done.exit_code if isinstance(done, Result) else done.returncode
+    assert ended_with == code, done.stderr
+    lines = done.stderr.splitlines()
+    assert re.search(says, lines[-1]), done.stderr
+    assert sum(line.startswith("forecast-ledger: ") for line in lines) == 1, done.stderr
+
+
+def until(there: Callable[[], object], process: Process) -> None:
+    """Wait until something is there, for as long as a process lives."""
+    deadline = time.monotonic() + TIMEOUT
+    while not there() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+# --- a long file, which takes several transactions
+
+
+class Work(NamedTuple):
+    """What is appended, as arguments of the command; what the log then is; how long that takes, in s."""
+
+    arguments: list[str]
+    events: list[tuple[Any, ...]]
+    duration: float
+
+
+def events(path: Path | str) -> list[tuple[Any, ...]]:
+    """All that a log says but when it was recorded, which differs from run to run, and with that the digests."""
+    return [(each.position, each.command_id, each.command, each.event) for each in history(str(path))]
+
+
+def founded() -> list[dict[str, Any]]:
+    """Questions in a contest, as lines say it."""
+    at = "2026-03-01T00:00:00Z"
+    span = {"kind": "binary", "opens_at": at, "closes_at": "2026-03-09T00:00:00Z"}
+    names = [f"q{number}" for number in range(QUESTIONS)]
+    return [
+        *({"id": f"open {name}", "type": "open_question", "at": at, "question": name, **span} for name in names),
+        {"id": "cup", "type": "open_contest", "at": at, "contest": "cup", "rules": "relative-2022-04", "pool": 100},
+        *({"id": f"add {n}", "type": "add_question", "at": at, "contest": "cup", "question": n} for n in names),
+    ]
+
+
+def forecasts(first: int, end: int) -> list[dict[str, Any]]:
+    """So many forecasts of forty participants, as lines say it."""
+    return [
+        {
+            "id": f"forecast {number}",
+            "type": "submit_forecast",
+            "at": "2026-03-02T00:00:00Z",
+            "question": f"q{number % QUESTIONS}",
+            "participant": f"p{number // QUESTIONS % 40}",
+            "probability": (number * 37 % 97 + 1) / 100,
+        }
+        for number in range(first, end)
+    ]
+
+
+def lines(path: Path, said: Sequence[dict[str, Any]]) -> Path:
+    """A file of commands."""
+    path.write_text("".join(json.dumps(each) + "\n" for each in said), encoding="utf-8")
+    return path
+
+
+MAP = """[[command]]
+type = "submit_forecast"
+id = "{id}"
+[command.fields]
+at = "{at}"
+question = "{question}"
+participant = "{participant}"
+probability = "{probability}"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What several tests read: files of commands, and logs that were written undisturbed."""
+    return tmp_path_factory.mktemp("faults")
+
+
+@pytest.fixture(scope="module")
+def founding(folder: Path) -> Path:
+    """A file that opens what is forecast."""
+    return lines(folder / "founding.jsonl", founded())
+
+
+def measured(folder: Path, *given: str) -> Work:
+    """What comes of appending a file to a log with questions if nothing disturbs it."""
+    path = folder / f"undisturbed-{len(given)}.db"
+    assert invoke("append", path, folder / "founding.jsonl").exit_code == FINE
+    begun = time.monotonic()
+    done = run("append", path, *given)
+    duration = time.monotonic() - begun
+    assert done.returncode == FINE, done.stderr
+    return Work(list(given), events(path), duration)
+
+
+@pytest.fixture(scope="module")
+def lined(folder: Path, founding: Path) -> Work:
+    """Forecasts as JSON lines."""
+    return measured(folder, str(lines(folder / "forecasts.jsonl", forecasts(0, FORECASTS))))
+
+
+@pytest.fixture(scope="module")
+def mapped(folder: Path, founding: Path) -> Work:
+    """The same forecasts as a CSV, with its map."""
+    names = [name for name in forecasts(0, 1)[0] if name != "type"]
+    cells = [",".join(str(each[name]) for name in names) for each in forecasts(0, FORECASTS)]
+    (folder / "forecasts.csv").write_text("\n".join([",".join(names), *cells, ""]), encoding="utf-8")
+    (folder / "map.toml").write_text(MAP, encoding="utf-8")
+    return measured(folder, "--map", str(folder / "map.toml"), str(folder / "forecasts.csv"))
+
+
+def acknowledged(stderr: str) -> int:
+    """The log position that `append -v` has told last."""
+    return max((int(each) for each in re.findall(r"event='batch handled'.* position=(\d+)", stderr)), default=0)
+
+
+def assert_sound(path: Path, work: Work, at_least: int) -> None:
+    """A log verifies and is the beginning of the undisturbed one, up to a position or further."""
+    verify(str(path))
+    there = events(path)
+    assert len(there) >= at_least
+    assert there == work.events[: len(there)]
+
+
+# --- killed
+
+
+@pytest.mark.parametrize("form", ["lined", "mapped"])
+def test_an_append_killed_at_any_moment_loses_nothing_and_doubles_nothing(
+    tmp_path: Path, founding: Path, form: str, request: pytest.FixtureRequest
+) -> None:
+    """Killed again and again: what it told is there; at last the log is as if nothing had happened."""
+    work, random, log = request.getfixturevalue(form), Random(form), tmp_path / "log.db"
+    assert invoke("append", log, founding).exit_code == FINE
+    codes = []
+    for _ in range(3 if form == "lined" else 2):
+        process = start("append", "-v", log, *work.arguments)
+        time.sleep(work.duration * random.uniform(0.3, 1.0))
+        process.kill()
+        done = ended(process)
+        codes.append(done.returncode)
+        assert_sound(log, work, acknowledged(done.stderr))
+    assert KILLED in codes
+    assert run("append", log, *work.arguments).returncode == FINE
+    assert events(log) == work.events
+
+
+def test_a_follower_killed_at_any_moment_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
+    """Again and again, while another process writes the log; the last one ends up to date."""
+    recorded, random = trading(5), Random(5)
+    log, tables = tmp_path / "log.db", tmp_path / "tables.db"
+    cuts = sorted(random.sample(range(1, len(recorded)), 4))
+    record(str(log), recorded[: cuts[0]])
+    for first, end in zip(cuts, [*cuts[1:], len(recorded)], strict=True):
+        follower = start("follow", log, tables)
+        time.sleep(random.uniform(0.4, 0.9))
+        record(str(log), recorded[first:end])
+        time.sleep(random.uniform(0.0, 0.3))
+        follower.kill()
+        assert ended(follower).returncode == KILLED
+    assert run("follow", log, tables, "--once").returncode == FINE
+    assert_up_to_date(str(tables), recorded)
+
+
+def test_a_second_follower_is_refused_as_long_as_the_first_lives(tmp_path: Path) -> None:
+    """In another process, at once, with what to do; whoever reads does not wait, and a killed one leaves no lock."""
+    log, tables = tmp_path / "log.db", tmp_path / "tables.db"
+    record(str(log), trading(5))
+    follower = start("follow", log, tables)
+    assert follower.stderr is not None
+    assert "events" in follower.stderr.readline()  # of its first refresh
+    told(run("follow", log, tables), UNREADABLE, "another runner keeps this read model up to date; end that one")
+    assert run("follow", log, tables, "--check").returncode == FINE
+    follower.kill()
+    assert ended(follower).returncode == KILLED
+    assert run("follow", log, tables, "--once").returncode == FINE
+
+
+def test_a_ledger_that_is_waited_for_is_followed_from_its_first_event(tmp_path: Path) -> None:
+    """Without a file, or a file without a ledger of that name; without --wait either is told, and nothing is made."""
+    log, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
+    told(run("follow", log, tables, "--once"), UNREADABLE, "no such ledger")
+    follower = start("follow", log, tables, "--name", "second", "--wait")
+    with Ledger.open(log) as ledger:
+        ledger.handle(opened(), "c1")
+    told(run("follow", log, tables, "--name", "secnd"), USAGE, "has no ledger named 'secnd': .*--wait")
+    assert not Path(tables).exists()
+    with Ledger.open(log, "second") as ledger:
+        ledger.handle(opened(), "c1")
+    assert follower.stderr is not None
+    assert follower.stderr.readline().startswith("1 events, ")
+    follower.send_signal(signal.SIGTERM)
+    assert ended(follower).returncode == FINE
+
+
+def test_a_follower_that_waits_ends_when_it_is_asked_to(tmp_path: Path) -> None:
+    """With 0, having made nothing."""
+    follower = start("follow", tmp_path / "log.db", tmp_path / "tables.db", "--wait")
+    time.sleep(1)
+    follower.send_signal(signal.SIGINT)
+    done = ended(follower)
+    assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (FINE, "stopped\n", [])
+
+
+@pytest.fixture(scope="module")
+def logs(folder: Path) -> tuple[str, str]:
+    """A log, and the same one later."""
+    said = [*commands_of("metaculus-2022"), *commands_of("arena-week")]
+    more: list[AnyCommand] = [opened("late", id="late"), *(forecast("late", f"p{n}", id=f"f{n}") for n in range(500))]
+    return written(folder / "earlier.db", said), written(folder / "later.db", [*said, *more])
+
+
+def hidden(folder: Path) -> list[Path]:
+    """What an export has not finished."""
+    return list(folder.glob(".*"))
+
+
+def exporting(log: str, out: Path, form: str, *options: str) -> Process:
+    """An export that has begun to write."""
+    process = start("export", log, out, "--format", form, *options)
+    until(lambda: hidden(out.parent), process)
+    return process
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_export_killed_at_any_moment_leaves_the_old_one_or_a_whole_one(
+    logs: tuple[str, str], tmp_path: Path, form: str
+) -> None:
+    """New, and over an older one. The next one removes what was left, and is as if nothing had happened."""
+    earlier, later = logs
+    out, random = tmp_path / "out" / "x", Random(form)
+    for name, log in (("earlier", earlier), ("later", later)):
+        (tmp_path / name).mkdir()
+        exported(log, tmp_path / name / "x", form)
+    out.parent.mkdir()
+    states = [{}, *(contents(tmp_path / name) for name in ("earlier", "later"))]
+    for log, options in ((earlier, ()), (later, ("--force",))):
+        process = exporting(log, out, form, *options)
+        time.sleep(random.uniform(0, 0.3))
+        process.kill()
+        ended(process)
+        there = {name: content for name, content in contents(out.parent).items() if not name.startswith(".")}
+        assert there in states
+        assert invoke("export", log, out, "--format", form, "--force").exit_code == FINE
+        assert hidden(out.parent) == []
+        assert contents(out.parent) == states[1 + (log == later)]
+
+
+def test_what_an_export_put_aside_as_it_was_killed_comes_back(logs: tuple[str, str], tmp_path: Path) -> None:
+    """Between the moment at which a folder makes room and the one at which the new folder has its name."""
+    out, part = tmp_path / "out", tmp_path / f".out.{'0' * 32}.part"
+    exported(logs[0], out, "csv")
+    before = contents(tmp_path)
+    (part / "csv").mkdir(parents=True)
+    out.rename(part / "old")
+    told(run("export", logs[1], out, "--format", "csv"), USAGE, "is there already; --force replaces an export")
+    assert contents(tmp_path) == before
+
+
+def test_an_export_that_is_running_keeps_what_it_writes(logs: tuple[str, str], tmp_path: Path) -> None:
+    """Another to the same path, which ends first, leaves it alone; so the first one finds the place taken."""
+    out = tmp_path / "out"
+    process = exporting(logs[1], out, "csv")
+    [part] = hidden(tmp_path)
+    until(lambda: list(part.iterdir()), process)
+    process.send_signal(signal.SIGSTOP)
+    exported(logs[0], out, "csv")
+    assert hidden(tmp_path) == [part]
+    before = contents(out)
+    process.send_signal(signal.SIGCONT)
+    told(ended(process), USAGE, "is there already")
+    assert (contents(out), hidden(tmp_path)) == (before, [])
+
+
+def test_an_export_removes_nothing_but_what_exports_to_the_same_path_left(
+    logs: tuple[str, str], tmp_path: Path
+) -> None:
+    """Neither what looks like it, nor what is another's."""
+    others = [".out.part", f".out.{'g' * 32}.part", f".xout.{'0' * 32}.part", f".out.x.{'0' * 32}.part", ".out"]
+    for name in others:
+        (tmp_path / name).mkdir()
+    (tmp_path / f".out.{'1' * 32}.part").write_bytes(b"a file")
+    (tmp_path / f".out.{'2' * 32}.part").symlink_to(tmp_path / ".out")
+    before = sorted(hidden(tmp_path))
+    (tmp_path / f".out.{'3' * 32}.part").mkdir()
+    exported(logs[0], tmp_path / "out", "csv")
+    assert sorted(hidden(tmp_path)) == before
+
+
+# --- stopped by a signal
+
+STOPS = [signal.SIGINT, signal.SIGTERM]
+
+
+def stopped(process: Process, number: signal.Signals) -> None:
+    """It ends as shells have it, and says so."""
+    process.send_signal(number)
+    told(ended(process), 128 + number, f"^forecast-ledger: stopped by {number.name}$")
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_ends_an_append_between_two_transactions(
+    tmp_path: Path, founding: Path, lined: Work, number: signal.Signals
+) -> None:
+    """The one that it is at is not recorded, or whole."""
+    log = tmp_path / "log.db"
+    assert invoke("append", log, founding).exit_code == FINE
+    process = start("append", log, *lined.arguments)
+    until((tmp_path / "log.db-wal").exists, process)
+    stopped(process, number)
+    assert_sound(log, lined, 1)
+    assert len(events(log)) < len(lined.events)
+    assert run("append", log, *lined.arguments).returncode == FINE
+    assert events(log) == lined.events
+
+
+@pytest.mark.parametrize("number", STOPS)
+@pytest.mark.parametrize("form", ["csv", "sqlite"])
+def test_a_signal_ends_an_export_without_a_trace(
+    logs: tuple[str, str], tmp_path: Path, form: str, number: signal.Signals
+) -> None:
+    """Neither a part nor a whole is there."""
+    stopped(exporting(logs[1], tmp_path / "out", form), number)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_ends_a_single_refresh_without_a_trace(tmp_path: Path, folder: Path, lined: Work) -> None:
+    """The tables are as they were: there are none yet."""
+    log, tables = folder / "undisturbed-1.db", tmp_path / "tables.db"
+    process = start("follow", log, tables, "--once")
+    until(tables.exists, process)
+    stopped(process, signal.SIGTERM)
+    with closing(sqlite3.connect(tables)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_is_how_a_follower_is_meant_to_end(tmp_path: Path, number: signal.Signals) -> None:
+    """It follows what is appended meanwhile, says so, and ends with 0 when asked to."""
+    log, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
+    with Ledger.open(log) as ledger:
+        ledger.handle_many(oracle.named([opened(), contest(pool=100), entry(), forecast()]))
+    assert invoke("follow", log, tables, "--once").exit_code == FINE
+    follower = start("follow", log, tables)
+    with Ledger.open(log) as ledger:
+        ledger.handle(forecast(participant="eve"), "eve")
+    assert follower.stderr is not None
+    first = follower.stderr.readline()
+    follower.send_signal(number)
+    done = ended(follower)
+    assert (done.returncode, first.split(" rows")[0], done.stderr.splitlines()[-1]) == (FINE, "1 events, 3", "stopped")
+    assert_up_to_date(tables, history(log))
+
+
+# --- no room
+
+
+class Disk(NamedTuple):
+    """A folder with little room. command: the command line there; grow: makes room for all that is to come."""
+
+    folder: Path
+    command: list[str]
+    says: str
+    grow: Callable[[], object]
+
+
+SMALL = 2**20  # bytes
+LIMITED = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({SMALL}, {SMALL})); {COMMAND[-1]}"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    """A file system of a megabyte, where one may be mounted; else no file may grow beyond that.
+
+    They differ in what the system says, "no space" or "file too large", and SQLite knows only the first for what it is.
+    """
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False, capture_output=True).returncode:
+        limited = [*COMMAND[:-1], LIMITED]
+        yield Disk(folder, limited, "disk I/O error|[Ff]ile too large", lambda: limited.__setitem__(-1, COMMAND[-1]))
+        return
+    grow = ["mount", "-o", "remount,size=1g", str(folder)]
+    try:
+        yield Disk(
+            folder, COMMAND, "disk is full|No space left", lambda: subprocess.run(grow, check=True, timeout=TIMEOUT)
+        )
+    finally:
+        subprocess.run(["umount", str(folder)], check=True, timeout=TIMEOUT)
+
+
+def test_an_append_to_a_full_disk_can_be_sent_again(disk: Disk, founding: Path, lined: Work) -> None:
+    """What was recorded before stays and can be read meanwhile; with room again the same file makes the log whole."""
+    log = disk.folder / "log.db"
+    assert run("append", log, founding, command=disk.command).returncode == FINE
+    told(run("append", log, *lined.arguments, command=disk.command), UNREADABLE, f"log.db: .*({disk.says})")
+    assert_sound(log, lined, len(founded()))
+    assert len(events(log)) < len(lined.events)
+    disk.grow()
+    assert run("append", log, *lined.arguments, command=disk.command).returncode == FINE
+    assert events(log) == lined.events
+
+
+def test_a_follower_on_a_full_disk_can_be_started_again(disk: Disk, folder: Path, lined: Work) -> None:
+    """The tables are as they were: none; with room again they are those of the log."""
+    log, tables = folder / "many.db", disk.folder / "tables.db"
+    written(
+        log, [opened(id="o"), *(forecast(participant=f"{number:0200}", id=f"f{number}") for number in range(4_000))]
+    )
+    follow = ("follow", log, tables, "--once")
+    told(run(*follow, command=disk.command), UNREADABLE, f"tables.db: .*({disk.says})")
+    disk.grow()
+    assert run(*follow, command=disk.command).returncode == FINE
+    assert_up_to_date(str(tables), history(str(log)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_export_to_a_full_disk_leaves_nothing(disk: Disk, folder: Path, lined: Work, form: str) -> None:
+    """Neither a part, nor a file beside it."""
+    out = disk.folder / "out"
+    log = folder / "undisturbed-1.db"
+    told(run("export", log, out, "--format", form, command=disk.command), UNREADABLE, f"/out: .*({disk.says})")
+    assert list(disk.folder.iterdir()) == []
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("command", [["table", "LOG", "scores"], ["log", "LOG"], ["show", "LOG", "1", "--raw"]])
+def test_what_cannot_be_printed_is_said(logs: tuple[str, str], command: list[str]) -> None:
+    """On stderr, if the output goes to a full disk; and if that is where messages go, the work is done all the same."""
+    arguments = [*COMMAND, *(logs[0] if each == "LOG" else each for each in command)]
+    with FULL.open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            arguments, env=HERE, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT
+        )
+        told(done, UNREADABLE, "writing the output failed: No space left on device")
+        done = subprocess.run(
+            arguments, env=HERE, stdout=subprocess.PIPE, stderr=full, text=True, check=False, timeout=TIMEOUT
+        )
+    assert (done.returncode, done.stdout != "") == (FINE, True)
+
+
+# --- nobody listens
+
+CLOSED = """
+import json, os, sys
+from forecast_ledger.replay.explain import blame, explain_boards, what_if
+from forecast_ledger.replay.files import sqlite_export
+from forecast_ledger.replay.readmodel import runner
+from forecast_ledger.__main__ import main
+nowhere = os.pipe()
+os.close(nowhere[0])
+for arguments in json.loads(sys.argv[1]):
+    if not os.fork():
+        if sys.argv[2] == "pipe":
+            os.dup2(nowhere[1], 1)
+        else:
+            os.closerange(0, 3)
+            sys.stdin = sys.stdout = sys.stderr = None
+        try:
+            main(arguments)
+        except SystemExit as end:
+            sys.stdout.flush()  # as Python does when it ends, which takes longer than all the rest
+            os._exit(end.code or 0)
+    print(arguments[0], os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+
+
+def printing(log: str, folder: Path) -> list[list[str]]:
+    """Each command once, with arguments that have it print."""
+    commands = folder / "commands.jsonl"
+    commands.write_bytes((DATA / "metaculus-2022" / "sealed.jsonl").read_bytes())
+    named = [
+        ["append", log, str(commands), "--dry-run"],
+        ["append", log, str(commands)],
+        ["pay", log, "plain"],
+        ["leaderboard", log, "plain"],
+        ["table", log, "standing"],
+        ["columns"],
+        ["replay", log],
+        ["demo"],
+        ["verify", log],
+        ["checkpoint", log],
+        ["log", log],
+        ["show", log, "1"],
+        ["show", log, "1", "--raw"],
+        ["explain", log, "prize", "plain", "A"],
+        ["diff", log, "@33", "@34"],
+        ["blame", log, "leaderboard", "plain", "A"],
+        ["export", log, str(folder / "out"), "--format", "jsonl"],
+        ["import", str(folder / "out"), str(folder / "copy.db")],
+        ["follow", log, str(folder / "tables.db"), "--once"],
+        ["what-if", log, str(commands), "--show", "standing"],
+    ]
+    assert {name for name, *_ in named} == set(main.commands)
+    return named
+
+
+@pytest.mark.parametrize("how", ["pipe", "closed"])
+def test_output_that_nobody_reads_is_no_fault(tmp_path: Path, how: str) -> None:
+    """As in `forecast-ledger … | head -1`, or `>&- 2>&-`, of every command: done all the same, and silently."""
+    given = printing(written(tmp_path / "log.db", commands_of("metaculus-2022")), tmp_path)
+    done = run(json.dumps(given), how, command=[sys.executable, "-c", CLOSED])
+    assert [line.split() for line in done.stdout.splitlines()] == [[name, "0"] for name, *_ in given], done.stderr
+    assert "Exception" not in done.stderr
+    assert "forecast-ledger: " not in done.stderr
+
+
+def test_refusals_that_nobody_reads_do_not_end_an_append(tmp_path: Path) -> None:
+    """As in `forecast-ledger append … 2>&1 | head -1`: what comes after them is recorded."""
+    log, good = tmp_path / "log.db", (DATA / "metaculus-2022" / "commands.jsonl").read_bytes()
+    (tmp_path / "file.jsonl").write_bytes(NEW * 11_000 + good)
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as pipe:
+        arguments = [*COMMAND, "append", str(log), str(tmp_path / "file.jsonl")]
+        done = subprocess.run(arguments, env=HERE, stdout=subprocess.PIPE, stderr=pipe, check=False, timeout=TIMEOUT)
+    assert (done.returncode, len(history(str(log)))) == (FINDINGS, 34)
+
+
+# --- damaged
+
+READING = [
+    ["verify", "LOG"],
+    ["leaderboard", "LOG", "plain", "--format", "csv"],
+    ["explain", "LOG", "prize", "plain", "A"],
+    ["export", "LOG", "DIR/out", "--format", "jsonl", "--tables", "scores"],
+    ["follow", "LOG", "DIR/tables.db", "--once"],
+    ["append", "LOG", "DIR/again.jsonl"],
+]
+
+
+def answers(content: bytes, folder: Path) -> Iterator[tuple[str, Result]]:
+    """What each command says of a store of this content; each is given it anew, and a folder with nothing else."""
+    for command in READING:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        (folder / "log.db").write_bytes(content)
+        shutil.copy(DATA / "metaculus-2022" / "commands.jsonl", folder / "again.jsonl")
+        arguments = [each.replace("LOG", str(folder / "log.db")).replace("DIR", str(folder)) for each in command]
+        yield command[0], invoke(*arguments)
+        if command[0] != "append":
+            assert (folder / "log.db").read_bytes() == content
+
+
+def said_of(result: Result) -> tuple[str, str]:
+    """All that an answer says, but how far a follower lags."""
+    return result.stdout, re.sub(r"lag .*", "", result.stderr)
+
+
+def assert_told(content: bytes, folder: Path, sound: dict[str, tuple[str, str]]) -> Counter[int]:
+    """Every command says what it says of the sound store, or where the damage is, or that it cannot read it."""
+    codes: Counter[int] = Counter()
+    for name, result in answers(content, folder):
+        codes[result.exit_code] += 1
+        if result.exit_code == FINE:
+            assert said_of(result) == sound[name]
+        else:
+            assert result.exit_code in {UNREADABLE, DAMAGED}, result.output
+            place = "log position [0-9]+: " if result.exit_code == DAMAGED else r"log\.db: "
+            assert re.match(f"forecast-ledger: .*{place}", result.stderr), result.stderr
+            assert name == "verify" or len(result.stderr.splitlines()) == 1
+            assert name == "verify" or result.stdout == ""
+    return codes
+
+
+@pytest.fixture(scope="module")
+def stored(folder: Path) -> bytes:
+    """An SQLite file with a story's log."""
+    log = folder / "stored.db"
+    written(log, [*commands_of("metaculus-2022"), *commands_of("arena-week")])
+    assert not (folder / "stored.db-wal").exists()
+    return log.read_bytes()
+
+
+@pytest.fixture
+def sound(stored: bytes, tmp_path: Path) -> dict[str, tuple[str, str]]:
+    """What each command says if there is no damage."""
+    found = dict(answers(stored, tmp_path / "store"))
+    assert {result.exit_code for result in found.values()} == {FINE}
+    return {name: said_of(result) for name, result in found.items()}
+
+
+def places(stored: bytes, random: Random) -> list[int]:
+    """Bytes of the file's header, of its schema, of the heads of its pages, of its index, and of anything."""
+    page = 4_096
+    structure = [*range(100), *range(page - 400, page), *range(2 * page, 3 * page)]
+    structure += [start + place for start in range(0, len(stored), page) for place in range(12)]
+    return [*random.sample(structure, 30), *random.sample(range(len(stored)), 20)]
+
+
+def test_a_bit_that_flips_in_a_store_never_changes_an_answer(
+    stored: bytes, sound: dict[str, tuple[str, str]], tmp_path: Path
+) -> None:
+    """Wherever it is: the answer is the same, or the log position is told, or that there is no such store."""
+    random, codes = Random(6), Counter[int]()
+    for place in places(stored, random):
+        flipped = bytearray(stored)
+        flipped[place] ^= 1 << random.randrange(8)
+        codes += assert_told(bytes(flipped), tmp_path / "store", sound)
+    assert codes.keys() == {FINE, UNREADABLE, DAMAGED}
+
+
+def test_a_store_cut_short_is_told_as_such(stored: bytes, sound: dict[str, tuple[str, str]], tmp_path: Path) -> None:
+    """Cut anywhere: it never passes for a shorter log."""
+    random = Random(7)
+    for length in random.sample(range(1, len(stored)), 8):
+        assert assert_told(stored[:length], tmp_path / "store", sound)[FINE] == 0
+
+
+@pytest.mark.parametrize("row", [1, 20, 100, 146])
+def test_a_bit_that_flips_in_a_row_is_located(
+    stored: bytes, sound: dict[str, tuple[str, str]], tmp_path: Path, row: int
+) -> None:
+    """In the first row, in the last, and between: exit code 4, and its log position."""
+    (tmp_path / "log.db").write_bytes(stored)
+    state = rows(str(tmp_path / "log.db"))[row - 1]
+    [start] = [found.start() for found in re.finditer(re.escape(state[:60]), stored)]
+    flipped = bytearray(stored)
+    flipped[start + Random(row).randrange(60)] ^= 1 << Random(row).randrange(7)
+    for _, result in answers(bytes(flipped), tmp_path / "store"):
+        assert (result.exit_code, f"log position {row}: " in result.stderr) == (DAMAGED, True), result.stderr
+
+
+def test_an_index_that_has_lost_its_end_is_no_shorter_log(
+    stored: bytes, sound: dict[str, tuple[str, str]], tmp_path: Path
+) -> None:
+    """SQLite does not notice: its rows are found by that index. One entry less on its page, and a row is gone."""
+    (tmp_path / "log.db").write_bytes(stored)
+    with closing(sqlite3.connect(tmp_path / "log.db")) as database:
+        [page] = database.execute("SELECT rootpage FROM sqlite_master WHERE type = 'index'").fetchone()
+    place = (page - 1) * 4_096 + 3  # two bytes: how many entries the page has
+    count = int.from_bytes(stored[place : place + 2])
+    assert count == 146
+    short = stored[:place] + (count - 1).to_bytes(2) + stored[place + 2 :]
+    for _, result in answers(short, tmp_path / "store"):
+        assert (result.exit_code, "log position 146: " in result.stderr) == (DAMAGED, True), result.output
+
+
+# --- written by a newer version
+
+EVERY_READING = [
+    ["verify", "LOG"],
+    ["replay", "LOG"],
+    ["replay", "LOG", "--compare", "LOG"],
+    ["leaderboard", "LOG", "plain"],
+    ["table", "LOG", "scores"],
+    ["log", "LOG"],
+    ["checkpoint", "LOG"],
+    ["explain", "LOG", "prize", "plain", "A"],
+    ["diff", "LOG", "@1", "@34"],
+    ["blame", "LOG", "leaderboard", "plain", "A"],
+    ["export", "LOG", "DIR/out", "--format", "csv"],
+    ["follow", "LOG", "DIR/tables.db", "--once"],
+    ["what-if", "LOG", "DIR/again.jsonl", "--show", "scores"],
+    ["pay", "LOG", "plain"],
+    ["append", "LOG", "DIR/again.jsonl", "--dry-run"],
+    ["append", "LOG", "DIR/again.jsonl"],
+]
+NEWER = {
+    "an unknown type": b'"event":{"type":"forecast_imagined.v1",',
+    "an unknown version of a type": b'"event":{"type":"contest_opened.v2",',
+    "an unknown field of an event": b'"event":{"mood":"good","type":"contest_opened.v1",',
+    "an unknown field of the envelope": b'"signature":"x","event":{"type":"contest_opened.v1",',
+}
+
+
+def every_reading(path: Path) -> Iterator[Result]:
+    """What each command that reads a log says of it."""
+    shutil.copy(DATA / "metaculus-2022" / "commands.jsonl", path.parent / "again.jsonl")
+    for command in EVERY_READING:
+        given = [each.replace("LOG", str(path)).replace("DIR", str(path.parent)) for each in command]
+        yield invoke(*given)
+
+
+@pytest.mark.parametrize("newer", [*NEWER, "an unknown field of a rule set"])
+def test_what_a_newer_version_wrote_is_not_read_as_something_else(tmp_path: Path, newer: str) -> None:
+    """Digests right and all: exit code 4, the log position, and that this version cannot read it; nothing is added."""
+    path = tmp_path / "log.db"
+    before = rows(written(path, commands_of("metaculus-2022")))
+    old, new = b'"event":{"type":"contest_opened.v1",', NEWER.get(newer, b"")
+    if not new:
+        old, new = b'"rules":{', b'"rules":{"novelty":1,'
+    position = next(number for number, row in enumerate(before, 1) if old in row)
+    changed = resealed([row.replace(old, new) if number == position else row for number, row in enumerate(before, 1)])
+    with closing(sqlite3.connect(path)) as database, database:
+        for number, row in enumerate(changed, 1):
+            database.execute("UPDATE stored_events SET state = ? WHERE originator_version = ?", [row, number])
+    for result in every_reading(path):
+        assert result.exit_code == DAMAGED, result.output
+        assert re.search(f"log position {position}: .*not a record that this version can read", result.stderr)
+    assert rows(str(path)) == changed
+    assert {found.name for found in tmp_path.iterdir() if found.is_dir()} == set()
+
+
+def test_a_store_of_a_newer_form_is_not_read(tmp_path: Path) -> None:
+    """Whose table has other columns: exit code 3, with what is not as it was; nothing is added."""
+    path = tmp_path / "log.db"
+    written(path, commands_of("metaculus-2022"))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("ALTER TABLE stored_events RENAME COLUMN state TO payload")
+    for result in every_reading(path):
+        told(result, UNREADABLE, "its table 'stored_events' is not as this version makes it")
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT count(*) FROM stored_events").fetchone() == (34,)
+
+
+# --- others at work
+
+
+def test_a_locked_store_is_waited_for(logs: tuple[str, str], tmp_path: Path) -> None:
+    """Whoever has it gives it back, and the command is recorded."""
+    log = shutil.copy(logs[0], tmp_path / "log.db")
+    with closing(sqlite3.connect(log, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        process = start("append", log, DATA / "metaculus-2022" / "sealed.jsonl")
+        time.sleep(0.8)
+        assert process.poll() is None
+        holder.execute("ROLLBACK")
+        assert ended(process).returncode == FINE
+
+
+@pytest.mark.parametrize("readers", [False, True])
+def test_a_store_that_stays_locked_is_told(
+    logs: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readers: bool
+) -> None:
+    """Exit code 3 after the time that is waited, and nothing is recorded; as a rule, only for who wants to write."""
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
+    path = tmp_path / "log.db"
+    shutil.copy(logs[0], path)
+    before = rows(str(path))
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        if readers:
+            holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        if readers:
+            told(invoke("leaderboard", path, "plain"), UNREADABLE, r"log\.db: .*locked")
+        else:
+            assert invoke("leaderboard", path, "plain").exit_code == FINE
+        told(invoke("append", path, DATA / "metaculus-2022" / "sealed.jsonl"), UNREADABLE, r"log\.db: .*locked")
+    assert rows(str(path)) == before
+
+
+def test_two_may_append_the_same_file_at_once(tmp_path: Path, founding: Path, lined: Work) -> None:
+    """Each command is recorded by one of them, and a duplicate to the other."""
+    log = tmp_path / "log.db"
+    assert invoke("append", log, founding).exit_code == FINE
+    both = [start("append", log, *lined.arguments, "--format", "json") for _ in range(2)]
+    done = [ended(process) for process in both]
+    assert [each.returncode for each in done] == [FINE, FINE]
+    counts = [json.loads(each.stdout)[0] for each in done]
+    assert sum(each["accepted"] for each in counts) == sum(each["duplicate"] for each in counts) == FORECASTS
+    assert {each["log_position"] for each in counts} == {len(lined.events)}
+    assert events(log) == lined.events
+    verify(str(log))
+
+
+def test_two_may_append_different_files_at_once(tmp_path: Path, founding: Path) -> None:
+    """Every command is recorded once, in the order of its file."""
+    log = tmp_path / "log.db"
+    assert invoke("append", log, founding).exit_code == FINE
+    said = [forecasts(0, 2_000), forecasts(2_000, 4_000)]
+    files = [lines(tmp_path / f"{number}.jsonl", each) for number, each in enumerate(said)]
+    done = [ended(process) for process in [start("append", log, file) for file in files]]
+    assert [each.returncode for each in done] == [FINE, FINE]
+    verify(str(log))
+    order = [command_id for _, command_id, *_ in events(log)]
+    assert len(order) == len(founded()) + 4_000
+    for each in said:
+        ids = [line["id"] for line in each]
+        assert [one for one in order if one in set(ids)] == ids
+
+
+# --- a clock that jumps back
+
+
+def test_a_clock_that_jumps_back_does_not_take_the_log_back(tmp_path: Path) -> None:
+    """What is appended has the instant of the row before, until the clock has caught up; so it is after a restart."""
+    log, ahead = tmp_path / "log.db", MARCH + 100 * 365 * DAY
+    with Ledger.open(log, clock=lambda: ahead) as ledger:
+        ledger.handle(opened(), "from the future")
+    for number in range(2):
+        file = lines(tmp_path / "one.jsonl", [{**founded()[0], "id": f"c{number}", "question": f"q{number}"}])
+        assert run("append", log, file).returncode == FINE
+    assert [each.recorded_at for each in history(str(log))] == [ahead] * 3
+    assert run("verify", log).returncode == FINE

@@ -1,0 +1,291 @@
+"""A real season: 1,290 questions on flu admissions, forecast by 65 teams over seven months, answers often revised.
+
+Expected numbers are known from the source's own files, or worked out here from its lines with Fractions.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import read
+from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.table import Table
+from forecast_ledger.replay.audit.verify import verify
+from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.writing.append import appended
+from tests.support import flusight
+from tests.support.flusight import (
+    BOARDS,
+    Command,
+    Source,
+    Standing,
+    chances,
+    days,
+    in_time,
+    micros,
+    over,
+    seconds,
+    spot,
+    stretches,
+)
+
+pytestmark = pytest.mark.skipif(
+    not flusight.SOURCE.is_file(), reason=f"needs {flusight.SOURCE.name}, which is not here"
+)
+
+TOLERANCE = Fraction(1, 10**9)  # of a published score
+EXACT = Context(prec=50)
+OUT_OF_ORDER = 15  # of one team's file, handed in a day after that of the next round, and claimed to be older
+ACCEPTED = {
+    "open_contest": 13,
+    "open_question": 1_290,
+    "add_question": 7 * 1_120 + 3 * 155 + 2 * 10 + 5,
+    "submit_forecast": 51_079 - OUT_OF_ORDER,
+    "withdraw_forecast": 140,  # 40 + 75 + 20, and 5 of the file of which 30 forecasts had been replaced
+    "resolve_question": 2_188,
+    "revoke_resolution": 898,
+}
+LAST_OF = {"trend-recorded": "trend-brier", "hosp-recorded": "hosp-last"}  # by another clock: what was said last
+
+
+# --- what follows from the source
+
+
+def logarithms(source: Source, qid: str) -> dict[str, list[tuple[int, int, Fraction]]]:
+    """Of each team, [start, end) and ln of the outcome's probability, not below 0.001."""
+    question, outcome = source.questions[qid], source.answers[qid][-1]["outcome"]
+    place, found = question["options"].index(outcome), {}
+    for team in source.said[qid]:
+        found[team] = [
+            (start, end, natural(max(chances(row, question)[place], Fraction(1, 1_000))))
+            for start, end, row in stretches(source, qid, team)
+        ]
+    return found
+
+
+def natural(number: Fraction) -> Fraction:
+    """The logarithm, to 50 digits."""
+    return Fraction(EXACT.ln(EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))))
+
+
+def peer_scores(source: Source, qid: str) -> dict[str, Fraction]:
+    """100 x the mean over time of one's logarithm less the mean of the others'; 0 while there are none."""
+    opens, closes = source.period(qid)
+    found = logarithms(source, qid)
+    scores = {team: Fraction(0) for team, mine in found.items() if mine}
+    cuts = sorted({instant for mine in found.values() for start, end, _ in mine for instant in (start, end)})
+    for one, two in pairwise(cuts):
+        now = {team: ln for team, mine in found.items() for start, end, ln in mine if start <= one < end}
+        for team, ln in now.items() if len(now) > 1 else ():
+            others = sum((other for who, other in now.items() if who != team), Fraction(0)) / (len(now) - 1)
+            scores[team] += 100 * (ln - others) * (two - one) / (closes - opens)
+    return scores
+
+
+def baseline_scores(source: Source, qid: str) -> dict[str, Fraction]:
+    """100 x (ln p + ln 5) / ln 5, as a mean over time."""
+    opens, closes = source.period(qid)
+    return {
+        team: sum((100 * (ln / natural(Fraction(5)) + 1) * (end - start) for start, end, ln in mine), Fraction(0))
+        / (closes - opens)
+        for team, mine in logarithms(source, qid).items()
+        if mine
+    }
+
+
+# --- the season in the engine
+
+
+def build(path: Path, batches: Iterable[tuple[str, list[Command]]]) -> list[tuple[Command, Receipt | Refused]]:
+    """A log recorded by the hub's clock, and what became of each command."""
+    now, found = [0], []
+    with Ledger.open(path, clock=lambda: now[0]) as ledger:
+        for instant, commands in batches:
+            now[0] = micros(instant)
+            outcomes = ledger.handle_many([read(json.dumps(command)) for command in commands])
+            found += list(zip(commands, outcomes, strict=True))
+    return found
+
+
+def by_contest(of: Projections) -> dict[str, Standing]:
+    """Every board, as published."""
+    found: dict[str, Standing] = {contest: {} for contest in of.contests}
+    for row in of.table("leaderboard").rows():
+        questions = int(row["completion"].partition("/")[0])
+        found[row["contest"]][row["participant"]] = row["rank"], Fraction(row["score"]), questions
+    return found
+
+
+def agree(found: Standing, expected: Standing) -> None:
+    """The same teams, ranks and numbers of questions; scores to the last decimal that is published."""
+    exact = {team: (rank, questions) for team, (rank, _, questions) in expected.items()}
+    assert {team: (rank, questions) for team, (rank, _, questions) in found.items()} == exact
+    assert all(abs(found[team][1] - expected[team][1]) <= TOLERANCE for team in found)
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    """The file."""
+    return Source(flusight.rows())
+
+
+@pytest.fixture(scope="module")
+def season(source: Source, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[Command, Any]]]:
+    """The season's log, and what became of its commands."""
+    path = tmp_path_factory.mktemp("flusight") / "season.db"
+    return path, build(path, flusight.batches(source.rows))
+
+
+@pytest.fixture(scope="module")
+def found(season: tuple[Path, Any]) -> Projections:
+    """The projections over it."""
+    return replay(str(season[0])).projections
+
+
+@pytest.fixture(scope="module")
+def boards(found: Projections) -> dict[str, Standing]:
+    """Its boards."""
+    return by_contest(found)
+
+
+@pytest.fixture(scope="module")
+def scores(found: Projections) -> Table:
+    """Its scores."""
+    return found.table("scores")
+
+
+def test_every_command_of_the_season_is_recorded_once(season: tuple[Path, Any], source: Source) -> None:
+    """But for what claims to be older than what its team has standing."""
+    path, outcomes = season
+    assert Counter(command["type"] for command, outcome in outcomes if isinstance(outcome, Receipt)) == ACCEPTED
+    refused = [(command["question"], outcome.code) for command, outcome in outcomes if isinstance(outcome, Refused)]
+    assert refused == [(qid, "out_of_order") for qid in source.refused]
+    assert len(refused) == OUT_OF_ORDER
+    assert verify(str(path)).position == sum(ACCEPTED.values())
+
+
+def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any], source: Source) -> None:
+    """A file of commands can be sent again, whole, after any interruption; what was refused still is."""
+    lines = season[0].with_suffix(".jsonl")
+    lines.write_text("".join(json.dumps(command) + "\n" for command in flusight.commands(source.rows)))
+    with Ledger.open(season[0]) as ledger, lines.open("rb") as file:
+        before = ledger.head()
+        again = appended(ledger, file, lambda *_: None, lambda _: None)
+        assert again == {"accepted": 0, "duplicate": sum(ACCEPTED.values()), "refused": OUT_OF_ORDER}
+        assert ledger.head() == before
+
+
+def test_when_a_command_was_recorded_shows_only_where_the_rules_ask_for_it(
+    season: tuple[Path, Any], found: Projections, boards: dict[str, Standing]
+) -> None:
+    """All recorded before the opening, in other batches: then what was said last counts as in time."""
+    path = season[0].with_name("again.db")
+    commands = [command for command, outcome in season[1] if isinstance(outcome, Receipt)]
+    build(path, [("1970-01-01T00:00:00Z", commands[at : at + 9_999]) for at in range(0, len(commands), 9_999)])
+    again = replay(str(path)).projections
+    for name in ("standing", "consensus"):
+        assert again.table(name).digest() == found.table(name).digest()
+    assert by_contest(again) == {contest: boards[LAST_OF.get(contest, contest)] for contest in BOARDS}
+    assert all(boards[contest] != boards[other] for contest, other in LAST_OF.items())
+
+
+@pytest.mark.parametrize("contest", ["trend-relative", "trend-peer"])
+def test_the_prizes_sum_to_the_pool(found: Projections, contest: str) -> None:
+    """10,000 in cents, whatever the takes: in one of the contests they span more than 400 powers of ten."""
+    rows = found.table("prizes").only("contest", contest).rows()
+    assert sum(Fraction(row["prize"]) for row in rows) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("contest", "times", "team", "expected"),
+    [
+        ("trend-brier", 1, "FluSight-ens_q_cat", "0.218519"),
+        ("trend-brier", 1, "FluSight-baseline_cat", "0.352168"),
+        ("trend-ordered", 2, "FluSight-ens_q_cat", "0.317045"),
+        ("trend-ordered", 2, "FluSight-baseline_cat", "0.557935"),
+    ],
+)
+def test_last_forecasts_of_trends_have_the_known_scores(
+    boards: dict[str, Standing], contest: str, times: int, team: str, expected: str
+) -> None:
+    """Half the Brier sum, and the ranked probability score, which over five outcomes is twice the ordered Brier."""
+    _, score, questions = boards[contest][team]
+    assert (f"{float(times * score):.6f}", questions) == (expected, 1_120)
+
+
+def test_last_forecasts_of_each_round_have_the_known_weighted_interval_scores(source: Source, tmp_path: Path) -> None:
+    """As the hub scores them: every round's forecast of a week for itself, so every answer settles up to four."""
+    path = tmp_path / "rounds.db"
+    known = {
+        "FluSight-ensemble": ("717.817919", 560),
+        "FluSight-baseline": ("1129.510649", 560),
+        "UMass-flusion": ("686.935682", 540),
+    }
+    rows = list(flusight.by_round(row for row in source.rows if row.get("forecaster") in {None, *known}))
+    outcomes = build(path, flusight.batches(rows, {"hosp-last": BOARDS["hosp-last"]}))
+    assert all(isinstance(outcome, Receipt) for _, outcome in outcomes)
+    board = by_contest(replay(str(path)).projections)["hosp-last"]
+    assert {team: (f"{float(score):.6f}", questions) for team, (_, score, questions) in board.items()} == known
+
+
+@pytest.mark.parametrize("cut", ["2026-05-29T00:00:00Z", "2026-06-12T00:00:00Z", "2026-07-02T00:00:00Z"])
+def test_a_board_stands_by_the_answers_published_until_the_cut(
+    season: tuple[Path, Any], source: Source, cut: str
+) -> None:
+    """898 values replaced earlier ones, up to 21 a question; what the ledger knew before it still shows."""
+    board = by_contest(replay(str(season[0]), as_of=cut).projections)["hosp-last"]
+    agree(board, spot(source, "hosp", lambda *_: True, until=cut))
+
+
+@pytest.mark.parametrize("family", ["trend", "hosp"])
+def test_the_clock_of_the_rules_says_what_came_before_the_deadline(
+    source: Source, boards: dict[str, Standing], family: str
+) -> None:
+    """By the teams' clocks or by the hub's, of one log: who is on the board, with what, and who is before whom."""
+    claimed, received = (in_time(source, family, clock) for clock in ("claimed", "received"))
+    agree(boards[f"{family}-claimed"], claimed)
+    agree(boards[f"{family}-recorded"], received)
+    assert sum(each[2] for each in received.values()) < sum(each[2] for each in claimed.values())
+    ranks = [(claimed[team][0], received[team][0]) for team in received]
+    assert any(one < two and late_one > late_two for one, late_one in ranks for two, late_two in ranks)
+
+
+@pytest.mark.parametrize(
+    ("contest", "weight"), [("peakweek-seconds", seconds), ("peakweek-days", days), ("peakinc-seconds", seconds)]
+)
+def test_weekly_updates_count_for_as_long_as_they_stand(
+    source: Source, boards: dict[str, Standing], contest: str, weight: Callable[[tuple[int, int], int, int], int]
+) -> None:
+    """By time, or by the days, five hours west of Greenwich, that end while a forecast stands."""
+    agree(boards[contest], over(source, contest.partition("-")[0], weight))
+
+
+@pytest.mark.parametrize("qid", ["trend-36-2025-12-06-h1", "trend-06-2025-12-20-h0", "trend-US-2026-01-17-h3"])
+@pytest.mark.parametrize(("contest", "expected"), [("trend-peer", peer_scores), ("trend-baseline", baseline_scores)])
+def test_logarithmic_scores_follow_from_the_lines_of_the_source(
+    source: Source, scores: Table, qid: str, contest: str, expected: Callable[[Source, str], dict[str, Fraction]]
+) -> None:
+    """On the question whose sum is mended, on one with a withdrawal, and on one with files months late."""
+    rows = scores.only("contest", contest).only("question", qid).rows()
+    points = {row["participant"]: Fraction(row["score"]) for row in rows}
+    wanted = expected(source, qid)
+    assert points.keys() == wanted.keys()
+    assert all(abs(points[team] - wanted[team]) <= 2 * TOLERANCE for team in wanted)
+
+
+def test_peers_score_nothing_together(scores: Table) -> None:
+    """On every question, what some are better than the others is what the others are worse."""
+    sums: dict[str, list[Fraction]] = {}
+    for row in scores.only("contest", "trend-peer").rows():
+        sums.setdefault(row["question"], []).append(Fraction(row["score"]))
+    assert len(sums) == 1_120
+    assert all(abs(sum(each, Fraction(0))) <= len(each) * TOLERANCE for each in sums.values())

@@ -1,0 +1,114 @@
+"""A newcomer's first hour with a real season, on the command line: from an empty folder to a forgery found."""
+
+import csv
+import io
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlite_utils
+from click.testing import CliRunner, Result
+
+from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, main
+from tests.support import flusight
+
+pytestmark = pytest.mark.skipif(
+    not flusight.SOURCE.is_file(), reason=f"needs {flusight.SOURCE.name}, which is not here"
+)
+
+BOARD = "trend-brier"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the season's commands and, of two boards, the log of them."""
+    here = tmp_path_factory.mktemp("hour")
+    boards = {name: flusight.BOARDS[name] for name in (BOARD, "trend-peer")}
+    lines = (json.dumps(command) + "\n" for command in flusight.commands(flusight.rows(), boards))
+    (here / "season.jsonl").write_text("".join(lines), encoding="utf-8")
+    told = run("append", here / "season.db", here / "season.jsonl", "--format", "json", code=FINDINGS)
+    [counts] = json.loads(told.stdout)
+    assert counts["refused"] == told.stderr.count("out_of_order") == 15  # files handed in late that claim to be older
+    return here
+
+
+def run(*arguments: Any, code: int = FINE) -> Result:
+    """What the command line says; the exit code is as it should be."""
+    result = CliRunner().invoke(main, [str(each) for each in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_the_log_is_sound(folder: Path) -> None:
+    """Every check says so, one a line; quietly, nothing is said at all."""
+    rows = json.loads(run("verify", folder / "season.db", "--format", "json").stdout)
+    assert {row["found"] for row in rows} == {"ok"}
+    assert run("verify", folder / "season.db", "--quiet").output == ""
+
+
+def test_the_winner_and_why(folder: Path) -> None:
+    """The best mean Brier score is first, and its rank is taken apart: to whom it is next, and by how much."""
+    board = list(csv.DictReader(io.StringIO(run("leaderboard", folder / "season.db", BOARD, "--format", "csv").stdout)))
+    ranked = [row for row in board if row["rank"]]
+    assert ranked[0]["rank"] == "1"
+    assert sorted(ranked, key=lambda row: float(row["score"])) == ranked
+    winner = ranked[0]["participant"]
+    said = run("explain", folder / "season.db", "rank", BOARD, winner).stdout
+    assert winner in said
+    assert ranked[1]["participant"] in said
+
+
+def test_a_score_is_the_sum_of_what_is_told_of_it(folder: Path) -> None:
+    """In an export, with SQL: no number is a float, and what a question adds up to is what `explain` says."""
+    run("export", folder / "season.db", folder / "season-tables.db", "--format", "sqlite")
+    found = sqlite_utils.Database(folder / "season-tables.db")
+    where = [BOARD, "trend-peer"]
+    [count] = found.query("select count(*) as n from scores where contest in (?, ?)", where)
+    assert count["n"] == len(json.loads(run("table", folder / "season.db", "scores", "--format", "json").stdout))
+    row = next(found.query("select * from scores where contest = ? order by question, participant", ["trend-peer"]))
+    assert type(row["score"]) is str
+    told = json.loads(
+        run(
+            "explain", folder / "season.db", "score", "trend-peer", row["question"], row["participant"], "--json"
+        ).stdout
+    )
+    assert row["score"] in json.dumps(told)
+
+
+def test_what_if_a_question_had_been_annulled(folder: Path) -> None:
+    """The board would move; the file of the log stays as it is, byte for byte."""
+    before = (folder / "season.db").read_bytes()
+    row = json.loads(run("table", folder / "season.db", "scores", "--format", "json").stdout)[0]
+    command = {"id": "w1", "type": "annul_question", "question": row["question"], "reason": "what if"}
+    (folder / "annul.jsonl").write_text(json.dumps(command | {"at": "2026-12-01T00:00:00Z"}) + "\n", encoding="utf-8")
+    shown = run("what-if", folder / "season.db", folder / "annul.jsonl", "--show", "scores", "--format", "json").stdout
+    assert row["question"] in {each["question"] for each in json.loads(shown)}
+    assert (folder / "season.db").read_bytes() == before
+
+
+def test_two_cuts_and_a_checkpoint_to_keep(folder: Path) -> None:
+    """What the last hundred events changed; then a text that a later log is held against."""
+    [*_, last] = json.loads(run("log", folder / "season.db", "--after", "0", "--format", "json").stdout)
+    end = last["log_position"]
+    assert run("diff", folder / "season.db", f"@{end - 100}", f"@{end}", "--table", "leaderboard").exit_code == FINE
+    kept = folder / "season.toml"
+    kept.write_text(run("checkpoint", folder / "season.db").stdout, encoding="utf-8")
+    assert run("verify", folder / "season.db", "--checkpoint", kept, "--quiet").output == ""
+
+
+def test_one_byte_that_somebody_changed_is_found_and_located(folder: Path) -> None:
+    """The row is named, and the command that looks closer."""
+    forged = folder / "forged.db"
+    forged.write_bytes((folder / "season.db").read_bytes())
+    with closing(sqlite3.connect(forged)) as store, store:
+        find = "select originator_version, state from stored_events where originator_version = 5000"
+        [(position, state)] = store.execute(find)
+        other = bytes([state[200] ^ 1])
+        changed = state[:200] + other + state[201:]
+        store.execute("update stored_events set state = ? where originator_version = ?", (changed, position))
+    result = run("verify", forged, code=DAMAGED)
+    assert "5000" in result.output
+    assert "forecast-ledger show" in result.output

@@ -1,0 +1,301 @@
+"""Real markets: 6,153 orders of 255 traders on whether 82 published findings replicate, and the prices of 21 more.
+
+Expected numbers are known from the source's own files, or worked out here from its lines with Fractions.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import pytest
+
+from forecast_ledger.ledger.model.commands import read
+from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.facts.from_log import facts
+from tests.support import replication
+from tests.support.forging import audited
+from tests.support.replication import DUST, Row
+
+pytestmark = pytest.mark.skipif(
+    not replication.SOURCE.is_file(), reason=f"needs {replication.SOURCE.name}, which is not here"
+)
+
+ORDERS = {"RPP": 2_288, "ML2": 1_785, "EERP": 2_080}
+TWICE = {"EERP": 64 + 3}  # orders that first sell, then buy; three are called `close`, but of more than was held
+LET_GO = {"ML2": 64, "EERP": 25}  # orders that close all there is, though they speak of up to DUST more
+DAYS = {"RPP": 727, "ML2": 17, "EERP": 13}  # midnights, from the one before the first order to the one after the last
+MAKER = {  # what the market maker lost, in points; on the market that cost it most
+    "RPP": (Fraction("130.6466"), Fraction("55.14")),
+    "ML2": (Fraction("4431.3943"), Fraction("612.89")),
+    "EERP": (Fraction("3.7353"), Fraction("62.81")),
+}
+# Points or shares of one order: of at most 600 shares, at prices of at least 0.05, the nine decimals of a price miss
+# 6e-6, the eight of a part of a holding 3e-6, and rounding down to 1e-6, purchase after purchase, the rest.
+ROUNDING = Fraction(2, 10**5)
+PUBLISHED = Fraction(1, 10**9)  # of a mean of published scores
+OTHER_COST = {"EERP-40716"}  # called `close`, of somebody who holds nothing: carried out as a purchase
+
+
+# --- what follows from the source
+
+
+class Market(NamedTuple):
+    """The source by kind, and each question's project and answer."""
+
+    orders: dict[str, Row]  # those with a cost, by id
+    project: dict[str, str]
+    answer: dict[str, str]
+
+    def lost(self, order: Row) -> Fraction:
+        """What the maker loses by an order, once the finding is settled."""
+        won = Fraction(order["yes_shares_delta"]) if self.answer[order["qid"]] == "yes" else Fraction(0)
+        return won - Fraction(order["lmsr_yes_cost"])
+
+    def of(self, project: str) -> dict[str, Row]:
+        """A project's orders, in order of time."""
+        return {tid: order for tid, order in self.orders.items() if self.project[order["qid"]] == project}
+
+    def worth(self, project: str, instants: list[str]) -> list[Fraction]:
+        """What all traders together have won at each instant if shares are worth the last price; at the last of the
+        instants, what they pay.
+        """
+        shares, price, paid = defaultdict[str, Fraction](Fraction), dict[str, Fraction](), Fraction(0)
+        worth, orders, place = [], list(self.of(project).values()), 0
+        for instant in instants:
+            while place < len(orders) and orders[place]["at"] <= instant:
+                order, place = orders[place], place + 1
+                shares[order["qid"]] += Fraction(order["yes_shares_delta"])
+                price[order["qid"]], paid = Fraction(order["price_after"]), paid + Fraction(order["lmsr_yes_cost"])
+            if instant == instants[-1]:
+                price = {qid: Fraction(self.answer[qid] == "yes") for qid in shares}
+            worth.append(sum((held * price[qid] for qid, held in shares.items()), -paid))
+        return worth
+
+
+@pytest.fixture(scope="module")
+def source() -> Market:
+    """The file."""
+    rows = replication.rows()
+    return Market(
+        orders={row["tid"]: row for row in rows if "action" in row},
+        project={row["qid"]: row["project"] for row in rows if row["kind"] == "question"},
+        answer={row["qid"]: row["outcome"] for row in rows if row["kind"] == "resolution"},
+    )
+
+
+# --- the markets in the engine
+
+
+@pytest.fixture(scope="module")
+def ledger() -> Iterator[Ledger]:
+    """An empty one."""
+    with Ledger.open(":memory:", clock=lambda: 0) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def outcomes(ledger: Ledger) -> list[tuple[dict[str, Any], Any]]:
+    """Each command, and what became of it."""
+    asked = list(replication.commands(replication.rows()))
+    return list(zip(asked, ledger.handle_many(read(json.dumps(command)) for command in asked), strict=True))
+
+
+@pytest.fixture(scope="module")
+def found(ledger: Ledger, outcomes: Any) -> Projections:
+    """The projections over them."""
+    return Projections(facts(ledger.read()))
+
+
+@pytest.fixture(scope="module")
+def trades(found: Projections) -> dict[str, list[Row]]:
+    """The trades of each order, by its id, which is what the decision gives as its reasoning."""
+    key = ("contest", "participant", "period")
+    order = {tuple(row[name] for name in key): row["reasoning"] for row in found.table("decisions").rows()}
+    of_order = defaultdict(list)
+    for row in found.table("trades").rows():
+        of_order[order[tuple(row[name] for name in key)]].append(row)
+    return dict(of_order)
+
+
+@pytest.fixture(scope="module")
+def missing(source: Market, trades: dict[str, list[Row]]) -> dict[str, Fraction]:
+    """How many shares of each order were not traded."""
+    wanted = {tid: Fraction(order["yes_shares_delta"]) for tid, order in source.orders.items()}
+    return {tid: abs(shares) - _of_yes(trades[tid]) * (1 if shares > 0 else -1) for tid, shares in wanted.items()}
+
+
+@pytest.fixture(scope="module")
+def journal(found: Projections) -> dict[tuple[str, str, str], Fraction]:
+    """The balance of every account by contest and question, in points; "" for what is of no question."""
+    question = {row["log_position"]: row["question"] for row in found.table("cash").rows()}
+    balances: dict[tuple[str, str, str], Fraction] = defaultdict(Fraction)
+    for row in found.table("journal").rows():
+        balances[row["contest"], question[row["log_position"]], row["account"]] += Fraction(row["amount"])
+    return balances
+
+
+def _of_yes(legs: list[Row]) -> Fraction:
+    """Shares of yes bought; those sold, and shares of no bought, count against them."""
+    signs = (1 if (leg["type"] == "buy") == (leg["outcome"] == "yes") else -1 for leg in legs)
+    return sum((Fraction(leg["shares"]) * sign for leg, sign in zip(legs, signs, strict=True)), Fraction(0))
+
+
+def _sums(orders: dict[str, Row], key: Callable[[Row], Any], number: Callable[[Row], Fraction]) -> dict[Any, Fraction]:
+    sums: dict[Any, Fraction] = defaultdict(Fraction)
+    for order in orders.values():
+        sums[key(order)] += number(order)
+    return sums
+
+
+def _slack(missing: dict[str, Fraction], order: Row) -> Fraction:
+    """How far an order may be off in points: a share that is let go is worth at most one."""
+    return ROUNDING + abs(missing[order["tid"]])
+
+
+def test_the_markets_are_decided_as_they_were(ledger: Ledger, found: Projections) -> None:
+    """Every command, rebuilt from its events, leads to them again, and its digest is that of what they say."""
+    assert audited([each for page in ledger.read() for each in page]).rounded == 0
+    assert found.facts.as_of == ledger.head().position
+
+
+def test_every_order_is_carried_out(outcomes: list[tuple[dict[str, Any], Any]], found: Projections) -> None:
+    """No command is refused, no decision malformed, no leg left undone."""
+    assert all(isinstance(outcome, Receipt) for _, outcome in outcomes)
+    decisions = list(found.table("decisions").rows())
+    assert Counter(row["contest"] for row in decisions) == Counter(ORDERS) + Counter(TWICE)
+    assert {(row["outcome"] in {"BET", "SELL"}, row["legs"], row["executed"]) for row in decisions} == {(True, 1, 1)}
+    assert len(found.table("refused_legs")) == 0
+
+
+def test_what_an_order_is_follows_from_its_action(source: Market, trades: dict[str, list[Row]]) -> None:
+    """Open buys, close sells, flip does both; 34 of both readings and 8 of neither do one of the two."""
+    types: dict[str, Counter[str]] = defaultdict(Counter)
+    for tid, legs in trades.items():
+        types[source.orders[tid]["action"]][" ".join(leg["type"] for leg in legs)] += 1
+    assert types["open"] == {"buy": 889 + 946 + 380 + 1_142 + 1_070 + 428}
+    assert types["flip"] == {"sell buy": 64}
+    assert types["close"] == {"sell": 215 + 215 + 190 + 58 + 389 + 125 - 4, "sell buy": 3, "buy": 1}
+    assert types["ambiguous"].total() == 34
+    assert types["unmatched"].total() == 8
+
+
+def test_a_fill_gives_the_shares_that_the_trader_got(source: Market, missing: dict[str, Fraction]) -> None:
+    """At cost / shares; a sale is a percentage of the holding in 1e-6 of a percent, so it is close, not equal."""
+    let_go = {tid: shares for tid, shares in missing.items() if abs(shares) > ROUNDING}
+    assert all(0 < shares < Fraction(DUST) for shares in let_go.values())
+    assert Counter(source.project[source.orders[tid]["qid"]] for tid in let_go) == LET_GO
+
+
+def test_a_fill_costs_what_the_source_reports(source: Market, trades: dict[str, list[Row]]) -> None:
+    """Paid or received, within the tolerance by which the source tells an action: of two legs, the sum of both."""
+    wrong = set()
+    for tid, legs in trades.items():
+        reported = Fraction(source.orders[tid]["reported_cost"])
+        ours = sum((Fraction(leg["amount"]) for leg in legs), Fraction(0))
+        one = Fraction("0.006") + Fraction("0.002") * reported
+        two = Fraction("0.02") + Fraction("0.003") * reported
+        if abs(ours - reported) > (one if len(legs) == 1 else two):
+            wrong.add(tid)
+    assert wrong == OTHER_COST | {tid for tid, order in source.orders.items() if order["action"] == "unmatched"}
+
+
+@pytest.mark.parametrize("project", MAKER)
+def test_the_house_loses_what_the_market_maker_lost(
+    source: Market, journal: dict[tuple[str, str, str], Fraction], missing: dict[str, Fraction], project: str
+) -> None:
+    """The known sums, and market by market what the orders at the maker's cost come to."""
+    orders = source.of(project)
+    expected = _sums(orders, lambda order: order["qid"], source.lost)
+    slack = _sums(orders, lambda order: order["qid"], lambda order: _slack(missing, order))
+    lost = {qid: -journal[project, qid, "house"] for qid in expected}
+    assert all(abs(lost[qid] - expected[qid]) <= slack[qid] for qid in expected)
+    total, largest = MAKER[project]
+    dearest = max(lost, key=lost.__getitem__)
+    assert abs(sum(lost.values()) - total) <= sum(slack.values()) + Fraction(1, 20_000)
+    assert abs(lost[dearest] - largest) <= slack[dearest] + Fraction(1, 200)
+
+
+def test_the_postings_of_every_event_sum_to_nothing(found: Projections) -> None:
+    """So do the books after any of them."""
+    sums: dict[int, Fraction] = defaultdict(Fraction)
+    for row in found.table("journal").rows():
+        sums[row["log_position"]] += Fraction(row["amount"])
+    assert len(sums) > sum(ORDERS.values())
+    assert set(sums.values()) == {0}
+
+
+def test_what_traders_win_on_a_market_the_house_and_rounding_pay(
+    source: Market, found: Projections, journal: dict[tuple[str, str, str], Fraction]
+) -> None:
+    """Purchases, sales and settlements of a question; once it is settled nobody holds anything."""
+    won: dict[str, Fraction] = defaultdict(Fraction)
+    for row in found.table("cash").rows():
+        won[row["question"]] += Fraction(row["amount"]) * (row["question"] != "")
+    for qid in {order["qid"] for order in source.orders.values()}:
+        of = {account: journal[source.project[qid], qid, account] for account in ("cash", "house", "rounding")}
+        assert won[qid] == of["cash"] == -of["house"] - of["rounding"]
+        assert journal[source.project[qid], qid, "positions"] == 0
+
+
+def test_every_trader_wins_what_the_source_says(
+    source: Market, found: Projections, missing: dict[str, Fraction]
+) -> None:
+    """All shares at the maker's cost, paid on the answer."""
+    expected = _sums(source.orders, lambda order: order["trader"], source.lost)
+    slack = _sums(source.orders, lambda order: order["trader"], lambda order: _slack(missing, order))
+    profit = {row["participant"]: Fraction(row["profit"]) for row in found.table("accounts").rows()}
+    assert profit.keys() == expected.keys()
+    assert all(abs(profit[trader] - expected[trader]) <= slack[trader] for trader in profit)
+
+
+@pytest.mark.parametrize("project", ORDERS)
+def test_portfolios_are_worth_what_the_prices_of_the_day_say(
+    source: Market, found: Projections, missing: dict[str, Fraction], project: str
+) -> None:
+    """Every midnight, from the opening to the settlement."""
+    profit: dict[str, Fraction] = defaultdict(Fraction)
+    for row in found.table("portfolio_snapshots").only("contest", project).rows():
+        if row["log_position"] is None:
+            profit[row["at"]] += Fraction(row["profit"])
+    days = sorted(profit)
+    slack = sum((_slack(missing, order) for order in source.of(project).values()), Fraction(0))
+    assert (days[0][11:], len(days)) == ("00:00:00Z", DAYS[project])
+    for ours, expected in zip(map(profit.__getitem__, days), source.worth(project, days), strict=True):
+        assert abs(ours - expected) <= slack
+
+
+def test_a_board_shares_out_what_the_house_lost(
+    found: Projections, trades: dict[str, list[Row]], journal: dict[tuple[str, str, str], Fraction]
+) -> None:
+    """The profits of a contest are minus the house's and minus what rounding kept back; every purchase counts once."""
+    board = found.table("arena_leaderboard")
+    bought = Counter(leg["contest"] for legs in trades.values() for leg in legs if leg["type"] == "buy")
+    for project in ORDERS:
+        rows = list(board.only("contest", project).rows())
+        kept = sum(journal[key] for key in list(journal) if key[0] == project and key[2] in {"house", "rounding"})
+        assert sum(Fraction(row["profit"]) for row in rows) == -kept
+        assert sum(row["n"] for row in rows) == bought[project]
+        assert [row["rank"] for row in rows] == sorted(row["rank"] for row in rows)
+
+
+@pytest.mark.parametrize("side", ["yes", "no"])
+def test_last_prices_have_the_known_mean_brier_score(found: Projections, side: str) -> None:
+    """Over all 103 findings, those without trades too; of two outcomes it does not matter which."""
+    briers = [Fraction(row["brier"]) for row in found.table("marks").rows() if row["outcome"] == side]
+    assert len(briers) == 103
+    assert abs(sum(briers, Fraction(0)) / 103 - Fraction("0.192354912")) <= PUBLISHED
+
+
+def test_survey_answers_have_the_known_mean_brier_scores(found: Projections) -> None:
+    """Their mean on each finding, and each for itself, beside the stakes and in the same contests."""
+    rows: Table = found.table("brier_overall")
+    answers = {row["participant"]: (row["n"], Fraction(row["pooled_brier"])) for row in rows.rows()}
+    assert answers.pop("[consensus]") == (103, Fraction("0.205289349"))
+    total = sum(n for n, _ in answers.values())
+    assert total == 7_377
+    single = sum((n * brier for n, brier in answers.values()), Fraction(0)) / total
+    assert abs(single - Fraction("0.242771994")) <= PUBLISHED

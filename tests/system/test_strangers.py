@@ -1,0 +1,411 @@
+"""Files and texts from strangers: refused in bounded time and memory, with the reason; no terminal obeys them."""
+
+import csv
+import io
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from msgspec import structs
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.replay.cli.main import main
+from forecast_ledger.replay.cli.shell import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
+from forecast_ledger.replay.files.export import Asked, Source, export
+from forecast_ledger.replay.files.manifest import FILE
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES, regular
+from forecast_ledger.replay.reading.text_tables import as_csv_shown, as_json, as_table
+from forecast_ledger.replay.writing.csv_mapping import mapping
+from tests.support.exports import FORMS, resealed, rows, written
+from tests.support.given import contest, entry, forecast, opened, resolution
+
+SECONDS, MEMORY = 60, 2**31  # that an attack may take: far more than a refusal needs
+GIGANTIC = 2**40  # bytes: a file with nothing in it, which takes no room on a disk
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A small log."""
+    path = tmp_path_factory.mktemp("strangers") / "log.db"
+    said: list[AnyCommand] = [opened("rain", title="Rain?"), contest("cup", title="Rain?"), entry("cup", "rain")]
+    said += [forecast("rain", "ada"), resolution("rain")]
+    return written(path, [structs.replace(command, id=str(number)) for number, command in enumerate(said)])
+
+
+@pytest.fixture
+def made(log: str, tmp_path: Path) -> Callable[[str], Path]:
+    """Makes an export of it in a format, to be forged."""
+
+    def make(form: str) -> Path:
+        out = tmp_path / f"out-{form}"
+        export(Source(log), out, Asked(form))
+        return out
+
+    return make
+
+
+def ran(*args: object) -> "subprocess.CompletedProcess[str]":
+    """The command line, ended by force if it takes too long, and refused memory beyond a limit."""
+    script = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({MEMORY},) * 2); "
+    script += "from forecast_ledger.__main__ import main; main()"
+    call = [sys.executable, "-c", script, *map(str, args)]
+    return subprocess.run(call, capture_output=True, text=True, check=False, timeout=SECONDS)
+
+
+@contextmanager
+def in_time(seconds: int = SECONDS) -> Iterator[None]:
+    """The block is ended by force if it takes too long."""
+
+    def end(*_: object) -> None:
+        raise TimeoutError(f"not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def told(*args: object) -> Any:
+    """The command line in this process, ended by force if it takes too long."""
+    with in_time():
+        return CliRunner().invoke(main, [*map(str, args)])
+
+
+def refused(export: Path, log: str, tmp_path: Path) -> str:
+    """What `import` and `compare` say of an export that neither reads; no ledger is left."""
+    into = tmp_path / "copy.db"
+    imported, compared = told("import", export, into), told("replay", log, "--compare", export)
+    for done in (imported, compared):
+        assert done.exit_code in {UNREADABLE, USAGE}, done.exception
+    assert not list(tmp_path.glob("copy.db*"))
+    return str(imported.stderr)
+
+
+def resaid(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Have a manifest say something else."""
+    manifest = json.loads((folder / FILE).read_bytes())
+    change(manifest)
+    (folder / FILE).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def fifo(path: Path) -> None:
+    """What is never written to."""
+    os.mkfifo(path)
+
+
+def link(path: Path) -> None:
+    """To what never ends."""
+    path.symlink_to("/dev/zero")
+
+
+def device(path: Path) -> None:
+    """What never ends."""
+    try:
+        os.mknod(path, 0o600 | 0o020000, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+
+
+def bound(path: Path) -> None:
+    """A socket."""
+    before = Path.cwd()
+    os.chdir(path.parent)  # its own name is short enough for one
+    try:
+        with closing(socket.socket(socket.AF_UNIX)) as unix:
+            unix.bind(path.name)
+    finally:
+        os.chdir(before)
+
+
+def sparse(path: Path) -> None:
+    """Larger than any memory."""
+    with path.open("wb") as file:
+        file.truncate(GIGANTIC)
+
+
+KINDS = [fifo, link, device, Path.mkdir, bound, sparse]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", [FILE, "events.csv", "scores.csv"])
+def test_only_regular_files_of_an_export_are_read(
+    made: Callable[[str], Path], log: str, tmp_path: Path, name: str, kind: Callable[[Path], None]
+) -> None:
+    """A link, FIFO, device, folder or socket in place of a file, or one larger than its rows: refused before a byte."""
+    out = made("csv")
+    (out / name).unlink()
+    kind(out / name)
+    if kind is link or name == "scores.csv":
+        with pytest.raises(OSError, match=r"not a regular file|at most"):
+            regular(out / name, ROW_BYTES)
+    if name != "scores.csv":  # which a comparison does not read
+        said = refused(out, log, tmp_path)
+        assert "not a regular file" in said or ("at most" in said and kind is sparse)
+    else:
+        assert told("import", out, tmp_path / "copy.db").exit_code == UNREADABLE
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "arrow"])
+def test_a_link_to_events_is_not_followed(made: Callable[[str], Path], log: str, tmp_path: Path, form: str) -> None:
+    """Not even to the file itself: an export holds what it consists of."""
+    out = made(form)
+    (out / f"events.{form}").rename(tmp_path / "elsewhere")
+    (out / f"events.{form}").symlink_to(tmp_path / "elsewhere")
+    assert "not a regular file" in refused(out, log, tmp_path)
+
+
+@pytest.mark.parametrize("kind", [fifo, device, sparse, bound], ids=lambda kind: kind.__name__)
+def test_what_is_compared_or_imported_is_a_regular_file(log: str, tmp_path: Path, kind: Callable[[Path], None]) -> None:
+    """A FIFO is not waited for, and a device not read to its end."""
+    kind(tmp_path / "given")
+    assert told("import", tmp_path / "given", tmp_path / "copy.db").exit_code == UNREADABLE
+    assert told("replay", log, "--compare", tmp_path / "given").exit_code == UNREADABLE
+
+
+def test_a_link_that_somebody_gives_is_followed(made: Callable[[str], Path], tmp_path: Path) -> None:
+    """Only what lies in an export is a stranger's."""
+    for form in FORMS:
+        link_to = tmp_path / f"latest-{form}"
+        link_to.symlink_to(made(form))
+        assert told("import", link_to, tmp_path / f"{form}.db").exit_code == FINE
+
+
+FILES = {
+    "outside": "../events.csv",
+    "absolute": "/etc/passwd",
+    "nul": "events\0.csv",
+    "surrogate": "events\udc80.csv",
+    "another table's": "scores.csv",
+    "none": "",
+    "itself": ".",
+}
+
+
+@pytest.mark.parametrize("file", FILES.values(), ids=FILES)
+def test_a_manifest_names_the_files_of_its_tables_and_no_others(
+    made: Callable[[str], Path], log: str, tmp_path: Path, file: str
+) -> None:
+    """Each is called as its table is."""
+    out = made("csv")
+    resaid(out, lambda said: said["tables"]["events"].update(file=file))
+    assert "no whole export" in refused(out, log, tmp_path)
+
+
+MANIFESTS: dict[str, Callable[[bytes], bytes]] = {
+    "nested": lambda _: b'{"tables":' * 100_000,
+    "digits": lambda text: text.replace(b'"log_position": ', b'"log_position": ' + b"9" * 4_400),
+    "long": lambda text: text + b" " * MANIFEST_BYTES,
+    "empty": lambda _: b"",
+    "binary": lambda _: b"\xff\0" * 100,
+    "table": lambda text: text.replace(b'"scores": {', b'"../scores": {').replace(b'"scores.csv"', b'"../scores.csv"'),
+    "quoted": lambda text: text.replace(b'"scores": {', b'"x\\" UNION SELECT 1": {'),
+    "negative": lambda text: text.replace(b'"rows": ', b'"rows": -1'),
+    "no events": lambda text: text.replace(b'"events": {', b'"event": {'),
+}
+
+
+@pytest.mark.parametrize("change", MANIFESTS.values(), ids=MANIFESTS)
+def test_a_forged_manifest_is_no_manifest(
+    made: Callable[[str], Path], log: str, tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    """Whatever JSON can hold: the reason is said on a line."""
+    out = made("csv")
+    (out / FILE).write_bytes(change((out / FILE).read_bytes()))
+    assert "no whole export" in refused(out, log, tmp_path)
+
+
+def long_row(text: bytes) -> bytes:
+    """A row of more than may be read."""
+    return text + b'{"row":"' + b"x" * ROW_BYTES
+
+
+EVENTS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "csv field": ("csv", lambda text: text + b'1,2,3,4,5,"' + b"x" * ROW_BYTES + b'",6\n'),
+    "csv line": ("csv", long_row),
+    "csv fields": ("csv", lambda text: text + b"1,\n" * 10 + b'"' + b'a",\n"' * (ROW_BYTES // 5)),
+    "csv nul": ("csv", lambda text: text + b"1,2,\0,4,5,6,7\n"),
+    "jsonl line": ("jsonl", long_row),
+    "jsonl nested": ("jsonl", lambda text: text + b'{"row":' + b"[" * 100_000 + b"\n"),
+    "jsonl digits": ("jsonl", lambda text: text + b'{"position":' + b"9" * 5_000 + b',"row":"{}"}\n'),
+    "jsonl row is a number": ("jsonl", lambda text: text + b'{"row":' + b"9" * 5_000 + b"}\n"),
+    "jsonl row nests": ("jsonl", lambda text: text + json.dumps({"row": "[" * 100_000}).encode() + b"\n"),
+    "jsonl row has digits": ("jsonl", lambda text: text + json.dumps({"row": '{"a":' + "9" * 5_000 + "}"}).encode()),
+}
+
+
+@pytest.mark.parametrize(("form", "change"), EVENTS.values(), ids=EVENTS)
+def test_forged_events_are_refused(
+    made: Callable[[str], Path], log: str, tmp_path: Path, form: str, change: Callable[[bytes], bytes]
+) -> None:
+    """A line, field, number or depth beyond what a log has: the rows before it are not imported either."""
+    out = made(form)
+    path = out / f"events.{form}"
+    path.write_bytes(change(path.read_bytes()))
+    said = sha256(path.read_bytes()).hexdigest()
+    resaid(out, lambda manifest: manifest["tables"]["events"].update(sha256=said))
+    done = ran("import", out, tmp_path / "copy.db")
+    assert (done.returncode in {UNREADABLE, DAMAGED}, "Traceback" in done.stderr) == (True, False), done.stderr
+    assert not list(tmp_path.glob("copy.db*"))
+
+
+def test_parquet_that_unpacks_to_more_than_it_says_anything_is_refused(
+    made: Callable[[str], Path], log: str, tmp_path: Path
+) -> None:
+    """A few kilobytes of zeros, packed, are 300 megabytes in memory."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet  # noqa: PLC0415
+
+    out = made("parquet")
+    bomb = pyarrow.table({"row": ["x" * 2**20] * 300})
+    parquet.write_table(bomb, out / "events.parquet", compression="zstd", use_dictionary=False)
+    assert "unpacked" in refused(out, log, tmp_path)
+
+
+SCHEMAS = {
+    "endless view": """
+        ALTER TABLE events RENAME TO other;
+        CREATE VIEW events AS WITH RECURSIVE n(position) AS (SELECT 1 UNION ALL SELECT position + 1 FROM n)
+        SELECT position, 'x' AS row FROM n;
+    """,
+    "view in other case": """
+        ALTER TABLE events RENAME TO other; CREATE VIEW EVENTS AS SELECT * FROM other;
+    """,
+    "generated column": """
+        CREATE TABLE forged (position INTEGER PRIMARY KEY, row TEXT GENERATED ALWAYS AS (hex(zeroblob(450000000))));
+        INSERT INTO forged (position) SELECT position FROM events;
+        DROP TABLE events; ALTER TABLE forged RENAME TO events;
+    """,
+    "virtual table": """
+        CREATE VIRTUAL TABLE forged USING fts5(position, row);
+        DROP TABLE events; ALTER TABLE forged RENAME TO events;
+    """,
+    "long value": "UPDATE events SET row = hex(zeroblob(40000000)) WHERE position = 2",
+    "endless manifest": """
+        DROP TABLE manifest; CREATE VIEW manifest AS WITH RECURSIVE n(manifest) AS (SELECT 1 UNION ALL
+        SELECT manifest + 1 FROM n) SELECT max(manifest) AS manifest FROM n;
+    """,
+    "long manifest": "UPDATE manifest SET manifest = manifest || hex(zeroblob(2000000))",
+    "generated manifest": """
+        DROP TABLE manifest; CREATE TABLE manifest (id, manifest GENERATED ALWAYS AS (hex(zeroblob(450000000))));
+    """,
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+def test_a_forged_database_is_refused(made: Callable[[str], Path], log: str, tmp_path: Path, schema: str) -> None:
+    """Only ordinary tables are read, of values no longer than a row may be."""
+    out = made("sqlite")
+    with closing(sqlite3.connect(out)) as found:
+        found.execute("PRAGMA foreign_keys = OFF")
+        found.execute("PRAGMA legacy_alter_table = ON")
+        for (view,) in found.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
+            found.execute(f"DROP VIEW {view}")
+        found.executescript(schema)
+    done = ran("import", out, tmp_path / "copy.db")
+    assert (done.returncode, "Traceback" in done.stderr) == (UNREADABLE, False), done.stderr
+    assert not list(tmp_path.glob("copy.db*"))
+
+
+def test_work_out_of_proportion_to_a_database_is_ended(made: Callable[[str], Path], log: str, tmp_path: Path) -> None:
+    """Whatever way is found to make reading endless, it ends."""
+    from forecast_ledger.replay.files.manifest import database  # noqa: PLC0415
+
+    with closing(database(made("sqlite"))) as found, pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        found.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n").fetchone()
+
+
+MAPS = {
+    "digits": b"x = " + b"1" * 4_400,
+    "nested": b"x = " + b"[" * 100_000,
+    "tables": b"x = " + b"{a=" * 50_000,
+    "bytes": b"\xff\0",
+}
+
+
+@pytest.mark.parametrize("text", MAPS.values(), ids=MAPS)
+def test_a_forged_map_is_refused(text: bytes) -> None:
+    """With a code, as everything that a map gets wrong."""
+    with pytest.raises(Refused) as error:
+        mapping(text)
+    assert error.value.code == "bad_map"
+
+
+def test_a_map_is_not_longer_than_a_map(tmp_path: Path) -> None:
+    """It is not read to its end."""
+    done = ran("append", tmp_path / "log.db", "/dev/null", "--map", "/dev/zero")
+    assert (done.returncode, str(MAP_BYTES) in done.stderr) == (USAGE, True)
+
+
+def test_a_line_that_never_ends_is_refused_as_it_comes(tmp_path: Path) -> None:
+    """A pipe is read line by line; of a line that is too long nothing is kept."""
+    os.mkfifo(tmp_path / "pipe")
+    written = f"open({str(tmp_path / 'pipe')!r}, 'wb')"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"pipe = {written}; [pipe.write(b'x' * 2**20) for _ in range(3_000)]"]
+    ):
+        done = ran("append", tmp_path / "log.db", tmp_path / "pipe")
+    assert (done.returncode, "longer than" in done.stderr) == (FINDINGS, True)
+
+
+FORGED = "a\x1b[2J\x9b2J\x07\r\x7f\u202eb\u2066c\u061cd\u200f\u2028"
+OBEYED = {chr(code) for code in [*range(32), *range(127, 160)]} | set("\u061c\u200e\u200f\u2028\u202e\u2066")
+
+
+@pytest.mark.parametrize("form", [as_table, as_json, as_csv_shown], ids=lambda form: form.__name__)
+def test_no_format_prints_what_a_terminal_obeys(form: Callable[..., Any]) -> None:
+    """Control codes of both sets and changes of direction are escaped; what is said stays known."""
+    printed = "\n".join(form(["title"], [{"title": FORGED}]))
+    assert not OBEYED & {*printed.replace("\n", "")}
+    if form is as_json:
+        assert json.loads(printed) == [{"title": FORGED}]
+    if form is as_csv_shown:
+        [row] = csv.DictReader(io.StringIO(printed, newline=""))
+        assert row["title"].encode("latin-1").decode("unicode_escape") == FORGED
+
+
+def test_a_forged_title_reaches_no_terminal(log: str, tmp_path: Path) -> None:
+    """A log that no decider wrote, printed by each command and in each format that shows its texts."""
+    forged = [row.replace(b'"title":"Rain?"', b'"title":"\\u001b[2J\\u009b2J\\u202e"') for row in rows(log)]
+    forged = resealed(forged)
+    assert forged != rows(log)
+    path = str(tmp_path / "forged.db")
+    store = Store(path, "main")
+    store.append([(number, "forged", row) for number, row in enumerate(forged, 1)])
+    store.close()
+    for form in ("table", "json", "csv"):
+        for command in (["table", path, "contests"], ["log", path], ["show", path, "1"]):
+            done = told(*command, "--format", form)
+            assert (done.exit_code, OBEYED & {*(done.stdout + done.stderr).replace("\n", "")}) == (FINE, set()), command
+
+
+def test_an_export_keeps_a_text_as_it_is(tmp_path: Path) -> None:
+    """Its files are for programs: only what is printed is escaped."""
+    path = written(tmp_path / "log.db", [structs.replace(contest("cup", title=FORGED.replace("\r", "")), id="c")])
+    export(Source(path), tmp_path / "out", Asked("csv"))
+    with (tmp_path / "out" / "contests.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["title"] for row in csv.DictReader(file)] == [FORGED.replace("\r", "")]
+
+
+def test_the_limits_of_these_tests_hold() -> None:
+    """A process that takes more memory than an attack may is refused it, and what takes too long is ended."""
+    script = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({MEMORY},) * 2); bytearray({MEMORY})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert "MemoryError" in done.stderr
+    with pytest.raises(TimeoutError), in_time(1):
+        signal.pause()
