@@ -7,7 +7,8 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.deciding.state import Contest, State, Write
 from forecast_ledger.ledger.model import commands, events
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency, unscorable
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
+from forecast_ledger.ledger.model.scorability import unscorable
 from forecast_ledger.ledger.model.trading_rules import sunday
 
 

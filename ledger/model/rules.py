@@ -3,14 +3,11 @@
 A score is kernel x reference x sampling x scale; a board is total x take x rank. To add one, add a row to its table.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, structs
 
 from forecast_ledger.ledger.model.trading_rules import Trading
-
-if TYPE_CHECKING:
-    from forecast_ledger.ledger.model.events import NumericRange
 
 Level = Literal["no_prize", "no_rank", "hidden"]
 Kernel = Literal["none", "ln", "log2", "spherical", "brier", "brier_sum", "ordered_brier", "error"]
@@ -35,8 +32,6 @@ GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12)]
 LOGARITHMS = ("ln", "log2")
 ABSOLUTES = ("absolute", "absolute_clipped")  # what asks for a point
 KIND_TOTALS = ("kind_means", "kind_means_third")  # what is made of a mean for each kind of question
-_SQUEEZABLE = 1_000  # outcomes of 0.001 each
-_POINT = (500_000_000,)  # 1e-9: the one level that asks for a point
 
 
 class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -207,25 +202,6 @@ def _wrong_totals(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
         and rules.reference == "none"
         and (rules.period != "covered" or rules.total in {"sum", "per_coverage"}),
     }
-
-
-def unscorable(span: "NumericRange | None", rules: RuleSet, outcomes: int = 0) -> str:
-    """Why these rules cannot score a question of such a range, or of so many named outcomes; empty if they can.
-
-    >>> unscorable(None, RuleSet(name="x", cdf_kernel="ln"))
-    'its rule set has no kernel for named outcomes'
-    """
-    if span is None:
-        if rules.consensus == "squeezed" and outcomes >= _SQUEEZABLE:
-            return f"its rule set's consensus squeezed leaves 0.001 to each of fewer than {_SQUEEZABLE} outcomes"
-        return "its rule set has no kernel for named outcomes" * (rules.kernel == "none" and rules.trading is None)
-    if not span.levels:
-        return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")
-    if rules.quantile_kernel in ABSOLUTES and span.levels != _POINT:
-        return "the absolute error needs the one level 0.5"
-    if rules.quantile_kernel == "absolute" and (span.open_lower or span.open_upper):
-        return "the absolute error needs a range closed at both ends; absolute_clipped does not"
-    return "its rule set has no quantile_kernel" * (rules.quantile_kernel == "none")
 
 
 _RELATIVE = RuleSet(

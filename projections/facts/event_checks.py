@@ -27,7 +27,8 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.mismatch import chance, fixed, instant, money, named, several, unlike
-from forecast_ledger.ledger.model.rules import inconsistency, unscorable
+from forecast_ledger.ledger.model.rules import inconsistency
+from forecast_ledger.ledger.model.scorability import unscorable
 from forecast_ledger.projections.facts.columns import Facts
 
 _PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{PLACES}}})?", re.ASCII)

@@ -7,7 +7,8 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import malformed
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency, unscorable
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
+from forecast_ledger.ledger.model.scorability import unscorable
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
 

@@ -18,7 +18,8 @@ STORES = {
 SHELL = {"ledger.core.gc_pause", "ledger.storing"}  # what of the ledger reads a clock, waits, or talks to a store
 # What projections may see of the ledger.
 PURE = {"ledger.core.errors", "ledger.core.exact", "ledger.core.lazy_fractions", "ledger.core.values"} | {
-    f"ledger.model.{name}" for name in ("events", "log", "mismatch", "publication_stamps", "rules", "trading_rules")
+    f"ledger.model.{name}"
+    for name in ("events", "log", "mismatch", "publication_stamps", "rules", "scorability", "trading_rules")
 }
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
 INTEGER_MATH = {"floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out

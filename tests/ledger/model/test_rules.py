@@ -14,7 +14,8 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import rules as rules_module
 from forecast_ledger.ledger.model.commands import OpenQuestion, ResolveQuestion
 from forecast_ledger.ledger.model.events import Attestation, NumericRange
-from forecast_ledger.ledger.model.rules import ADDED, PRESETS, RuleSet, inconsistency, spelt, unscorable
+from forecast_ledger.ledger.model.rules import ADDED, PRESETS, RuleSet, inconsistency, spelt
+from forecast_ledger.ledger.model.scorability import unscorable
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
