@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
     from forecast_ledger.ledger.model.commands import AnyCommand
-    from forecast_ledger.ledger.storing.writer import Receipt
+    from forecast_ledger.ledger.storing.receipt import Receipt
 
 # What a line of logging has already, or takes for something else: a field so called would be an error in there.
 _TAKEN = {*vars(logging.makeLogRecord({})), "message", "asctime", "exc_info", "stack_info", "stacklevel"}

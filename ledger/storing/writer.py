@@ -11,8 +11,6 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from msgspec import Struct
-
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Conflict, Refused, foremost
 from forecast_ledger.ledger.deciding.decider import decide, evolve
@@ -23,6 +21,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, DecisionRecorded
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing import instrumentation
+from forecast_ledger.ledger.storing.receipt import Receipt
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.store import Store, Turn
@@ -37,15 +36,6 @@ _MISSING = object()
 _ATTEMPTS = (DecisionRecorded, DecisionMalformed)
 _Attempt = tuple[str, str, int, int]  # contest, participant, period, attempt
 _logger = logging.getLogger(__name__)
-
-
-class Receipt(Struct, frozen=True, gc=False):
-    """Where a command's events are in the log; `duplicate` if they had been recorded before."""
-
-    command_id: str
-    first: int
-    last: int
-    duplicate: bool = False
 
 
 class Ledger:
