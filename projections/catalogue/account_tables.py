@@ -10,10 +10,11 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, cap
-from forecast_ledger.projections.core.table import Ids, Values, from_rows, known, published
+from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.core.column_values import Ids, Values, from_rows, known, published
 from forecast_ledger.projections.core.wide_int import column
 from forecast_ledger.projections.facts.accounts import FINE, Holding, Key, Posting, Trade, postings
-from forecast_ledger.projections.facts.columns import Codes, Facts
+from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.account_histories import check_looks
 from forecast_ledger.projections.trading.mark_prices import NONE

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model import publication_stamps
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import admission, brier, totals
-from forecast_ledger.projections.core.table import POINTS, Ids, Values, ids, published, transposed
+from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, published, transposed
 from forecast_ledger.projections.core.wide_int import column
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.from_log import status

@@ -3,7 +3,7 @@
 from forecast_ledger.projections.catalogue import analytics_tables, score_tables
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
-from forecast_ledger.projections.core.table import Column
+from forecast_ledger.projections.core.column_values import Column
 
 _FROM = Column("from_at", "instant", "first instant")
 _TO = Column("to_at", "instant", "first instant after it")

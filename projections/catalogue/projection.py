@@ -16,7 +16,8 @@ from forecast_ledger.projections.boards.contest_groups import (
 )
 from forecast_ledger.projections.catalogue import score_tables
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.core.table import Table, Values
+from forecast_ledger.projections.core.column_values import Values
+from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.accounts import Key
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecast_ledger.projections.core.table import Column, Values
+from forecast_ledger.projections.core.column_values import Column, Values
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.catalogue.projection import Projections

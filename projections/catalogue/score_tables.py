@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.projections.boards import leaderboard, prizes, totals
 from forecast_ledger.projections.boards.contest_groups import Together
-from forecast_ledger.projections.core.table import Ids, Values, concatenated, ids, known, published, transposed
+from forecast_ledger.projections.core.column_values import Ids, Values, concatenated, ids, known, published, transposed
 from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status

@@ -2,7 +2,7 @@
 
 from forecast_ledger.projections.catalogue import account_tables
 from forecast_ledger.projections.catalogue.schemas import CONTEST, QUESTION, Projection
-from forecast_ledger.projections.core.table import Column
+from forecast_ledger.projections.core.column_values import Column
 from forecast_ledger.projections.trading import arena
 
 _TRADER = Column("participant", "id", "who trades")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
-from forecast_ledger.projections.core.table import KINDS, Ids, Table, Values, plain
+from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, Values, plain
 
 # Decimals of the kinds that are decimal128(38, decimals); inside they are integers in that unit.
 DECIMALS = {
@@ -25,26 +25,25 @@ DECIMALS = {
 _DIGITS = 38  # of a decimal128
 
 
-def to_arrow(table: Table) -> Any:
-    """A pyarrow.Table of the same rows; each field's metadata says its kind and meaning.
+def to_arrow(name: str, version: int, columns: Sequence[Column], values: Sequence[Values]) -> Any:
+    """A pyarrow.Table of a table's columns; each field's metadata says its kind and meaning.
 
     The kinds "integer" and "take" have no bound and are text. Raises, first that applies: Unavailable (no pyarrow),
     Refused (a decimal of more than 38 digits, a count of more than 64 bits).
     """
     arrow = pyarrow()
     fields = [
-        arrow.field(name, type_of(kind), metadata={"kind": kind, "meaning": meaning})
-        for name, kind, meaning in table.columns
+        arrow.field(each.name, type_of(each.kind), metadata={"kind": each.kind, "meaning": each.meaning})
+        for each in columns
     ]
     arrays = []
-    for column, values in zip(table.columns, table.values, strict=True):
+    for column, own in zip(columns, values, strict=True):
         try:
-            arrays.append(_array(arrow, values, column.kind))
+            arrays.append(_array(arrow, own, column.kind))
         except (arrow.ArrowInvalid, OverflowError) as error:
-            name = f"{table.name}.{column.name}"
             fault, remedy = f"does not fit {type_of(column.kind)}: {error}", "as CSV, JSON or SQLite it does"
-            raise Refused("out_of_range", name, None, fault, remedy=remedy) from None
-    metadata = {"table": table.name, "version": str(table.version)}
+            raise Refused("out_of_range", f"{name}.{column.name}", None, fault, remedy=remedy) from None
+    metadata = {"table": name, "version": str(version)}
     return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields, metadata=metadata))
 
 

@@ -10,30 +10,12 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.model.rules import Level
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array
 from forecast_ledger.projections.facts.accounts import Books
 
 CHANCE = CUMULATIVE  # units in 1: every probability that is scored
 DOUBLED = 2 * CHANCE // PROBABILITY  # halves of 1e-10 in 1e-9
-
-
-class Codes:
-    """Ids numbered 0, 1, 2 … in order of first appearance."""
-
-    def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
-        self._labels: list[str] = []
-
-    def add(self, text: str) -> int:
-        """The code of an id, a new one if it is new."""
-        return self.codes.setdefault(text, len(self.codes))
-
-    @property
-    def labels(self) -> list[str]:
-        """The ids, by code; made anew only when there are more."""
-        if len(self._labels) != len(self.codes):
-            self._labels = list(self.codes)
-        return self._labels
 
 
 @dataclass(frozen=True, slots=True)

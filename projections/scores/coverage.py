@@ -9,7 +9,7 @@ import numpy as np
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.events import Kind
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.table import POINTS
+from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column, distinct, multiplied
 from forecast_ledger.projections.references.kinds import fine_bits
 from forecast_ledger.projections.scores.scored_questions import Questions

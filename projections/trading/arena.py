@@ -15,7 +15,7 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, cap
-from forecast_ledger.projections.core.table import Values, from_rows, published
+from forecast_ledger.projections.core.column_values import Values, from_rows, published
 from forecast_ledger.projections.facts.accounts import FINE, Account, Key, Trade
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.mark_prices import Marks

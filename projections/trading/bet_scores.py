@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.projections.core.table import POINTS, published
+from forecast_ledger.projections.core.column_values import POINTS, published
 from forecast_ledger.projections.facts.accounts import ENDS, Movement, Ruling
 
 NONE = -1  # where nothing is scored

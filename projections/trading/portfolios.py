@@ -13,7 +13,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.projections.core.table import published
+from forecast_ledger.projections.core.column_values import published
 from forecast_ledger.projections.core.wide_int import Int64Array, column
 from forecast_ledger.projections.facts.accounts import FINE, Key, Ruling
 from forecast_ledger.projections.facts.columns import Facts

@@ -18,7 +18,8 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.boards.totals import Tally, takes_its_name, tallies
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Known, Projections
-from forecast_ledger.projections.facts.columns import Codes, Contest, Facts, Forecasts
+from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts, note
 from forecast_ledger.replay.explain.dependencies import (
     FORECASTS,

@@ -15,7 +15,7 @@ from forecast_ledger.projections.boards.leaderboard import Place
 from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.boards.totals import WORST
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.core.table import POINTS, published
+from forecast_ledger.projections.core.column_values import POINTS, published
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.core.table import POINTS
+from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts, status
 from forecast_ledger.projections.scores import score_terms

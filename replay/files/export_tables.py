@@ -11,7 +11,8 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.boards.totals import consensus_label
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.core.table import Column, Table, from_rows, ids
+from forecast_ledger.projections.core.column_values import Column, from_rows, ids
+from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.core.wide_int import column
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status

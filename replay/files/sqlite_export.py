@@ -13,7 +13,7 @@ from sqlite_utils import Database
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.arrow import DECIMALS
-from forecast_ledger.projections.core.table import Column
+from forecast_ledger.projections.core.column_values import Column
 from forecast_ledger.replay.files.export_tables import REFERENCES, Sheet, as_dictionary, dictionary
 from forecast_ledger.replay.files.manifest import Manifest, Part
 

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import FAULTS, LEG_CODES, Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.core.table import KINDS
+from forecast_ledger.projections.core.column_values import KINDS
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.cli import main
 from tests.support.paths import ROOT

@@ -10,7 +10,8 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
-from forecast_ledger.projections.core.table import KINDS, Ids, Table, plain
+from forecast_ledger.projections.core.column_values import KINDS, Ids, plain
+from forecast_ledger.projections.core.table import Table
 from tests.support import oracle
 from tests.support.given import (
     contest,

@@ -13,8 +13,9 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.core.arrow import DECIMALS, to_arrow, type_of
-from forecast_ledger.projections.core.table import KINDS, Column, Ids, Table
+from forecast_ledger.projections.core.arrow import DECIMALS, type_of
+from forecast_ledger.projections.core.column_values import KINDS, Column, Ids
+from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.reading.replay import Replay, replay
 from tests.support.exports import told, written
 
@@ -33,9 +34,9 @@ def one(kind: str, *values: Any) -> Table:
 @pytest.mark.parametrize("kind", DECIMALS)
 def test_a_decimal_has_as_many_decimals_as_its_kind_prints(kind: str) -> None:
     """One unit inside is one unit of the last decimal."""
-    [exact] = to_arrow(one(kind, 1))["c"].to_pylist()
+    [exact] = one(kind, 1).to_arrow()["c"].to_pylist()
     assert Decimal(KINDS[kind].printed(1)) == exact == Decimal(1).scaleb(-DECIMALS[kind])
-    assert to_arrow(one(kind, 1)).schema.field("c").type == type_of(kind)
+    assert one(kind, 1).to_arrow().schema.field("c").type == type_of(kind)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -63,7 +64,7 @@ def test_a_decimal_may_have_38_digits(values: list[int | None]) -> None:
     """All of 64 bits, which go the fast way, and more, one by one; nothing is rounded."""
     fast = [] if None in values else [Table("t", 1, (Column("c", "points", ""),), (np.array(values, np.int64),))]
     for table in (one("points", *values), *fast):
-        exact = to_arrow(table)["c"].to_pylist()
+        exact = table.to_arrow()["c"].to_pylist()
         assert [None if each is None else Fraction(each) * 10**9 for each in exact] == values
 
 
@@ -74,20 +75,20 @@ def test_a_decimal_may_have_38_digits(values: list[int | None]) -> None:
 def test_what_does_not_fit_is_refused(kind: str, value: Any) -> None:
     """More than 38 digits, more than 64 bits: by name of the column, never cut."""
     with pytest.raises(Refused) as refused:
-        to_arrow(one(kind, value))
+        one(kind, value).to_arrow()
     assert (refused.value.code, refused.value.field) == ("out_of_range", "t.c")
 
 
 def test_an_integer_and_a_take_have_no_bound() -> None:
     """They are text."""
-    assert to_arrow(one("take", "1.5E+400", None))["c"].to_pylist() == ["1.5E+400", None]
-    assert to_arrow(one("integer", 10**60, -1, None))["c"].to_pylist() == ["1" + "0" * 60, "-1", None]
+    assert one("take", "1.5E+400", None).to_arrow()["c"].to_pylist() == ["1.5E+400", None]
+    assert one("integer", 10**60, -1, None).to_arrow()["c"].to_pylist() == ["1" + "0" * 60, "-1", None]
 
 
 def test_a_table_without_rows_has_its_types() -> None:
     """Of ids too, which have no labels then."""
     empty = Table("t", 1, (Column("i", "id", ""), Column("p", "points", "")), (Ids(np.zeros(0, np.int64), []), []))
-    assert to_arrow(empty).schema.types == [pyarrow.string(), pyarrow.decimal128(38, 9)]
+    assert empty.to_arrow().schema.types == [pyarrow.string(), pyarrow.decimal128(38, 9)]
 
 
 @pytest.mark.parametrize("name", ["scores", "leaderboard", "journal", "portfolio_snapshots"])
@@ -110,7 +111,7 @@ def test_without_pyarrow_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPa
     """It is an extra."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(Unavailable, match="columnar"):
-        to_arrow(one("count", 1))
+        one("count", 1).to_arrow()
 
 
 def test_a_replay_gives_tables_by_name(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forecast_ledger.projections.core.table import KINDS, Column, Ids, Table, Values, concatenated, ids, plain
+from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, Values, concatenated, ids, plain
+from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.core.wide_int import Int64Array, Limbs
 
 COLUMNS = (

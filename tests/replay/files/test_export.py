@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.errors import Corrupt, Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.core.table import KINDS, Column, Values, ids
+from forecast_ledger.projections.core.column_values import KINDS, Column, Values, ids
 from forecast_ledger.replay.files import export as module
 from forecast_ledger.replay.files.export import Asked, Source, default_tables, export
 from forecast_ledger.replay.files.export_tables import EVENTS, UNITS, sheets
