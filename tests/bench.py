@@ -50,8 +50,9 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.store import Store
-from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.wide_int import Int64Array, half_even_many
 from forecast_ledger.projections.facts.columns import Facts

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, cap
+from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.column_values import Ids, Values, from_rows, known, published
 from forecast_ledger.projections.core.wide_int import column
@@ -20,11 +21,8 @@ from forecast_ledger.projections.trading.account_histories import check_looks
 from forecast_ledger.projections.trading.mark_prices import NONE
 from forecast_ledger.projections.trading.portfolios import Snapshots
 
-if TYPE_CHECKING:
-    from forecast_ledger.projections.catalogue.projection import Projections
 
-
-def positions_values(of: "Projections") -> list[Values]:
+def positions_values(of: Analysis) -> list[Values]:
     """One row a position."""
     rows = [
         [*key, number, *_position(of, of.facts.trading(key[0]), holding)]
@@ -34,7 +32,7 @@ def positions_values(of: "Projections") -> list[Values]:
     return from_rows(rows, "id id count id id text money points money points money money money seconds")
 
 
-def _position(of: "Projections", trading: Trading, holding: Holding) -> list[Any]:
+def _position(of: Analysis, trading: Trading, holding: Holding) -> list[Any]:
     facts, clock = of.facts, of.facts.books.clock
     question, closed_at = facts.questions[holding.question], of.marks.closed_at(holding.question)
     pending = holding.is_open() and closed_at <= clock and holding.question not in facts.settled
@@ -57,7 +55,7 @@ def _position(of: "Projections", trading: Trading, holding: Holding) -> list[Any
     ]
 
 
-def cash_values(of: "Projections") -> list[Values]:
+def cash_values(of: Analysis) -> list[Values]:
     """One row a movement of an account."""
     balances: dict[Key, int] = {}
     rows = []
@@ -72,7 +70,7 @@ def cash_values(of: "Projections") -> list[Values]:
     return from_rows(rows, "id id count instant text id count money money text")
 
 
-def accounts_values(of: "Projections") -> list[Values]:
+def accounts_values(of: Analysis) -> list[Values]:
     """One row an account, at the clock of the books."""
     rows = []
     for key, account in of.facts.books.accounts.items():
@@ -99,7 +97,7 @@ def accounts_values(of: "Projections") -> list[Values]:
     return from_rows(rows, "id id id id money money money money money money money money money text")
 
 
-def snapshots_values(of: "Projections") -> list[Values]:
+def snapshots_values(of: Analysis) -> list[Values]:
     """One row a tick and one a movement of every account. Raises Refused: more looks in all than can be held."""
     check_looks(of.facts, of.traded)
     seen = [of.snapshots(name) for name in of.traded]
@@ -131,7 +129,7 @@ def _together(parts: list[Any], name: str) -> Values:
     return known(numbers) if name in {"brier", "stale_age"} else numbers
 
 
-def trades_values(of: "Projections") -> list[Values]:
+def trades_values(of: Analysis) -> list[Values]:
     """One row a leg carried out."""
     rows = [_trade(of.facts, trade) for trade in of.facts.books.trades]
     kinds = "id id count instant count count count text id id count points count instant text"
@@ -169,7 +167,7 @@ def _trade(facts: Facts, trade: Trade) -> list[Any]:
     return [*row, payouts[event.outcome] if payouts else None]
 
 
-def decisions_values(of: "Projections") -> list[Values]:
+def decisions_values(of: Analysis) -> list[Values]:
     """One row an attempt at a decision."""
     rows = []
     for position, event, defaulted in of.facts.books.attempts:
@@ -183,7 +181,7 @@ def decisions_values(of: "Projections") -> list[Values]:
     return from_rows(rows, "id id count count count instant text text count count text text text")
 
 
-def refused_legs_values(of: "Projections") -> list[Values]:
+def refused_legs_values(of: Analysis) -> list[Values]:
     """One row a leg refused."""
     rows = [
         [event.contest, event.participant, position, event.period, event.attempt, event.leg, event.code]
@@ -192,7 +190,7 @@ def refused_legs_values(of: "Projections") -> list[Values]:
     return from_rows(rows, "id id count count count count text")
 
 
-def journal_values(of: "Projections") -> list[Values]:
+def journal_values(of: Analysis) -> list[Values]:
     """One row a side of an entry; amounts in Python integers, which may need more than 64 bits."""
     rows = [[side.position, side.account, side.contest, side.participant, side.amount] for side in _sides(of.facts)]
     return from_rows(rows, "count id id id fine_money")
@@ -211,7 +209,7 @@ def _sides(facts: Facts) -> Iterator[Posting]:
             yield Posting(payment.position, "prizes", name, winner, payment.amount * FINE)
 
 
-def marks_values(of: "Projections") -> list[Values]:
+def marks_values(of: Analysis) -> list[Values]:
     """One row an outcome that has ever had a price: the last, whatever the rules of a contest."""
     facts, rows = of.facts, []
     for code, quotes in facts.books.quotes.items():

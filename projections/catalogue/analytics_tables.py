@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,22 +12,20 @@ from forecast_ledger.ledger.model import publication_stamps
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import admission, brier, totals
+from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, published, transposed
 from forecast_ledger.projections.core.wide_int import column
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.from_log import status
 
-if TYPE_CHECKING:
-    from forecast_ledger.projections.catalogue.projection import Projections
 
-
-def contests_values(of: "Projections") -> list[Values]:
+def contests_values(of: Analysis) -> list[Values]:
     """One row a contest."""
     rows = [_contest(of.facts, of.facts.contests[name]) for name in of.contests]
     return [Ids(np.arange(len(of.contests)), of.contests), *transposed(rows, 10)]
 
 
-def kind_means_values(of: "Projections") -> list[Values]:
+def kind_means_values(of: Analysis) -> list[Values]:
     """One row a participant and kind of question, of each contest whose total is made of them."""
     of.tally_all()
     codes, rows = [], []
@@ -46,7 +44,7 @@ def kind_means_values(of: "Projections") -> list[Values]:
     return [Ids(column(codes), of.contests), ids(participants), ids(kinds), *numbers]
 
 
-def brier_values(of: "Projections") -> list[Values]:
+def brier_values(of: Analysis) -> list[Values]:
     """One row a participant of each contest with a binary question that counts, and one for its consensus."""
     of.aggregate_all()
     codes, owners, rows = [], [], []
@@ -59,7 +57,7 @@ def brier_values(of: "Projections") -> list[Values]:
     return [Ids(column(codes), of.contests), Ids(column(owners), totals.labels(of.facts)), *transposed(rows, 11)]
 
 
-def brier_overall_values(of: "Projections") -> list[Values]:
+def brier_overall_values(of: Analysis) -> list[Values]:
     """One row a participant, over all contests."""
     of.aggregate_all()
     by_owner: dict[int, list[brier.Aggregate]] = {}
@@ -74,7 +72,7 @@ def brier_overall_values(of: "Projections") -> list[Values]:
     return [Ids(column(list(by_owner)), totals.labels(of.facts)), *transposed(rows, 4)]
 
 
-def calibration_values(of: "Projections") -> list[Values]:
+def calibration_values(of: Analysis) -> list[Values]:
     """One row a bin that a participant of a contest forecast in."""
     of.calibrate_all()
     codes, owners, rows = [], [], []
@@ -87,7 +85,7 @@ def calibration_values(of: "Projections") -> list[Values]:
     return [Ids(column(codes), of.contests), Ids(column(owners), totals.labels(of.facts)), *transposed(rows, 8)]
 
 
-def admissions_values(of: "Projections") -> list[Values]:
+def admissions_values(of: Analysis) -> list[Values]:
     """One row a forecast on a question of a contest whose rule set examines them."""
     facts, forecasts = of.facts, of.facts.forecasts
     closes = status(facts).closes_at

@@ -1,12 +1,10 @@
 """What a projection is, how its table is divided, and the columns that many have in common."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.column_values import Column, Values
-
-if TYPE_CHECKING:
-    from forecast_ledger.projections.catalogue.projection import Projections
 
 # What the rows of a table follow from -> the columns that say which part of the table a row belongs to. A part is the
 # smallest unit that is worked out again, compared, written and checked; without columns the whole table is one part.
@@ -40,7 +38,7 @@ class Projection(NamedTuple):
     meaning: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
-    build: "Callable[[Projections], Iterable[Values]]"
+    build: Callable[[Analysis], Iterable[Values]]
     divided: str = "log"
     asked_for: bool = False
 

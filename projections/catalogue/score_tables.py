@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.projections.boards import leaderboard, prizes, totals
 from forecast_ledger.projections.boards.contest_groups import Together
+from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.column_values import Ids, Values, concatenated, ids, known, published, transposed
 from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column
 from forecast_ledger.projections.facts.columns import Facts
@@ -18,13 +19,10 @@ from forecast_ledger.projections.references import consensus, kinds
 from forecast_ledger.projections.scores import coverage, score_terms, time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions
 
-if TYPE_CHECKING:
-    from forecast_ledger.projections.catalogue.projection import Projections
-
 _CHANCE_DIGITS = 5  # 1e-11 in half of 1e-10
 
 
-def standing_values(of: "Projections") -> list[Values]:
+def standing_values(of: Analysis) -> list[Values]:
     """One row an interval of a forecast."""
     facts, standing = of.facts, of.standing
     return [
@@ -37,7 +35,7 @@ def standing_values(of: "Projections") -> list[Values]:
     ]
 
 
-def consensus_values(of: "Projections") -> list[Values]:
+def consensus_values(of: Analysis) -> list[Values]:
     """One row an interval of the median of an outcome; of each outcome they lie together, in order."""
     facts = of.facts
     found = [
@@ -56,7 +54,7 @@ def consensus_values(of: "Projections") -> list[Values]:
     ]
 
 
-def score_parts_values(of: "Projections", owner: int | None = None) -> list[Values]:
+def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
     """One row a part; terms in Python integers, which may need more than 64 bits.
 
     owner: the code of the only participant whose parts are asked for. Raises Refused: more rows than can be held.
@@ -97,13 +95,13 @@ def score_parts_values(of: "Projections", owner: int | None = None) -> list[Valu
     ]
 
 
-def _terms(of: "Projections", each: Together, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
+def _terms(of: Analysis, each: Together, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
     """The terms of contests that are scored together, or of one participant in them."""
     for first, made_of in score_terms.terms(of.facts, each.contests, each.questions, of.chunk):
         yield first, made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
 
 
-def _check_parts(of: "Projections", owner: int | None) -> None:
+def _check_parts(of: Analysis, owner: int | None) -> None:
     count = sum(time_weighted.count_parts(made_of) for each in of.together for _, made_of in _terms(of, each, owner))
     if count > time_weighted.MOST_PARTS:
         said = f"it would have {count:,} rows; at most {time_weighted.MOST_PARTS:,} are made at once"
@@ -111,7 +109,7 @@ def _check_parts(of: "Projections", owner: int | None) -> None:
         raise Refused("out_of_range", "score_parts", None, said, remedy=remedy)
 
 
-def scores_values(of: "Projections") -> list[Values]:
+def scores_values(of: Analysis) -> list[Values]:
     """One row a question and participant of each contest."""
     facts = of.facts
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
@@ -140,7 +138,7 @@ def scores_values(of: "Projections") -> list[Values]:
     ]
 
 
-def _contests(of: "Projections", each: Together) -> Int64Array:
+def _contests(of: Analysis, each: Together) -> Int64Array:
     """The codes of contests that are scored together."""
     return column([of.contest_codes[name] for name in each.names])
 
@@ -158,7 +156,7 @@ def _denominators(questions: Questions, question: Int64Array, score: coverage.Qu
     return Limbs.wide(distinct).take(score.which)
 
 
-def leaderboard_values(of: "Projections") -> list[Values]:
+def leaderboard_values(of: Analysis) -> list[Values]:
     """One row a participant of each contest, best first."""
     of.tally_all()
     rows: list[list[Any]] = []
@@ -184,7 +182,7 @@ def leaderboard_values(of: "Projections") -> list[Values]:
     return [Ids(column(codes), of.contests), rank, ids(participant), *others]
 
 
-def prizes_values(of: "Projections") -> list[Values]:
+def prizes_values(of: Analysis) -> list[Values]:
     """One row a participant who can win, or has been paid."""
     of.tally_all()
     codes, rows = [], []

@@ -1,9 +1,8 @@
 """The catalogue's part of trading: accounts, portfolios over time, stakes scored, boards and books."""
 
-from forecast_ledger.projections.catalogue import account_tables
+from forecast_ledger.projections.catalogue import account_tables, arena_tables
 from forecast_ledger.projections.catalogue.schemas import CONTEST, QUESTION, Projection
 from forecast_ledger.projections.core.column_values import Column
-from forecast_ledger.projections.trading import arena
 
 _TRADER = Column("participant", "id", "who trades")
 _LOG_POSITION = Column("log_position", "count", "where the log has it")
@@ -162,7 +161,7 @@ TRADING: dict[str, Projection] = {
             Column("brier", "points", "(confidence - side_won)², which is (f_yes - o_yes)²"),
             Column("market_brier", "points", "(price - side_won)²"),
         ),
-        arena.bet_brier_values,
+        arena_tables.bet_brier_values,
         divided="dealings",
     ),
     "arena_leaderboard": Projection(
@@ -191,7 +190,7 @@ TRADING: dict[str, Projection] = {
             Column("state", "text", "active, debt or ruined"),
             Column("excluded", "text", "why it has no rank or prize: no_prize, no_rank"),
         ),
-        arena.leaderboard_values,
+        arena_tables.leaderboard_values,
         divided="trading_boards",
     ),
     "arena_overall": Projection(
@@ -214,7 +213,7 @@ TRADING: dict[str, Projection] = {
             _BSS_MARKET,
             _WIN_RATE,
         ),
-        arena.overall_values,
+        arena_tables.overall_values,
         divided="trading_overall",
     ),
     "decisions": Projection(

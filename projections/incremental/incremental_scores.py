@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from forecast_ledger.projections.boards.brier import Aggregate
 from forecast_ledger.projections.boards.totals import labels
-from forecast_ledger.projections.catalogue.projection import Known, Projections
+from forecast_ledger.projections.catalogue.analysis import Known
+from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.incremental.deltas import Parts, parts
 from forecast_ledger.projections.incremental.score_cache import Kept, basis, listed

@@ -10,7 +10,7 @@ from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import Aggregate, Counts, Sample
 from forecast_ledger.projections.boards.brier_sample import Judged
 from forecast_ledger.projections.boards.totals import consensus_label
-from forecast_ledger.projections.catalogue.projection import Known, Projections
+from forecast_ledger.projections.catalogue.analysis import Analysis, Known
 from forecast_ledger.projections.core.wide_int import Int64Array
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import outsiders
@@ -26,7 +26,7 @@ class Kept:
     so that no number changes when somebody comes.
     """
 
-    def __init__(self, of: Projections, name: str) -> None:
+    def __init__(self, of: Analysis, name: str) -> None:
         """of: with all of the contest's questions."""
         contest = of.facts.contests[name]
         self.name = name
@@ -39,7 +39,7 @@ class Kept:
         self._rows = np.sort(_rows(sample))
         self.aggregates = {owner: brier.aggregate(counts) for owner, counts in self._counts.items()}
 
-    def change(self, before: Projections, after: Projections) -> set[int]:
+    def change(self, before: Analysis, after: Analysis) -> set[int]:
         """Take in what has become of some questions; returns the numbers of whoever forecast on them."""
         samples = [_numbered(of.judged(self.name)) for of in (before, after)]
         concerned = {owner for sample in samples for owner in sample.owner.tolist()}

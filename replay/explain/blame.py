@@ -16,8 +16,9 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.boards.totals import Tally, takes_its_name, tallies
+from forecast_ledger.projections.catalogue.analysis import Known
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.projections.catalogue.projection import Known, Projections
+from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts, note

@@ -8,7 +8,8 @@ from typing import IO, Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, read
-from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.ledger.storing.receipt import Receipt
+from forecast_ledger.ledger.storing.writer import Ledger
 
 BATCH = 10_000  # commands a transaction at most; others wait for each
 FIRST = 1_000  # commands of the first one

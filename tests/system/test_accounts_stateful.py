@@ -16,7 +16,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.ledger.storing.receipt import Receipt
+from forecast_ledger.ledger.storing.writer import Ledger
 from tests.ledger.deciding.test_accounts import CASH
 from tests.support.given import (
     NOW,

@@ -2,11 +2,13 @@
 
 import ast
 from collections.abc import Iterator
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
+from forecast_ledger.projections.catalogue.analysis import Analysis
+from forecast_ledger.projections.catalogue.projection import Projections
 from tests.support.paths import ROOT
 
 PACKAGE = "forecast_ledger."
@@ -60,6 +62,43 @@ def _modules(path: Path) -> set[str]:
 
 def _within(name: str, places: set[str]) -> bool:
     return any(name == place or name.startswith(f"{place}.") for place in places)
+
+
+def _circle(graph: dict[str, set[str]]) -> list[str]:
+    """The modules of a circle of imports; none if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def _graph() -> dict[str, set[str]]:
+    """Which modules each module imports, for the program or for types alone, when it is loaded or later."""
+    return {_name(path): _modules(path) for path in MODULES}
+
+
+def test_no_modules_import_each_other() -> None:
+    """Not even round many corners, for types alone, or late: what stands on something is not stood on by it."""
+    graph = _graph()
+    assert sum(map(len, graph.values())) > 2 * len(graph)
+    assert not _circle(graph)
+
+
+@pytest.mark.parametrize("sort", ["plain", "for types", "late", "whole"])
+def test_a_circle_is_found_however_it_is_made(sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more import of what stands above, of any sort, in what all tables are made of."""
+    module, below = Projections.__module__, Analysis.__module__.removeprefix(PACKAGE)
+    added = {
+        "plain": f"from {module} import Projections\n",
+        "for types": f"if TYPE_CHECKING:\n    from {module} import Projections\n",
+        "late": f"def late() -> None:\n    from {module.rpartition('.')[0]} import {module.rpartition('.')[2]}\n",
+        "whole": f"import {module}\n",
+    }
+    path, real = ROOT / Path(*below.split(".")).with_suffix(".py"), Path.read_text
+    whole = path.read_text(encoding="utf-8") + added[sort]
+    monkeypatch.setattr(Path, "read_text", lambda self, **how: whole if self == path else real(self, **how))
+    assert {below, module.removeprefix(PACKAGE)} <= {*_circle(_graph())}
 
 
 def _pure() -> list[Path]:

@@ -16,7 +16,8 @@ import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import read
-from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.ledger.storing.receipt import Receipt
+from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.audit.verify import verify

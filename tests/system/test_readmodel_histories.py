@@ -19,7 +19,8 @@ import pytest
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, QuotePrices, read
 from forecast_ledger.ledger.model.events import OfAccount
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.ledger.storing.receipt import Receipt
+from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.incremental import incremental_scores
 from forecast_ledger.replay.readmodel.runner import Runner

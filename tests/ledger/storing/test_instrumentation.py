@@ -120,7 +120,7 @@ def test_nothing_is_told_unless_asked(capfd: pytest.CaptureFixture[str]) -> None
 
 def test_the_command_line_shows_the_lines_with_their_fields(tmp_path: Path) -> None:
     """On stderr, if asked to be verbose."""
-    call = [sys.executable, "-m", "forecast_ledger", "append", "-v", tmp_path / "log.db", COMMANDS]
+    call = [sys.executable, "-m", "forecast_ledger", "append", "-v", str(tmp_path / "log.db"), str(COMMANDS)]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, check=True, text=True)
     assert "event='batch handled'" in done.stderr
     assert "position=34" in done.stderr

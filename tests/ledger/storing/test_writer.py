@@ -27,8 +27,9 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError, Turn
-from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes
 from tests.ledger.model.test_log import sealed
 from tests.support.given import (

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.storing.writer import Ledger, Receipt
+from forecast_ledger.ledger.storing.receipt import Receipt
+from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE, main
 from forecast_ledger.replay.writing.lazy_store import opened as to_append
 from forecast_ledger.replay.writing.pay import prizes

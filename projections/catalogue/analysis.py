@@ -1,0 +1,182 @@
+"""What tables are made of: what follows from one set of facts, each worked out when it is first asked for."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from forecast_ledger.projections.boards import brier, leaderboard, prizes, totals
+from forecast_ledger.projections.boards.brier_sample import Judged
+from forecast_ledger.projections.boards.contest_groups import (
+    JudgedTogether,
+    Scored,
+    Together,
+    grouped,
+    judged_together,
+    together,
+)
+from forecast_ledger.projections.facts.accounts import Key
+from forecast_ledger.projections.facts.columns import Facts
+from forecast_ledger.projections.facts.from_log import status
+from forecast_ledger.projections.facts.standing import Intervals, intervals
+from forecast_ledger.projections.scores import score_terms
+from forecast_ledger.projections.trading import arena, portfolios
+from forecast_ledger.projections.trading.mark_prices import Marks
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of contests, by id, however it was worked out."""
+
+    tallies: dict[str, totals.Tally] = field(default_factory=dict)
+    aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
+    calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
+
+    def add(self, other: "Known") -> None:
+        """Take in what is known of other contests."""
+        self.tallies |= other.tallies
+        self.aggregates |= other.aggregates
+        self.calibration |= other.calibration
+
+
+class Analysis:
+    """What follows from one set of facts: scores, boards, prizes, records of trading; each is worked out once."""
+
+    def __init__(self, facts: Facts, chunk: int = score_terms.CHUNK, known: Known | None = None) -> None:
+        """chunk: how many forecasts are scored at a time; it changes memory and speed, never a number.
+
+        known: what need not be worked out.
+        """
+        self.facts = facts
+        self.chunk = chunk
+        self.known = Known() if known is None else known
+        self._scored: dict[str, Together] = {}
+        self._judged: dict[str, JudgedTogether] = {}
+        self._samples: dict[str, Judged] = {}
+        self._boards: dict[str, list[leaderboard.Place]] = {}
+        self._prizes: dict[str, list[prizes.Prize]] = {}
+
+    @cached_property
+    def together(self) -> list[Together]:
+        """Every contest's scores, those of one rule set together."""
+        return [together(self.facts, names, self.chunk) for names in grouped(self.facts, self.contests)]
+
+    def scored(self, contest: str) -> Scored:
+        """A contest's scores."""
+        return self._alone(contest).of(0)
+
+    def tally(self, contest: str) -> totals.Tally:
+        """What a contest's scores add up to."""
+        if contest not in self.known.tallies:
+            self.known.tallies |= self._alone(contest).tallies(self._consensus)
+        return self.known.tallies[contest]
+
+    def _alone(self, contest: str) -> Together:
+        if contest not in self._scored:
+            self._scored[contest] = together(self.facts, [contest], self.chunk)
+        return self._scored[contest]
+
+    def tally_all(self) -> None:
+        """Work out every contest's tally, if not all are known."""
+        if not self.known.tallies.keys() >= self.facts.contests.keys():
+            for each in self.together:
+                self.known.tallies = each.tallies(self._consensus) | self.known.tallies
+
+    @property
+    def _consensus(self) -> int:
+        """The code of the consensus."""
+        return len(self.facts.participant_codes.codes)
+
+    def board(self, contest: str) -> list[leaderboard.Place]:
+        """A contest's board, best first."""
+        if contest not in self._boards:
+            self._boards[contest] = leaderboard.board(self.facts, self.facts.contests[contest], self.tally(contest))
+        return self._boards[contest]
+
+    def prizes(self, contest: str) -> list[prizes.Prize]:
+        """A contest's prizes, by id."""
+        if contest not in self._prizes:
+            self._prizes[contest] = prizes.prizes(self.facts.contests[contest], self.board(contest))
+        return self._prizes[contest]
+
+    def judged(self, contest: str) -> Judged:
+        """What a contest's Brier aggregates are computed from."""
+        if contest not in self._samples:
+            self._samples |= self._judged_alone(contest).samples()
+        return self._samples[contest]
+
+    def _judged_alone(self, contest: str) -> JudgedTogether:
+        if contest not in self._judged:
+            self._judged[contest] = judged_together(self.facts, [contest], self.chunk)
+        return self._judged[contest]
+
+    def judge_all(self) -> None:
+        """Work out what every contest's Brier aggregates are computed from."""
+        for each in self.judged_together:
+            self._samples |= each.samples()
+
+    def aggregates(self, contest: str) -> dict[int, brier.Aggregate]:
+        """A contest's Brier aggregates, by participant code, the consensus last; of who has one."""
+        if contest not in self.known.aggregates:
+            self.known.aggregates |= self._judged_alone(contest).aggregates()
+        return self.known.aggregates[contest]
+
+    def calibration(self, contest: str) -> list[brier.Bin]:
+        """How often what was forecast in a contest came true, by owner, as in its Brier aggregates, and probability."""
+        if contest not in self.known.calibration:
+            self.known.calibration |= self._judged_alone(contest).calibration()
+        return self.known.calibration[contest]
+
+    @cached_property
+    def judged_together(self) -> list[JudgedTogether]:
+        """What every contest's Brier aggregates are computed from, those of one rule set together."""
+        return [judged_together(self.facts, names, self.chunk) for names in grouped(self.facts, self.contests)]
+
+    def aggregate_all(self) -> None:
+        """Work out every contest's Brier aggregates, if not all are known."""
+        if not self.known.aggregates.keys() >= self.facts.contests.keys():
+            for each in self.judged_together:
+                self.known.aggregates = each.aggregates() | self.known.aggregates
+
+    def calibrate_all(self) -> None:
+        """Work out every contest's calibration, if not all is known."""
+        if not self.known.calibration.keys() >= self.facts.contests.keys():
+            for each in self.judged_together:
+                self.known.calibration = each.calibration() | self.known.calibration
+
+    def snapshots(self, contest: str) -> portfolios.Snapshots:
+        """Portfolios of a contest in which one trades, over time; not kept, for all of them may not fit in memory."""
+        return portfolios.snapshots(self.facts, self.marks, contest)
+
+    @cached_property
+    def records(self) -> dict[str, list[arena.Record]]:
+        """What everybody has made of each contest in which one trades, by id."""
+        drawdowns: dict[Key, int] = {}
+        for contest in self.traded:
+            seen = portfolios.snapshots(self.facts, self.marks, contest, changes=True)
+            drawdowns |= portfolios.drawdowns(seen)
+        return arena.records(self.facts, self.marks, drawdowns)
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What shares are worth."""
+        return Marks(self.facts)
+
+    @cached_property
+    def traded(self) -> list[str]:
+        """Contests in which one trades, in order of id."""
+        return [name for name in self.contests if self.facts.contests[name].opened.rules.trading is not None]
+
+    @cached_property
+    def contests(self) -> list[str]:
+        """Contests in order of id."""
+        return sorted(self.facts.contests)
+
+    @cached_property
+    def contest_codes(self) -> dict[str, int]:
+        """The place of each contest in that order."""
+        return {name: code for code, name in enumerate(self.contests)}
+
+    @cached_property
+    def standing(self) -> Intervals:
+        """When every forecast stood, whatever became of its question."""
+        now = status(self.facts)
+        return intervals(self.facts.forecasts, now.opens_at, now.closed_at)

@@ -1,0 +1,123 @@
+"""The values of the tables of trading's results: stakes scored, the boards of contests, and all contests together."""
+
+from bisect import bisect_left
+from fractions import Fraction
+from typing import Any
+
+from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.projections.catalogue.analysis import Analysis
+from forecast_ledger.projections.core.column_values import Values, from_rows, published
+from forecast_ledger.projections.facts.accounts import FINE
+from forecast_ledger.projections.trading import arena
+from forecast_ledger.projections.trading.arena import Record, Stake
+
+
+def bet_brier_values(of: Analysis) -> list[Values]:
+    """One row a purchase of a resolved question."""
+    rows = []
+    for stake in arena.stakes(of.facts, of.facts.books.trades):
+        event, question = stake.trade.event, of.facts.questions[stake.trade.question]
+        yes = [published(arena.of_yes(each, event.outcome)) for each in (stake.confidence, stake.paid)]
+        row = [event.contest, event.participant, stake.trade.position, question.question]
+        row += [question.outcomes[event.outcome], published(stake.confidence)]
+        row += yes if question.kind == "binary" else [None, None]
+        rows.append([*row, *map(published, (stake.paid, stake.brier, stake.market))])
+    return from_rows(rows, "id id count id id share share share share points points")
+
+
+def leaderboard_values(of: Analysis) -> list[Values]:
+    """One row an account that is not hidden, contest by contest, the largest profit first; ranks of who has one."""
+    rows: list[list[Any]] = []
+    for contest in of.traded:
+        levels = of.facts.contests[contest].levels
+        shown = [record for record in of.records.get(contest, []) if levels.get(record.key[1]) != "hidden"]
+        board = sorted(shown, key=lambda record: (-record.profit, record.key))
+        ranked = [record for record in board if levels.get(record.key[1]) != "no_rank"]
+        places = [-record.profit for record in ranked]
+        scored = sorted(brier for record in ranked if (brier := record.brier) is not None)
+        for record in board:
+            level = levels.get(record.key[1], "")
+            by_profit, by_brier = bisect_left(places, -record.profit) + 1, _place(record.brier, scored)
+            both = (None, None) if level == "no_rank" else (by_profit, by_brier)
+            rows.append([contest, both[0], *_row(record, both[1]), level])
+    kinds = (
+        "id count id id id money money points count points count points points share points share count count text text"
+    )
+    return from_rows(rows, kinds)
+
+
+def _place(brier: Fraction | None, scored: list[Fraction]) -> int | None:
+    """The rank of a Brier score among those in order; None of none."""
+    return None if brier is None else bisect_left(scored, brier) + 1
+
+
+def _row(record: Record, by_brier: int | None) -> list[Any]:
+    account = record.account
+    deposits = account.deposits * FINE
+    return [
+        record.key[1],
+        account.enrolled.family,
+        account.enrolled.release,
+        half_even(record.profit + deposits, FINE),
+        half_even(record.profit, FINE),
+        _percent(record.profit, account.deposits),
+        *record.scores[:2],
+        by_brier,
+        *record.scores[2:],
+        published(record.turnover),
+        record.drawdown,
+        record.decided,
+        record.defaulted,
+        record.state,
+    ]
+
+
+def _percent(profit: int, deposits: int) -> int | None:
+    """A profit, 1e-15, of deposits, 1e-6; None of nothing."""
+    return published(Fraction(100 * profit, deposits * FINE)) if deposits > 0 else None
+
+
+def overall_values(of: Analysis) -> list[Values]:
+    """One row a family and one a release, over all contests."""
+    every = [record for contest in of.traded for record in of.records.get(contest, [])]
+    rows: list[list[Any]] = []
+    for by in ("family", "release"):
+        groups: dict[str, list[Record]] = {}
+        for record in every:
+            groups.setdefault(getattr(record.account.enrolled, by), []).append(record)
+        groups.pop("", None)
+        profits = sorted(-_profit(group) for group in groups.values())
+        rows += [
+            [by, name, bisect_left(profits, -_profit(group)) + 1, *_together(group)] for name, group in groups.items()
+        ]
+    return from_rows(rows, "id id count count count money points count points points points points points share")
+
+
+def _stake_weighted(made: list[Stake]) -> Fraction:
+    """The mean Brier score, each purchase counting as much as was paid for it."""
+    return Fraction(sum(stake.amount * stake.brier for stake in made), sum(stake.amount for stake in made))
+
+
+def _profit(group: list[Record]) -> int:
+    return sum(record.profit for record in group)
+
+
+def _together(group: list[Record]) -> list[Any]:
+    """The columns of several accounts; the mean of contest means leaves out contests without a score."""
+    pooled = [stake for record in group for stake in record.stakes]
+    n, brier, *others = arena.scores_of(pooled)
+    by_contest: dict[str, list[Fraction]] = {}
+    for record in group:
+        by_contest.setdefault(record.key[0], []).extend(stake.brier for stake in record.stakes)
+    of_means = arena.mean([each for scores in by_contest.values() if (each := arena.mean(scores)) is not None])
+    return [
+        len(by_contest),
+        len(group),
+        half_even(_profit(group), FINE),
+        _percent(_profit(group), sum(record.account.deposits for record in group)),
+        n,
+        brier,
+        None if of_means is None else published(of_means),
+        None if not pooled else published(_stake_weighted(pooled)),
+        *others,
+    ]
