@@ -1,6 +1,6 @@
 """Random seasons: rule sets drawn field by field, and logs of every kind of question under them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from random import Random
@@ -138,16 +138,25 @@ class Season:
         return [next(rests[turn]) for turn in turns]
 
     def recorded(self) -> list[Recorded]:
-        """What a ledger records of it, in batches, by a clock that runs through the questions' periods."""
+        """What a ledger records of it."""
+        now = [0]
+        with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
+            for now[0], together in self.batches():
+                ledger.handle_many(together)
+            return [each for page in ledger.read() for each in page]
+
+    def batches(self) -> Iterator[tuple[int, list[AnyCommand]]]:
+        """The commands in batches, each with when it is recorded: by a clock that runs through the questions' periods.
+
+        Numbers are drawn on the way, so go through them once.
+        """
         random, asked = self.random, oracle.named(self.asked)
         now = instant(self.moment(-3))
-        with Ledger.open(":memory:", clock=lambda: now) as ledger:
-            while asked:
-                size = random.randint(1, 9)
-                ledger.handle_many(asked[:size])
-                asked = asked[size:]
-                now += random.choice([0, 1, self.unit // 2, self.unit])
-            return [each for page in ledger.read() for each in page]
+        while asked:
+            size = random.randint(1, 9)
+            yield now, asked[:size]
+            asked = asked[size:]
+            now += random.choice([0, 1, self.unit // 2, self.unit])
 
     def moment(self, units: int, offset: int = 0) -> datetime:
         """So many units after the first opening, give or take some µs."""

@@ -23,6 +23,7 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import appended
+from tests import kept_digests
 from tests.support import flusight
 from tests.support.flusight import (
     BOARDS,
@@ -172,6 +173,11 @@ def test_every_command_of_the_season_is_recorded_once(season: tuple[Path, Any], 
     assert refused == [(qid, "out_of_order") for qid in source.refused]
     assert len(refused) == OUT_OF_ORDER
     assert verify(str(path)).position == sum(ACCEPTED.values())
+
+
+def test_the_season_has_the_digests_that_are_kept_of_it(season: tuple[Path, Any]) -> None:
+    """Of its log and of every table."""
+    kept_digests.check("flusight", kept_digests.taken(season[0]).digests)
 
 
 def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any], source: Source) -> None:

@@ -7,6 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +18,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.from_log import facts
+from tests import kept_digests
 from tests.support import replication
 from tests.support.forging import audited
 from tests.support.replication import DUST, Row
@@ -92,9 +94,15 @@ def source() -> Market:
 
 
 @pytest.fixture(scope="module")
-def ledger() -> Iterator[Ledger]:
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the log is."""
+    return tmp_path_factory.mktemp("replication") / "markets.db"
+
+
+@pytest.fixture(scope="module")
+def ledger(path: Path) -> Iterator[Ledger]:
     """An empty one."""
-    with Ledger.open(":memory:", clock=lambda: 0) as opened:
+    with Ledger.open(path, clock=lambda: 0) as opened:
         yield opened
 
 
@@ -161,6 +169,11 @@ def test_the_markets_are_decided_as_they_were(ledger: Ledger, found: Projections
     """Every command, rebuilt from its events, leads to them again, and its digest is that of what they say."""
     assert audited([each for page in ledger.read() for each in page]).rounded == 0
     assert found.facts.as_of == ledger.head().position
+
+
+def test_the_markets_have_the_digests_that_are_kept_of_them(path: Path, found: Projections) -> None:
+    """Of their log and of every table."""
+    kept_digests.check("replication", kept_digests.taken(path).digests)
 
 
 def test_every_order_is_carried_out(outcomes: list[tuple[dict[str, Any], Any]], found: Projections) -> None:

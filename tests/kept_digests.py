@@ -1,0 +1,240 @@
+"""Digests of logs and tables, kept in a file: python -m tests.kept_digests takes them anew.
+
+The histories are every story in data/, a real season, real markets, and random seasons; nothing in them depends on a
+clock, on the order of hashes, or on the machine.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import msgspec
+
+from forecast_ledger.ledger.core.values import instant
+from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes, read
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.replay.reading.replay import Built, opened, replay
+from forecast_ledger.replay.writing.csv_mapping import mapped, mapping
+from forecast_ledger.replay.writing.pay import prizes
+from tests.support import flusight, replication
+from tests.support.seasons import Season as Tournament
+from tests.support.seasons import drawn_rules
+from tests.support.trading_seasons import Season as Trading
+from tests.system.test_stories import DATA, STORIES, commands
+
+KEPT = Path(__file__).with_suffix(".json")
+SOURCES = {"flusight": flusight.SOURCE, "replication": replication.SOURCE}  # which are not part of the project
+TOURNAMENTS = {  # seed -> preset; found by trying, so that between them they have whatever the generator can draw
+    11: "relative-2021-11", 108: "relative-2022-04", 212: "relative-faq", 325: "baseline", 413: "peer-2024-03",
+    514: "peer-2025-06", 602: "spot-peer", 713: "spot-baseline", 806: "peer-average", 822: "peer-average",
+    900: "autocast-2022", 1_031: "brier-daily",
+}  # fmt: skip
+MARKETS = (*range(10), 36, 49)  # seeds of seasons of trading, found in the same way
+STEPS = 40  # of each of these
+LAG = 977_353  # µs by which the ledger's clock is behind what commands of trading claim
+
+RENEWAL = """
+If this was not intended, a number that people have was changed by accident: find out where. If it was intended, run
+    python -m tests.kept_digests
+and name every renewed digest in CHANGELOG.md. A renewed digest of a table raises the version of the table in the
+catalogue. The bytes of a log that exists never change."""
+
+Batch = tuple[int, list[AnyCommand]]  # what is recorded together, and when: µs
+
+
+class Digests(NamedTuple):
+    """What is kept of a history.
+
+    rows: how many the log has, and the SHA-256 of their bytes, one after another. head: the last row's digest.
+    tables: every projection of the catalogue.
+    """
+
+    rows: tuple[int, str]
+    head: str
+    tables: dict[str, Built]
+
+
+NOTHING = Digests((0, ""), "", {})
+
+
+class Taken(NamedTuple):
+    """A history's digests, and its rows and projections, of which they were taken."""
+
+    digests: Digests
+    rows: list[bytes]
+    projections: Projections
+
+
+# --- histories
+
+
+def _story(name: str) -> Iterator[Batch]:
+    """Each command is recorded when it happens."""
+    for command in commands(name):
+        yield instant(command.at), [command]
+
+
+def _paid() -> Iterator[Batch]:
+    """A story, its board sealed, and what it pays."""
+    yield from _story("metaculus-2022")
+    seal = read((DATA / "metaculus-2022" / "sealed.jsonl").read_bytes())
+    yield instant(seal.at), [seal]
+    yield instant(seal.at), [PayPrizes(id="pay", at=seal.at, contest="plain")]
+
+
+def _imported() -> Iterator[Batch]:
+    """A contest whose questions, forecasts and answers come from CSV."""
+    folder = DATA / "csv-import"
+    yield 0, [read((folder / "contest.jsonl").read_bytes())]
+    for name, table in (("questions", "questions"), ("forecasts", "forecasts"), ("resolutions", "questions")):
+        with (folder / f"{table}.csv").open("rb") as file:
+            made = [command for _, command in mapped(mapping((folder / f"{name}.toml").read_bytes()), file)]
+        assert not any(isinstance(command, Exception) for command in made)
+        yield 0, [command for command in made if not isinstance(command, Exception)]
+
+
+def _flusight() -> Iterator[Batch]:
+    """The season as its hub received it."""
+    for at, said in flusight.batches(flusight.rows()):
+        yield flusight.micros(at), [read(json.dumps(command)) for command in said]
+
+
+def _replication() -> Iterator[Batch]:
+    yield 0, [read(json.dumps(command)) for command in replication.commands(replication.rows())]
+
+
+def tournament(seed: int, preset: str) -> Iterator[Batch]:
+    """A season under a preset and two rule sets drawn field by field."""
+    random = Random(seed)
+    return Tournament(random, preset, drawn_rules(random), drawn_rules(random)).batches()
+
+
+def trading(seed: int) -> Iterator[Batch]:
+    """A season of trading, each command recorded a little after the instant that it claims."""
+    for command, _ in Trading(seed, STEPS).said:
+        yield instant(command["at"]) + LAG, [read(msgspec.json.encode(command))]
+
+
+HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
+    **{name: partial(_story, name) for name in STORIES},
+    "metaculus-2022, paid": _paid,
+    "csv-import": _imported,
+    "flusight": _flusight,
+    "replication": _replication,
+    **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},
+    **{f"trading {seed}": partial(trading, seed) for seed in MARKETS},
+}
+
+
+# --- their digests
+
+
+def missing(name: str) -> Path | None:
+    """The source that a history needs and that is not here."""
+    source = SOURCES.get(name)
+    return None if source is None or source.is_file() else source
+
+
+def record(batches: Iterable[Batch], log: Path) -> None:
+    """Write a log."""
+    now = [0]
+    with Ledger.open(log, clock=lambda: now[0], prizes=prizes) as ledger:
+        for now[0], together in batches:
+            ledger.handle_many(together)
+
+
+def taken(log: Path) -> Taken:
+    """The digests of a log and its tables as this code makes them."""
+    with opened(str(log), "main") as store:
+        rows = [row for page in store.pages() for row in page]
+    found = replay(log)
+    tables = (found.table(name) for name in CATALOGUE)
+    built = {table.name: Built(table.version, len(table), table.digest()) for table in tables}
+    digests = Digests((len(rows), sha256(b"".join(rows)).hexdigest()), found.checkpoint.digest, built)
+    return Taken(digests, rows, found.projections)
+
+
+def told(name: str) -> Taken:
+    """A history recorded, and its digests taken."""
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "log.db"
+        record(HISTORIES[name](), log)
+        return taken(log)
+
+
+def check(name: str, now: Digests) -> None:
+    """Fail if a history has other digests than are kept of it."""
+    found = differences(name, kept().get(name, NOTHING), now)
+    assert not found, "\n".join([*found, RENEWAL])
+
+
+def differences(name: str, kept: Digests, now: Digests) -> list[str]:
+    """What of a history is other than was kept, a line each."""
+    pairs: dict[str, tuple[Any, Any]] = {"rows of the log": (kept.rows, now.rows), "log digest": (kept.head, now.head)}
+    for table in sorted(kept.tables.keys() | now.tables.keys()):
+        pairs[f"table {table}"] = kept.tables.get(table), now.tables.get(table)
+    return [
+        f"{name}, {what}: {_shown(was)} was kept, {_shown(is_)} is here"
+        for what, (was, is_) in pairs.items()
+        if was != is_
+    ]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Built):
+        return f"version {value.version}, {value.rows} rows, digest {value.digest}"
+    if isinstance(value, tuple):
+        return f"{value[0]} rows, SHA-256 {value[1]}"
+    return "nothing" if value is None else f"{value}"
+
+
+# --- the file
+
+
+def kept() -> dict[str, Digests]:
+    """What the file holds; tables without rows are written once for all histories."""
+    said = json.loads(KEPT.read_bytes())
+    empty = {table: Built(version, 0, digest) for table, (version, digest) in said.pop("tables without rows").items()}
+    return {
+        name: Digests(
+            tuple(of["rows"]), of["head"], empty | {table: Built(*each) for table, each in of["tables"].items()}
+        )
+        for name, of in said.items()
+    }
+
+
+def text(of: dict[str, Digests]) -> str:
+    """The file: JSON, in order of names, a line a table."""
+    empty: dict[str, list[Any]] = {}
+    said: dict[str, Any] = {"tables without rows": empty}
+    for name, digests in sorted(of.items()):
+        empty |= {table: [each.version, each.digest] for table, each in digests.tables.items() if not each.rows}
+        tables = {table: each for table, each in sorted(digests.tables.items()) if each.rows}
+        said[name] = {"rows": digests.rows, "head": digests.head, "tables": tables}
+    said["tables without rows"] = dict(sorted(empty.items()))
+    return re.sub(r"\[[^]]*]", lambda found: json.dumps(json.loads(found[0])), json.dumps(said, indent=1)) + "\n"
+
+
+def main() -> None:
+    """Take every digest anew, but of histories whose source is not here; print what has changed."""
+    before = kept() if KEPT.is_file() else {}
+    now = {name: before[name] if missing(name) else told(name).digests for name in HISTORIES}
+    KEPT.write_text(text(now), encoding="utf-8")
+    for name in sorted(before.keys() | now.keys()):
+        if name not in before or name not in now:
+            sys.stdout.write(f"{name}: {'new' if name in now else 'gone'}\n")
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in differences(name, before[name], now[name]))
+
+
+if __name__ == "__main__":
+    main()

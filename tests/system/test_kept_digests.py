@@ -1,0 +1,157 @@
+"""The numbers that people have: the bytes of logs and the digests of tables are what was kept of them.
+
+The two large histories are checked where they are built: in test_flusight and in test_replication.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from msgspec import structs
+
+from forecast_ledger.ledger.model.events import TAGS, Event, QuestionOpened
+from forecast_ledger.ledger.model.log import START, unseal
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.scores.kernels import KERNELS
+from tests.kept_digests import (
+    HISTORIES,
+    KEPT,
+    MARKETS,
+    RENEWAL,
+    SOURCES,
+    TOURNAMENTS,
+    Digests,
+    Taken,
+    check,
+    differences,
+    kept,
+    text,
+    told,
+)
+from tests.support import seasons, trading_seasons
+from tests.system.test_stories import DATA
+
+SMALL = [name for name in HISTORIES if name not in SOURCES]
+
+small = cache(told)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_log_and_its_tables_are_what_they_were(name: str) -> None:
+    """The bytes of the rows, the digest of the last one, and the version, length and digest of every table."""
+    check(name, small(name).digests)
+
+
+def test_every_history_and_every_table_is_kept_and_nothing_else() -> None:
+    """A story or a table that is added is kept from then on; what is taken away is taken out of the file."""
+    assert {*kept()} == {*HISTORIES}, RENEWAL
+    for name, digests in kept().items():
+        assert digests.tables.keys() == CATALOGUE.keys(), f"{name}\n{RENEWAL}"
+
+
+def test_every_story_is_kept() -> None:
+    """Whether it is told in commands or in CSV."""
+    assert {path.name for path in DATA.iterdir() if path.is_dir()} <= HISTORIES.keys()
+
+
+def test_the_file_is_as_it_would_be_written() -> None:
+    """In order of names, so that a renewal differs in the lines of what was renewed."""
+    assert text(kept()) == KEPT.read_text(encoding="utf-8"), RENEWAL
+
+
+def test_a_difference_names_the_history_the_table_and_both_digests() -> None:
+    """A line each; a table that only one side has is a difference."""
+    was = small("daily-brier").digests
+    scores = was.tables["scores"]
+    other = {name: each for name, each in was.tables.items() if name != "cash"}
+    other["scores"] = scores._replace(version=scores.version + 1, digest="0" * 64)
+    same_digest = f"version {scores.version}, {scores.rows} rows, digest {scores.digest}"
+    other_digest = f"version {scores.version + 1}, {scores.rows} rows, digest {'0' * 64}"
+    cash = was.tables["cash"]
+    assert differences("daily-brier", was, was) == []
+    assert differences("daily-brier", was, Digests((39, "1"), "2", other)) == [
+        f"daily-brier, rows of the log: 39 rows, SHA-256 {was.rows[1]} was kept, 39 rows, SHA-256 1 is here",
+        f"daily-brier, log digest: {was.head} was kept, 2 is here",
+        f"daily-brier, table cash: version {cash.version}, 0 rows, digest {cash.digest} was kept, nothing is here",
+        f"daily-brier, table scores: {same_digest} was kept, {other_digest} is here",
+    ]
+
+
+# --- what the histories are good for
+
+
+def test_every_kind_of_event_is_in_a_log_that_is_kept() -> None:
+    """Else the bytes of one could change unnoticed."""
+    assert {type(event) for name in SMALL for event in events(name)} == TAGS.keys()
+
+
+def test_every_table_has_rows_in_a_history_that_is_kept() -> None:
+    """The digest of an empty table is that of its columns."""
+    assert {table for name in SMALL for table, each in kept()[name].tables.items() if each.rows} == CATALOGUE.keys()
+
+
+def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> None:
+    """Other than 0, which many formulas give."""
+    found = [pair for name in TOURNAMENTS for pair in scored(f"tournament {name}")]
+    assert {kernel(rules, kind) for rules, kind in found} == KERNELS.keys()
+    clipped = RuleSet(name="clipped", kernel="ln", cdf_kernel="ln", quantile_kernel="absolute_clipped")
+    pinball = structs.replace(clipped, quantile_kernel="pinball")
+    assert {kind for _, kind in found} == {*seasons.kinds(clipped), *seasons.kinds(pinball)}
+
+
+def test_every_preset_and_every_value_that_a_season_can_draw_for_a_rule_has_a_score_that_is_kept() -> None:
+    """One by one; not all pairs of them."""
+    found = [rules for name in TOURNAMENTS for rules, _ in scored(f"tournament {name}")]
+    assert {rules.name for rules in found} - {"drawn"} == {name for name, each in PRESETS.items() if not each.trading}
+    for field, values in seasons.CHOICES.items():
+        assert {getattr(rules, field) for rules in found} >= {*values}, field
+
+
+def test_every_preset_and_every_value_that_a_season_of_trading_can_draw_has_trades_that_are_kept() -> None:
+    """One by one; not all pairs of them."""
+    found = [rules for name in MARKETS for rules in traded(f"trading {name}")]
+    assert {rules.name for rules in found} - {"drawn"} == {name for name, each in PRESETS.items() if each.trading}
+    for field, values in trading_seasons.CHOICES.items():
+        assert {getattr(rules.trading, field) for rules in found} >= {*values}, field
+
+
+def events(name: str) -> Iterator[Event]:
+    """A history's events."""
+    return (recorded.event for recorded in unseal(small(name).rows, START))
+
+
+def scored(name: str) -> Iterator[tuple[RuleSet, str]]:
+    """The rules and the kind of question of every score of a history that is other than 0."""
+    kinds = {event.question: kind_of(event) for event in events(name) if isinstance(event, QuestionOpened)}
+    for row in small(name).projections.table("scores").rows():
+        if int(row["numerator"]):
+            yield rules_of(small(name), row["contest"]), kinds[row["question"]]
+
+
+def traded(name: str) -> Iterator[RuleSet]:
+    """The rules of every trade of a history."""
+    for row in small(name).projections.table("trades").rows():
+        yield rules_of(small(name), row["contest"])
+
+
+def rules_of(of: Taken, contest: str) -> RuleSet:
+    """A contest's rules."""
+    return of.projections.facts.contests[contest].opened.rules
+
+
+def kind_of(opened: QuestionOpened) -> str:
+    """A question's kind, by the names of `seasons.kinds`."""
+    if opened.range is None:
+        return {"binary": "binary", "multiple_choice": "choice"}[opened.kind]
+    log = "log_" if opened.range.zero_point else ""
+    if opened.range.bins or len(opened.range.levels) > 1:
+        return f"{log}cdf" if opened.range.bins else f"{log}quantiles"
+    return f"{'open_' if opened.range.open_lower or opened.range.open_upper else ''}{log}point"
+
+
+def kernel(rules: RuleSet, kind: str) -> str:
+    """By what a question of a kind is scored."""
+    if kind in {"binary", "choice"}:
+        return rules.kernel
+    return rules.cdf_kernel if kind.endswith("cdf") else rules.quantile_kernel
