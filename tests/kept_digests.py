@@ -34,9 +34,11 @@ from tests.system.test_stories import DATA, STORIES, commands
 KEPT = Path(__file__).with_suffix(".json")
 SOURCES = {"flusight": flusight.SOURCE, "replication": replication.SOURCE}  # which are not part of the project
 TOURNAMENTS = {  # seed -> preset; found by trying, so that between them they have whatever the generator can draw
-    11: "relative-2021-11", 108: "relative-2022-04", 212: "relative-faq", 325: "baseline", 413: "peer-2024-03",
-    514: "peer-2025-06", 602: "spot-peer", 713: "spot-baseline", 806: "peer-average", 822: "peer-average",
-    900: "autocast-2022", 1_031: "brier-daily",
+    4: "relative-2021-11", 6: "relative-2021-11", 11: "relative-2021-11", 14: "relative-2021-11",
+    26: "relative-2021-11", 32: "relative-2021-11", 108: "relative-2022-04", 117: "relative-2022-04",
+    122: "relative-2022-04", 134: "relative-2022-04", 212: "relative-faq", 218: "relative-faq", 309: "baseline",
+    325: "baseline", 413: "peer-2024-03", 514: "peer-2025-06", 602: "spot-peer", 713: "spot-baseline",
+    806: "peer-average", 822: "peer-average", 900: "autocast-2022", 1_031: "brier-daily",
 }  # fmt: skip
 MARKETS = (*range(10), 36, 49)  # seeds of seasons of trading, found in the same way
 STEPS = 40  # of each of these

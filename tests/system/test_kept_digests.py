@@ -100,6 +100,19 @@ def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> N
     assert {kind for _, kind in found} == {*seasons.kinds(clipped), *seasons.kinds(pinball)}
 
 
+def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes_with() -> None:
+    """Quantiles are compared with nothing or with peers."""
+    found = {
+        (kernel(rules, kind), rules.reference) for name in TOURNAMENTS for rules, kind in scored(f"tournament {name}")
+    }
+    quantiles = {"pinball", "absolute", "absolute_clipped"}
+    assert found == {
+        (name, reference)
+        for name in KERNELS
+        for reference in (("none", "peers") if name in quantiles else seasons.CHOICES["reference"])
+    }
+
+
 def test_every_preset_and_every_value_that_a_season_can_draw_for_a_rule_has_a_score_that_is_kept() -> None:
     """One by one; not all pairs of them."""
     found = [rules for name in TOURNAMENTS for rules, _ in scored(f"tournament {name}")]
