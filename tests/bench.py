@@ -264,8 +264,8 @@ def using(folder: Path) -> dict[str, float]:
         "replay to the leaderboard": lambda: replay(log).projections.board("c"),
         "replay of every table, with its digest": lambda: every_table(log),
         "explain of one score, with a read model": lambda: explain_scores.score(source, "c", "q0", who),
-        "export to SQLite": lambda: export.export(export.Source(log), folder / "out.db", export.Asked("sqlite")),
-        "export to Parquet": lambda: export.export(export.Source(log), folder / "out", export.Asked("parquet")),
+        "export to SQLite": lambda: export.export(log, folder / "out.db", "sqlite"),
+        "export to Parquet": lambda: export.export(log, folder / "out", "parquet"),
     }
     for name, step in steps.items():
         for _ in range(1 if name.startswith("export") else RUNS):

@@ -301,7 +301,7 @@ def _told(strange: Sequence[_Entry]) -> str:
 
 
 def _entries(uri: str) -> list[_Entry]:
-    with closing(sqlite3.connect(uri, database.LOCK_TIMEOUT, uri=True)) as found:
+    with closing(sqlite3.connect(uri, timeout=database.LOCK_TIMEOUT, uri=True)) as found:
         _prepare(found)
         return _read(found.execute(_SCHEMA).fetchall())
 

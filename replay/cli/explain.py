@@ -21,18 +21,13 @@ from forecast_ledger.replay.cli.shell import (
     say,
     say_as_of,
 )
+from forecast_ledger.replay.explain.numbers import NUMBERS
+from forecast_ledger.replay.explain.numbers import explain as explained
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.explain.diff import Diff
     from forecast_ledger.replay.explain.explain_scores import Explained
 
-_KEYS = {
-    "score": ("CONTEST", "QUESTION", "PARTICIPANT"),
-    "take": ("CONTEST", "PARTICIPANT"),
-    "prize": ("CONTEST", "PARTICIPANT"),
-    "rank": ("CONTEST", "PARTICIPANT"),
-    "balance": ("CONTEST", "PARTICIPANT"),
-}
 _COMPARED = {
     "none": "nothing",
     "uniform": "the uniform distribution",
@@ -43,7 +38,7 @@ _COMPARED = {
 
 @click.command(epilog="Example: forecast-ledger explain season.db score plain olympics-2021 A")
 @log_argument
-@click.argument("number", type=click.Choice(list(_KEYS)))
+@click.argument("number", type=click.Choice(list(NUMBERS)))
 @click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT")
 @click.option("--parts", "every_part", is_flag=True, help="Every part of a score, not one row a forecast.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
@@ -78,19 +73,13 @@ def explain(
     decimals; numerator / denominator is the score before it is rounded. A #number is a log position; `show` prints all
     of what an event said, where … ends it here; its outcomes are numbered from 0. A balance is the cash of who trades.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
-    from forecast_ledger.replay.explain import explain_boards as boards
-    from forecast_ledger.replay.explain import explain_scores as scores
-
-    if len(key) != len(_KEYS[number]):
-        fail(f"explain LOG {number} takes {' '.join(_KEYS[number])}", USAGE)
+    if len(key) != len(NUMBERS[number]):
+        fail(f"explain LOG {number} takes {' '.join(NUMBERS[number]).upper()}", USAGE)
     if model is not None and number != "score":
         fail("--model serves scores; of other numbers the whole log is read", USAGE)
     with progress("read") as watch:
-        source = scores.Source(log, name, cut(as_of), watch, model)
-        if number == "score":
-            found = scores.score(source, *key, every_part=every_part)
-        else:
-            found = getattr(boards, number)(source, *key)
+        how = {"every_part": every_part, "model": model, "watch": watch}
+        found = explained(log, number, *key, name=name, as_of=cut(as_of), **how)
     for line in _as_json(found) if as_json or form == "json" else _as_text(found):
         click.echo(line)
     say_as_of(found.checkpoint)

@@ -46,13 +46,12 @@ def export(log: str, out: Path, form: str, tables: str | None, force: bool, as_o
     are exported if --tables names them.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
-    from forecast_ledger.replay.files.export import Asked, Source
     from forecast_ledger.replay.files.export import export as exported
 
-    asked = Asked(form, None if tables is None else _named(tables), force)
+    names = None if tables is None else _named(tables)
     try:
         with progress("read") as watch:
-            manifest = exported(Source(log, name, cut(as_of)), out, asked, watch)
+            manifest = exported(log, out, form, name, cut(as_of), tables=names, force=force, watch=watch)
     except FileExistsError as error:
         fail(str(error), USAGE)
     except OSError as error:

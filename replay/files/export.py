@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterable, Sequence
 from hashlib import file_digest
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -22,25 +22,6 @@ from forecast_ledger.replay.reading.replay import AsOf, Watch, opened, replay
 METADATA = ".metadata.json"  # beside an SQLite file, as datasette reads it
 
 
-class Source(NamedTuple):
-    """What is exported: a ledger as of a cut."""
-
-    location: str
-    name: str = "main"
-    as_of: AsOf = None
-
-
-class Asked(NamedTuple):
-    """How it is exported. tables: projections by name; if None, all but those that are asked for only by name.
-
-    force: an export that is there is replaced.
-    """
-
-    form: str
-    tables: Sequence[str] | None = None
-    force: bool = False
-
-
 def default_tables() -> list[str]:
     """The projections that an export has unless others are asked for.
 
@@ -50,39 +31,60 @@ def default_tables() -> list[str]:
     return [*BUILT]
 
 
-def export(source: Source, out: Path, asked: Asked, watch: Watch = lambda _: None) -> Manifest:
+def export(  # noqa: PLR0913 - what has a default is named
+    log: str,
+    out: str | PathLike[str],
+    form: str = "csv",
+    name: str = "main",
+    as_of: AsOf = None,
+    *,
+    tables: Sequence[str] | None = None,
+    force: bool = False,
+    watch: Watch = lambda _: None,
+) -> Manifest:
     """Write a folder of files, or one SQLite file with its metadata beside it; the same log gives the same bytes.
 
-    What is written has its name only once it is whole; what killed exports to the same path left is removed. Raises,
-    first that applies: FileExistsError (something is there that is not to be replaced), Refused (as_of; a number too
-    large for the format), Unavailable, Corrupt, OSError; KeyError for a format or projection that there is not.
+    log, name, as_of: as of `replay`. form: csv, jsonl, parquet or sqlite. tables: projections by name; if None, all but
+    those that are exported only by name. force: replace an export that is already there.
+
+    The output gets its name only when it is complete; leftovers of exports to the same path that were killed are
+    removed. Raises, first that applies: KeyError (no such format or projection), FileExistsError (something is there
+    that is not to be replaced), Refused (as_of; a number too large for the format), Unavailable, Corrupt, OSError.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger.ledger.storing.writer import Ledger
+    >>> with TemporaryDirectory() as folder, Ledger.open(f"{folder}/season.db"):
+    ...     manifest = export(f"{folder}/season.db", f"{folder}/season-csv")
+    ...     sorted(path.name for path in Path(folder, "season-csv").iterdir())[:3]
+    ['accounts.csv', 'admissions.csv', 'arena_leaderboard.csv']
     """
-    names = default_tables() if asked.tables is None else list(dict.fromkeys(asked.tables))
+    names = default_tables() if tables is None else list(dict.fromkeys(tables))
     out = Path(os.path.abspath(out))  # noqa: PTH100 - no link is followed: the link itself is what has the name
     clear(out)
-    _check_free(out, asked)
-    found = replay(source.location, source.name, source.as_of, watch)
-    with scratch(out) as part, opened(source.location, source.name) as store:
+    _check_free(out, form, force=force)
+    found = replay(log, name, as_of, watch)
+    with scratch(out) as part, opened(log, name) as store:
         whole, code = _is_whole(store, found.checkpoint.position), version("forecast-ledger")
-        manifest = Manifest(VERSION, asked.form, source.name, *found.checkpoint, whole, code, {})
-        tables = sheets(found.projections, names, store, found.checkpoint)
-        if asked.form == SQLITE:
-            from forecast_ledger.replay.files.sqlite_export import metadata, write  # noqa: PLC0415 - late: it imports sqlite_utils
+        manifest = Manifest(VERSION, form, name, *found.checkpoint, whole, code, {})
+        contents = sheets(found.projections, names, store, found.checkpoint)
+        if form == SQLITE:
+            from forecast_ledger.replay.files.sqlite_export import metadata, write  # noqa: PLC0415 - late: sqlite_utils
 
-            described = write(part / SQLITE, tables, manifest)
+            described = write(part / SQLITE, contents, manifest)
             (part / FILE).write_bytes(metadata(manifest, out.stem, described))
-            _check_free(out, asked)
+            _check_free(out, form, force=force)
             put(part / SQLITE, out)
             put(part / FILE, out.with_suffix(METADATA))
         else:
-            (part / asked.form).mkdir()
-            _write(part / asked.form, tables, manifest)
-            _check_free(out, asked)
-            put(part / asked.form, out)
+            (part / form).mkdir()
+            _write(part / form, contents, manifest)
+            _check_free(out, form, force=force)
+            put(part / form, out)
     return manifest
 
 
-def _check_free(out: Path, asked: Asked) -> None:
+def _check_free(out: Path, form: str, *, force: bool) -> None:
     """Raise FileExistsError unless nothing is there, or what an export left and is to be replaced; OSError: no path."""
     try:
         str(out).encode()
@@ -93,8 +95,8 @@ def _check_free(out: Path, asked: Asked) -> None:
     if not out.name:
         raise FileExistsError(f"{out}: is there already, and not of an export; it is not replaced")
     beside = out.with_suffix(METADATA)
-    for path in (out, beside) if asked.form == SQLITE else (out,):
-        if os.path.lexists(path) and not asked.force:
+    for path in (out, beside) if form == SQLITE else (out,):
+        if os.path.lexists(path) and not force:
             raise FileExistsError(f"{path}: is there already; --force replaces an export")
         if os.path.lexists(path) and not (_is_metadata(path) if path == beside else _is_export(path)):
             raise FileExistsError(f"{path}: is there already, and not of an export; it is not replaced")

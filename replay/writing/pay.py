@@ -1,6 +1,7 @@
 """What a sealed board is worth, and paying it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import Instant
@@ -19,6 +20,18 @@ def prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
     Of a sealed board it does not matter how far the log goes on. Raises Corrupt, KeyError (no such contest).
     """
     return {prize.participant: prize.prize for prize in Projections(facts(pages)).prizes(contest) if prize.prize}
+
+
+def open_ledger(
+    path_or_url: str | PathLike[str], name: str = "main", *, clock: Callable[[], int] | None = None
+) -> Ledger:
+    """Open or start a ledger that can also pay prizes: `Ledger.open` with `prizes`, as the command line opens it.
+
+    >>> with open_ledger(":memory:") as ledger:
+    ...     list(ledger.read())
+    []
+    """
+    return Ledger.open(path_or_url, name, clock=clock, prizes=prizes)
 
 
 def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:

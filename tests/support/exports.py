@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
-from forecast_ledger.replay.files.export import Asked, Source, export
+from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import Manifest
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.pay import prizes
@@ -68,7 +68,7 @@ def rows(location: str, name: str = "main") -> list[bytes]:
 
 def exported(location: str, out: Path, form: str, **asked: Any) -> Manifest:
     """An export of all of a log."""
-    return export(Source(location), out, Asked(form, **asked))
+    return export(location, out, form, **asked)
 
 
 def digests(location: str, as_of: int | None = None) -> list[str]:

@@ -24,7 +24,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.cli.shell import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
-from forecast_ledger.replay.files.export import Asked, Source, export
+from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import FILE
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES, regular
 from forecast_ledger.replay.reading.text_tables import as_csv_shown, as_json, as_table
@@ -51,7 +51,7 @@ def made(log: str, tmp_path: Path) -> Callable[[str], Path]:
 
     def make(form: str) -> Path:
         out = tmp_path / f"out-{form}"
-        export(Source(log), out, Asked(form))
+        export(log, out, form)
         return out
 
     return make
@@ -397,7 +397,7 @@ def test_a_forged_title_reaches_no_terminal(log: str, tmp_path: Path) -> None:
 def test_an_export_keeps_a_text_as_it_is(tmp_path: Path) -> None:
     """Its files are for programs: only what is printed is escaped."""
     path = written(tmp_path / "log.db", [structs.replace(contest("cup", title=FORGED.replace("\r", "")), id="c")])
-    export(Source(path), tmp_path / "out", Asked("csv"))
+    export(path, tmp_path / "out", "csv")
     with (tmp_path / "out" / "contests.csv").open(encoding="utf-8", newline="") as file:
         assert [row["title"] for row in csv.DictReader(file)] == [FORGED.replace("\r", "")]
 

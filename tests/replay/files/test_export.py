@@ -18,7 +18,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import KINDS, Column, Values, ids
 from forecast_ledger.replay.files import export as module
-from forecast_ledger.replay.files.export import Asked, Source, default_tables, export
+from forecast_ledger.replay.files.export import default_tables, export
 from forecast_ledger.replay.files.export_tables import EVENTS, UNITS, sheets
 from forecast_ledger.replay.files.manifest import FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
@@ -235,7 +235,7 @@ def test_a_negative_number_stays_a_number_in_csv(folders: dict[str, Path]) -> No
 
 def test_an_export_can_be_cut(log: str, tmp_path: Path) -> None:
     """At a log position; what is imported is the log up to there."""
-    manifest = export(Source(log, as_of=30), tmp_path / "out", Asked("csv"))
+    manifest = export(log, tmp_path / "out", "csv", as_of=30)
     assert manifest.log_position == 30
     restore(tmp_path / "out", str(tmp_path / "copy.db"))
     assert rows(str(tmp_path / "copy.db")) == rows(log)[:30]

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.storing.store import Store, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.files import restore as module
-from forecast_ledger.replay.files.export import Asked, Source, export
+from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
 from tests.support import forging, oracle
@@ -219,7 +219,7 @@ def test_what_is_no_export_is_refused(log: str, tmp_path: Path) -> None:
 def test_a_ledger_that_is_the_beginning_is_continued(log: str, outs: Path, tmp_path: Path, form: str) -> None:
     """From wherever it ends; imported again, nothing is left to do."""
     location = str(tmp_path / "copy.db")
-    export(Source(log, as_of=33), tmp_path / "part", Asked("jsonl"))
+    export(log, tmp_path / "part", "jsonl", as_of=33)
     assert restore(tmp_path / "part", location) == 33
     assert restore(outs / form, location) == len(rows(log)) - 33
     assert rows(location) == rows(log)
@@ -244,7 +244,7 @@ def test_a_cut_within_a_command_is_exported_but_not_imported(log: str, tmp_path:
     """A writer records all events of a command or none, and so does an import."""
     commands = [json.loads(row)["command_id"] for row in rows(log)]
     within = next(place for place in range(1, len(commands)) if commands[place - 1] == commands[place])
-    export(Source(log, as_of=within), tmp_path / "part", Asked("csv"))
+    export(log, tmp_path / "part", "csv", as_of=within)
     assert not read_manifest(tmp_path / "part").whole
     assert "earlier" in str(refused(tmp_path / "part", tmp_path))
 

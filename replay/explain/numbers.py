@@ -1,0 +1,49 @@
+"""Every kind of number that can be taken apart, what names one, and the function that does so."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forecast_ledger.replay.explain.explain_scores import Explained
+    from forecast_ledger.replay.reading.replay import AsOf
+
+_OF_BOARDS = ("contest", "participant")
+NUMBERS = {  # the kind -> the ids that name one
+    "score": ("contest", "question", "participant"),
+    "take": _OF_BOARDS,
+    "prize": _OF_BOARDS,
+    "rank": _OF_BOARDS,
+    "balance": _OF_BOARDS,
+}
+
+
+def explain(log: str, number: str, *key: str, name: str = "main", as_of: "AsOf" = None, **how: Any) -> "Explained":
+    """Take a published number apart, down to the events it stands on; its parts add up to it exactly.
+
+    number: one of NUMBERS. key: the ids that name it. log, name, as_of: as of `replay`.
+    how: watch, as of `replay`; of a score also every_part (each of its parts, not one row a forecast), and model (the
+    path of a read model of the log, so that only the rows it stands on are read).
+
+    Raises, first that applies: KeyError (no such kind of number), ValueError (too few or too many ids), what reading a
+    log raises, Refused (nothing in the log has that key).
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger.replay.cli.demo import story
+    >>> from forecast_ledger.replay.writing.append import appended
+    >>> from forecast_ledger.replay.writing.pay import open_ledger
+    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
+    ...     with (story() / "commands.jsonl").open("rb") as file:
+    ...         counts = appended(ledger, file, lambda *_: None, lambda _: None)
+    ...     found = explain(f"{folder}/season.db", "score", "plain", "olympics-2021", "A")
+    >>> found.number["score"], [part["points"] for part in found.parts]
+    ('-0.330438960', ['-0.330438960', '0.000000000'])
+    """
+    from forecast_ledger.replay.explain import explain_boards, explain_scores  # noqa: PLC0415 - late: they import NumPy
+
+    if len(key) != len(NUMBERS[number]):
+        raise ValueError(f"a {number} is named by {', '.join(NUMBERS[number])}; {len(key)} ids were given")
+    every_part = how.pop("every_part", False)
+    source = explain_scores.Source(log, name, as_of, **how)
+    if number == "score":
+        return explain_scores.score(source, *key, every_part=every_part)
+    explained: Explained = getattr(explain_boards, number)(source, *key)
+    return explained
