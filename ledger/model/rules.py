@@ -3,16 +3,20 @@
 A score is kernel x reference x sampling x scale; a board is total x take x rank. To add one, add a row to its table.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct, structs
 
 from forecast_ledger.ledger.model.trading_rules import Trading
 
 Level = Literal["no_prize", "no_rank", "hidden"]
-Kernel = Literal["none", "ln", "log2", "spherical", "brier", "brier_sum", "ordered_brier", "error"]
-CdfKernel = Literal["none", "ln", "log2", "crps"]
-QuantileKernel = Literal["none", "pinball", "absolute", "absolute_clipped"]
+Logarithm = Literal["ln", "log2"]
+Gain = Literal[Logarithm, "spherical"]  # of which the greatest score is best; of every other kernel the least
+Unbounded = Literal["pinball"]  # a loss without a worst score
+Absolute = Literal["absolute", "absolute_clipped"]  # what asks for a point
+Kernel = Literal["none", Gain, "brier", "brier_sum", "ordered_brier", "error"]
+CdfKernel = Literal["none", Logarithm, "crps"]
+QuantileKernel = Literal["none", Unbounded, Absolute]
 Reference = Literal["none", "uniform", "peers", "consensus"]
 Average = Literal["median", "community", "mean", "squeezed"]
 Weights = Literal["equal", "recency"]
@@ -22,16 +26,20 @@ DayEdges = Literal["both", "opening", "none"]
 CoveragePeriod = Literal["scheduled", "actual"]
 Clock = Literal["claimed", "recorded"]
 Scale = Literal["plain", "peer", "peer_whole", "baseline"]
-Total = Literal["sum", "mean", "per_coverage", "kind_means", "kind_means_third"]
+KindTotal = Literal["kind_means", "kind_means_third"]  # what is made of a mean for each kind of question
+Total = Literal["sum", "mean", "per_coverage", KindTotal]
 Take = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
 
 Ppm = Annotated[int, Meta(ge=0, le=500_000)]
 OpenEndPpm = Annotated[int, Meta(ge=0, le=499_999)]  # so that two open ends leave something to the bins between them
 GreatestPpm = Annotated[int, Meta(ge=500_000, le=1_000_000)]
 GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12)]
-LOGARITHMS = ("ln", "log2")
-ABSOLUTES = ("absolute", "absolute_clipped")  # what asks for a point
-KIND_TOTALS = ("kind_means", "kind_means_third")  # what is made of a mean for each kind of question
+LOGARITHMS: tuple[str, ...] = get_args(Logarithm)
+GAINS: tuple[str, ...] = get_args(Gain)
+_GAINS = f"{', '.join(GAINS[:-1])} or {GAINS[-1]}"
+UNBOUNDED: tuple[str, ...] = get_args(Unbounded)
+ABSOLUTES: tuple[str, ...] = get_args(Absolute)
+KIND_TOTALS: tuple[str, ...] = get_args(KindTotal)
 
 
 class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,30 +143,37 @@ def spelt(rules: RuleSet) -> dict[str, object]:
     return {field: value for field, value in said.items() if field not in ADDED or value != _DEFAULTS[field]}
 
 
+def kernels_of(rules: RuleSet) -> set[str]:
+    """The kernels of a rule set, whatever form of forecast each is for.
+
+    >>> sorted(kernels_of(RuleSet(name="x", kernel="brier", cdf_kernel="crps")))
+    ['brier', 'crps']
+    """
+    names: set[str] = {rules.kernel, rules.cdf_kernel, rules.quantile_kernel}
+    return names - {"none"}
+
+
 def inconsistency(rules: RuleSet) -> str:
     """What in a rule set does not go together; empty if all does.
 
     >>> inconsistency(RuleSet(name="x", kernel="ln", least_probability_ppm=0))
     'a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0'
     """
-    names: tuple[str, ...] = (rules.kernel, rules.cdf_kernel, rules.quantile_kernel)
-    kernels = {*names} - {"none"}
-    logarithms = kernels & set(LOGARITHMS)
-    losses = kernels - {*LOGARITHMS, "spherical"}
+    kernels = kernels_of(rules)
+    logarithms, losses = kernels & {*LOGARITHMS}, kernels - {*GAINS}
     wrong = _wrong_kernels(rules, kernels) | _wrong_limits(rules, logarithms) | _wrong_totals(rules, losses)
     return next((what for what, is_wrong in wrong.items() if is_wrong), "")
 
 
 def _wrong_kernels(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
     """Of the kernels, and what they are compared with."""
-    logarithms = kernels & set(LOGARITHMS)
-    losses = kernels - {*LOGARITHMS, "spherical"}
+    logarithms, losses = kernels & {*LOGARITHMS}, kernels - {*GAINS}
     others = rules.consensus_of == "others"
     return {
         "no kernel and no trading: nothing could be scored": not kernels and rules.trading is None,
         "a logarithm needs least_probability_ppm, least_density_ppm and open_end_ppm above 0": bool(logarithms)
         and not (rules.least_probability_ppm and rules.least_density_ppm and rules.open_end_ppm),
-        "of some kernels the least score is best, of others (ln, log2, spherical) the greatest": bool(losses)
+        f"of some kernels the least score is best, of others ({', '.join(GAINS)}) the greatest": bool(losses)
         and losses != kernels,
         "the two logarithms do not add up: use ln or log2 for both": len(logarithms) > 1,
         "the scales peer and baseline are for logarithms": rules.scale != "plain" and kernels != logarithms,
@@ -189,15 +204,15 @@ def _wrong_limits(rules: RuleSet, logarithms: set[str]) -> dict[str, bool]:
 def _wrong_totals(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
     """Of totals, takes and prizes."""
     return {
-        "a take needs kernels of which the greatest is best: ln, log2 or spherical": rules.take != "none"
-        and losses != set(),
+        f"a take needs kernels of which the greatest is best: {_GAINS}": rules.take != "none" and losses != set(),
         "per_coverage needs least_coverage above 0": rules.total == "per_coverage" and not rules.least_coverage,
         "least_prize needs a take": rules.least_prize > 0 and rules.take == "none",
         "least_prize_passes one and one_by_one need a least_prize": rules.least_prize_passes != "many"
         and not rules.least_prize,
         "rank_by take needs a take": rules.rank_by == "take" and rules.take == "none",
-        "a total of kind means needs reference none, and losses other than pinball": rules.total in KIND_TOTALS
-        and (not losses or rules.reference != "none" or "pinball" in losses),
+        f"a total of kind means needs reference none, and losses other than {', '.join(UNBOUNDED)}": rules.total
+        in KIND_TOTALS
+        and (not losses or rules.reference != "none" or bool(losses & {*UNBOUNDED})),
         "a loss without reference needs period covered, and a total of means": bool(losses)
         and rules.reference == "none"
         and (rules.period != "covered" or rules.total in {"sum", "per_coverage"}),

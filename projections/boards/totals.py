@@ -13,11 +13,11 @@ from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column,
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.references.kinds import fine_bits
 from forecast_ledger.projections.scores.coverage import KINDS, Alike, Divided, divided, divisor
+from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 
 CONSENSUS = -1  # in place of a participant's code: it counts before anybody who comes later
-WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "error": 1, "crps": 1, "absolute": 1, "absolute_clipped": 1}
 
 
 class OfKind(NamedTuple):
@@ -116,6 +116,18 @@ class Tally(NamedTuple):
         """Of these and other questions; or, with -1, of these without some of them."""
         own = self.own | {code: self.own.get(code, NOTHING).plus(more, sign) for code, more in other.own.items()}
         return Tally({code: each for code, each in own.items() if each.questions}, self.every.plus(other.every, sign))
+
+
+def worst(kernel: str) -> int:
+    """What a missing forecast counts as under a total of kind means. Raises ValueError: nothing is the worst.
+
+    >>> worst("brier_sum")
+    2
+    """
+    score = KERNELS[kernel].worst
+    if score is None:
+        raise ValueError(f"no score by the kernel {kernel} is the worst")
+    return score
 
 
 def consensus_label(found: Facts) -> str:
@@ -260,5 +272,5 @@ def _with_missing(rules: RuleSet, own: Own, every: Own) -> Iterator[OfKind]:
     names = (rules.kernel, rules.kernel, rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel)
     for kind, name, mine, of_all in zip(KINDS, names, own.kinds, every.kinds, strict=True):
         if of_all.questions:
-            missing = Fraction(WORST[name] * (of_all.weight - mine.weight), WEIGHT)
+            missing = Fraction(worst(name) * (of_all.weight - mine.weight), WEIGHT)
             yield OfKind(kind, mine.score + missing, Fraction(of_all.weight, WEIGHT), mine.questions, of_all.questions)

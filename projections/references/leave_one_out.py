@@ -5,15 +5,15 @@ depends only on which side of the pivot one is; so does what one is compared wit
 whose pivot lies below, at or above one's own value serve all forecasts at once.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, ln_many, log2_many
+from forecast_ledger.projections.core.wide_int import Int64Array, Limbs
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.references.consensus import VALUE_BITS, Neighbours
 
-_LOGARITHMS = {"ln": ln_many, "log2": log2_many}
 _Range = tuple[Int64Array, Int64Array]
 
 
@@ -70,7 +70,13 @@ class Others(NamedTuple):
         return place - first[self.question], found - first[question], there
 
 
-def others(stand: Int64Array, lasts: Int64Array, question: Int64Array, near: Neighbours, logarithm: str) -> Others:
+def others(
+    stand: Int64Array,
+    lasts: Int64Array,
+    question: Int64Array,
+    near: Neighbours,
+    kernel_of_chance: Callable[[Int64Array, int], Int64Array],
+) -> Others:
     """What members are compared with where so many `stand`. near: the middle values in each of these steps."""
     odd, enough = stand % 2 == 1, np.flatnonzero(stand >= 2)
     doubled = np.stack(
@@ -83,7 +89,7 @@ def others(stand: Int64Array, lasts: Int64Array, question: Int64Array, near: Nei
     doubled = np.where(stand >= 2, doubled, -1)
     kernel = np.zeros_like(doubled)
     for side in range(3):
-        kernel[side, enough] = _LOGARITHMS[logarithm](doubled[side, enough], 2 * CHANCE)
+        kernel[side, enough] = kernel_of_chance(doubled[side, enough], 2 * CHANCE)
     alone = stand < 2
     return Others(question, np.where(alone, 0, near.middle), np.where(alone, 0, lasts), doubled, kernel)
 

@@ -1,40 +1,69 @@
-"""Kernels: what one forecast is worth once the outcome is known. To add one, add a row to a table.
+"""Kernels: what one forecast is worth once the outcome is known. To add one, add its function and its row in KERNELS.
 
-Every kernel gives integers of 1/QUANTUM, rounded half-even once; those of quantiles 1/quantum of the question's unit.
+Every kernel returns integers in its unit, rounded half-even once. The row of a kernel says where its formula is from.
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 from math import isqrt
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed, log2_fixed
 from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.projections.core.estimates import root_shares
 from forecast_ledger.projections.core.wide_int import Int64Array, half_even_many, ln_many, log2_many
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.range_kernels import absolute, crps, pinball
+from forecast_ledger.projections.scores.range_kernels import absolute, crps, pinball, place_of, quantum
+
+_AUTOCAST = "the Autocast competition of 2022 (github.com/andyzoujm/autocast)"
+Form = Literal["chances", "cdf", "quantiles", "point"]  # of a forecast
+
+
+class Unit(NamedTuple):
+    """What a kernel is counted in. in_one: how many units are 1, on a question of this range."""
+
+    words: str
+    in_one: Callable[[NumericRange | None], int]
+
+
+class Uniform(NamedTuple):
+    """The uniform distribution of a question, and the answer that it is scored by.
+
+    outcomes: of a numeric question, its bins. outcome: the index. chance: of the outcome, as numerator and denominator.
+    span, value: of a numeric question, its range and the exact text of the answer.
+    """
+
+    outcomes: int
+    outcome: int
+    chance: tuple[int, int]
+    span: NumericRange | None = None
+    value: str = ""
 
 
 class Kernel(NamedTuple):
-    """A formula. It reads either the outcome's chance (k / unit) or the whole distribution.
+    """All that is known of one kernel.
 
-    uniform: what the uniform distribution scores; given how many outcomes there are and the index of the one that
-    happened, or, of a numeric question, how many bins and the answer's exact place in 1/QUANTUM.
+    words: the formula, as a rule set is explained. takes: the forms of forecast that it scores. worst: the worst score
+    there is, in 1; None if there is no bound. uniform: what the uniform distribution scores; None for what has none.
+    source: where the formula is published. of_chance, of_numbers: the function, which reads either the chance of the
+    outcome (k / unit) or the whole forecast.
     """
 
-    of_chance: Callable[[Int64Array, int], Int64Array] | None
-    of_numbers: Callable[[Numbers], Int64Array] | None
-    uniform: Callable[[int, int | Fraction], int]
+    words: str
+    takes: tuple[Form, ...]
     lower_is_better: bool
+    worst: int | None
+    uniform: Callable[[Uniform], int] | None
+    source: str
+    of_chance: Callable[[Int64Array, int], Int64Array] | None = None
+    of_numbers: Callable[[Numbers], Int64Array] | None = None
+    unit: Unit = Unit("1e-12", lambda _: QUANTUM)
 
 
 def brier(numbers: Numbers) -> Int64Array:
     """Half of Σ (p_k - o_k)², 0..1; for two outcomes (1 - p)², p the probability of the one that happened.
-
-    Source: seed 003_ec2881b80447d7f2, "Evaluation"; Brier (1950), whose sum is twice this.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> brier(two).tolist()
@@ -44,7 +73,7 @@ def brier(numbers: Numbers) -> Int64Array:
 
 
 def brier_sum(numbers: Numbers) -> Int64Array:
-    """Σ (p_k - o_k)², 0..2. Source: Brier (1950), Monthly Weather Review 78(1):1-3.
+    """Σ (p_k - o_k)², 0..2.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> brier_sum(two).tolist()
@@ -55,8 +84,6 @@ def brier_sum(numbers: Numbers) -> Int64Array:
 
 def ordered_brier(numbers: Numbers) -> Int64Array:
     """The mean over the K - 1 splits of ordered outcomes of the two-sided Brier score of each, 0..2: 2 RPS / (K - 1).
-
-    Source: Jose, Nau and Winkler (2009), doi:10.1287/mnsc.1080.0955.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> ordered_brier(two).tolist()
@@ -80,8 +107,6 @@ def ordered_brier(numbers: Numbers) -> Int64Array:
 def error(numbers: Numbers) -> Int64Array:
     """0 if the most probable outcome, the first of equals, is what happened, else 1: one less the accuracy.
 
-    Source: the notebooks of the Autocast competition of 2022, which print accuracies beside Brier scores.
-
     >>> two = Numbers(np.array([500_000_000, 500_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> error(two).tolist()
     [0]
@@ -97,8 +122,6 @@ def error(numbers: Numbers) -> Int64Array:
 
 def spherical(numbers: Numbers) -> Int64Array:
     """The share p / √(Σ p_k²), p the probability of what happened, 0..1.
-
-    Source: Gneiting and Raftery (2007), doi:10.1198/016214506000001437, example 2.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> spherical(two).tolist()
@@ -135,63 +158,150 @@ def _root_share(part: int, squares: int) -> int:
     return rounded
 
 
-def _ln_uniform(outcomes: int, _: int | Fraction) -> int:
-    return ln_fixed(1, outcomes)
+def _joined(found: list[Int64Array]) -> Int64Array:
+    return np.concatenate([*found, np.zeros(0, np.int64)])
 
 
-def _log2_uniform(outcomes: int, _: int | Fraction) -> int:
-    return log2_fixed(1, outcomes)
+def _ln_uniform(uniform: Uniform) -> int:
+    return ln_fixed(*uniform.chance)
 
 
-def _brier_uniform(outcomes: int, _: int | Fraction) -> int:
-    return half_even((outcomes - 1) * QUANTUM, 2 * outcomes)
+def _log2_uniform(uniform: Uniform) -> int:
+    return log2_fixed(*uniform.chance)
 
 
-def _brier_sum_uniform(outcomes: int, _: int | Fraction) -> int:
-    return half_even((outcomes - 1) * QUANTUM, outcomes)
+def _brier_uniform(uniform: Uniform) -> int:
+    return half_even((uniform.outcomes - 1) * QUANTUM, 2 * uniform.outcomes)
 
 
-def _ordered_uniform(outcomes: int, outcome: int | Fraction) -> int:
-    missed = sum((k - outcomes * (k > outcome)) ** 2 for k in range(1, outcomes))
+def _brier_sum_uniform(uniform: Uniform) -> int:
+    return half_even((uniform.outcomes - 1) * QUANTUM, uniform.outcomes)
+
+
+def _ordered_uniform(uniform: Uniform) -> int:
+    outcomes = uniform.outcomes
+    missed = sum((k - outcomes * (k > uniform.outcome)) ** 2 for k in range(1, outcomes))
     return half_even(2 * missed * QUANTUM, outcomes**2 * (outcomes - 1))
 
 
-def _error_uniform(_: int, outcome: int | Fraction) -> int:
+def _error_uniform(uniform: Uniform) -> int:
     """All are equal, so the first is the most probable."""
-    return QUANTUM * (outcome != 0)
+    return QUANTUM * (uniform.outcome != 0)
 
 
-def _spherical_uniform(outcomes: int, _: int | Fraction) -> int:
-    return _root_share(1, outcomes)
+def _spherical_uniform(uniform: Uniform) -> int:
+    return _root_share(1, uniform.outcomes)
 
 
-def _crps_uniform(_: int, answer: int | Fraction) -> int:
-    """Of an answer's place in 1/QUANTUM: (y³ + (1 - y)³) / 3."""
-    thirds, over = (answer**3 + (QUANTUM - answer) ** 3).as_integer_ratio()
-    return half_even(thirds, 3 * QUANTUM**2 * over)
+def _crps_uniform(uniform: Uniform) -> int:
+    """(y³ + (1 - y)³) / 3, y the place of the answer on the range as 0..1."""
+    if uniform.span is None:
+        raise ValueError("a crps needs the range of its question")
+    answer = place_of(uniform.value, uniform.span)
+    thirds, over = (answer**3 + (1 - answer) ** 3).as_integer_ratio()
+    return half_even(thirds * QUANTUM, 3 * over)
 
 
-def _no_uniform(_: int, __: int | Fraction) -> int:
-    raise ValueError("quantiles have no uniform reference")
+def _of_question(span: NumericRange | None) -> int:
+    if span is None:
+        raise ValueError("a unit of a question's numbers needs its range")
+    return quantum(span)
 
 
-_ABSOLUTE = Kernel(None, absolute, _no_uniform, lower_is_better=True)
-_LN = Kernel(ln_many, None, _ln_uniform, lower_is_better=False)
-_LOG2 = Kernel(log2_many, None, _log2_uniform, lower_is_better=False)
+OF_QUESTION = Unit("1e-4 of the question's unit, at least 1e-12", _of_question)
+_ABSOLUTE = Kernel(
+    words="the distance of the point on the range as 0..1",
+    takes=("point",),
+    lower_is_better=True,
+    worst=1,
+    uniform=None,
+    source=f'{_AUTOCAST}, "Evaluation": the L1 distance, bounded between 0% and 100%',
+    of_numbers=absolute,
+)
+# The names and their order are those of `Kernel`, `CdfKernel` and `QuantileKernel` in ledger/rules.py.
 KERNELS: dict[str, Kernel] = {
-    "ln": _LN,
-    "log2": _LOG2,
-    "spherical": Kernel(None, spherical, _spherical_uniform, lower_is_better=False),
-    "brier": Kernel(None, brier, _brier_uniform, lower_is_better=True),
-    "brier_sum": Kernel(None, brier_sum, _brier_sum_uniform, lower_is_better=True),
-    "ordered_brier": Kernel(None, ordered_brier, _ordered_uniform, lower_is_better=True),
-    "error": Kernel(None, error, _error_uniform, lower_is_better=True),
-    "crps": Kernel(None, crps, _crps_uniform, lower_is_better=True),
-    "pinball": Kernel(None, pinball, _no_uniform, lower_is_better=True),
+    "ln": Kernel(
+        words="the natural logarithm of the outcome's probability",
+        takes=("chances", "cdf"),
+        lower_is_better=False,
+        worst=None,
+        uniform=_ln_uniform,
+        source='Metaculus, Scores FAQ, "What is the log score?"',
+        of_chance=ln_many,
+    ),
+    "log2": Kernel(
+        words="the base-2 logarithm of the outcome's probability",
+        takes=("chances", "cdf"),
+        lower_is_better=False,
+        worst=None,
+        uniform=_log2_uniform,
+        source='Metaculus, Scores FAQ, "What is the Relative score?"',
+        of_chance=log2_many,
+    ),
+    "spherical": Kernel(
+        words="the spherical score",
+        takes=("chances",),
+        lower_is_better=False,
+        worst=0,
+        uniform=_spherical_uniform,
+        source="Gneiting and Raftery (2007), doi:10.1198/016214506000001437, example 2",
+        of_numbers=spherical,
+    ),
+    "brier": Kernel(
+        words="half the sum of (p - o)² over the outcomes",
+        takes=("chances",),
+        lower_is_better=True,
+        worst=1,
+        uniform=_brier_uniform,
+        source=f'{_AUTOCAST}, "Evaluation"; half of the sum of Brier (1950)',
+        of_numbers=brier,
+    ),
+    "brier_sum": Kernel(
+        words="the sum of (p - o)² over the outcomes",
+        takes=("chances",),
+        lower_is_better=True,
+        worst=2,
+        uniform=_brier_sum_uniform,
+        source="Brier (1950), Monthly Weather Review 78(1):1-3, doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2",
+        of_numbers=brier_sum,
+    ),
+    "ordered_brier": Kernel(
+        words="the ranked probability score, 2 RPS / (K - 1)",
+        takes=("chances",),
+        lower_is_better=True,
+        worst=2,
+        uniform=_ordered_uniform,
+        source="Jose, Nau and Winkler (2009), doi:10.1287/mnsc.1080.0955",
+        of_numbers=ordered_brier,
+    ),
+    "error": Kernel(
+        words="0 if the most probable outcome is the one, else 1",
+        takes=("chances",),
+        lower_is_better=True,
+        worst=1,
+        uniform=_error_uniform,
+        source=f"{_AUTOCAST}, its notebooks, which print accuracies beside Brier scores",
+        of_numbers=error,
+    ),
+    "crps": Kernel(
+        words="the continuous ranked probability score over the range as 0..1",
+        takes=("cdf",),
+        lower_is_better=True,
+        worst=1,
+        uniform=_crps_uniform,
+        source="Gneiting and Raftery (2007), doi:10.1198/016214506000001437, section 4.2",
+        of_numbers=crps,
+    ),
+    "pinball": Kernel(
+        words="twice the mean quantile loss",
+        takes=("quantiles", "point"),
+        lower_is_better=True,
+        worst=None,
+        uniform=None,
+        source="Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618",
+        of_numbers=pinball,
+        unit=OF_QUESTION,
+    ),
     "absolute": _ABSOLUTE,
-    "absolute_clipped": _ABSOLUTE,  # of an open range too
+    "absolute_clipped": _ABSOLUTE._replace(words=f"{_ABSOLUTE.words}, clipped at open ends"),
 }
-
-
-def _joined(found: list[Int64Array]) -> Int64Array:
-    return np.concatenate([*found, np.zeros(0, np.int64)])

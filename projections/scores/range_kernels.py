@@ -1,4 +1,7 @@
-"""Kernels of forecasts on a range: the CRPS of a cdf, the loss of quantiles, the distance of a point."""
+"""Kernels of forecasts on a range: the CRPS of a cdf, the loss of quantiles, the distance of a point.
+
+The row of each in `KERNELS` says where its formula is from.
+"""
 
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -25,7 +28,6 @@ def crps(numbers: Numbers) -> Int64Array:
     """∫ (F(x) - 1{x >= y})² dx over the range as 0..1, F linear in each bin; an answer beyond it counts as its end.
 
     On a logarithmic range x is the place on the logarithmic scale.
-    Source: Gneiting and Raftery (2007), doi:10.1198/016214506000001437, section 4.2.
 
     >>> span, cdf = NumericRange(lower="0", upper="1", bins=1), np.array([0, 10**10])
     >>> crps(Numbers(cdf, *(np.array([each]) for each in (0, 2, 1, 0)), [span], ["0.5"])).tolist()
@@ -49,8 +51,6 @@ def pinball(numbers: Numbers) -> Int64Array:
     """Twice the mean over levels of (1{y < q} - level)(q - y): the weighted interval score where levels are symmetric
     about 0.5, which is one of them; the absolute error where it is the only one. In units of the question, lower is
     better.
-
-    Source: Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618.
 
     >>> span = NumericRange(lower="0", upper="9", levels=(500_000_000,))
     >>> pinball(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
@@ -83,8 +83,6 @@ def pinball(numbers: Numbers) -> Int64Array:
 def absolute(numbers: Numbers) -> Int64Array:
     """|x - y| on the range as 0..1, along its logarithmic scale if it has one. The one level must be 0.5. What lies
     beyond an open end counts as that end.
-
-    Source: the Autocast competition of 2022, "Evaluation": L1 distance, bounded between 0% and 100%.
 
     >>> span = NumericRange(lower="0", upper="10", levels=(500_000_000,))
     >>> absolute(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()

@@ -1,19 +1,20 @@
-"""The policies of a score beside its kernel: what counts as nought, what as uniform, and what a point is."""
+"""What a rule set makes of its kernels: which one scores a question, what counts as nought or uniform, what a point is.
+
+To add a scale, add its function and its row in SCALES.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed, log2_fixed
+from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.ledger.model.events import QuestionOpened
-from forecast_ledger.ledger.model.rules import LOGARITHMS, RuleSet
+from forecast_ledger.ledger.model.rules import RuleSet, kernels_of
 from forecast_ledger.projections.facts.columns import CHANCE
-from forecast_ledger.projections.scores.kernels import KERNELS
-from forecast_ledger.projections.scores.range_kernels import place_of, quantum
+from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
 
 _PPM = CHANCE // 10**6
 _MILLION = 10**6
-_LOGARITHMS = {"ln": ln_fixed, "log2": log2_fixed}
 
 
 class Answer(NamedTuple):
@@ -42,8 +43,7 @@ def lower_is_better(rules: RuleSet) -> bool:
     >>> lower_is_better(RuleSet(name="x", kernel="brier"))
     True
     """
-    names = (rules.kernel, rules.cdf_kernel, rules.quantile_kernel)
-    return any(KERNELS[name].lower_is_better for name in names if name != "none")
+    return any(KERNELS[name].lower_is_better for name in kernels_of(rules))
 
 
 def least_chance(rules: RuleSet, outcome: int, bins: int) -> int:
@@ -62,7 +62,7 @@ def least_chance(rules: RuleSet, outcome: int, bins: int) -> int:
 def added_chance(rules: RuleSet, outcome: int, bins: int) -> int:
     """What is added to every probability of the outcome, 1e-10: the least, where the rule set adds that to densities.
 
-    Source: seed 001_b2c35092a74bcfce, "What is the log score for continuous questions?".
+    Source: Metaculus, Scores FAQ, "What is the log score for continuous questions?".
 
     >>> added = RuleSet(name="x", density_floor="added")
     >>> added_chance(added, 1, 200), added_chance(added, 0, 200), added_chance(RuleSet(name="x"), 1, 200)
@@ -75,7 +75,7 @@ def added_chance(rules: RuleSet, outcome: int, bins: int) -> int:
 def greatest_chance(rules: RuleSet, outcome: int, bins: int) -> int:
     """What a greater probability of the outcome counts as, 1e-10; of a bin perhaps more than 1.
 
-    Source: seed 001, "What is the Baseline score?": up to 99.9%, and densities up to about 35.
+    Source: Metaculus, Scores FAQ, "What is the Baseline score?": up to 99.9%, and densities up to about 35.
 
     >>> greatest_chance(RuleSet(name="x", greatest_density_ppm=35_000_000), 1, 200)
     1750000000
@@ -86,25 +86,40 @@ def greatest_chance(rules: RuleSet, outcome: int, bins: int) -> int:
 
 
 def uniform_term(rules: RuleSet, answer: Answer) -> int:
-    """What the uniform distribution scores: of named outcomes each has the same; of a numeric question every open end
-    has open_end_ppm, and the bins share the rest.
+    """What the uniform distribution scores: named outcomes share alike; of a numeric question every open end has
+    open_end_ppm, and the bins share the rest.
 
-    Source: seed 001_b2c35092a74bcfce, "What is the Baseline score?".
+    Raises:  ValueError if the kernel has no uniform distribution to score: quantiles have none.
+    Source:  Metaculus, Scores FAQ, "What is the Baseline score?".
 
     >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
     >>> uniform_term(RuleSet(name="x", kernel="brier"), Answer(question, 0, ""))
     250000000000
     """
-    name, span = kernel_of(rules, answer.question), answer.question.range
-    kernel = KERNELS[name]
+    span, outcomes = answer.question.range, len(answer.question.outcomes)
+    name = kernel_of(rules, answer.question)
     if span is None:
-        return kernel.uniform(len(answer.question.outcomes), answer.outcome)
-    if name not in LOGARITHMS:
-        return kernel.uniform(span.bins, place_of(answer.value, span) * QUANTUM)
+        return _uniform(name, Uniform(outcomes, answer.outcome, (1, outcomes)))
+    chance = rules.open_end_ppm, _MILLION
     if 1 <= answer.outcome <= span.bins:
         ends = span.open_lower + span.open_upper
-        return _LOGARITHMS[name](_MILLION - rules.open_end_ppm * ends, _MILLION * span.bins)
-    return _LOGARITHMS[name](rules.open_end_ppm, _MILLION)
+        chance = _MILLION - rules.open_end_ppm * ends, _MILLION * span.bins
+    return _uniform(name, Uniform(span.bins, answer.outcome, chance, span, answer.value))
+
+
+def _uniform(name: str, uniform: Uniform) -> int:
+    scored = KERNELS[name].uniform
+    if scored is None:
+        raise ValueError(f"the kernel {name} has no uniform distribution to score")
+    return scored(uniform)
+
+
+class Scale(NamedTuple):
+    """How many points a difference of 1 between kernels is; words: as a rule set is explained, empty if it is one."""
+
+    words: str
+    points: Callable[[RuleSet, QuestionOpened], Fraction]
+    source: str
 
 
 def _plain(_: RuleSet, __: QuestionOpened) -> Fraction:
@@ -112,35 +127,44 @@ def _plain(_: RuleSet, __: QuestionOpened) -> Fraction:
 
 
 def _peer(_: RuleSet, question: QuestionOpened) -> Fraction:
-    """Source: seed 001, "What is the Peer score?": times 100; half of that for numeric questions, as is published."""
     return Fraction(100 if question.range is None else 50)
 
 
 def _peer_whole(_: RuleSet, __: QuestionOpened) -> Fraction:
-    """Source: seed 001, "What is the Peer score?", whose formula does not halve numeric questions."""
     return Fraction(100)
 
 
 def _baseline(rules: RuleSet, question: QuestionOpened) -> Fraction:
-    """Certainty is worth 100. Source: seed 001, "What is the Baseline score?"."""
+    """Certainty, which scores 0 in a logarithm, is worth 100."""
     if question.range is not None:
         return Fraction(50)
-    return Fraction(100 * QUANTUM, _LOGARITHMS[rules.kernel](len(question.outcomes), 1))
+    outcomes = len(question.outcomes)
+    return Fraction(100 * QUANTUM, -_uniform(rules.kernel, Uniform(outcomes, 0, (1, outcomes))))
 
 
-# Points for a difference of 1 between kernels.
-SCALES: dict[str, Callable[[RuleSet, QuestionOpened], Fraction]] = {
-    "plain": _plain,
-    "peer": _peer,
-    "peer_whole": _peer_whole,
-    "baseline": _baseline,
+SCALES: dict[str, Scale] = {
+    "plain": Scale("", _plain, "the kernel itself"),
+    "peer": Scale(
+        "times 100, 50 for numeric questions",
+        _peer,
+        'Metaculus, Scores FAQ, "What is the Peer score?", half for numeric questions, as its figures have it',
+    ),
+    "peer_whole": Scale(
+        "times 100",
+        _peer_whole,
+        'Metaculus, Scores FAQ, "What is the Peer score?", the formula, which does not halve numeric questions',
+    ),
+    "baseline": Scale(
+        "times 100 / log K of K outcomes, 50 for numeric questions",
+        _baseline,
+        'Metaculus, Scores FAQ, "What is the Baseline score?"',
+    ),
 }
 
 
 def kernel_unit(rules: RuleSet, question: QuestionOpened) -> int:
     """Units in 1 of the kernel that scores a question."""
-    span = question.range
-    return quantum(span) if span is not None and span.levels and rules.quantile_kernel == "pinball" else QUANTUM
+    return KERNELS[kernel_of(rules, question)].unit.in_one(question.range)
 
 
 def per_point(rules: RuleSet, question: QuestionOpened) -> Fraction:
@@ -150,4 +174,4 @@ def per_point(rules: RuleSet, question: QuestionOpened) -> Fraction:
     >>> per_point(RuleSet(name="x", kernel="ln", scale="peer"), question)
     Fraction(10000000000, 1)
     """
-    return Fraction(kernel_unit(rules, question), SCALES[rules.scale](rules, question))
+    return Fraction(kernel_unit(rules, question), SCALES[rules.scale].points(rules, question))

@@ -309,7 +309,7 @@ def _others(rules: RuleSet, made_of: Terms, axis: _Axis) -> Others:
     chance = made_of.doubled[rows] // 2
     near = neighbours(standing.start, standing.end, standing.question, chance, known)
     near = near.at(latest(near.instant, axis.steps))
-    [logarithm] = {name for _, name in _forms(rules)}
+    [logarithm] = {of_chance for _, name in _forms(rules) if (of_chance := KERNELS[name].of_chance) is not None}
     return others(axis.steps.stand, axis.steps.lasts, axis.question, near, logarithm)
 
 

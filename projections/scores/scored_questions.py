@@ -7,10 +7,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from forecast_ledger.ledger.model.rules import LOGARITHMS, RuleSet
+from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, column
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.from_log import status_of, width
+from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS, Ruler, ruler
 from forecast_ledger.projections.scores.score_policies import (
     Answer,
@@ -196,7 +197,8 @@ def _form(answer: Answer) -> int:
 
 
 def _limit(rules: RuleSet, answer: Answer, limit: Callable[[RuleSet, int, int], int]) -> int:
-    """Only to a logarithm is there a limit; other kernels take a forecast as it is."""
+    """A limit is for kernels of a chance, the logarithms; other kernels take a forecast as it is."""
     span = answer.question.range
     bins = 0 if span is None else span.bins
-    return limit(rules, answer.outcome, bins) if kernel_of(rules, answer.question) in LOGARITHMS else 0
+    by_chance = KERNELS[kernel_of(rules, answer.question)].of_chance is not None
+    return limit(rules, answer.outcome, bins) if by_chance else 0

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.boards import leaderboard, totals
 from forecast_ledger.projections.boards.leaderboard import Place
 from forecast_ledger.projections.boards.prizes import PASSES
-from forecast_ledger.projections.boards.totals import WORST
+from forecast_ledger.projections.boards.totals import worst
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS, published
 from forecast_ledger.projections.facts.columns import Contest
@@ -252,7 +252,7 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     settled = {each.question: each.position for each in found.settlements if each.position <= opened.as_of(found)}
     for i, code in enumerate(questions.code.tolist()):
         score, asked = scores.get(i), questions.answers[i].question
-        missing = Fraction(WORST[kernel_of(rules, asked)]) if rules.total.startswith("kind") else Fraction(0)
+        missing = Fraction(worst(kernel_of(rules, asked))) if rules.total.startswith("kind") else Fraction(0)
         covering = coverages.get(i, Fraction(0))
         yield {
             "question": asked.question,

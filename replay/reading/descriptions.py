@@ -10,24 +10,13 @@ from forecast_ledger.ledger.model.events import Event, ForecastMade
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.score_policies import SCALES
 
 _LONGEST = 160  # characters of what an event said
 _FAQ = "Metaculus, Scores FAQ"
 _TOURNAMENTS = "Metaculus on its tournament scores, April 6th, 2022"
 _ARENA = "Forecaster Arena, its methodology and scoring methodology"
-_KERNELS = {
-    "ln": "the natural logarithm of the outcome's probability",
-    "log2": "the base-2 logarithm of the outcome's probability",
-    "spherical": "the spherical score",
-    "brier": "half the sum of (p - o)² over the outcomes",
-    "brier_sum": "the sum of (p - o)² over the outcomes",
-    "ordered_brier": "the ranked probability score, 2 RPS / (K - 1)",
-    "error": "0 if the most probable outcome is the one, else 1",
-    "crps": "the continuous ranked probability score over the range as 0..1",
-    "pinball": "twice the mean quantile loss",
-    "absolute": "the distance of the point on the range as 0..1",
-    "absolute_clipped": "the distance of the point on the range as 0..1, clipped at open ends",
-}
 _REFERENCES = {
     "none": "",
     "uniform": "less that of the uniform distribution",
@@ -46,12 +35,6 @@ _PERIODS = {
     "scheduled": "over the scheduled period",
     "actual": "over the period until the answer",
     "covered": "over what its forecasts covered",
-}
-_SCALES = {
-    "plain": "",
-    "peer": "times 100, 50 for numeric questions",
-    "peer_whole": "times 100",
-    "baseline": "times 100 / log K of K outcomes, 50 for numeric questions",
 }
 TOTALS = {
     "sum": "the sum of weight x score",
@@ -102,11 +85,11 @@ def score_words(rules: RuleSet, kernel: str) -> str:
     average = f"{'recency-weighted ' * (rules.consensus_weights == 'recency')}{_AVERAGES[rules.consensus]}"
     others = " of the other members" if rules.consensus_of == "others" else ""
     clauses = [
-        _KERNELS[kernel],
+        KERNELS[kernel].words,
         _REFERENCES[rules.reference].format(average=average, others=others),
         _SAMPLINGS[rules.sampling] + _EDGES[rules.day_edges],
         _PERIODS[rules.period],
-        _SCALES[rules.scale],
+        SCALES[rules.scale].words,
     ]
     return ", ".join(clause for clause in clauses if clause)
 

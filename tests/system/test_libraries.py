@@ -28,8 +28,8 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards.brier import Aggregate, Sample, aggregates, calibration
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.kernels import KERNELS
-from forecast_ledger.projections.scores.range_kernels import place_of, quantum
+from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
+from forecast_ledger.projections.scores.range_kernels import quantum
 from tests.support.given import COLOURS, contest, entry, forecast, opened, resolution
 from tests.support.oracle import projected
 
@@ -188,7 +188,8 @@ def test_a_kernel_of_named_outcomes_is_the_formula_of_a_library(kernel: str, row
 @pytest.mark.parametrize("outcomes", [2, 3, 7, 40])
 def test_the_uniform_reference_is_what_a_library_gives_a_uniform_forecast(kernel: str, outcomes: int) -> None:
     """1/K each, also where 1e-9 cannot say it; of ordered outcomes it matters which one happens."""
-    found = [KERNELS[kernel].uniform(outcomes, outcome) for outcome in range(outcomes)]
+    alike = [Uniform(outcomes, outcome, (1, outcomes)) for outcome in range(outcomes)]
+    found = [KERNELS[kernel].uniform(each) for each in alike]  # type: ignore[misc]
     uniform = [[1 / outcomes] * outcomes]
     assert shares(found, QUANTUM) == near([NAMED[kernel](uniform, [outcome], None) for outcome in range(outcomes)])
 
@@ -265,7 +266,8 @@ def test_the_crps_of_a_cdf_is_that_of_uniform_pieces(rows: list[Ranged]) -> None
 @settings(deadline=None)
 def test_the_uniform_reference_of_a_range_is_the_crps_of_a_uniform_distribution(row: Ranged) -> None:
     """From its lower end to its upper, without chances beyond."""
-    found = KERNELS["crps"].uniform(row.span.bins, place_of(row.value, row.span) * QUANTUM)
+    uniform = Uniform(row.span.bins, 1, (1, row.span.bins), row.span, row.value)
+    found = KERNELS["crps"].uniform(uniform)  # type: ignore[misc]
     assert found / QUANTUM == near(float(scoringrules.crps_uniform(scaled(float(row.value), row.span), 0, 1)))
 
 

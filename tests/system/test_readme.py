@@ -16,6 +16,7 @@ from forecast_ledger.ledger.model.trading_rules import FAULTS, LEG_CODES, Tradin
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import KINDS
+from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.cli import main
 from tests.support.paths import ROOT
@@ -80,6 +81,18 @@ def _field_rows(of: type[RuleSet | Trading]) -> list[str]:
     return rows
 
 
+def _kernel_rows() -> list[str]:
+    rows = []
+    for name, kernel in KERNELS.items():
+        best, worst = (
+            "least" if kernel.lower_is_better else "greatest",
+            "none" if kernel.worst is None else kernel.worst,
+        )
+        parts = (f"`{name}`", ", ".join(kernel.takes), best, worst, kernel.unit.words, kernel.words, kernel.source)
+        rows.append(f"| {' | '.join(map(str, parts))} |")
+    return rows
+
+
 def _code_rows(codes: dict[str, str]) -> list[str]:
     return [f"| `{code}` | {meaning} |" for code, meaning in codes.items()]
 
@@ -92,6 +105,7 @@ def _code_rows(codes: dict[str, str]) -> list[str]:
         ("| code | what is wrong | what to do |", [f"| `{code}` | {a} | {b} |" for code, (a, b) in REFUSALS.items()]),
         ("| preset | rule set, where it is not the default |", _preset_rows()),
         ("| field | values | default |", _field_rows(RuleSet)),
+        ("| kernel | scores | best | worst | unit | what it is | source |", _kernel_rows()),
         ("| trading field | values | default |", _field_rows(Trading)),
         ("| a reply's fault | means |", _code_rows(FAULTS)),
         ("| a leg's code | means |", _code_rows(LEG_CODES)),

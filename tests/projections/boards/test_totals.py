@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.boards.totals import WORST, Sums
+from forecast_ledger.projections.boards.totals import Sums, worst
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import coverage
@@ -178,7 +178,7 @@ def test_sums_are_those_of_the_scores_exactly(asked: list[AnyCommand], rules: Ru
 # --- kinds
 
 
-def worst(name: str) -> int:
+def farthest(name: str) -> int:
     """What a kernel scores a forecast that could not be worse, in 1e-12: sure of what is farthest from the answer."""
     kernel = KERNELS[name].of_numbers
     assert kernel
@@ -191,10 +191,18 @@ def worst(name: str) -> int:
     return int(score)
 
 
-@pytest.mark.parametrize(("name", "score"), WORST.items())
-def test_a_missing_forecast_counts_as_the_worst_there_is(name: str, score: int) -> None:
+@pytest.mark.parametrize(
+    "name", [name for name, row in KERNELS.items() if row.lower_is_better and row.worst is not None]
+)
+def test_a_missing_forecast_counts_as_the_worst_there_is(name: str) -> None:
     """Nothing that can be forecast scores more."""
-    assert worst(name) == score * 10**12
+    assert farthest(name) == worst(name) * 10**12
+
+
+def test_what_has_no_bound_has_no_worst() -> None:
+    """A quantile may be as far off as one likes; a rule set that would need its worst is refused."""
+    with pytest.raises(ValueError, match="pinball"):
+        worst("pinball")
 
 
 AUTOCAST = "autocast-2022"

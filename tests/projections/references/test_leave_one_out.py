@@ -15,7 +15,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.projections.core.wide_int import Int64Array
+from forecast_ledger.projections.core.wide_int import Int64Array, log2_many
 from forecast_ledger.projections.references.consensus import changes, neighbours
 from forecast_ledger.projections.references.kinds import Steps, latest, steps
 from forecast_ledger.projections.references.leave_one_out import Others, others
@@ -62,7 +62,7 @@ def built(rows: Sequence[Stand]) -> tuple[Steps, Others]:
     found = steps(start, end, np.ones(len(rows), bool), changes(start, end))
     near = neighbours(start, end, group, chance)
     owner = found.instant // APART
-    return found, others(found.stand, found.lasts, owner, near.at(latest(near.instant, found)), "log2")
+    return found, others(found.stand, found.lasts, owner, near.at(latest(near.instant, found)), log2_many)
 
 
 def stretches(rows: Sequence[Stand], row: Stand) -> Iterator[tuple[int, int, list[int]]]:

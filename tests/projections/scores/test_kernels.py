@@ -5,7 +5,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import accumulate, pairwise, product
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -13,9 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.events import NumericRange
+from forecast_ledger.ledger.model.rules import ABSOLUTES, GAINS, LOGARITHMS, UNBOUNDED, RuleSet
 from forecast_ledger.projections.scores import forecast_numbers
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
-from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
+from forecast_ledger.projections.scores.kernels import KERNELS, OF_QUESTION, Kernel, Uniform, Unit
 from forecast_ledger.projections.scores.range_kernels import place_of, quantum
 from tests.support.oracle import EXACT, logarithm, picos
 
@@ -24,6 +25,7 @@ BILLION = 10**9
 CDF = 10**10
 BLOCKS = st.sampled_from([1, 2, 3, 7, 40, 1 << 21])
 NAMED = ("brier", "brier_sum", "ordered_brier", "error", "spherical")
+FIELDS = {"chances": "kernel", "cdf": "cdf_kernel", "quantiles": "quantile_kernel", "point": "quantile_kernel"}
 
 
 class Case(NamedTuple):
@@ -65,6 +67,13 @@ def worth(name: str, *cases: Case, block: int = 1 << 21) -> list[int]:
         patched.setattr(forecast_numbers, "_BLOCK", block)
         found: list[int] = kernel(laid_out(cases)).tolist()
     return found
+
+
+def uniform(name: str, of: Uniform) -> int:
+    """What a kernel says of the uniform distribution."""
+    scored = KERNELS[name].uniform
+    assert scored
+    return scored(of)
 
 
 def chances(*given: str | int) -> tuple[int, ...]:
@@ -600,7 +609,7 @@ def test_the_uniform_distribution_scores_what_a_forecast_of_it_would(size: int, 
     """By the definitions with 1 / K each; the half of 1 - 1/K of the reference, 1.2."""
     outcome = data.draw(st.integers(0, size - 1))
     missed = [Fraction(place, size) - (place > outcome) for place in range(1, size)]
-    found = {name: KERNELS[name].uniform(size, outcome) for name in (*NAMED, "ln", "log2")}
+    found = {name: uniform(name, Uniform(size, outcome, (1, size))) for name in (*NAMED, "ln", "log2")}
     assert found["brier"] == round((1 - Fraction(1, size)) / 2 * PICO)
     assert found["brier_sum"] == round((1 - Fraction(1, size)) * PICO)
     assert found["ordered_brier"] == round(2 * sum(miss**2 for miss in missed) / (size - 1) * PICO)
@@ -614,22 +623,96 @@ def test_the_uniform_distribution_of_a_range_scores_what_a_straight_cdf_does(val
     """An answer's exact place, in 1e-12, also where it is a third."""
     span = NumericRange(lower="0", upper="3", bins=1, open_lower=True, open_upper=True)
     [straight] = worth("crps", Case((0, CDF), 1, span, value))
-    assert KERNELS["crps"].uniform(200, place_of(value, span) * PICO) == straight
+    assert uniform("crps", Uniform(200, 1, (1, 200), span, value)) == straight
 
 
-@pytest.mark.parametrize("name", ["pinball", "absolute", "absolute_clipped"])
-def test_quantiles_have_no_uniform_reference(name: str) -> None:
-    """No rule set asks for one."""
-    with pytest.raises(ValueError, match="no uniform"):
-        KERNELS[name].uniform(1, 0)
+def test_a_crps_or_a_measure_without_a_range_is_refused() -> None:
+    """Neither has a meaning for named outcomes."""
+    with pytest.raises(ValueError, match="range"):
+        uniform("crps", Uniform(2, 0, (1, 2)))
+    with pytest.raises(ValueError, match="range"):
+        OF_QUESTION.in_one(None)
+
+
+def incomplete(rows: dict[str, Kernel], named: dict[str, set[str]]) -> Iterator[str]:
+    """What the table of kernels lacks; named: the kernels that each field of a rule set can name."""
+    every = set().union(*named.values())
+    yield from (f"{name} has no row in KERNELS" for name in sorted(every - set(rows)))
+    yield from (f"no rule set can name {name}" for name in sorted(set(rows) - every))
+    for name in sorted(every & set(rows)):
+        yield from (f"{name}: {what}" for what, is_wrong in _wrong(name, rows[name], named).items() if is_wrong)
+
+
+def _wrong(name: str, row: Kernel, named: dict[str, set[str]]) -> dict[str, bool]:
+    """What may be wrong with a row, and whether it is."""
+    fields = {field for field, names in named.items() if name in names}
+    return {
+        "no words": not row.words,
+        "no source that can be looked up": not row.source or "seed" in row.source or ".md" in row.source,
+        "no words for the unit": not row.unit.words,
+        "other forms than those of the fields that name it": {FIELDS[form] for form in row.takes} != fields,
+        "another direction than in Gain of ledger/rules.py": row.lower_is_better == (name in GAINS),
+        "a worst score, or none, unlike Unbounded": row.lower_is_better and (row.worst is None) != (name in UNBOUNDED),
+        "a point, or none, unlike Absolute": (row.takes == ("point",)) != (name in ABSOLUTES),
+        "a logarithm that does not read a chance": name in LOGARITHMS and row.of_chance is None,
+        "not one function": (row.of_chance is None) == (row.of_numbers is None),
+        "quantiles alone have no uniform distribution": (row.uniform is None) != (fields == {"quantile_kernel"}),
+    }
+
+
+def named_kernels() -> dict[str, set[str]]:
+    """The kernels that each field of a rule set can name."""
+    hints = get_type_hints(RuleSet)
+    return {field: set(get_args(hints[field])) - {"none"} for field in dict.fromkeys(FIELDS.values())}
+
+
+def test_every_kernel_that_a_rule_set_can_name_is_described_whole() -> None:
+    """Each name has a row, each row a name, and no row lacks a part or differs from what the decider goes by."""
+    assert list(incomplete(KERNELS, named_kernels())) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "what"),
+    [
+        ("brier", {"words": ""}, "no words"),
+        ("brier", {"source": ""}, "no source"),
+        ("brier", {"source": "seed 001"}, "no source"),
+        ("brier", {"unit": Unit("", KERNELS["brier"].unit.in_one)}, "no words for the unit"),
+        ("brier", {"takes": ("chances", "cdf")}, "other forms"),
+        ("brier", {"takes": ()}, "other forms"),
+        ("brier", {"lower_is_better": False}, "another direction"),
+        ("spherical", {"lower_is_better": True}, "another direction"),
+        ("brier", {"worst": None}, "a worst score"),
+        ("pinball", {"worst": 1}, "a worst score"),
+        ("absolute", {"takes": ("quantiles",)}, "a point"),
+        ("ln", {"of_chance": None, "of_numbers": KERNELS["brier"].of_numbers}, "a logarithm"),
+        ("brier", {"of_numbers": None}, "not one function"),
+        ("brier", {"of_chance": KERNELS["ln"].of_chance}, "not one function"),
+        ("brier", {"uniform": None}, "quantiles alone"),
+    ],
+)
+def test_a_row_that_lacks_a_part_is_found(name: str, change: dict[str, Any], what: str) -> None:
+    """One part at a time is taken away or changed."""
+    found = list(incomplete(KERNELS | {name: KERNELS[name]._replace(**change)}, named_kernels()))
+    assert len(found) == 1
+    assert found[0].startswith(f"{name}: {what}")
+
+
+def test_a_name_without_a_row_and_a_row_without_a_name_are_found() -> None:
+    """Either alone would be half of a kernel."""
+    named = named_kernels()
+    more = named | {"kernel": named["kernel"] | {"missed"}}
+    assert list(incomplete(KERNELS, more)) == ["missed has no row in KERNELS"]
+    assert list(incomplete(KERNELS | {"missed": KERNELS["error"]}, named)) == ["no rule set can name missed"]
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
-def test_a_kernel_reads_the_chance_or_all_numbers(kernel: Kernel) -> None:
-    """One of the two; of no forecasts it says nothing."""
-    assert (kernel.of_chance is None) != (kernel.of_numbers is None)
+def test_a_kernel_says_nothing_of_no_forecast(kernel: Kernel) -> None:
+    """Nothing in, nothing out."""
     if kernel.of_numbers:
         assert kernel.of_numbers(laid_out([])).tolist() == []
+    if kernel.of_chance:
+        assert kernel.of_chance(np.zeros(0, np.int64), BILLION).tolist() == []
 
 
 @given(st.lists(st.integers(1, 5), max_size=12), st.integers(1, 9))

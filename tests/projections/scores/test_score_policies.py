@@ -10,7 +10,6 @@ from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.boards.prizes import PASSES
-from forecast_ledger.projections.boards.totals import WORST
 from forecast_ledger.projections.references.community import AVERAGES
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
@@ -46,15 +45,12 @@ def test_every_policy_a_rule_set_can_name_exists() -> None:
     """And no policy exists that none can name; "none" and the references are no functions of their own."""
     hints = get_type_hints(RuleSet)
     named = {field: set(get_args(hints[field])) - {"none"} for field in hints}
-    kernels = named["kernel"] | named["cdf_kernel"] | named["quantile_kernel"]
-    assert set(KERNELS) == kernels
     assert set(TAKES) == named["take"]
     assert set(TOTALS) == named["total"]
     assert set(PASSES) == named["least_prize_passes"]
     assert set(SCALES) == named["scale"]
     assert set(SAMPLINGS) == named["sampling"]
     assert {weights for _, weights in AVERAGES} == named["consensus_weights"]
-    assert set(WORST) == set(LOSSES) - {"pinball"}  # there is no worst of what has no bound
 
 
 def test_a_kernel_is_a_loss_or_a_gain() -> None:
@@ -157,6 +153,13 @@ def test_the_uniform_distribution_gives_each_open_end_a_twentieth(
     share, _, bins = chance.partition("/")
     expected = picos(name, Fraction(share) / int(bins or 1))
     assert uniform_term(rules, Answer(asked(question), outcome, "1")) == expected
+
+
+def test_quantiles_have_no_uniform_reference() -> None:
+    """No rule set asks for one; who does gets no number."""
+    rules = RuleSet(name="own", quantile_kernel="pinball")
+    with pytest.raises(ValueError, match="pinball has no uniform"):
+        uniform_term(rules, Answer(asked(quartiles()), 1, "1"))
 
 
 def test_a_point_is_a_whole_a_hundredth_or_what_certainty_leaves_of_the_uniform() -> None:
