@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import QUANTUM
-from forecast_ledger.projections.core.wide_int import Int64Array
+from forecast_ledger.projections.core.wide_int import Int64Array, nearest
 
 Floats = NDArray[np.float64]
 
@@ -36,8 +36,8 @@ def divided(numerators: Int64Array, denominators: Int64Array | int, estimates: F
 def lessened(
     quotients: Int64Array, rests: Int64Array, denominator: int, parts: Floats
 ) -> tuple[Int64Array, Int64Array]:
-    """Of numbers, as divmod by a denominator, less some parts: the nearest quotients, shape (n,), and which of them are
-    not certain.
+    """Of numbers, as divmod by a denominator, less some parts: the nearest quotients, shape (n,), and the rows where
+    they are not certain.
 
     parts: not negative, up to three roundings off each; shape (n, k), k <= 3.
 
@@ -46,18 +46,16 @@ def lessened(
     """
     taken = parts.sum(axis=1)
     beyond = (rests - taken) / denominator
-    near = np.rint(beyond)
     guard = (rests + taken) / denominator * 2.0**-49  # there are eight roundings, each of 2^-53 at most
-    return quotients + near.astype(np.int64), np.flatnonzero(np.abs(beyond - near) > 0.5 - guard)
+    near, uncertain = nearest(beyond, guard)
+    return quotients + near, uncertain
 
 
 def root_shares(parts: Int64Array, squares: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Parts / √squares, at most 1, in 1/QUANTUM, and which of them are not certain, shape (n,).
+    """Parts / √squares, at most 1, in 1/QUANTUM, shape (n,), and the rows where they are not certain.
 
     >>> [each.tolist() for each in root_shares(np.array([3]), np.array([25]))]
     [[600000000000], []]
     """
     value = parts / np.sqrt(squares) * QUANTUM
-    near = np.rint(value)
-    guard = value * 2.0**-49  # there are five roundings
-    return near.astype(np.int64), np.flatnonzero(np.abs(value - near) > 0.5 - guard)
+    return nearest(value, value * 2.0**-49)  # there are five roundings

@@ -221,7 +221,13 @@ def half_even_many(numerators: Int64Array, denominators: Int64Array | int) -> In
 
 
 def to_even(quotients: Int64Array, rests: Int64Array, denominators: Int64Array | int) -> Int64Array:
-    """Quotients rounded half-even by what is left over, 0 <= rest < denominator < 2^62, shape (n,)."""
+    """Quotients rounded half-even by what is left over, 0 <= rest < denominator < 2^62, shape (n,).
+
+    The only place where arrays are rounded half-even. They may hold integers of 64 bits or Python's own.
+
+    >>> to_even(column([1, 2, 2]), column([1, 1, 2]), column([2, 2, 3])).tolist()
+    [2, 2, 3]
+    """
     doubled = 2 * rests
     up: Int64Array = (doubled > denominators) | ((doubled == denominators) & (quotients & 1 == 1))
     rounded: Int64Array = quotients + up
@@ -241,10 +247,7 @@ def multiplied(numbers: Limbs, factors: Sequence[Fraction], which: Int64Array) -
     above, rest = wide.high * 2.0 ** (2 * _BITS), wide.middle * 2.0**_BITS + wide.low
     value = (above + rest) * scale
     guard = (np.abs(above) + rest) * np.abs(scale) * 2.0**-49  # there are six roundings, each of 2^-53 at most
-    near = np.rint(value)
-    doubtful = np.flatnonzero(np.abs(value - near) > 0.5 - guard)
-    near[doubtful] = 0
-    rounded: Int64Array = near.astype(np.int64)
+    rounded, doubtful = nearest(value, guard)
     exact = [
         half_even(number * factors[place].numerator, factors[place].denominator)
         for number, place in zip(wide.take(doubtful).integers(), which[doubtful].tolist(), strict=True)
@@ -287,10 +290,21 @@ def _guarded(
     unit.
     """
     value = estimate(k / unit) * QUANTUM
-    rounded = np.rint(value)
     argument = 2.0**-52 if unit < 1 << 53 else 2.0**-50
-    guard = QUANTUM * argument + np.abs(value) * 9 * 2.0**-52
-    result = rounded.astype(np.int64)
-    for i in np.flatnonzero(np.abs(value - rounded) > 0.5 - guard).tolist():
-        result[i] = exactly(int(k[i]), unit)
-    return result
+    rounded, doubtful = nearest(value, QUANTUM * argument + np.abs(value) * 9 * 2.0**-52)
+    for row in doubtful.tolist():
+        rounded[row] = exactly(int(k[row]), unit)
+    return rounded
+
+
+def nearest(values: NDArray[np.float64], guards: NDArray[np.float64]) -> tuple[Int64Array, Int64Array]:
+    """The integers nearest to estimates that err by less than their guards, and the rows, holding 0, where a tie is so
+    near that an estimate does not decide; shape (n,).
+
+    >>> [each.tolist() for each in nearest(np.array([1.25, 2.4999]), np.array([0.001, 0.001]))]
+    [[1, 0], [1]]
+    """
+    near = np.rint(values)
+    doubtful = np.flatnonzero(np.abs(values - near) > 0.5 - guards)
+    near[doubtful] = 0  # an estimate of any size is cast
+    return near.astype(np.int64), doubtful

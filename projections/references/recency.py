@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.exact import WIDE, half_even
-from forecast_ledger.projections.core.wide_int import Int64Array
+from forecast_ledger.projections.core.wide_int import Int64Array, to_even
 from forecast_ledger.projections.references.consensus import Consensus, Int32Array
 
 BLOCK = 128  # instants of change looked at together; any number gives the same figures
@@ -119,7 +119,8 @@ def plain_means(of: Aged, value: Int64Array, finer: int = 1) -> Consensus:
     some = np.flatnonzero(changes.stand)
     whole, rest = np.divmod(np.cumsum(steps)[some], changes.stand[some])
     mean = np.zeros_like(steps)
-    mean[some] = _rounded(whole * finer, rest * finer, changes.stand[some])
+    more, rest = np.divmod(rest * finer, changes.stand[some])
+    mean[some] = to_even(whole * finer + more, rest, changes.stand[some])
     return Consensus(changes.instant, changes.stand, mean, mean, changes.begins, changes.ends)
 
 
@@ -210,11 +211,3 @@ def _places(begins: Int32Array, ends: Int32Array, change: Int32Array, newest: In
     place += (newest - place[:, -1])[:, None]
     place *= stands
     return place
-
-
-def _rounded(whole: Int64Array, rest: Int64Array, divisor: Int64Array) -> Int64Array:
-    """Whole + rest / divisor, rounded half-even; none negative, rest < 2^62, 0 < divisor < 2^62."""
-    more, rest = np.divmod(rest, divisor)
-    down = whole + more
-    nearest: Int64Array = down + ((2 * rest > divisor) | ((2 * rest == divisor) & (down & 1 == 1)))
-    return nearest

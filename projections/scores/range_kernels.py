@@ -177,8 +177,7 @@ class _Loss(NamedTuple):
             losses, rests = losses + taken // over, taken % over
         quotients, left = losses // self.denominator, losses % self.denominator
         beyond = np.clip(2 * left - self.denominator, -2, 1) * over + 2 * rests  # half a denominator
-        rounded: _Integers = quotients + ((beyond > 0) | ((beyond == 0) & (quotients % 2 == 1)))
-        return rounded
+        return to_even(quotients, np.sign(beyond) + 2, 4)  # one, two or three quarters: less, as much or more
 
 
 def _crps(heights: Int64Array, at: Int64Array, near: Floats, shares: list[tuple[Fraction, ...]]) -> Int64Array:

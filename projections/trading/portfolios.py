@@ -14,7 +14,7 @@ import numpy as np
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.core.column_values import published
-from forecast_ledger.projections.core.wide_int import Int64Array, column
+from forecast_ledger.projections.core.wide_int import Int64Array, column, to_even
 from forecast_ledger.projections.facts.accounts import FINE, Key, Ruling
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.account_histories import Axis, Paths, axis_of, instants, paths_of
@@ -57,22 +57,22 @@ class Snapshots(NamedTuple):
     @property
     def positions_value(self) -> Int64Array:
         """What open positions are worth, 1e-6, rounded once."""
-        return _rounded(self.worth, self.rest)
+        return to_even(self.worth, self.rest, FINE)
 
     @property
     def total(self) -> Int64Array:
         """Cash and what positions are worth, 1e-6, summed before it is rounded."""
-        return _rounded(self.cash + self.worth, self.rest)
+        return to_even(self.cash + self.worth, self.rest, FINE)
 
     @property
     def profit(self) -> Int64Array:
         """The total less net deposits, 1e-6, likewise."""
-        return _rounded(self.cash + self.worth - self.net_deposits, self.rest)
+        return to_even(self.cash + self.worth - self.net_deposits, self.rest, FINE)
 
     @property
     def unrealised(self) -> Int64Array:
         """What open positions are worth less what they cost, 1e-6, likewise."""
-        return _rounded(self.worth - self.cost, self.rest)
+        return to_even(self.worth - self.cost, self.rest, FINE)
 
     @property
     def profit_percent(self) -> Int64Array | list[int]:
@@ -344,19 +344,6 @@ def _filled(steps: list[tuple[int, int, int]], rows: int) -> tuple[Int64Array, I
 # --- arithmetic
 
 
-def _rounded(whole: Int64Array, rest: Int64Array) -> Int64Array:
-    """Whole + rest / 1e9, half-even."""
-    return _up(whole, rest, FINE)
-
-
-def _up(quotient: Int64Array, remainder: Int64Array, divisor: Int64Array | int) -> Int64Array:
-    """A quotient half-even, with what is left of its division by less than 2^62."""
-    doubled = 2 * remainder
-    up: Int64Array = (doubled > divisor) | ((doubled == divisor) & (quotient & 1 == 1))
-    rounded: Int64Array = quotient + up
-    return rounded
-
-
 def _exact(whole: Int64Array, rest: Int64Array) -> Iterator[int]:
     """The same numbers in 1e-15, not rounded."""
     return (each * FINE + more for each, more in zip(whole.tolist(), rest.tolist(), strict=True))
@@ -375,7 +362,7 @@ def _percent(whole: Int64Array, rest: Int64Array, base: Int64Array) -> Int64Arra
     for factor, digits in ((1_000, rest // 10**6), (1_000, rest // 1_000 % 1_000), (1_000, rest % 1_000), (100, 0)):
         more, remainder = np.divmod(remainder * factor + digits, divisor)
         quotient = quotient * factor + more
-    percent = _up(quotient, remainder, divisor)
+    percent = to_even(quotient, remainder, divisor)
     if not wide.any():
         return percent
     numbers: list[int] = percent.tolist()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even, ln_fixed, log2_fixed
 from forecast_ledger.projections.core import wide_int
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs
+from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, nearest, to_even
 from tests.support.oracle import EXACT
 
 PPM = 10**6
@@ -368,3 +368,19 @@ def test_factors_are_those_of_the_places_they_are_asked_for() -> None:
     halves = [Fraction(1, 2), Fraction(5)]
     assert list(wide_int.multiplied(Limbs.wide([3, 3, 10]), halves, column([0, 1, 1]))) == [2, 15, 50]
     assert list(wide_int.multiplied(Limbs.wide([]), [], column([]))) == []
+
+
+@given(st.lists(st.tuples(st.integers(-(10**30), 10**30), st.integers(1, 10**20)), min_size=1))
+@example([(1, 2), (3, 2), (-1, 2), (-3, 2)])
+def test_integers_of_any_size_are_rounded_half_even_alike(ratios: list[tuple[int, int]]) -> None:
+    """Python's own integers in an array, by what is left of a division; as a fraction is rounded."""
+    numerators, denominators = (np.array(each, object) for each in zip(*ratios, strict=True))
+    found = to_even(numerators // denominators, numerators % denominators, denominators)
+    assert found.tolist() == [round(Fraction(*each)) for each in ratios]
+
+
+def test_an_estimate_decides_where_no_tie_is_within_its_guard() -> None:
+    """The others are named, and hold 0, whatever their size; a guard of a half or more decides nothing."""
+    values, guards = np.array([1.4, 1.499, -2.6, 1e300, 7.0]), np.array([0.01, 0.01, 0.01, 1e290, 0.6])
+    found, doubtful = nearest(values, guards)
+    assert (found.tolist(), doubtful.tolist()) == ([1, 0, -3, 0, 0], [1, 3, 4])
