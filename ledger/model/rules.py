@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 Level = Literal["no_prize", "no_rank", "hidden"]
 Logarithm = Literal["ln", "log2"]
 Gain = Literal[Logarithm, "spherical"]  # of which the greatest score is best; of every other kernel the least
-Unbounded = Literal["pinball"]  # a loss without a worst score
+Unbounded = Literal["pinball"]  # a loss in the question's own unit, without a worst score
 Absolute = Literal["absolute", "absolute_clipped"]  # what asks for a point
 Kernel = Literal["none", Gain, "brier", "brier_sum", "ordered_brier", "error"]
 CdfKernel = Literal["none", Logarithm, "crps"]
@@ -237,58 +237,86 @@ _ARENA = RuleSet(
     name="arena-v1", kernel="brier", period="covered", total="mean", least_probability_ppm=0, trading=Trading()
 )
 
-_PRESETS = (
-    # Seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"; before April 2022 the logarithm was base 2
-    # ("we are now using the natural logarithm (instead of the logarithm base 2)"). What a smaller probability counts as
-    # is of seed 001_b2c35092a74bcfce, "What is the Baseline score?": 0.1%, and a uniform 0.01.
-    structs.replace(_RELATIVE, name="relative-2021-11", kernel="log2", cdf_kernel="log2", take="coverage_exp2"),
-    _RELATIVE,
-    # Seed 001, "What is the Relative score?" (log2) and "How are my (legacy) tournament Score, Coverage, Take, Prize
-    # and Rank calculated?" (e to the power of a sum of logarithms base 2).
-    structs.replace(_RELATIVE, name="relative-faq", kernel="log2", cdf_kernel="log2"),
-    # Seed 001, "What is the Baseline score?".
-    _BASELINE,
-    # Seed 001, "What is the Peer score?" and "How are my tournament Score, Take, Prize and Rank calculated?".
-    _PEER,
-    # The same with a least prize of 50, since June 2025; what cannot be paid goes to the others, from the bottom up.
-    structs.replace(_PEER, name="peer-2025-06", least_prize=_LEAST_PRIZE),
+_FAQ = "Metaculus, Scores FAQ"
+_PEERS = f'{_FAQ}, "What is the Peer score?"'
+_TOURNAMENTS = 'Metaculus on its tournament scores, April 6th, 2022, "A Simple Scenario" to "Tournament Scoring"'
+# Each preset with its source.
+_PRESETS: tuple[tuple[RuleSet, str], ...] = (
+    # Before April 2022 the logarithm was base 2 ("we are now using the natural logarithm (instead of the logarithm base
+    # 2)"). What a smaller probability counts as is of the Scores FAQ, "What is the Baseline score?": 0.1%, and a
+    # uniform 0.01.
+    (
+        structs.replace(_RELATIVE, name="relative-2021-11", kernel="log2", cdf_kernel="log2", take="coverage_exp2"),
+        _TOURNAMENTS,
+    ),
+    (_RELATIVE, _TOURNAMENTS),
+    # Its take is e to the power of a sum of logarithms base 2: "How are my (legacy) tournament Score, Coverage, Take,
+    # Prize and Rank calculated?".
+    (
+        structs.replace(_RELATIVE, name="relative-faq", kernel="log2", cdf_kernel="log2"),
+        f'{_FAQ}, "What is the Relative score?"',
+    ),
+    (_BASELINE, f'{_FAQ}, "What is the Baseline score?"'),
+    # Its take: "How are my tournament Score, Take, Prize and Rank calculated?".
+    (_PEER, _PEERS),
+    # The same with a least prize of 50; what cannot be paid goes to the others, from the bottom up.
+    (
+        structs.replace(_PEER, name="peer-2025-06", least_prize=_LEAST_PRIZE),
+        f"{_PEERS}; the least prize of June 2025",
+    ),
     # Both at one instant: the reveal of the community forecast, else the close.
-    structs.replace(_PEER, name="spot-peer", sampling="spot"),
-    structs.replace(_BASELINE, name="spot-baseline", sampling="spot", take="positive_square"),
-    # The average that ranks forecasters across contests since January 2024: over at least 30 questions' worth.
-    structs.replace(_PEER, name="peer-average", take="none", total="per_coverage", least_coverage=30),
-    # Seed 003_ec2881b80447d7f2, "Evaluation" and "Warm-up Round": the last forecast before the close.
-    RuleSet(
-        name="autocast-2022",
-        kernel="brier",
-        quantile_kernel="absolute",
-        sampling="spot",
-        period="covered",
-        total="kind_means",
-        best_of_entrant=True,
-        attested=True,
-        least_probability_ppm=0,
+    (structs.replace(_PEER, name="spot-peer", sampling="spot"), _PEERS),
+    (
+        structs.replace(_BASELINE, name="spot-baseline", sampling="spot", take="positive_square"),
+        f'{_FAQ}, "What is the Baseline score?"',
     ),
-    # Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2: the sum over outcomes, from 0 to 2; its mean
-    # over the full days on which one had a forecast, as the forecasting tournaments of the 2010s took it: Cultivate
-    # Labs, Forecasts, support article "Why didn't I receive a score in a question I forecasted?".
-    RuleSet(
-        name="brier-daily",
-        kernel="brier_sum",
-        sampling="day",
-        day_edges="none",
-        period="covered",
-        total="mean",
-        least_probability_ppm=0,
+    # Over at least 30 questions' worth.
+    (
+        structs.replace(_PEER, name="peer-average", take="none", total="per_coverage", least_coverage=30),
+        'the public code of Metaculus (github.com/Metaculus/metaculus), leaderboard "peer_global", since January 2024',
     ),
-    # Seed 004_81e96db933cbd5d1 and seed 002_2cb2458c25e356ad: stakes, and beside them plain forecasts by Brier score.
-    _ARENA,
+    # The last forecast before the close.
+    (
+        RuleSet(
+            name="autocast-2022",
+            kernel="brier",
+            quantile_kernel="absolute",
+            sampling="spot",
+            period="covered",
+            total="kind_means",
+            best_of_entrant=True,
+            attested=True,
+            least_probability_ppm=0,
+        ),
+        'the Autocast competition of 2022, "Evaluation" and "Warm-up Round"',
+    ),
+    # The sum over outcomes, from 0 to 2; its mean over the full days on which one had a forecast, as the forecasting
+    # tournaments of the 2010s took it: Cultivate Labs, Forecasts, support article "Why didn't I receive a score in a
+    # question I forecasted?".
+    (
+        RuleSet(
+            name="brier-daily",
+            kernel="brier_sum",
+            sampling="day",
+            day_edges="none",
+            period="covered",
+            total="mean",
+            least_probability_ppm=0,
+        ),
+        "doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2, by day",
+    ),
+    # Stakes, and beside them plain forecasts by Brier score.
+    (_ARENA, "Forecaster Arena, its methodology and scoring methodology"),
     # Its second methodology: all bets of a decision or none, capped together; the five newest cohorts decide.
-    structs.replace(
-        _ARENA, name="arena-v2", trading=Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5)
+    (
+        structs.replace(
+            _ARENA, name="arena-v2", trading=Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5)
+        ),
+        "Forecaster Arena, its methodology and scoring methodology",
     ),
 )
-PRESETS: dict[str, RuleSet] = {rules.name: rules for rules in _PRESETS}
+SOURCES: dict[str, str] = {rules.name: source for rules, source in _PRESETS}
+PRESETS: dict[str, RuleSet] = {rules.name: rules for rules, _ in _PRESETS}
 # What a preset was before it was changed. A contest that was opened by its name then keeps those rules.
 FORMER_PRESETS: dict[str, tuple[RuleSet, ...]] = {
     "brier-daily": (structs.replace(PRESETS["brier-daily"], day_edges="both"),),  # it counted days that are cut short

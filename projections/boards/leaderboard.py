@@ -8,9 +8,10 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.exact import ZERO, Magnitude, power
 from forecast_ledger.ledger.core.lazy_fractions import ratio, rounded
 from forecast_ledger.ledger.core.values import format_fixed
-from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
 from forecast_ledger.projections.boards.totals import Sums, Tally, sums
 from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.scores.kernels import AUTOCAST
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 
 _DIGITS = 30  # of a take that are significant
@@ -38,43 +39,77 @@ class Place(NamedTuple):
     submissions: int
 
 
-def _sum(_: RuleSet, own: Sums) -> Fraction:
-    return own.score
+class Total(NamedTuple):
+    """What the scores of a contest are divided by to make a total; words: as a board is explained.
+
+    divisor: of the sum of weight x score, or of the sum of the means of each kind of question, in percent, where
+    KIND_TOTALS has the name; None for 1.
+    """
+
+    words: str
+    divisor: Callable[[RuleSet, Sums], Fraction] | None
+    source: str
 
 
-def _mean(_: RuleSet, own: Sums) -> Fraction:
-    return ratio(own.score, own.weight)
+def _weight(_: RuleSet, own: Sums) -> Fraction:
+    return own.weight
 
 
-def _per_coverage(rules: RuleSet, own: Sums) -> Fraction:
-    """Source: the average peer score by which forecasters are ranked across contests since January 2024."""
-    return ratio(own.score, max(Fraction(rules.least_coverage), own.covered))
+def _summed_coverage(rules: RuleSet, own: Sums) -> Fraction:
+    return max(Fraction(rules.least_coverage), own.covered)
 
 
-def _kind_means(_: RuleSet, own: Sums) -> Fraction:
-    """Source: seed 003_ec2881b80447d7f2, "Evaluation": T/F + MCQ + Numerical, each a mean, in percent."""
-    return sum((kind.mean for kind in own.kinds), Fraction(0))
+def _third(_: RuleSet, __: Sums) -> Fraction:
+    """There are three kinds, whatever kinds the contest has."""
+    return Fraction(3)
 
 
-def _kind_means_third(rules: RuleSet, own: Sums) -> Fraction:
-    """Of three kinds, whatever kinds the contest has. Source: the evaluation notebook of that competition."""
-    return ratio(_kind_means(rules, own), Fraction(3))
-
-
-TOTALS: dict[str, Callable[[RuleSet, Sums], Fraction]] = {
-    "sum": _sum,
-    "mean": _mean,
-    "per_coverage": _per_coverage,
-    "kind_means": _kind_means,
-    "kind_means_third": _kind_means_third,
+_FAQ = "Metaculus, Scores FAQ"
+_METACULUS = "the public code of Metaculus (github.com/Metaculus/metaculus)"
+TOTALS: dict[str, Total] = {
+    "sum": Total(
+        "the sum of weight x score",
+        None,
+        f'{_FAQ}, "How are my tournament Score, Take, Prize and Rank calculated?"',
+    ),
+    "mean": Total(
+        "the sum of weight x score over the weight of the questions forecast on",
+        _weight,
+        "Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2: the mean over occasions",
+    ),
+    "per_coverage": Total(
+        "the sum of weight x score over the larger of least_coverage and the summed coverage",
+        _summed_coverage,
+        f'{_METACULUS}, the leaderboard "peer_global", since January 2024',
+    ),
+    "kind_means": Total(
+        "100 x the sum of the weighted means of each kind of question, a missing forecast counting as worst",
+        None,
+        f'{AUTOCAST}, "Evaluation": T/F + MCQ + Numerical, each a mean, in percent',
+    ),
+    "kind_means_third": Total(
+        "a third of 100 x the sum of the weighted means of each kind of question",
+        _third,
+        f"{AUTOCAST}, its evaluation notebook",
+    ),
 }
+
+
+def total(rules: RuleSet, own: Sums) -> Fraction:
+    """The total of a contest's scores."""
+    means = (kind.mean for kind in own.kinds)
+    worth = sum(means, Fraction(0)) if rules.total in KIND_TOTALS else own.score
+    return worth if TOTALS[rules.total].divisor is None else ratio(worth, divided_by(rules, own))
+
+
+def divided_by(rules: RuleSet, own: Sums) -> Fraction:
+    """What a total is divided by, as `Total` has it."""
+    divisor = TOTALS[rules.total].divisor
+    return Fraction(1) if divisor is None else divisor(rules, own)
 
 
 def coverage_exp(score: Fraction, coverage: Fraction) -> Magnitude:
     """Coverage x e^score, the power rounded once to 30 significant digits.
-
-    Source: seed 000_b8319c7b2812d652, "Tournament Scoring"; seed 001_b2c35092a74bcfce, "How are my (legacy) tournament
-    Score, Coverage, Take, Prize and Rank calculated?".
 
     >>> published(coverage_exp(Fraction(0), Fraction(1, 2)))
     '0.500000000'
@@ -94,18 +129,32 @@ def coverage_exp2(score: Fraction, coverage: Fraction) -> Magnitude:
 def positive_square(score: Fraction, _: Fraction) -> Magnitude:
     """max(score, 0)², exact.
 
-    Source: seed 001_b2c35092a74bcfce, "How are my tournament Score, Take, Prize and Rank calculated?".
-
     >>> published(positive_square(Fraction(-3), Fraction(1))), published(positive_square(Fraction(3, 2), Fraction(1)))
     ('0.000000000', '2.250000000')
     """
     return power(max(score, Fraction(0)) ** 2, "e", Fraction(0))
 
 
-TAKES: dict[str, Callable[[Fraction, Fraction], Magnitude]] = {
-    "coverage_exp": coverage_exp,
-    "coverage_exp2": coverage_exp2,
-    "positive_square": positive_square,
+class Take(NamedTuple):
+    """What prizes are proportional to, of a total and a coverage; None where there are none."""
+
+    words: str
+    worth: Callable[[Fraction, Fraction], Magnitude] | None
+    source: str
+
+
+_TOURNAMENTS = 'Metaculus on its tournament scores, April 6th, 2022, "Tournament Scoring"'
+TAKES: dict[str, Take] = {
+    "none": Take("no take, no prizes", None, "a contest without prizes"),
+    "coverage_exp": Take("coverage x e^total", coverage_exp, _TOURNAMENTS),
+    "coverage_exp2": Take(
+        "coverage x 2^total", coverage_exp2, f"{_TOURNAMENTS}, with the logarithm base 2 used before"
+    ),
+    "positive_square": Take(
+        "max(total, 0)²",
+        positive_square,
+        f'{_FAQ}, "How are my tournament Score, Take, Prize and Rank calculated?"',
+    ),
 }
 
 
@@ -132,7 +181,7 @@ def board(found: Facts, contest: Contest, whole: Tally) -> list[Place]:
     consensus, and an entrant's lesser submissions are shown without one and use none up.
     """
     rules = contest.opened.rules
-    take = TAKES.get(rules.take)
+    take = TAKES[rules.take].worth
     everyone, most = list(sums(found, contest, whole)), whole.attainable
     entrants = _entrants(contest, (own.participant for own in everyone if not own.is_consensus))
     counts = Counter(entrants.values())
@@ -140,15 +189,15 @@ def board(found: Facts, contest: Contest, whole: Tally) -> list[Place]:
     for own in everyone:
         if contest.levels.get(own.participant) == "hidden" and not own.is_consensus:
             continue
-        total = TOTALS[rules.total](rules, own)
+        score = total(rules, own)
         places.append(
             Place(
                 rank=None,
                 participant=own.participant,
-                score=total,
+                score=score,
                 coverage=own.coverage,
                 attainable=most,
-                take=take(total, own.coverage) if take else None,
+                take=take(score, own.coverage) if take else None,
                 excluded=CONSENSUS if own.is_consensus else contest.levels.get(own.participant, ""),
                 forecast_on=own.questions,
                 questions=whole.every.questions,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.events import Kind
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.wide_int import Int64Array, half_even_many
 from forecast_ledger.projections.facts.columns import CHANCE
@@ -19,9 +20,60 @@ FINER = 10**8  # what a mean or a share is rounded to before its logarithm is ta
 _DIGITS = 18
 # The consensus "squeezed" of K named outcomes: 1 / SQUEEZED off each median, none below 0; of what is left, each one's
 # share (all alike of nothing); 1 - K / SQUEEZED of that, and 1 / SQUEEZED. So none is below 0.001.
-# Source: the public code of Metaculus, github.com/Metaculus/metaculus, utils/the_math/aggregations.py,
-# MedianAggregator.calculate_forecast_values, multiple choice; since October 2024.
 SQUEEZED = 1_000
+
+
+class Aggregation(NamedTuple):
+    """What a rule set's consensus is made of; words: as a rule set is explained.
+
+    of_named, of_ranges: "median" or "mean", of the forecasts on named outcomes and on ranges. brought_to_one: the kinds
+    of question of which every outcome is averaged, and the averages are then brought to one; of others it is the
+    outcome alone. squeezed: whether these are also kept from 0: see SQUEEZED.
+    """
+
+    words: str
+    of_named: str
+    of_ranges: str
+    brought_to_one: tuple[Kind, ...]
+    squeezed: bool
+    source: str
+
+
+_CODE = "the public code of Metaculus (github.com/Metaculus/metaculus), utils/the_math/aggregations.py"
+AGGREGATIONS: dict[str, Aggregation] = {
+    "median": Aggregation(
+        words="median",
+        of_named="median",
+        of_ranges="median",
+        brought_to_one=(),
+        squeezed=False,
+        source='Metaculus, Scores FAQ, "What is the Relative score?"',
+    ),
+    "community": Aggregation(
+        words="community",
+        of_named="median",
+        of_ranges="mean",
+        brought_to_one=("binary", "multiple_choice"),
+        squeezed=False,
+        source=_CODE,
+    ),
+    "mean": Aggregation(
+        words="mean",
+        of_named="mean",
+        of_ranges="mean",
+        brought_to_one=(),
+        squeezed=False,
+        source="Stone (1961), The Opinion Pool, doi:10.1214/aoms/1177704873",
+    ),
+    "squeezed": Aggregation(
+        words="squeezed community",
+        of_named="median",
+        of_ranges="mean",
+        brought_to_one=("multiple_choice",),
+        squeezed=True,
+        source=f"{_CODE}, MedianAggregator.calculate_forecast_values, multiple choice, since October 2024",
+    ),
+}
 
 
 def _medians(of: Aged, value: Int64Array, **known: Changes) -> Consensus:
@@ -52,9 +104,10 @@ def average(rules: RuleSet, *, named: bool, fine: bool = False, known: Changes |
     >>> average(RuleSet(name="x", consensus="mean"), named=True).average is AVERAGES["mean", "equal"]
     True
     """
-    mean = rules.consensus == "mean" or (rules.consensus != "median" and not named)
-    averaged = AVERAGES["mean" if mean else "median", rules.consensus_weights]
-    if mean and fine:
+    aggregation = AGGREGATIONS[rules.consensus]
+    kind = aggregation.of_named if named else aggregation.of_ranges
+    averaged = AVERAGES[kind, rules.consensus_weights]
+    if kind == "mean" and fine:
         return Averaged(partial(averaged, finer=FINER), FINER)
     if averaged is _medians and known is not None:
         return Averaged(partial(averaged, known=known), 1)

@@ -8,15 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.model.rules import RuleSet, kernels_of
+from forecast_ledger.ledger.model.rules import UNBOUNDED, RuleSet, kernels_of
 from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, Limbs, half_even_many
 from forecast_ledger.projections.references.consensus import Changes, Consensus, changes
 from forecast_ledger.projections.references.leave_one_out import Others
-from forecast_ledger.projections.scores.kernels import KERNELS, OF_QUESTION
 
 # By how much time against peers is finer than a unit, because n / (n - 1) is no whole number: a century still fits.
 _FINE_BITS = {"time": 24, "day": 60, "spot": 60}
-_ROOM = 4  # bits by which it is less fine with a kernel in the question's own unit, which is larger than any other
+_ROOM = 4  # bits by which it is less fine with a kernel without bound, which is larger than any other
 _FRACTION_BITS = 30  # of a fraction at a time
 _HALF_BITS = 32
 _HALF_MASK = (1 << _HALF_BITS) - 1
@@ -159,8 +158,7 @@ def fine_bits(rules: RuleSet) -> int:
     """
     if rules.reference != "peers":
         return 0
-    wide = any(KERNELS[name].unit is OF_QUESTION for name in kernels_of(rules))
-    return _FINE_BITS[rules.sampling] - _ROOM * wide
+    return _FINE_BITS[rules.sampling] - _ROOM * bool(kernels_of(rules) & {*UNBOUNDED})
 
 
 def of_peers(found: Steps, own: Int64Array, member: BoolArray, fine: int, *, one_of_them: bool) -> Against:

@@ -17,7 +17,7 @@ from forecast_ledger.projections.core.wide_int import Int64Array, half_even_many
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.range_kernels import absolute, crps, pinball, place_of, quantum
 
-_AUTOCAST = "the Autocast competition of 2022 (github.com/andyzoujm/autocast)"
+AUTOCAST = "the Autocast competition of 2022 (github.com/andyzoujm/autocast)"
 Form = Literal["chances", "cdf", "quantiles", "point"]  # of a forecast
 
 
@@ -215,7 +215,7 @@ _ABSOLUTE = Kernel(
     lower_is_better=True,
     worst=1,
     uniform=None,
-    source=f'{_AUTOCAST}, "Evaluation": the L1 distance, bounded between 0% and 100%',
+    source=f'{AUTOCAST}, "Evaluation": the L1 distance, bounded between 0% and 100%',
     of_numbers=absolute,
 )
 # The names and their order are those of `Kernel`, `CdfKernel` and `QuantileKernel` in ledger/rules.py.
@@ -253,7 +253,7 @@ KERNELS: dict[str, Kernel] = {
         lower_is_better=True,
         worst=1,
         uniform=_brier_uniform,
-        source=f'{_AUTOCAST}, "Evaluation"; half of the sum of Brier (1950)',
+        source=f'{AUTOCAST}, "Evaluation"; half of the sum of Brier (1950)',
         of_numbers=brier,
     ),
     "brier_sum": Kernel(
@@ -280,7 +280,7 @@ KERNELS: dict[str, Kernel] = {
         lower_is_better=True,
         worst=1,
         uniform=_error_uniform,
-        source=f"{_AUTOCAST}, its notebooks, which print accuracies beside Brier scores",
+        source=f"{AUTOCAST}, its notebooks, which print accuracies beside Brier scores",
         of_numbers=error,
     ),
     "crps": Kernel(

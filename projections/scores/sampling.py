@@ -37,10 +37,14 @@ class Ruler(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """units: of instants in [opens, until], by question. instants: where units begin, or for the last, end."""
+    """words: as a rule set is explained. units: of instants in [opens, until], by question. instants: where units
+    begin, or for the last, end.
+    """
 
+    words: str
     units: Callable[[Ruler, Int64Array, Int64Array], Int64Array]
     instants: Callable[[Ruler, Int64Array, Int64Array], Int64Array]
+    source: str
 
 
 def ruler(opens: Int64Array, until: Int64Array, spot: Int64Array, rules: RuleSet) -> Ruler:
@@ -57,11 +61,7 @@ def _micros_at(of: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
 
 
 def _days(of: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
-    """A day counts with the forecast that stands as it ends, or, where that day counts, as scored time ends on it.
-
-    Source: Cultivate Labs, Forecasts, support article "Why didn't I receive a score in a question I forecasted?": full
-    days only; the other edges are those of the platforms that carry forecasts forward by date.
-    """
+    """A day counts with the forecast that stands as it ends, or, where that day counts, as scored time ends on it."""
     days: Int64Array = (at + of.east) // DAY - of.first_day(question)
     if of.edges == "both":
         days += (at >= of.until[question]) & ((at + of.east) % DAY > 0)  # the day on which scored time ends
@@ -91,7 +91,23 @@ def _tick(of: Ruler, question: Int64Array) -> Int64Array:
 
 
 SAMPLINGS: dict[str, Sampling] = {
-    "time": Sampling(_micros, _micros_at),
-    "day": Sampling(_days, _days_at),
-    "spot": Sampling(_spot, _spot_at),
+    "time": Sampling(
+        "times the µs it stands",
+        _micros,
+        _micros_at,
+        'Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?"',
+    ),
+    "day": Sampling(
+        "on each day",
+        _days,
+        _days_at,
+        'Cultivate Labs, Forecasts, support article "Why didn\'t I receive a score in a question I forecasted?": full '
+        "days only; the other edges are those of the platforms that carry forecasts forward by date",
+    ),
+    "spot": Sampling(
+        "at one instant",
+        _spot,
+        _spot_at,
+        "the public code of Metaculus (github.com/Metaculus/metaculus), spot scores",
+    ),
 }

@@ -1,6 +1,6 @@
 """What every forecast of a contest is worth and what it is compared with: the terms that scores are sums of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -94,7 +94,7 @@ def _terms(found: Facts, contests: Sequence[Contest], questions: Questions) -> T
     member = who_count(found, contests, questions.contest[standing.question], standing.participant)
     chance, own = _kernels(rules, questions, forecasts, standing)
     made_of = Terms(questions, standing, member, 2 * chance, own)
-    if not len(own) or (rules.reference in {"none", "uniform"} and not rules.score_consensus):
+    if not len(own) or (REFERENCES[rules.reference].compared is None and not rules.score_consensus):
         return made_of
     age = standing.row
     if rules.consensus_weights == "recency":
@@ -153,22 +153,16 @@ def _kernels(
 
 def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, age: Int64Array, consensus_code: int) -> Terms:
     """The terms with what they are compared with, and the consensus among them if it is scored."""
-    questions, member = made_of.questions, made_of.member
+    questions = made_of.questions
     shift = shifts(np.zeros_like(questions.length), questions.length)
     axis = _axis(made_of, shift, age)
     found = axis.steps
     doubled = kernel = np.zeros(0, np.int64)
     if rules.reference == "consensus" or rules.score_consensus:
         doubled, kernel = _consensus(rules, forecasts, made_of, axis)
-    if rules.reference == "consensus":
-        against = of_consensus(found, kernel)
-        apart = _others(rules, made_of, axis) if rules.consensus_of == "others" and found.stand.any() else None
-        made_of = replace(made_of, compared=Compared(found, against, against, doubled, kernel, apart))
-    elif rules.reference == "peers":
-        among = others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=True)
-        if rules.scored_only_factor == "one" and (rules.score_consensus or not member.all()):
-            others = of_peers(found, made_of.own, member, fine_bits(rules), one_of_them=False)
-        made_of = replace(made_of, compared=Compared(found, among, others))
+    compared = REFERENCES[rules.reference].compared
+    if compared is not None:
+        made_of = replace(made_of, compared=compared(rules, made_of, axis, (doubled, kernel)))
     if not rules.score_consensus:
         return made_of
     stands = np.flatnonzero(found.stand)
@@ -182,6 +176,52 @@ def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, age: Int64Ar
     )
     of_consensus_itself = Terms(questions, rows, np.zeros(len(stands), bool), doubled[stands], kernel[stands])
     return _joined(made_of, found, stands, of_consensus_itself)
+
+
+def _with_consensus(
+    rules: RuleSet, made_of: Terms, axis: "_Axis", consensus: tuple[Int64Array, Int64Array]
+) -> Compared:
+    """With the consensus: twice its chance and its kernel, in each step."""
+    doubled, kernel = consensus
+    against = of_consensus(axis.steps, kernel)
+    apart = _others(rules, made_of, axis) if rules.consensus_of == "others" and axis.steps.stand.any() else None
+    return Compared(axis.steps, against, against, doubled, kernel, apart)
+
+
+def _with_peers(rules: RuleSet, made_of: Terms, axis: "_Axis", _: tuple[Int64Array, Int64Array]) -> Compared:
+    """With the mean of the others' kernels."""
+    steps, member, fine = axis.steps, made_of.member, fine_bits(rules)
+    among = others = of_peers(steps, made_of.own, member, fine, one_of_them=True)
+    if rules.scored_only_factor == "one" and (rules.score_consensus or not member.all()):
+        others = of_peers(steps, made_of.own, member, fine, one_of_them=False)
+    return Compared(steps, among, others)
+
+
+class Reference(NamedTuple):
+    """What a forecast is compared with; words: as a rule set is explained, with the {average} and {others} it is of.
+
+    compared: None where it does not change over time, and each question's `uniform` says all, which is 0 for nothing.
+    """
+
+    words: str
+    compared: Callable[[RuleSet, Terms, "_Axis", tuple[Int64Array, Int64Array]], Compared] | None
+    source: str
+
+
+REFERENCES: dict[str, Reference] = {
+    "none": Reference("", None, "the kernel itself"),
+    "uniform": Reference(
+        "less that of the uniform distribution", None, 'Metaculus, Scores FAQ, "What is the Baseline score?"'
+    ),
+    "peers": Reference(
+        "less the mean of the other members'", _with_peers, 'Metaculus, Scores FAQ, "What is the Peer score?"'
+    ),
+    "consensus": Reference(
+        "less that of the {average} of the standing forecasts{others}",
+        _with_consensus,
+        'Metaculus, Scores FAQ, "What is the Relative score?"',
+    ),
+}
 
 
 def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms:
@@ -239,14 +279,15 @@ class _Alike(NamedTuple):
 
 def _alike(rules: RuleSet, questions: Questions) -> Iterator[_Alike]:
     """All questions that the rule set scores."""
+    aggregation = community.AGGREGATIONS[rules.consensus]
     for form, name in _forms(rules):
         kernel, of_form = KERNELS[name], questions.form == form
         parts = [(of_form, False)]
-        if form == NAMED and rules.consensus == "squeezed":
-            binary = np.array([answer.question.kind == "binary" for answer in questions.answers], bool)
-            parts = [(of_form & binary, False), (of_form & ~binary, True)]
-        for asked, squeezed in parts:
-            brought_to_one = squeezed or (form == NAMED and rules.consensus == "community")
+        if form == NAMED and aggregation.brought_to_one:
+            whole = np.array([each.question.kind in aggregation.brought_to_one for each in questions.answers], bool)
+            parts = [(of_form & ~whole, False), (of_form & whole, True)]
+        for asked, brought_to_one in parts:
+            squeezed = brought_to_one and aggregation.squeezed
             if kernel.of_numbers is None and not brought_to_one:
                 yield _Alike(form, kernel, asked, 0, squeezed)
                 continue

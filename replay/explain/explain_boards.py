@@ -10,8 +10,9 @@ from forecast_ledger.ledger.core.exact import Magnitude, integers
 from forecast_ledger.ledger.core.values import MONEY, WEIGHT, format_fixed
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import leaderboard, totals
-from forecast_ledger.projections.boards.leaderboard import Place
+from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS, Place
 from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.boards.totals import worst
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -20,7 +21,7 @@ from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
 from forecast_ledger.replay.explain.explain_scores import Explained, Reading, Source, fitted, known_contest, read
-from forecast_ledger.replay.reading.descriptions import TAKES, TOTALS, board_words, occurrence, rule
+from forecast_ledger.replay.reading.descriptions import board_words, occurrence, rule
 
 NEIGHBOURS = 3  # on either side of a rank
 _WIDEST = 5_000  # digits of a take that a difference is worked out of
@@ -56,7 +57,7 @@ def take(source: Source, contest: str, participant: str) -> Explained:
         "numerator": str(int(numerator)),
         "denominator": str(common),
     }
-    words = f"{TOTALS[rules.total]}; {TAKES[rules.take]}"
+    words = f"{TOTALS[rules.total].words}; {TAKES[rules.take].words}"
     return _explained(reading, opened, number, parts, words)
 
 
@@ -104,7 +105,8 @@ def prize(source: Source, contest: str, participant: str) -> Explained:
         "paid": None if payment is None else _money(payment.amount),
         "paid_at": None if payment is None else payment.position,
     }
-    words = f"the pool in proportion to takes ({TAKES[rules.take]}), in payable units by largest remainder, ties by id"
+    words = f"the pool in proportion to takes ({TAKES[rules.take].words})"
+    words += ", in payable units by largest remainder, ties by id"
     return _explained(reading, opened, number, parts, words)
 
 
@@ -252,7 +254,7 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     settled = {each.question: each.position for each in found.settlements if each.position <= opened.as_of(found)}
     for i, code in enumerate(questions.code.tolist()):
         score, asked = scores.get(i), questions.answers[i].question
-        missing = Fraction(worst(kernel_of(rules, asked))) if rules.total.startswith("kind") else Fraction(0)
+        missing = Fraction(worst(kernel_of(rules, asked))) if rules.total in KIND_TOTALS else Fraction(0)
         covering = coverages.get(i, Fraction(0))
         yield {
             "question": asked.question,
@@ -273,16 +275,11 @@ def _factors(projections: Projections, contest: str, participant: str, weights: 
     own = next(
         each for each in totals.sums(found, opened, projections.tally(contest)) if each.participant == participant
     )
-    if rules.total.startswith("kind"):
+    over = leaderboard.divided_by(rules, own)
+    if rules.total in KIND_TOTALS:
         by_kind = {kind.kind: 100 / kind.weight for kind in own.kinds}
-        third = 3 if rules.total == "kind_means_third" else 1
         kinds = [answer.question.kind for answer in questions.answers]
-        return [weight * by_kind[kind] / third for weight, kind in zip(weights, kinds, strict=True)]
-    over = {
-        "sum": Fraction(1),
-        "mean": own.weight,
-        "per_coverage": max(Fraction(rules.least_coverage), own.covered),
-    }[rules.total]
+        return [weight * by_kind[kind] / over for weight, kind in zip(weights, kinds, strict=True)]
     return [weight / over for weight in weights]
 
 

@@ -113,10 +113,11 @@ def score(source: Source, contest: str, question: str, participant: str, *, ever
     shown = fitted([Fraction(int(part["contribution"]), int(row["denominator"])) for part in rows], whole)
     rows = [part | {"points": each} for part, each in zip(rows, shown, strict=True)]
     answer, rules = questions.answers[0], narrowed.opened.rules
+    kernel = kernel_of(rules, answer.question)
     outcome = answer.question.outcomes[answer.outcome] if answer.question.outcomes else answer.value
     return Explained(
         number={"explained": "score", **row, "outcome": outcome, "resolved": about.resolved.position},
-        rule=rule(rules, narrowed.position, score_words(rules, kernel_of(rules, answer.question))),
+        rule=rule(rules, narrowed.position, score_words(rules, kernel), kernel),
         parts=rows,
         others=_others(found, narrowed, about.forecasts, participant),
         events=[occurrence(each) for each in reading.kept if _concerns(each.event, participant)],

@@ -8,71 +8,35 @@ from msgspec import structs
 from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed, format_instant
 from forecast_ledger.ledger.model.events import Event, ForecastMade
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.ledger.model.rules import PRESETS, SOURCES, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
+from forecast_ledger.projections.references.community import AGGREGATIONS
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.sampling import SAMPLINGS
 from forecast_ledger.projections.scores.score_policies import SCALES
+from forecast_ledger.projections.scores.score_terms import REFERENCES
 
 _LONGEST = 160  # characters of what an event said
-_FAQ = "Metaculus, Scores FAQ"
-_TOURNAMENTS = "Metaculus on its tournament scores, April 6th, 2022"
-_ARENA = "Forecaster Arena, its methodology and scoring methodology"
-_REFERENCES = {
-    "none": "",
-    "uniform": "less that of the uniform distribution",
-    "peers": "less the mean of the other members'",
-    "consensus": "less that of the {average} of the standing forecasts{others}",
-}
-_SAMPLINGS = {"time": "times the µs it stands", "day": "on each day", "spot": "at one instant"}
-_AVERAGES = {
-    "median": "median",
-    "community": "community",
-    "mean": "mean",
-    "squeezed": "squeezed community",
-}
 _EDGES = {"both": "", "opening": ", but a last one that is cut short", "none": " that is not cut short"}
 _PERIODS = {
     "scheduled": "over the scheduled period",
     "actual": "over the period until the answer",
     "covered": "over what its forecasts covered",
 }
-TOTALS = {
-    "sum": "the sum of weight x score",
-    "mean": "the sum of weight x score over the weight of the questions forecast on",
-    "per_coverage": "the sum of weight x score over the larger of least_coverage and the summed coverage",
-    "kind_means": "100 x the sum of the weighted means of each kind of question, a missing forecast counting as worst",
-    "kind_means_third": "a third of 100 x the sum of the weighted means of each kind of question",
-}
-TAKES = {
-    "none": "no take, no prizes",
-    "coverage_exp": "coverage x e^total",
-    "coverage_exp2": "coverage x 2^total",
-    "positive_square": "max(total, 0)²",
-}
-SOURCES = {
-    "relative-2021-11": f'{_TOURNAMENTS}, "A Simple Scenario" to "Tournament Scoring"',
-    "relative-2022-04": f'{_TOURNAMENTS}, "A Simple Scenario" to "Tournament Scoring"',
-    "relative-faq": f'{_FAQ}, "What is the Relative score?"',
-    "baseline": f'{_FAQ}, "What is the Baseline score?"',
-    "peer-2024-03": f'{_FAQ}, "What is the Peer score?"',
-    "peer-2025-06": f'{_FAQ}, "What is the Peer score?"; the least prize of June 2025',
-    "spot-peer": f'{_FAQ}, "What is the Peer score?"',
-    "spot-baseline": f'{_FAQ}, "What is the Baseline score?"',
-    "peer-average": "the average that ranks forecasters across contests since January 2024",
-    "autocast-2022": 'the Autocast competition of 2022, "Evaluation" and "Warm-up Round"',
-    "brier-daily": "doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2, by day",
-    "arena-v1": _ARENA,
-    "arena-v2": _ARENA,
-}
 
 
-def rule(rules: RuleSet, position: int, words: str) -> dict[str, Any]:
+def rule(rules: RuleSet, position: int, words: str, kernel: str = "none") -> dict[str, Any]:
     """A rule set: its name, what is said of it in words, the fields that are not the default, and its source.
 
-    position: of the event that carries it, in the log.
+    position: of the event that carries it, in the log. kernel: by which a score was worked out; if the rule set is not
+    a preset, the source of the kernel is named.
     """
-    preset = PRESETS.get(rules.name)
-    source = SOURCES.get(rules.name, "") if preset == rules else "the contest's own"
+    source = "the contest's own"
+    if PRESETS.get(rules.name) == rules:
+        source = SOURCES[rules.name]
+    elif kernel != "none":
+        source += f"; its kernel: {KERNELS[kernel].source}"
     return {"name": rules.name, "words": words, "fields": _own(rules), "log_position": position, "source": source}
 
 
@@ -82,12 +46,12 @@ def score_words(rules: RuleSet, kernel: str) -> str:
     >>> score_words(PRESETS["baseline"], "ln").split(", ")[1]
     'less that of the uniform distribution'
     """
-    average = f"{'recency-weighted ' * (rules.consensus_weights == 'recency')}{_AVERAGES[rules.consensus]}"
+    average = f"{'recency-weighted ' * (rules.consensus_weights == 'recency')}{AGGREGATIONS[rules.consensus].words}"
     others = " of the other members" if rules.consensus_of == "others" else ""
     clauses = [
         KERNELS[kernel].words,
-        _REFERENCES[rules.reference].format(average=average, others=others),
-        _SAMPLINGS[rules.sampling] + _EDGES[rules.day_edges],
+        REFERENCES[rules.reference].words.format(average=average, others=others),
+        SAMPLINGS[rules.sampling].words + _EDGES[rules.day_edges],
         _PERIODS[rules.period],
         SCALES[rules.scale].words,
     ]
@@ -100,7 +64,7 @@ def board_words(rules: RuleSet) -> str:
     >>> board_words(PRESETS["relative-2022-04"])
     'total: the sum of weight x score; take: coverage x e^total; ranked by take'
     """
-    return f"total: {TOTALS[rules.total]}; take: {TAKES[rules.take]}; ranked by {rules.rank_by}"
+    return f"total: {TOTALS[rules.total].words}; take: {TAKES[rules.take].words}; ranked by {rules.rank_by}"
 
 
 def occurrence(recorded: Recorded) -> dict[str, Any]:

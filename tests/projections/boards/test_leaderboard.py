@@ -15,7 +15,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.exact import Magnitude
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, Level, RuleSet
-from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS, positive_square, published
+from forecast_ledger.projections.boards.leaderboard import TAKES, positive_square, published, total
 from forecast_ledger.projections.boards.totals import Sums
 from forecast_ledger.projections.catalogue.projection import Projections
 from tests.support import oracle
@@ -85,7 +85,9 @@ def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_what_is_
     score: str, coverage: str, name: str, take: str
 ) -> None:
     """Published to nine decimals, a tie to the even digit; a square has nothing to do with coverage."""
-    assert published(TAKES[name](Fraction(score), Fraction(coverage))) == take
+    worth = TAKES[name].worth
+    assert worth is not None
+    assert published(worth(Fraction(score), Fraction(coverage))) == take
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def sums(score: str, weight: str, covered: str) -> Sums:
 
 
 @pytest.mark.parametrize(
-    ("total", "least_coverage", "expected"),
+    ("name", "least_coverage", "expected"),
     [
         ("sum", 0, "7.5"),
         ("mean", 0, "1.875"),
@@ -133,11 +135,11 @@ def sums(score: str, weight: str, covered: str) -> Sums:
     ],
 )
 def test_a_total_is_a_sum_or_a_mean_over_weights_or_over_coverage(
-    total: Any, least_coverage: int, expected: str
+    name: Any, least_coverage: int, expected: str
 ) -> None:
     """7.5 over a weight of 4 or a coverage of 2.5, at least 30 of them since January 2024."""
-    rules = RuleSet(name="own", kernel="ln", total=total, least_coverage=least_coverage)
-    assert TOTALS[total](rules, sums("7.5", "4", "2.5")) == Fraction(expected)
+    rules = RuleSet(name="own", kernel="ln", total=name, least_coverage=least_coverage)
+    assert total(rules, sums("7.5", "4", "2.5")) == Fraction(expected)
 
 
 def test_equal_takes_share_a_rank_and_the_next_rank_is_left_out() -> None:

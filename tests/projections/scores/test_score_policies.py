@@ -10,7 +10,7 @@ from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.boards.prizes import PASSES
-from forecast_ledger.projections.references.community import AVERAGES
+from forecast_ledger.projections.references.community import AGGREGATIONS, AVERAGES
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
 from forecast_ledger.projections.scores.score_policies import (
@@ -25,6 +25,7 @@ from forecast_ledger.projections.scores.score_policies import (
     per_point,
     uniform_term,
 )
+from forecast_ledger.projections.scores.score_terms import REFERENCES
 from tests.support.given import choices, numeric, opened, quartiles
 from tests.support.oracle import history, picos
 
@@ -42,15 +43,34 @@ def asked(question: OpenQuestion) -> QuestionOpened:
 
 
 def test_every_policy_a_rule_set_can_name_exists() -> None:
-    """And no policy exists that none can name; "none" and the references are no functions of their own."""
+    """And no policy exists that none can name."""
     hints = get_type_hints(RuleSet)
-    named = {field: set(get_args(hints[field])) - {"none"} for field in hints}
+    named = {field: set(get_args(hints[field])) for field in hints}
+    assert set(REFERENCES) == named["reference"]
+    assert set(AGGREGATIONS) == named["consensus"]
     assert set(TAKES) == named["take"]
     assert set(TOTALS) == named["total"]
     assert set(PASSES) == named["least_prize_passes"]
     assert set(SCALES) == named["scale"]
     assert set(SAMPLINGS) == named["sampling"]
     assert {weights for _, weights in AVERAGES} == named["consensus_weights"]
+
+
+@pytest.mark.parametrize("table", [AGGREGATIONS, REFERENCES, SAMPLINGS, SCALES, TAKES, TOTALS])
+def test_every_policy_has_words_and_a_source_that_can_be_looked_up(table: Any) -> None:
+    """No two have the same words; only what changes nothing has none. A source is no name of a file of ours."""
+    words = [row.words for row in table.values()]
+    assert len(set(words)) == len(words)
+    assert {name for name, row in table.items() if not row.words} <= {"none", "plain"}
+    assert [row.source for row in table.values() if not row.source or "seed" in row.source.lower()] == []
+
+
+def test_an_average_that_is_brought_to_one_is_of_kinds_that_have_outcomes() -> None:
+    """And an aggregation is made of averages that there are, whichever weights they have."""
+    for row in AGGREGATIONS.values():
+        assert {row.of_named, row.of_ranges} <= {average for average, _ in AVERAGES}
+        assert set(row.brought_to_one) <= {"binary", "multiple_choice"}
+        assert row.brought_to_one or not row.squeezed
 
 
 def test_a_kernel_is_a_loss_or_a_gain() -> None:
@@ -79,7 +99,7 @@ def test_a_question_is_scored_by_the_kernel_of_its_form() -> None:
     [(0, 0, 10**7), (4, 0, 10**7), (0, 200, 10**7), (1, 200, 500_000), (200, 200, 500_000), (201, 200, 10**7)],
 )
 def test_a_preset_floors_probabilities_and_densities(preset: str, outcome: int, bins: int, least: int) -> None:
-    """Seed 001: forecasts between 0.1% and 99.9%, and a uniform 0.01, which is 0.01 / 200 in one of 200 bins."""
+    """Metaculus, Scores FAQ: between 0.1% and 99.9%, and a uniform 0.01, which is 0.01 / 200 in one of 200 bins."""
     assert least_chance(PRESETS[preset], outcome, bins) == least
 
 
@@ -125,7 +145,7 @@ def test_the_greatest_density_is_so_many_times_the_uniform_one(ppm: int, bins: i
 
 
 def test_a_density_is_added_to_bins_alone() -> None:
-    """Seed 001: 0.01 of the uniform density, 0.01 / 200 of each of 200 bins; open ends and named outcomes have none."""
+    """Metaculus, Scores FAQ: 0.01 of the uniform density, 0.01 / 200 of each of 200 bins; nothing else has any."""
     rules = RuleSet(name="own", kernel="ln", cdf_kernel="ln", density_floor="added")
     assert [added_chance(rules, outcome, 200) for outcome in (0, 1, 200, 201)] == [0, 500_000, 500_000, 0]
     assert added_chance(rules, 1, 0) == 0
@@ -148,7 +168,7 @@ def test_a_density_is_added_to_bins_alone() -> None:
 def test_the_uniform_distribution_gives_each_open_end_a_twentieth(
     name: Any, question: OpenQuestion, outcome: int, chance: str
 ) -> None:
-    """Reference on the platform, (a): (1 - 0.05 · B) / N in range with B open ends, 0.05 out of it."""
+    """Metaculus, its public code: (1 - 0.05 · B) / N in range with B open ends, 0.05 out of it."""
     rules = RuleSet(name="own", kernel=name, cdf_kernel=name, reference="uniform")
     share, _, bins = chance.partition("/")
     expected = picos(name, Fraction(share) / int(bins or 1))
@@ -163,7 +183,7 @@ def test_quantiles_have_no_uniform_reference() -> None:
 
 
 def test_a_point_is_a_whole_a_hundredth_or_what_certainty_leaves_of_the_uniform() -> None:
-    """Seed 001: peer scores times 100, half of that for ranges; a sure forecast is 100 above the uniform one."""
+    """Metaculus, Scores FAQ: peer scores times 100, half for ranges; a sure forecast is 100 above the uniform one."""
     ln = RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="uniform", scale="baseline")
     log2 = RuleSet(name="own", kernel="log2", cdf_kernel="log2", reference="uniform", scale="baseline")
     peer = RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="peers", scale="peer")
