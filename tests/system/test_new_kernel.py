@@ -1,0 +1,153 @@
+"""A kernel is added by its name in the rule set and its row: nothing else has to change."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.model import rules
+from forecast_ledger.projections.scores import kernels
+from forecast_ledger.replay.cli import main
+
+FUNCTION = '''def missed(numbers: Numbers) -> Int64Array:
+    """1 - p, p the probability of what happened."""
+    chance: Int64Array = numbers.flat[numbers.start + numbers.outcome]
+    return (PROBABILITY - chance) * (QUANTUM // PROBABILITY)
+
+
+def _missed_uniform(uniform: Uniform) -> int:
+    return half_even((uniform.outcomes - 1) * QUANTUM, uniform.outcomes)
+
+
+'''
+ROW = """    "missed": Kernel(
+        words="the probability of what did not happen",
+        takes=("chances",),
+        lower_is_better=True,
+        worst=1,
+        uniform=_missed_uniform,
+        source="a letter to the editor",
+        of_numbers=missed,
+    ),
+"""
+RULES: dict[str, Any] = {
+    "name": "own",
+    "kernel": "missed",
+    "period": "covered",
+    "total": "kind_means",
+    "least_probability_ppm": 0,
+}
+PEERS: dict[str, Any] = {"name": "peers", "kernel": "missed", "reference": "peers"}
+CHANCE: dict[str, Any] = {"name": "uniform", "kernel": "missed", "reference": "uniform"}
+OPENED = {"opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-11T00:00:00Z", "kind": "binary"}
+LINES = [
+    *({"type": "open_question", "at": "2026-03-01T00:00:00Z", "question": q, **OPENED} for q in ("rain", "wind")),
+    *(
+        {"type": "open_contest", "at": "2026-03-01T00:00:00Z", "contest": each["name"], "rules": each}
+        for each in (RULES, PEERS, CHANCE)
+    ),
+    *(
+        {"type": "add_question", "at": "2026-03-01T00:00:00Z", "contest": each["name"], "question": q}
+        for each in (RULES, PEERS, CHANCE)
+        for q in ("rain", "wind")
+    ),
+    *(
+        {"type": "submit_forecast", "at": "2026-03-01T00:00:00Z", "question": q, "participant": who, "probability": p}
+        for q, who, p in (("rain", "ada", "0.7"), ("rain", "bo", "0.4"), ("wind", "bo", "0.4"))
+    ),
+    *(
+        {"type": "resolve_question", "at": "2026-03-12T00:00:00Z", "question": q, "outcome": "yes"}
+        for q in ("rain", "wind")
+    ),
+]
+
+
+def edited(root: Path, module: ModuleType, old: str, new: str) -> None:
+    """Replace a text that is in a module's copy once."""
+    path = root.joinpath(*module.__name__.split(".")).with_suffix(".py")
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{old!r} in {path.name}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the source tree with one more kernel; two of its files differ."""
+    root = tmp_path_factory.mktemp("tree")
+    for module in (rules, kernels, cli):
+        assert module.__file__
+        top, *inner = module.__name__.split(".")
+        source = Path(module.__file__).parents[len(inner)] / top
+        shutil.copytree(source, root / top, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    edited(root, rules, '"ordered_brier", "error"]', '"ordered_brier", "error", "missed"]')
+    edited(root, kernels, "def _ln_uniform(", f"{FUNCTION}def _ln_uniform(")
+    edited(root, kernels, '    "crps": Kernel(\n', f'{ROW}    "crps": Kernel(\n')
+    return root
+
+
+def run(tree: Path, *arguments: str, code: int = 0) -> str:
+    """What the command line of the copy prints."""
+    program = f"import sys; sys.path.insert(0, {str(tree)!r}); from {main.__name__} import main; main()"
+    asked = [sys.executable, "-P", "-c", program, *arguments]
+    done = subprocess.run(asked, cwd=tree, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr + done.stdout
+
+
+@pytest.fixture(scope="module")
+def log(tree: Path) -> str:
+    """Two questions in three contests that are scored by the new kernel."""
+    file = tree / "commands.jsonl"
+    file.write_text("".join(json.dumps({"id": str(n)} | line) + "\n" for n, line in enumerate(LINES)), encoding="utf-8")
+    run(tree, "append", "log.db", str(file))
+    return "log.db"
+
+
+def test_a_new_kernel_scores_alone_against_peers_and_against_the_uniform_distribution(tree: Path, log: str) -> None:
+    """1 - p: 0.3 and 0.6; twice the lead over the mean, as two compare with one; less a half."""
+    rows = json.loads(run(tree, "table", log, "scores", "--format", "json"))
+    found = {(row["contest"], row["question"], row["participant"]): row["score"] for row in rows}
+    assert found == {
+        ("own", "rain", "ada"): "0.300000000",
+        ("own", "rain", "bo"): "0.600000000",
+        ("own", "wind", "bo"): "0.600000000",
+        ("peers", "rain", "ada"): "-0.300000000",
+        ("peers", "rain", "bo"): "0.300000000",
+        ("peers", "wind", "bo"): "0.000000000",
+        ("uniform", "rain", "ada"): "-0.200000000",
+        ("uniform", "rain", "bo"): "0.100000000",
+        ("uniform", "wind", "bo"): "0.100000000",
+    }
+
+
+def test_its_direction_and_its_worst_score_count_on_a_board(tree: Path, log: str) -> None:
+    """The least is best; who has no forecast on a question has 1 there: (0.3 + 1) / 2 and (0.6 + 0.6) / 2."""
+    rows = json.loads(run(tree, "leaderboard", log, "own", "--format", "json"))
+    assert [(row["rank"], row["participant"]) for row in rows] == [(1, "bo"), (2, "ada")]
+    assert [row["score"] for row in rows] == ["60.000000000", "65.000000000"]
+
+
+def test_it_is_explained_in_its_own_words_with_its_source(tree: Path, log: str) -> None:
+    """The words and the source of its row."""
+    found = json.loads(run(tree, "explain", log, "score", "own", "rain", "ada", "--json"))
+    assert found["rule"]["words"].startswith("the probability of what did not happen, ")
+    assert found["rule"]["source"] == "the contest's own; its kernel: a letter to the editor"
+    assert found["rule"]["fields"]["kernel"] == "missed"
+
+
+def test_a_rule_set_that_does_not_fit_it_is_refused(tree: Path, log: str) -> None:
+    """It is a loss: it does not go with a logarithm, nor with a take."""
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"cdf_kernel": "ln"}, "least score is best"),
+        ({"take": "coverage_exp"}, "a take needs"),
+    ]
+    for more, why in wrong:
+        line = {"id": why, "type": "open_contest", "at": "2026-03-13T00:00:00Z", "contest": "no", "rules": PEERS | more}
+        (tree / "refused.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+        assert why in run(tree, "append", log, "refused.jsonl", code=1)
+    assert run(tree, "verify", log) != ""
