@@ -12,7 +12,7 @@ import pytest
 
 from forecast_ledger.ledger.model import rules
 from forecast_ledger.projections.scores import kernels
-from forecast_ledger.replay.cli import main
+from tests.support.paths import ROOT
 
 FUNCTION = '''def missed(numbers: Numbers) -> Int64Array:
     """1 - p, p the probability of what happened."""
@@ -79,11 +79,8 @@ def edited(root: Path, module: ModuleType, old: str, new: str) -> None:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the source tree with one more kernel; two of its files differ."""
     root = tmp_path_factory.mktemp("tree")
-    for module in (rules, kernels, cli):
-        assert module.__file__
-        top, *inner = module.__name__.split(".")
-        source = Path(module.__file__).parents[len(inner)] / top
-        shutil.copytree(source, root / top, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "forecast_ledger", root / "forecast_ledger", ignore=skipped)
     edited(root, rules, '"ordered_brier", "error"]', '"ordered_brier", "error", "missed"]')
     edited(root, kernels, "def _ln_uniform(", f"{FUNCTION}def _ln_uniform(")
     edited(root, kernels, '    "crps": Kernel(\n', f'{ROW}    "crps": Kernel(\n')
@@ -92,8 +89,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(tree: Path, *arguments: str, code: int = 0) -> str:
     """What the command line of the copy prints."""
-    program = f"import sys; sys.path.insert(0, {str(tree)!r}); from {main.__name__} import main; main()"
-    asked = [sys.executable, "-P", "-c", program, *arguments]
+    asked = [sys.executable, "-m", "forecast_ledger", *arguments]
     done = subprocess.run(asked, cwd=tree, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == code, done.stderr
     return done.stdout if code == 0 else done.stderr + done.stdout
