@@ -17,8 +17,10 @@ from forecast_ledger.ledger.model.events import AnyEvent, ContestOpened
 from forecast_ledger.ledger.model.rules import spelt
 
 GENESIS = "0" * 64  # the digest of an empty log
-_FRAME = len(',"digest":""}')
+_BEFORE_DIGEST, _AFTER_DIGEST = b',"digest":"', b'"}'
+_FRAME = len(_BEFORE_DIGEST + _AFTER_DIGEST)
 _SEAL = _FRAME + 64
+_BEFORE_EVENT = b'","event":'
 
 
 class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -33,6 +35,20 @@ class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc
     digest: str = ""
 
 
+class Envelope(Struct, frozen=True, gc=False):
+    """What can be read of a row around an event that cannot be read."""
+
+    position: int
+    recorded_at: int
+    previous: str
+
+
+class _Command(Struct, frozen=True, gc=False):
+    """The part of a row that names its command."""
+
+    command_id: str
+
+
 class Checkpoint(NamedTuple):
     """All that is needed to check a log against."""
 
@@ -42,8 +58,10 @@ class Checkpoint(NamedTuple):
 
 START = Checkpoint(0, GENESIS)
 _one = msgspec.json.Decoder(Recorded)
+_envelope = msgspec.json.Decoder(Envelope)
+_command = msgspec.json.Decoder(_Command)
 _encode = msgspec.json.Encoder().encode
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def fingerprint(content: bytes) -> str:
@@ -55,7 +73,7 @@ def seal(recorded: Recorded) -> tuple[bytes, str]:
     """A row's canonical bytes and its digest, whatever digest it claims."""
     body = encoded(recorded)[: -_FRAME - len(recorded.digest)]
     digest = sha256(body).hexdigest()
-    return body + b',"digest":"' + digest.encode() + b'"}', digest
+    return body + _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST, digest
 
 
 def encoded(recorded: Recorded) -> bytes:
@@ -67,6 +85,60 @@ def encoded(recorded: Recorded) -> bytes:
     return _encode(plain)
 
 
+def decoded(rows: Sequence[bytes]) -> list[Recorded]:
+    """The events in rows, whose digests are not checked. Raises one of UNREADABLE."""
+    return [*map(_one.decode, rows)]
+
+
+def decoded_one(row: bytes, position: int) -> Recorded:
+    """The event in the row at a log position, whose digest is not checked. Raises Corrupt if it cannot be read."""
+    try:
+        return _one.decode(row)
+    except UNREADABLE as error:
+        raise Corrupt(position, f"not a record that this version can read: {error}", "schemas") from None
+
+
+def envelope(row: bytes) -> Envelope | None:
+    """What a row says around its event; None if that cannot be read either."""
+    try:
+        return _envelope.decode(row)
+    except UNREADABLE:
+        return None
+
+
+def body(row: bytes) -> bytes:
+    """The bytes of a row that its digest is of."""
+    return row[:-_SEAL]
+
+
+def digest_of(row: bytes) -> str:
+    """The digest of a row's bytes, whatever the row says it is."""
+    return sha256(row[:-_SEAL]).hexdigest()
+
+
+def stated_digest(row: bytes) -> str:
+    """The digest that a row says it has; "none" if its last bytes are not those of a digest.
+
+    >>> stated_digest(b'{"position":1,"digest":"' + b"f" * 64 + b'"}') == "f" * 64, stated_digest(b"{}")
+    (True, 'none')
+    """
+    end = row[-_SEAL:]
+    if not (end.startswith(_BEFORE_DIGEST) and end.endswith(_AFTER_DIGEST)):
+        return "none"
+    return end[len(_BEFORE_DIGEST) : -len(_AFTER_DIGEST)].decode("ascii", "replace")
+
+
+def command_id_of(row: bytes) -> str:
+    """The id of the command that a row belongs to. Raises one of UNREADABLE."""
+    return _command.decode(row).command_id
+
+
+def event_text(row: str) -> str:
+    """The JSON of the event in a row; in the texts before it, a quotation mark has a backslash before it."""
+    begin, end = _BEFORE_EVENT.decode(), _BEFORE_DIGEST.decode()
+    return row[row.index(begin) + len(begin) : row.rindex(end)]
+
+
 def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
     """The events in consecutive rows that follow a checkpoint.
 
@@ -74,10 +146,10 @@ def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
     unknown fields, bytes that do not match their digest, a position out of turn, a digest that does not follow.
     """
     try:
-        records = [*map(_one.decode, rows)]
-    except _UNREADABLE:
+        records = decoded(rows)
+    except UNREADABLE:
         for row in rows:  # that row, or one before it with another fault, is found
-            before = _check([row], [_unsealed(row, before.position + 1)], before)
+            before = _check([row], [decoded_one(row, before.position + 1)], before)
         raise
     _check(rows, records, before)
     return records
@@ -93,7 +165,7 @@ def follow(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iter
 
 def unseal_one(row: bytes, position: int) -> Recorded:
     """The event in one row, checked like others, but for the row that it follows. Raises Corrupt."""
-    [recorded] = unseal([row], Checkpoint(position - 1, _unsealed(row, position).previous))
+    [recorded] = unseal([row], Checkpoint(position - 1, decoded_one(row, position).previous))
     return recorded
 
 
@@ -102,7 +174,7 @@ def _check(rows: Sequence[bytes], records: Sequence[Recorded], before: Checkpoin
     position, previous = before
     for row, recorded in zip(rows, records, strict=True):
         position += 1
-        digest = sha256(row[:-_SEAL]).hexdigest()
+        digest = digest_of(row)
         if digest != recorded.digest:
             said = f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}"
             raise Corrupt(position, said, "digests")
@@ -113,10 +185,3 @@ def _check(rows: Sequence[bytes], records: Sequence[Recorded], before: Checkpoin
             raise Corrupt(position, said, "digests")
         previous = digest
     return Checkpoint(position, previous)
-
-
-def _unsealed(row: bytes, position: int) -> Recorded:
-    try:
-        return _one.decode(row)
-    except _UNREADABLE as error:
-        raise Corrupt(position, f"not a record that this version can read: {error}", "schemas") from None

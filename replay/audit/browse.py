@@ -1,24 +1,21 @@
 """Looking into a log: its events one a line, those that one asks for, and one row closely."""
 
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
 
-from forecast_ledger.ledger.core.errors import Corrupt, Refused
+from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed, format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS
-from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
+from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, digest_of
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.reading.text_tables import Row, visible
 
 COLUMNS = ["log_position", "recorded_at", "at", "type", "says"]
 _INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "starts_at", "spot_at"}
 _LONGEST = 60  # characters of a text within a line
-_SEAL = len(',"digest":""}') + 64
-_decode = msgspec.json.Decoder(Recorded).decode
 
 
 class Wanted(NamedTuple):
@@ -89,7 +86,7 @@ def checkpoint(store: Store, position: int) -> Checkpoint:
 
     Raises Refused (the log ends before it), Corrupt (the row is missing).
     """
-    return START if position == 0 else Checkpoint(position, sha256(row(store, position)[:-_SEAL]).hexdigest())
+    return START if position == 0 else Checkpoint(position, digest_of(row(store, position)))
 
 
 def row(store: Store, position: int) -> bytes:
@@ -98,14 +95,6 @@ def row(store: Store, position: int) -> bytes:
     if not found:
         raise Refused("out_of_range", "position", position, f"the log ends at position {store.newest()}")
     return found[0]
-
-
-def unsealed(row: bytes, position: int) -> Recorded:
-    """The event in a row, whatever its digest. Raises Corrupt if it cannot be read."""
-    try:
-        return _decode(row)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Corrupt(position, f"not a record that this version can read: {error}", "schemas") from None
 
 
 def fields(recorded: Recorded) -> Iterator[Row]:

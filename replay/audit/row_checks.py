@@ -1,37 +1,18 @@
 """Looking at the rows of a log one by one, whoever wrote them: five checks, each of which can fail by itself."""
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
-
-import msgspec
-from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
-from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.log import UNREADABLE, Checkpoint, Envelope, Recorded
 from forecast_ledger.replay.reading.replay import Cut
 
 ROWS = ("positions", "digests", "schemas", "clock", "store")  # the checks
 ASIDE = {"clock", "store"}  # those whose damage keeps no other check from being made
-_TAIL = b',"digest":"'
-_SEAL = len(_TAIL) + 64 + len(b'"}')
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _SHOWN = 100  # characters of a digest that may be anything
 _TOPICS = {kind: tag.encode() for kind, tag in TAGS.items()}
 Labelled = tuple[Sequence[bytes], Sequence[object]]  # rows, and the type of event that is written beside each
-
-
-class Envelope(Struct, frozen=True, gc=False):
-    """What can be read of a row around an event that cannot."""
-
-    position: int
-    recorded_at: int
-    previous: str
-
-
-_recorded = msgspec.json.Decoder(Recorded)
-_envelope = msgspec.json.Decoder(Envelope)
 
 
 class Rows:
@@ -67,10 +48,10 @@ class Rows:
     def _as_it_must_be(self, rows: Sequence[bytes]) -> list[Recorded]:
         """The events of a page before the cut with nothing wrong; none where it has to be looked at row by row."""
         try:
-            page = [*map(_recorded.decode, rows)]
-        except _UNREADABLE:
+            page = log.decoded(rows)
+        except UNREADABLE:
             return []
-        digests = [sha256(row[:-_SEAL]).hexdigest() for row in rows]
+        digests = [*map(log.digest_of, rows)]
         clock = [self._recorded_at, *(said.recorded_at for said in page)]
         first = self.last.position + 1
         if (
@@ -87,21 +68,22 @@ class Rows:
 
     def _looked(self, row: bytes, page: list[Recorded]) -> bool:
         """Look at the next row, and add its event to a page if it can be read; False if it lies beyond the cut."""
-        position, wrong = self.last.position + 1, ""
+        position = self.last.position + 1
+        wrong: Corrupt | None = None
         said: Recorded | Envelope | None
         try:
-            said = _recorded.decode(row)
-        except _UNREADABLE as error:
-            said, wrong = _around(row), f"not a record that this version can read: {error}"
+            said = log.decoded_one(row, position)
+        except Corrupt as unreadable:
+            said, wrong = log.envelope(row), unreadable
         if not self._cut.includes(position, self._recorded_at if said is None else said.recorded_at):
             return False
         canonical, digest = log.seal(said) if isinstance(said, Recorded) else (None, "")
         if canonical != row:
             digest = self._digest(position, row)
-            if canonical is not None and canonical[:-_SEAL] != row[:-_SEAL]:
-                wrong = "the row is not in canonical bytes"
-        if wrong:
-            self.note(Corrupt(position, wrong, "schemas"))
+            if canonical is not None and log.body(canonical) != log.body(row):
+                wrong = Corrupt(position, "the row is not in canonical bytes", "schemas")
+        if wrong is not None:
+            self.note(wrong)
         if said is not None:
             self._place(position, said)
         if isinstance(said, Recorded):
@@ -123,11 +105,9 @@ class Rows:
 
     def _digest(self, position: int, row: bytes) -> str:
         """What the digest of a row should be, whatever it says; what it says is compared with that."""
-        digest = sha256(row[:-_SEAL]).hexdigest()
-        if row[-_SEAL:] != _TAIL + digest.encode() + b'"}':
-            self.note(
-                Corrupt(position, f"the row's bytes have digest {digest}, the row says {_stated(row)}", "digests")
-            )
+        digest, stated = log.digest_of(row), log.stated_digest(row)
+        if digest != stated:
+            self.note(Corrupt(position, f"the row's bytes have digest {digest}, the row says {stated}", "digests"))
         return digest
 
     def _place(self, position: int, said: Recorded | Envelope) -> None:
@@ -147,16 +127,3 @@ class Rows:
     def note(self, damage: Corrupt) -> None:
         """Keep what a check has found first."""
         self.found.setdefault(damage.check, damage)
-
-
-def _around(row: bytes) -> Envelope | None:
-    try:
-        return _envelope.decode(row)
-    except _UNREADABLE:
-        return None
-
-
-def _stated(row: bytes) -> str:
-    """The digest that a row says it has."""
-    tail = row[-_SEAL:]
-    return tail[len(_TAIL) : -2].decode("ascii", "replace") if tail.startswith(_TAIL) else "none"

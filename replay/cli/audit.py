@@ -227,8 +227,8 @@ def show(log: str, position: int, raw: bool, name: str, form: str) -> None:
     Field by field, and whether it matches its digest and follows the row before: `command` is the fingerprint of the
     command that led to it, `previous` the digest of the row before. --raw shows a row that is damaged too.
     """
-    from forecast_ledger.ledger.model.log import Checkpoint, unseal
-    from forecast_ledger.replay.audit.browse import checkpoint, fields, row, unsealed
+    from forecast_ledger.ledger.model.log import Checkpoint, decoded_one, unseal
+    from forecast_ledger.replay.audit.browse import checkpoint, fields, row
     from forecast_ledger.replay.reading.replay import opened
 
     with opened(log, name) as store:
@@ -238,7 +238,7 @@ def show(log: str, position: int, raw: bool, name: str, form: str) -> None:
             sys.stdout.buffer.flush()
             say(f"{len(found)} bytes")
         else:
-            recorded = unsealed(found, position)
+            recorded = decoded_one(found, position)
             emit(["field", "value"], fields(recorded), form)
             unseal([found], checkpoint(store, position - 1))
             say_as_of(Checkpoint(position, recorded.digest))

@@ -7,9 +7,8 @@ from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 
-import msgspec
-
 from forecast_ledger.ledger.core.errors import Unavailable
+from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.replay.files.atomic_output import clear, put, scratch
@@ -125,7 +124,7 @@ def _is_metadata(path: Path) -> bool:
 
 def _is_whole(store: Store, position: int) -> bool:
     """Whether no further event of the command at a log position follows it."""
-    commands = [msgspec.json.decode(row)["command_id"] for row in store.read(max(position - 1, 0), limit=2)]
+    commands = [log.command_id_of(row) for row in store.read(max(position - 1, 0), limit=2)]
     return position == 0 or len(set(commands)) == len(commands)
 
 

@@ -209,13 +209,8 @@ def _chunk(rows: list[tuple[bytes, Recorded]]) -> Table:
         column([each.recorded_at for _, each in rows]),
         ids([each.command_id for _, each in rows]),
         ids([TAGS[type(each.event)] for _, each in rows]),
-        [_event(text) for text in texts],
+        [log.event_text(text) for text in texts],
         texts,
         [each.digest for _, each in rows],
     )
     return Table("events", 1, EVENTS, values)
-
-
-def _event(row: str) -> str:
-    """The event within a row; in what comes before it, a quotation mark inside a text has a backslash before it."""
-    return row[row.index('","event":') + len('","event":') : row.rindex(',"digest":"')]

@@ -9,8 +9,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Conflict, Corrupt, Unavailable
@@ -28,12 +26,6 @@ from forecast_ledger.replay.files.manifest import SQLITE, Manifest, check_ordina
 from forecast_ledger.replay.reading.replay import Watch
 
 BATCH = 20 * PAGE  # rows a transaction
-
-
-class _Command(msgspec.Struct):
-    """Of a row, whose it is."""
-
-    command_id: str
 
 
 def restore(export: Path, location: str, name: str = "main", watch: Watch = lambda _: None) -> int:
@@ -153,7 +145,7 @@ def _in_common(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
         if len(there) > len(here):
             raise FileExistsError(f"log position {position + 1}: the ledger goes on where the export ends")
         row = there[-1]
-    return Checkpoint(position, row[-66:-2].decode()) if row else log.START
+    return Checkpoint(position, log.stated_digest(row)) if row else log.START
 
 
 def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[bytes]]:
@@ -162,7 +154,7 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
     before = ""
     with closing(pages(export, manifest)) as read:
         for row in islice(chain.from_iterable(read), after, None):
-            command = msgspec.json.decode(row, type=_Command).command_id
+            command = log.command_id_of(row)
             if len(batch) >= BATCH and command != before:
                 yield batch
                 batch = []

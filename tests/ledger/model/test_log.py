@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -141,6 +142,46 @@ def test_the_bytes_of_a_row_do_not_change_with_the_version_of_this_program() -> 
     )
     [row] = sealed(events.ForecastWithdrawn(at=5, question="q", participant='\u00e9"'))
     assert row == body + b',"digest":"' + sha256(body).hexdigest().encode() + b'"}'
+
+
+def test_the_parts_of_a_row_are_read_without_decoding_its_event() -> None:
+    """The digest is taken of the bytes before it, whatever the row says; the event's JSON is the row's own."""
+    tricky = events.ForecastWithdrawn(at=5, question='","event":{"digest":"', participant='"}')
+    for row in sealed(*[recorded.event for recorded in log.unseal(THREE, START)], tricky):
+        content, _, end = row.rpartition(b',"digest":"')
+        assert log.body(row) == content
+        assert log.digest_of(row) == sha256(content).hexdigest() == log.stated_digest(row) == end[:-2].decode()
+        assert json.loads(log.event_text(row.decode())) == json.loads(row)["event"]
+        assert log.command_id_of(row) == json.loads(row)["command_id"]
+    forged = THREE[0][:-66] + b"0" * 64 + b'"}'
+    assert log.stated_digest(forged) == "0" * 64
+    assert log.digest_of(forged) == log.digest_of(THREE[0])
+
+
+@pytest.mark.parametrize(
+    "row", [b"", b"{}", b'"}', b"\xff" * 99, THREE[0][:-1], THREE[0] + b" ", THREE[0][1:-2] + b"  "]
+)
+def test_a_row_without_a_digest_at_its_end_states_none(row: bytes) -> None:
+    """Where the last bytes are not those of a digest, nothing is taken for one."""
+    assert log.stated_digest(row) == "none"
+
+
+def test_around_an_event_that_cannot_be_read_the_envelope_is() -> None:
+    """A type of event that this version does not know leaves position, instant and the digest before it readable."""
+    row = THREE[1].replace(b"forecast_made.v1", b"forecast_made.v9")
+    with pytest.raises(Corrupt, match="not a record that this version can read"):
+        log.decoded_one(row, 2)
+    assert log.envelope(row) == log.Envelope(2, NOW + 2, log.stated_digest(THREE[0]))
+    assert log.envelope(b"no JSON") is None
+
+
+def test_one_module_knows_the_bytes_of_a_row() -> None:
+    """What stands before the digest and the event of a row is written in `log`; other modules ask it."""
+    marks = ('"digest":"', '"event":')
+    folders = [each.parent for each in Path(__file__).parents[1].glob("*/__init__.py") if each.parent.name != "tests"]
+    sources = [path for folder in folders for path in folder.rglob("*.py")]
+    knowing = {path.stem for path in sources if any(mark in path.read_text("utf-8") for mark in marks)}
+    assert knowing == {"log"}
 
 
 RULES_OF_2026 = (
