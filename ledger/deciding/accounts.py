@@ -22,12 +22,10 @@ def quote(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
         (each.question, {name: values.probability(price, f"prices.{name}") for name, price in each.prices.items()})
         for each in _quoted(command)
     ]
-    for question, _ in prices:
-        if question not in state.questions:
-            raise Refused("unknown_question", "question", question)
+    asked = [state.question(question) for question, _ in prices]
     if len({question for question, _ in prices}) < len(prices):
         raise Refused("duplicate_question", "quotes", None, "a question is quoted twice")
-    quotes = tuple(_quote(question, each, state.questions[question]) for question, each in prices)
+    quotes = tuple(_quote(name, each, question) for (name, each), question in zip(prices, asked, strict=True))
     if quoted_at > at:
         raise Refused("wrong_order_of_instants", "quoted_at", command.quoted_at, "quoted_at is after at")
     for each in quotes:
@@ -94,11 +92,7 @@ def withdraw_cash(command: commands.WithdrawCash, state: State) -> events.CashWi
 
 def trader(contest: str, participant: str, state: State) -> tuple[Contest, Account]:
     """Refuses, first that applies: unknown_contest, contest_finalized, not_trading, not_enrolled."""
-    found = state.contests.get(contest)
-    if found is None:
-        raise Refused("unknown_contest", "contest", contest)
-    if found.finalized:
-        raise Refused("contest_finalized", "contest", contest)
+    found = state.open_contest(contest)
     if found.rules.trading is None:
         raise Refused("not_trading", "contest", contest)
     account = state.accounts.get((contest, participant))

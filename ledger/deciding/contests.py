@@ -75,14 +75,11 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
     hidden = command.hidden_coverage_weight
     share = None if hidden is None else values.fixed(hidden, values.WEIGHT, "hidden_coverage_weight", 0, values.WEIGHT)
     spot_at = None if command.spot_at is None else values.instant(command.spot_at)
-    contest = _contest(command.contest, state)
-    question = state.questions.get(command.question)
-    if question is None:
-        raise Refused("unknown_question", "question", command.question)
+    contest = state.contest(command.contest)
+    question = state.question(command.question)
     if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
         raise Refused("wrong_order_of_instants", "spot_at", command.spot_at)
-    if contest.finalized:
-        raise Refused("contest_finalized", "contest", command.contest)
+    state.open_contest(command.contest)
     if (command.contest, command.question) in state.entries:
         raise Refused("question_in_contest", "question", command.question)
     if wrong := unscorable(question.range, contest.rules, len(question.outcomes)):
@@ -106,7 +103,7 @@ def enrol_participant(command: commands.EnrolParticipant, state: State) -> tuple
 
     Refuses, first that applies: unknown_contest, contest_finalized, enrolled_already, contest_complete.
     """
-    contest, at = _open(command.contest, state), values.instant(command.at)
+    contest, at = state.open_contest(command.contest), values.instant(command.at)
     enrolled = events.ParticipantEnrolled(
         at=at,
         contest=command.contest,
@@ -128,7 +125,7 @@ def enrol_participant(command: commands.EnrolParticipant, state: State) -> tuple
 
 def exclude_participant(command: commands.ExcludeParticipant, state: State) -> events.ParticipantExcluded:
     """A later exclusion replaces an earlier one. Refuses, first that applies: unknown_contest, contest_finalized."""
-    _open(command.contest, state)
+    state.open_contest(command.contest)
     return events.ParticipantExcluded(
         at=values.instant(command.at),
         contest=command.contest,
@@ -140,7 +137,7 @@ def exclude_participant(command: commands.ExcludeParticipant, state: State) -> e
 
 def finalize_contest(command: commands.FinalizeContest, state: State) -> events.ContestFinalized:
     """Refuses, first that applies: unknown_contest, contest_finalized, contest_not_complete."""
-    contest = _open(command.contest, state)
+    contest = state.open_contest(command.contest)
     if contest.rules.trading is not None and not contest.complete():
         left = f"{contest.enrolled - contest.decided} have not decided, {contest.open} positions are open"
         raise Refused("contest_not_complete", "contest", command.contest, left)
@@ -155,7 +152,7 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
     Raises ValueError where what comes in as prizes cannot be what a board is worth.
     """
     at = values.instant(command.at)
-    contest = _contest(command.contest, state)
+    contest = state.contest(command.contest)
     if not contest.finalized:
         raise Refused("contest_not_finalized", "contest", command.contest)
     if contest.paid >= contest.pool > 0:
@@ -214,20 +211,6 @@ def prize_paid(event: events.PrizePaid, state: State, _: int) -> tuple[Write, ..
         (state.contests, event.contest, contest._replace(paid=contest.paid + event.amount)),
         (state.paid, key, state.paid.get(key, 0) + event.amount),
     )
-
-
-def _contest(contest: str, state: State) -> Contest:
-    found = state.contests.get(contest)
-    if found is None:
-        raise Refused("unknown_contest", "contest", contest)
-    return found
-
-
-def _open(contest: str, state: State) -> Contest:
-    found = _contest(contest, state)
-    if found.finalized:
-        raise Refused("contest_finalized", "contest", contest)
-    return found
 
 
 def _check_prizes(prizes: Mapping[str, int], contest: str, state: State) -> None:

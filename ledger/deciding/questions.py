@@ -50,7 +50,7 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
     not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, out_of_order.
     """
     form, numbers = distributions.given(command, state.questions.get(command.question))
-    question = _question(command.question, state)
+    question = state.question(command.question)
     if form != distributions.form(question):
         raise Refused("wrong_distribution", "question", command.question)
     probabilities, cdf, quantiles = distributions.checked(command, numbers, question)
@@ -73,7 +73,7 @@ def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> event
     """Refuses, first that applies: unknown_question, question_resolved, question_closed, out_of_order,
     nothing_standing.
     """
-    question = _question(command.question, state)
+    question = state.question(command.question)
     at = _open_at(command, question)
     last = state.standing.get((command.question, command.participant))
     if last is not None and at < last[0]:
@@ -89,7 +89,7 @@ def close_question(command: commands.CloseQuestion, state: State) -> events.Ques
 
     Forecasts of that instant or later are no obstacle: they end at the close and count nowhere.
     """
-    question = _question(command.question, state)
+    question = state.question(command.question)
     at = _open_at(command, question)
     if at <= question.opens_at:
         raise Refused("before_opening", "at", command.at)
@@ -107,7 +107,7 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     at = values.instant(command.at)
     value = None if command.value is None else values.measure(command.value, "value")
     shares = distributions.chances(command.payouts or {}, "payouts")
-    question = _question(command.question, state)
+    question = state.question(command.question)
     known_at = min(at, question.closes_at) if command.known_at is None else values.instant(command.known_at)
     named = (command.outcome is not None) + (command.payouts is not None)
     if (named, value is not None) != (question.range is None, question.range is not None):
@@ -144,7 +144,7 @@ def _paid(payouts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
 
 def annul_question(command: commands.AnnulQuestion | commands.CancelMarket, state: State) -> events.QuestionAnnulled:
     """Also annuls a resolved question. Refuses, first that applies: unknown_question, question_resolved (annulled)."""
-    if _question(command.question, state).annulled:
+    if state.question(command.question).annulled:
         raise Refused("question_resolved", "question", command.question)
     return events.QuestionAnnulled(
         at=values.instant(command.at),
@@ -158,7 +158,7 @@ def revoke_resolution(command: commands.RevokeResolution, state: State) -> event
     """Refuses, first that applies: unknown_question, not_resolved, wrong_order_of_instants (the resolution that the
     question returns to was known only later).
     """
-    question = _question(command.question, state)
+    question = state.question(command.question)
     if not question.settled:
         raise Refused("not_resolved", "question", command.question)
     at, returns_to = values.instant(command.at), question.resolution
@@ -255,13 +255,6 @@ def resolution_revoked(event: events.ResolutionRevoked, state: State, _: int) ->
     """The question is open to a new resolution: to the one before the annulment, if that follows."""
     question = state.questions[event.question]._replace(settled=False, annulled=False, resolution=None)
     return ((state.questions, event.question, question),)
-
-
-def _question(question: str, state: State) -> Question:
-    found = state.questions.get(question)
-    if found is None:
-        raise Refused("unknown_question", "question", question)
-    return found
 
 
 def _open_at(command: commands.Command, question: Question) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.events import Kind, NumericRange, QuestionResolved
 from forecast_ledger.ledger.model.rules import RuleSet
 
@@ -126,3 +127,26 @@ class State:
         self.holders: dict[str, dict[tuple[str, str, int], bool]] = {}  # question -> its positions, whenever opened
         self.texts: dict[str, bool] = {}  # by digest
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
+
+    def question(self, name: str) -> Question:
+        """The question of this id. Refuses: unknown_question."""
+        found = self.questions.get(name)
+        if found is None:
+            raise Refused("unknown_question", "question", name)
+        return found
+
+    def contest(self, name: str) -> Contest:
+        """The contest of this id, also a finalized one. Refuses: unknown_contest."""
+        found = self.contests.get(name)
+        if found is None:
+            raise Refused("unknown_contest", "contest", name)
+        return found
+
+    def open_contest(self, name: str) -> Contest:
+        """The contest of this id, which can still change. Refuses, first that applies: unknown_contest,
+        contest_finalized.
+        """
+        found = self.contest(name)
+        if found.finalized:
+            raise Refused("contest_finalized", "contest", name)
+        return found

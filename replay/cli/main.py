@@ -245,12 +245,9 @@ def demo() -> None:
 
 def _holding(contest: str, found: "Replay") -> "Replay":
     """The same replay. Raises Refused: it has no such contest; the message names those that it has."""
-    from forecast_ledger.ledger.core.errors import Refused
+    from forecast_ledger.replay.reading import lookup
 
-    if contest not in found.projections.facts.contests:
-        there = ", ".join(found.projections.contests) or "none"
-        said = f"no such contest here; there are: {there}"
-        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
+    lookup.contest(found.projections.facts, contest)
     return found
 
 

@@ -58,7 +58,7 @@ def what_if(
     that is kept in memory. Refusals are told as by `append`, the exit code is 1 then, too. Printed is a line for each
     value that would be other.
     """
-    from forecast_ledger.ledger.core.errors import Refused
+    from forecast_ledger.replay.reading import lookup
 
     known(show)
     if file is None and rules is None:
@@ -71,10 +71,8 @@ def what_if(
     after, refused = before.projections, 0
     if file is not None:
         after, refused = _appended(log, file, name, before, errors)
-    if contest is not None and contest not in after.facts.contests:
-        there = ", ".join(after.contests) or "none"
-        said = f"no such contest here; there are: {there}"
-        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
+    if contest is not None:
+        lookup.contest(after.facts, contest)
     if rules is not None and contest is not None:
         from forecast_ledger.replay.explain.what_if import rule_set, under
 

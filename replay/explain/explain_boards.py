@@ -20,8 +20,9 @@ from forecast_ledger.projections.core.column_values import POINTS, published
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
-from forecast_ledger.replay.explain.explain_scores import Explained, Reading, Source, fitted, known_contest, read
-from forecast_ledger.replay.reading.descriptions import board_words, occurrence, rule
+from forecast_ledger.replay.explain.explain_scores import Explained, Reading, Source, fitted, read
+from forecast_ledger.replay.reading import lookup
+from forecast_ledger.replay.reading.descriptions import TAKES, TOTALS, board_words, occurrence, rule
 
 NEIGHBOURS = 3  # on either side of a rank
 _WIDEST = 5_000  # digits of a take that a difference is worked out of
@@ -117,7 +118,7 @@ def rank(source: Source, contest: str, participant: str) -> Explained:
     that applies: what `read` raises; Refused: unknown_contest, nothing_standing.
     """
     reading = _of_contest(source, contest, participant)
-    opened = known_contest(reading.facts, contest)
+    opened = lookup.contest(reading.facts, contest)
     if (contest, participant) in reading.facts.books.accounts:
         return _rank_by_profit(reading, contest, participant)
     projections, place = _placed(reading, contest, participant)
@@ -151,7 +152,7 @@ def balance(source: Source, contest: str, participant: str) -> Explained:
     Raises, first that applies: what `read` raises; Refused: unknown_contest, not_trading, not_enrolled.
     """
     reading = _of_contest(source, contest, participant)
-    found, opened = reading.facts, known_contest(reading.facts, contest)
+    found, opened = reading.facts, lookup.contest(reading.facts, contest)
     if opened.opened.rules.trading is None:
         raise Refused("not_trading", "contest", contest, remedy="`table LOG accounts` lists where one has a balance")
     account = found.books.accounts.get((contest, participant))
@@ -193,7 +194,7 @@ def _of_contest(source: Source, contest: str, participant: str) -> Reading:
         return getattr(event, "contest", None) == contest and named
 
     reading = read(source, wanted)
-    opened = known_contest(reading.facts, contest)
+    opened = lookup.contest(reading.facts, contest)
     codes = reading.facts.question_codes.codes
     of_contest = [
         each
@@ -205,7 +206,7 @@ def _of_contest(source: Source, contest: str, participant: str) -> Reading:
 
 def _placed(reading: Reading, contest: str, participant: str) -> tuple[Projections, Place]:
     """The projections, and the participant's row on the board. Raises Refused: there is none."""
-    known_contest(reading.facts, contest)
+    lookup.contest(reading.facts, contest)
     projections = Projections(reading.facts)
     place = next((each for each in projections.board(contest) if each.participant == participant), None)
     if place is None:

@@ -19,6 +19,7 @@ from forecast_ledger.projections.facts.from_log import facts, status
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.score_policies import kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
+from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.descriptions import occurrence, rule, score_words
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, opened
 from forecast_ledger.replay.readmodel import log_index
@@ -139,15 +140,6 @@ def fitted(parts: Sequence[Fraction], whole: Fraction) -> list[str]:
     return [format_fixed(unit, POINTS, least=9) for unit in units]
 
 
-def known_contest(found: Facts, contest: str) -> Contest:
-    """A contest. Raises Refused: there is none of that id."""
-    if contest not in found.contests:
-        there = ", ".join(sorted(found.contests)) or "none"
-        said = f"no such contest here; there are: {there}"
-        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
-    return found.contests[contest]
-
-
 def _of_question(source: Source, contest: str, question: str) -> Reading:
     """What the log says of one question in one contest; where one trades, of everything, for the books need it all.
 
@@ -177,13 +169,9 @@ def _of_question(source: Source, contest: str, question: str) -> Reading:
 
 def _narrowed(found: Facts, contest: str, question: str) -> tuple[Contest, Questions]:
     """The contest with this question alone, and that as it counts."""
-    whole, code = known_contest(found, contest), found.question_codes.codes.get(question)
-    if code is None or code not in whole.entries:
-        said = f"no such question in the contest {contest!r}"
-        raise Refused(
-            "unknown_question", "question", question, said, remedy="`table LOG scores` lists those with a score"
-        )
-    narrowed = replace(whole, entries={code: whole.entries[code]})
+    whole = lookup.contest(found, contest)
+    entry = lookup.entry(found, whole, question)
+    narrowed = replace(whole, entries={entry.question: entry})
     questions = scored_questions(found, narrowed)
     if not len(questions.code):
         said = "without an answer that counts in the contest, no score"

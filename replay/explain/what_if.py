@@ -11,6 +11,7 @@ from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
 from forecast_ledger.ledger.model.scorability import unscorable
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.replay.reading import lookup
 
 
 def rule_set(text: str) -> RuleSet:
@@ -41,11 +42,7 @@ def under(projections: Projections, contest: str, rules: RuleSet) -> Projections
     decided by them, and would have been other), unscorable_question.
     """
     facts = projections.facts
-    if contest not in facts.contests:
-        there = ", ".join(projections.contests) or "none"
-        said = f"no such contest here; there are: {there}"
-        raise Refused("unknown_contest", "contest", contest, said, remedy="name one that is there")
-    held = facts.contests[contest]
+    held = lookup.contest(facts, contest)
     if held.opened.rules.trading != rules.trading:
         said = "other trading rules: trades were decided by the contest's own; give those in `trading`, or none"
         raise Refused("rules_not_consistent", "rules", rules.name, said)

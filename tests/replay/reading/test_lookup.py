@@ -1,0 +1,45 @@
+"""What is named by its id: found, or refused with the ids that there are."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.rules import PRESETS
+from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.replay.reading import lookup
+
+BASELINE = PRESETS["baseline"]
+CUP, ARENA = (
+    Contest(events.ContestOpened(at=0, contest=name, rules=BASELINE, payable_unit=10_000), position=position)
+    for position, name in enumerate(["cup", "arena"], 1)
+)
+
+
+def test_a_contest_is_found_by_its_id() -> None:
+    """The contest itself, not a copy."""
+    facts = Facts()
+    facts.contests = {"cup": CUP, "arena": ARENA}
+    assert lookup.contest(facts, "arena") is ARENA
+
+
+@pytest.mark.parametrize(("contests", "there"), [({}, "none"), ({"cup": CUP, "arena": ARENA}, "arena, cup")])
+def test_a_contest_that_is_not_there_is_refused_with_those_that_are(contests: dict[str, Contest], there: str) -> None:
+    """In order of their ids, whatever the order in which they were opened."""
+    facts = Facts()
+    facts.contests = contests
+    with pytest.raises(Refused) as refused:
+        lookup.contest(facts, "league")
+    assert refused.value.code == "unknown_contest"
+    assert str(refused.value).endswith(f"no such contest here; there are: {there}; name one that is there")
+
+
+def test_what_is_unknown_is_refused_in_one_place() -> None:
+    """The ledger's refusals of unknown ids are made where state is looked up, those of reports in `lookup`."""
+    folders = [each.parent for each in Path(__file__).parents[1].glob("*/__init__.py") if each.parent.name != "tests"]
+    sources = [path for folder in folders for path in folder.rglob("*.py")]
+    for code in ["unknown_contest", "unknown_question"]:
+        raised = re.compile(rf'raise Refused\(\s*"{code}"')
+        assert {path.stem for path in sources if raised.search(path.read_text("utf-8"))} == {"state", "lookup"}
