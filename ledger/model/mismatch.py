@@ -97,7 +97,7 @@ def first_unlike(expected: Struct, found: Struct, quantum: int = 1) -> str:
     """
     path, one, other = _first_unlike("", expected, found)
     name = path.rpartition(".")[2].partition("[")[0]
-    return unlike(f"{path} {_shown(name, one, quantum)}", _shown(name, other, quantum))
+    return unlike(f"{path} {printed(name, one, quantum)}", printed(name, other, quantum))
 
 
 def _first_unlike(path: str, one: Any, other: Any) -> tuple[str, Any, Any]:
@@ -112,7 +112,14 @@ def _first_unlike(path: str, one: Any, other: Any) -> tuple[str, Any, Any]:
     return path, one, other
 
 
-def _shown(name: str, value: Any, quantum: int) -> str:
+def printed(name: str, value: Any, quantum: int = 1) -> str:
+    """The value of a field of an event, in the unit that fields of this name have.
+
+    quantum: units in 1 of quantiles.
+
+    >>> printed("amount", 2_500_000), printed("closes_at", 0), printed("title", "Rain?"), printed("bot", True)
+    ('2.50', '1970-01-01T00:00:00Z', "'Rain?'", 'true')
+    """
     if isinstance(value, tuple):
         return f"of {len(value)} items"
     if value is None or isinstance(value, bool | Struct):
@@ -126,12 +133,12 @@ def _unit(unit: int) -> Callable[[int], str]:
     return lambda value: fixed(value, unit)
 
 
+INSTANTS = ("at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "starts_at", "spot_at")
 _PRINTED: dict[str, Callable[[int], str]] = {
     **dict.fromkeys(["amount", "cash", "shares", "cost", "proceeds", "pool", "payable_unit"], money),
     **dict.fromkeys(["starting_cash", "least_bet", "least_prize"], money),
     **dict.fromkeys(["price", "prices", "payout", "payouts", "confidence", "probabilities", "levels"], chance),
-    **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at"], instant),
-    **dict.fromkeys(["starts_at", "spot_at"], instant),
+    **dict.fromkeys(INSTANTS, instant),
     **dict.fromkeys(["percentage", "least_percentage"], _unit(PERCENT)),
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _unit(WEIGHT)),
     "cdf": _unit(CUMULATIVE),

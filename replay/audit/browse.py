@@ -1,21 +1,20 @@
 """Looking into a log: its events one a line, those that one asks for, and one row closely."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed, format_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, digest_of
+from forecast_ledger.ledger.model.mismatch import INSTANTS, instant
 from forecast_ledger.ledger.storing.store import Store
+from forecast_ledger.replay.reading.event_text import sentence
 from forecast_ledger.replay.reading.text_tables import Row, visible
 
 COLUMNS = ["log_position", "recorded_at", "at", "type", "says"]
-_INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "starts_at", "spot_at"}
-_LONGEST = 60  # characters of a text within a line
 
 
 class Wanted(NamedTuple):
@@ -67,8 +66,7 @@ class Listing:
 def line(recorded: Recorded) -> Row:
     """An event as a row of a list."""
     event = recorded.event
-    says = _SAYS[type(event)](event)
-    row = (recorded.position, _instant(recorded.recorded_at), _instant(event.at), TAGS[type(event)], says)
+    row = (recorded.position, instant(recorded.recorded_at), instant(event.at), TAGS[type(event)], sentence(event))
     return dict(zip(COLUMNS, row, strict=True))
 
 
@@ -103,7 +101,7 @@ def fields(recorded: Recorded) -> Iterator[Row]:
     shown["digest"] = recorded.digest
     for name in recorded.event.__struct_fields__:
         value = getattr(recorded.event, name)
-        shown[f"event.{name}"] = _instant(value) if name in _INSTANTS and value is not None else _plain(value)
+        shown[f"event.{name}"] = instant(value) if name in INSTANTS and value is not None else _plain(value)
     del shown["at"]  # the event has it
     for name, value in shown.items():
         yield {"field": name, "value": value}
@@ -132,122 +130,3 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int):
         return value
     return msgspec.json.encode(value).decode()
-
-
-def _instant(micros: int) -> str:
-    """RFC 3339; of a forged log, the number where no calendar has it."""
-    try:
-        return format_instant(micros)
-    except (OverflowError, ValueError):
-        return f"{micros} µs"
-
-
-def _money(micros: int) -> str:
-    return format_fixed(micros, MONEY, least=2)
-
-
-def _chance(number: int | None) -> str:
-    return "none" if number is None else format_fixed(number, PROBABILITY)
-
-
-def _chances(numbers: Sequence[int | None]) -> str:
-    return ", ".join(map(_chance, numbers))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
-def _because(reason: str) -> str:
-    return f": {_short(reason)}" if reason else ""
-
-
-def _of(event: Any) -> str:
-    return f"{event.participant} in {event.contest}"
-
-
-def _share(event: Any) -> str:
-    return f"{_of(event)}, position {event.position} on {event.question}, outcome {event.outcome}"
-
-
-def _question_opened(event: events.QuestionOpened) -> str:
-    return f"{event.question}, {event.kind}, until {_instant(event.closes_at)}{_because(event.title)}"
-
-
-def _forecast(event: events.ForecastMade) -> str:
-    if event.cdf:
-        said = f"a cdf of {len(event.cdf)} values"
-    elif event.quantiles:
-        said = f"{len(event.quantiles)} quantiles"
-    else:
-        said = _short(_chances(event.probabilities))
-    return f"{event.participant} on {event.question}: {said}"
-
-
-def _resolved(event: events.QuestionResolved) -> str:
-    answer = event.value or (f"payouts {_chances(event.payouts)}" if event.payouts else f"outcome {event.outcome}")
-    return f"{event.question}: {_short(answer)}, known at {_instant(event.known_at)}"
-
-
-def _contest(event: events.ContestOpened) -> str:
-    pool = f", a pool of {_money(event.pool)} {event.currency}".rstrip() if event.pool else ""
-    return f"{event.contest}, rules {event.rules.name}{pool}{_because(event.title)}"
-
-
-def _enrolled(event: events.ParticipantEnrolled) -> str:
-    also = [f"{name} {getattr(event, name)}" for name in ("entrant", "family", "release") if getattr(event, name)]
-    return ", ".join([_of(event), *also, *(["a bot"] if event.bot else [])])
-
-
-def _quoted(event: events.PricesQuoted) -> str:
-    prices = "; ".join(f"{quote.question} {_chances(quote.prices)}" for quote in event.quotes[:5])
-    return f"{event.source}: {_short(prices)}"
-
-
-def _decided(event: events.DecisionRecorded) -> str:
-    legs = len(event.bets) + len(event.sells)
-    done = f", {event.executed} of {legs} legs" if legs else ""
-    return f"{_of(event)}, period {event.period}: {event.action}{done}{_because(event.reasoning)}"
-
-
-def _bought(event: events.SharesBought) -> str:
-    shares, price = _money(event.shares), _chance(event.price)
-    return f"{_share(event)}: {shares} shares at {price} for {_money(event.amount)}"
-
-
-def _sold(event: events.SharesSold) -> str:
-    shares, price = _money(event.shares), _chance(event.price)
-    return f"{_share(event)}: {shares} shares at {price} for {_money(event.proceeds)}"
-
-
-# What an event says, in a line that needs nothing of what came before.
-_SAYS: dict[type, Callable[[Any], str]] = {
-    events.QuestionOpened: _question_opened,
-    events.ForecastMade: _forecast,
-    events.ForecastWithdrawn: lambda event: f"{event.participant} on {event.question}",
-    events.QuestionClosed: lambda event: str(event.question),
-    events.QuestionResolved: _resolved,
-    events.QuestionAnnulled: lambda event: f"{event.question}, {event.policy}{_because(event.reason)}",
-    events.ResolutionRevoked: lambda event: f"{event.question}{_because(event.reason)}",
-    events.ContestOpened: _contest,
-    events.QuestionAdded: lambda event: f"{event.question} to {event.contest}, weight {_money(event.weight)}",
-    events.ParticipantEnrolled: _enrolled,
-    events.ParticipantExcluded: lambda event: f"{_of(event)}, {event.level}{_because(event.reason)}",
-    events.ContestFinalized: lambda event: str(event.contest),
-    events.PrizePaid: lambda event: f"{_of(event)}: {_money(event.amount)}",
-    events.PricesQuoted: _quoted,
-    events.CashGranted: lambda event: f"{_of(event)}: {_money(event.amount)}",
-    events.CashDeposited: lambda event: f"{_of(event)}: {_money(event.amount)}{_because(event.reason)}",
-    events.CashWithdrawn: lambda event: f"{_of(event)}: {_money(event.amount)}{_because(event.reason)}",
-    events.TextKept: lambda event: f"{event.digest[:16]}: {_short(event.text)}",
-    events.DecisionRecorded: _decided,
-    events.DecisionMalformed: lambda event: f"{_of(event)}, period {event.period}: {event.fault}",
-    events.DecisionDefaulted: lambda event: f"{_of(event)}, period {event.period}: HOLD",
-    events.SharesBought: _bought,
-    events.SharesSold: _sold,
-    events.LegRefused: lambda event: f"{_of(event)}, period {event.period}, leg {event.leg}: {event.code}",
-    events.PositionSettled: lambda event: f"{_share(event)}: {_money(event.proceeds)}",
-    events.PositionRefunded: lambda event: f"{_share(event)}: {_money(event.cost)}",
-    events.TradesVoided: lambda event: f"{_share(event)}: {_money(event.amount)}",
-    events.SettlementReversed: lambda event: f"{_share(event)}: {_money(-event.amount)}, log position {event.reverses}",
-}

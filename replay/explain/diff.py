@@ -19,7 +19,7 @@ from forecast_ledger.replay.explain.dependencies import (
     can_change,
 )
 from forecast_ledger.replay.explain.explain_scores import Source
-from forecast_ledger.replay.reading.descriptions import kind_of
+from forecast_ledger.replay.reading.event_text import kind_of
 from forecast_ledger.replay.reading.replay import AsOf, Cut, opened
 from forecast_ledger.replay.reading.table_difference import Difference, differences
 

@@ -20,7 +20,8 @@ from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.score_policies import kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
 from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.descriptions import occurrence, rule, score_words
+from forecast_ledger.replay.reading.descriptions import rule, score_words
+from forecast_ledger.replay.reading.event_text import occurrence
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, opened
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.log_index import Known

@@ -1,0 +1,157 @@
+"""Events in words: one line an event, as every report and every list of events prints it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.events import TAGS, Event
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.mismatch import chance, instant, money, printed, short
+
+_LONGEST = 60  # characters of a text within a line
+_LONGEST_LINE = 160
+
+
+def occurrence(recorded: Recorded) -> dict[str, Any]:
+    """An event: where, when by either clock, what kind, and its sentence."""
+    return {
+        "log_position": recorded.position,
+        "recorded_at": instant(recorded.recorded_at),
+        "at": instant(recorded.event.at),
+        "type": kind_of(recorded.event),
+        "said": sentence(recorded.event),
+    }
+
+
+def kind_of(event: Event) -> str:
+    """The name of an event's kind, without its version.
+
+    >>> kind_of(events.QuestionClosed(at=0, question="rain"))
+    'question_closed'
+    """
+    return TAGS[type(event)].partition(".")[0]
+
+
+def sentence(event: Event) -> str:
+    """What an event says, in one line; for a kind without a sentence of its own, the fields that are not their default.
+
+    >>> sentence(events.CashGranted(at=0, contest="cup", participant="ada", amount=10_000_000_000))
+    'ada in cup: 10000.00'
+    """
+    write = _SENTENCES.get(type(event))
+    return _fields(event) if write is None else write(event)
+
+
+def _fields(event: Event) -> str:
+    """Each field with its value in printed units."""
+    said = [
+        f"{field.name}={printed(field.name, value)}"
+        for field in structs.fields(event)
+        if field.name != "at" and (value := getattr(event, field.name)) != field.default
+    ]
+    return short(" ".join(said), _LONGEST_LINE)
+
+
+def _chances(numbers: Sequence[int | None]) -> str:
+    return ", ".join(map(chance, numbers))
+
+
+def _because(reason: str) -> str:
+    return f": {short(reason, _LONGEST)}" if reason else ""
+
+
+def _of(event: Any) -> str:
+    return f"{event.participant} in {event.contest}"
+
+
+def _share(event: Any) -> str:
+    return f"{_of(event)}, position {event.position} on {event.question}, outcome {event.outcome}"
+
+
+def _held(event: events.PositionSettled | events.PositionRefunded | events.TradesVoided) -> str:
+    return f"{_share(event)}: {money(event.shares)} shares that cost {money(event.cost)}"
+
+
+def _question_opened(event: events.QuestionOpened) -> str:
+    return f"{event.question}, {event.kind}, until {instant(event.closes_at)}{_because(event.title)}"
+
+
+def _forecast(event: events.ForecastMade) -> str:
+    if event.cdf:
+        said = f"a cdf of {len(event.cdf)} values"
+    elif event.quantiles:
+        said = f"{len(event.quantiles)} quantiles"
+    else:
+        said = short(_chances(event.probabilities), _LONGEST)
+    return f"{event.participant} on {event.question}: {said}"
+
+
+def _resolved(event: events.QuestionResolved) -> str:
+    answer = event.value or (f"payouts {_chances(event.payouts)}" if event.payouts else f"outcome {event.outcome}")
+    return f"{event.question}: {short(answer, _LONGEST)}, known at {instant(event.known_at)}"
+
+
+def _contest(event: events.ContestOpened) -> str:
+    pool = f", a pool of {money(event.pool)} {event.currency}".rstrip() if event.pool else ""
+    return f"{event.contest}, rules {event.rules.name}{pool}{_because(event.title)}"
+
+
+def _enrolled(event: events.ParticipantEnrolled) -> str:
+    also = [f"{name} {getattr(event, name)}" for name in ("entrant", "family", "release") if getattr(event, name)]
+    return ", ".join([_of(event), *also, *(["a bot"] if event.bot else [])])
+
+
+def _quoted(event: events.PricesQuoted) -> str:
+    prices = "; ".join(f"{quote.question} {_chances(quote.prices)}" for quote in event.quotes[:5])
+    return f"{event.source}: {short(prices, _LONGEST)}"
+
+
+def _decided(event: events.DecisionRecorded) -> str:
+    legs = len(event.bets) + len(event.sells)
+    done = f", {event.executed} of {legs} legs" if legs else ""
+    return f"{_of(event)}, period {event.period}: {event.action}{done}{_because(event.reasoning)}"
+
+
+def _bought(event: events.SharesBought) -> str:
+    shares, price = money(event.shares), chance(event.price)
+    return f"{_share(event)}: {shares} shares at {price} for {money(event.amount)}"
+
+
+def _sold(event: events.SharesSold) -> str:
+    shares, price = money(event.shares), chance(event.price)
+    return f"{_share(event)}: {shares} shares at {price} for {money(event.proceeds)}"
+
+
+# Those that are more than their fields; none needs to know what came before the event.
+_SENTENCES: dict[type, Callable[[Any], str]] = {
+    events.QuestionOpened: _question_opened,
+    events.ForecastMade: _forecast,
+    events.ForecastWithdrawn: lambda event: f"{event.participant} on {event.question}",
+    events.QuestionClosed: lambda event: str(event.question),
+    events.QuestionResolved: _resolved,
+    events.QuestionAnnulled: lambda event: f"{event.question}, {event.policy}{_because(event.reason)}",
+    events.ResolutionRevoked: lambda event: f"{event.question}{_because(event.reason)}",
+    events.ContestOpened: _contest,
+    events.QuestionAdded: lambda event: f"{event.question} to {event.contest}, weight {money(event.weight)}",
+    events.ParticipantEnrolled: _enrolled,
+    events.ParticipantExcluded: lambda event: f"{_of(event)}, {event.level}{_because(event.reason)}",
+    events.ContestFinalized: lambda event: str(event.contest),
+    events.PrizePaid: lambda event: f"{_of(event)}: {money(event.amount)}",
+    events.PricesQuoted: _quoted,
+    events.CashGranted: lambda event: f"{_of(event)}: {money(event.amount)}",
+    events.CashDeposited: lambda event: f"{_of(event)}: {money(event.amount)}{_because(event.reason)}",
+    events.CashWithdrawn: lambda event: f"{_of(event)}: {money(event.amount)}{_because(event.reason)}",
+    events.TextKept: lambda event: f"{event.digest[:16]}: {short(event.text, _LONGEST)}",
+    events.DecisionRecorded: _decided,
+    events.DecisionMalformed: lambda event: f"{_of(event)}, period {event.period}: {event.fault}",
+    events.DecisionDefaulted: lambda event: f"{_of(event)}, period {event.period}: HOLD",
+    events.SharesBought: _bought,
+    events.SharesSold: _sold,
+    events.LegRefused: lambda event: f"{_of(event)}, period {event.period}, leg {event.leg}: {event.code}",
+    events.PositionSettled: lambda event: f"{_held(event)}, at {chance(event.payout)} for {money(event.proceeds)}",
+    events.PositionRefunded: _held,
+    events.TradesVoided: lambda event: f"{_held(event)}, for {money(event.amount)}",
+    events.SettlementReversed: lambda event: f"{_share(event)}: {money(-event.amount)}, log position {event.reverses}",
+}

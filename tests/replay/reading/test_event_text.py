@@ -1,0 +1,68 @@
+"""Events in words: one sentence an event, the same in every report."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.log import GENESIS, Recorded
+from forecast_ledger.replay.audit import browse
+from forecast_ledger.replay.reading import event_text
+from tests.ledger.model.test_log import EVENTS
+
+OF: dict[str, Any] = {"at": 0, "contest": "week", "participant": "ada"}
+ENDED: dict[str, Any] = {**OF, "question": "rain", "position": 1, "outcome": 0}
+WORDS: dict[str, tuple[events.AnyEvent, str]] = {
+    "a forecast": (
+        events.ForecastMade(at=0, question="rain", participant="ada", probabilities=(700_000_000, 300_000_000)),
+        "ada on rain: 0.7, 0.3",
+    ),
+    "a cdf": (
+        events.ForecastMade(at=0, question="mm", participant="ada", cdf=(0, 10**10)),
+        "ada on mm: a cdf of 2 values",
+    ),
+    "payouts": (
+        events.QuestionResolved(at=0, question="rain", outcome=-1, payouts=(500_000_000, 500_000_000), known_at=0),
+        "rain: payouts 0.5, 0.5, known at 1970-01-01T00:00:00Z",
+    ),
+    "a settlement": (
+        events.PositionSettled(**ENDED, shares=1_250_000_000, cost=500_000_000, payout=10**9, proceeds=1_250_000_000),
+        "ada in week, position 1 on rain, outcome 0: 1250.00 shares that cost 500.00, at 1 for 1250.00",
+    ),
+    "voided trades": (
+        events.TradesVoided(**ENDED, shares=0, cost=0, amount=-2_500_001),
+        "ada in week, position 1 on rain, outcome 0: 0.00 shares that cost 0.00, for -2.500001",
+    ),
+    "an amount with a reason": (events.CashWithdrawn(**OF, amount=5_000_000, reason="fee"), "ada in week: 5.00: fee"),
+    "an instant of no calendar": (
+        events.QuestionResolved(at=0, question="rain", outcome=0, known_at=2**62),
+        "rain: outcome 0, known at 4611686018427387904 µs since 1970",
+    ),
+}
+
+
+@pytest.mark.parametrize(("event", "words"), WORDS.values(), ids=WORDS.keys())
+def test_an_event_is_one_sentence(event: events.AnyEvent, words: str) -> None:
+    """Amounts with two decimals or more, probabilities and prices as they are, instants as RFC 3339."""
+    assert event_text.sentence(event) == words
+
+
+@given(EVENTS)
+def test_lists_and_reports_have_the_same_words(event: events.AnyEvent) -> None:
+    """Whatever a forged log says; one line, of a length that a screen has."""
+    recorded = Recorded(position=1, recorded_at=0, command_id="c", command="", previous=GENESIS, event=event)
+    said, listed = event_text.occurrence(recorded), browse.line(recorded)
+    assert (said["said"], said["at"], said["recorded_at"]) == (listed["says"], listed["at"], listed["recorded_at"])
+    assert said["type"] == listed["type"].partition(".")[0]
+    assert said["said"] == event_text.sentence(event)
+
+
+def test_an_event_without_a_sentence_of_its_own_is_told_by_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kind of event that is new has words at once; fields that are their default are left out."""
+    monkeypatch.setattr(event_text, "_SENTENCES", {})
+    deposit = events.CashDeposited(**OF, amount=2_500_000, reason="fee")
+    assert event_text.sentence(deposit) == "contest='week' participant='ada' amount=2.50 reason='fee'"
+    added = events.QuestionAdded(at=0, contest="week", question="rain", weight=500_000, spot_at=0)
+    expected = "contest='week' question='rain' weight=0.5 spot_at=1970-01-01T00:00:00Z"
+    assert event_text.sentence(added) == expected
