@@ -162,7 +162,7 @@ def timed(into: list[float]) -> Iterator[None]:
 
 def rows_of(log: Path) -> list[StoredEvent]:
     """A log's rows as its recorder wants them."""
-    store = Store(str(log), "main", read_only=True)
+    store = Store.open(str(log), "main", read_only=True)
     rows = (row for page in store.pages() for row in page)
     stored = [StoredEvent("main", position, "forecast_made.v1", row) for position, row in enumerate(rows, 1)]
     store.close()

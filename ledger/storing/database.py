@@ -1,4 +1,4 @@
-"""The interface of a database that keeps a store's rows: reading them, and writing in turns."""
+"""The interface of what keeps a store's rows: reading them, and writing in turns."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -35,8 +35,12 @@ class Writing(Protocol):
         """
 
 
-class Database(Protocol):
-    """The rows of one ledger. Whatever fails raises an error of the database's own, which the store translates."""
+class Rows(Protocol):
+    """The rows of one ledger, wherever they are kept. Whatever fails raises an error of this project, or one of the
+    database's own, which the store translates. shown: where they are, as it may be printed.
+    """
+
+    shown: str
 
     def select(self, after: int, limit: int) -> Found:
         """The rows after a log position, in order, from 0 on also those below the first; so many or fewer, not none."""

@@ -53,7 +53,7 @@ class Postgres:
 
     def __init__(self, address: Address, shown: str, name: str, *, read_only: bool) -> None:
         """Connect; the table is made unless read_only. Raises Unavailable, and what the library raises."""
-        self._shown, self._name = shown, name
+        self.shown, self._name = shown, name
         self._datastore = _Datastore(
             **address._asdict(),
             connect_timeout=database.CONNECT_TIMEOUT,
@@ -70,9 +70,9 @@ class Postgres:
     def _open(self, *, read_only: bool) -> None:
         kinds = self._fetched(_KIND, ())
         if kinds and kinds[0][0] not in {"r", "p"}:
-            raise Unavailable(f"{self._shown}: not a ledger: {_TABLE} is not a table")
+            raise Unavailable(f"{self.shown}: not a ledger: {_TABLE} is not a table")
         if not kinds and read_only:
-            raise Absent(f"{self._shown}: not a ledger: the database has no table of stored events")
+            raise Absent(f"{self.shown}: not a ledger: the database has no table of stored events")
         if not kinds:
             with self._datastore.get_connection() as connection:
                 connection.execute(_BEGIN.format(_key("")))  # PostgreSQL does not let two make the same table at once
@@ -81,23 +81,23 @@ class Postgres:
                 connection.rollback()
 
     def select(self, after: int, limit: int) -> Found:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         return self._fetched(_AFTER if after else _FROM_FIRST, (self._name, after, limit))
 
     def among(self, positions: Sequence[int]) -> Found:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         return self._fetched(_AMONG, (self._name, [*positions]))
 
     def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         return self._fetched(_LABELLED if after else _LABELLED_FROM_FIRST, (self._name, after, limit))
 
     def newest(self) -> int:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         [(newest,)] = self._fetched(_NEWEST, (self._name,))
         return newest or 0
 
-    def is_missing(self, after: int) -> bool:  # noqa: ARG002 - as `Database` has it
+    def is_missing(self, after: int) -> bool:  # noqa: ARG002 - as `Rows` has it
         """Never: a server keeps its indexes itself."""
         return False
 
@@ -111,14 +111,14 @@ class Postgres:
 
     @contextmanager
     def turn(self) -> Iterator["_Turn"]:
-        """As `Database` has it; PostgreSQL lets those who wait have the lock in the order in which they came."""
+        """As `Rows` has it; PostgreSQL lets those who wait have the lock in the order in which they came."""
         with self._datastore.get_connection() as connection:
             connection.execute(_BEGIN.format(_key(self._name)))
-            yield _Turn(connection, self._name, self._shown)
+            yield _Turn(connection, self._name, self.shown)
             connection.rollback()  # of nothing, once rows are recorded; after an error the pool does it
 
     def close(self) -> None:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         self._datastore.close()
 
 

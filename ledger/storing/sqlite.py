@@ -56,7 +56,7 @@ class SQLite:
 
     def __init__(self, path: str, name: str, *, read_only: bool) -> None:
         """Open a file, which is made unless read_only. Raises Unavailable, and what SQLite raises."""
-        self._path, self._name = path, name
+        self.shown, self._name = path, name
         deadline = time.monotonic() + database.LOCK_TIMEOUT
         while True:
             try:
@@ -69,23 +69,23 @@ class SQLite:
                 return
 
     def select(self, after: int, limit: int) -> Found:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         with self._datastore.transaction(commit=False) as cursor:
             return _selected(cursor, self._name, after, limit)
 
     def among(self, positions: Sequence[int]) -> Found:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         which = "originator_version IN (SELECT value FROM json_each(?)) ORDER BY originator_version LIMIT ?"
         with self._datastore.transaction(commit=False) as cursor:
             return _fetched(cursor, _ROWS + which, (self._name, str([*positions]), len(positions)))
 
     def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """As `Database` has it; bytes that are no text in UTF-8 come as they are."""
+        """As `Rows` has it; bytes that are no text in UTF-8 come as they are."""
         with self._datastore.transaction(commit=False) as cursor:
             return _selected(cursor, self._name, after, limit, query=_LABELLED)
 
     def newest(self) -> int:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         query = f"SELECT max(originator_version) FROM {_TABLE} WHERE originator_id = ?"  # noqa: S608
         with self._datastore.transaction(commit=False) as cursor:
             cursor.execute(query, (self._name,))
@@ -121,25 +121,25 @@ class SQLite:
 
     @contextmanager
     def turn(self) -> Iterator["_Turn"]:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         with self._datastore.get_connection(commit=True) as connection:
             cursor = connection.cursor()
             _begin(cursor)
             try:
-                yield _Turn(connection, cursor, self._name, self._path)
+                yield _Turn(connection, cursor, self._name, self.shown)
             finally:
                 connection.rollback()  # of nothing, once rows are recorded
 
     def close(self) -> None:
-        """As `Database` has it."""
+        """As `Rows` has it."""
         self._datastore.close()
 
 
 class _Turn:
     """A transaction that has the file's only write lock."""
 
-    def __init__(self, connection: SQLiteConnection, cursor: SQLiteCursor, name: str, path: str) -> None:
-        self._connection, self._cursor, self._name, self._path = connection, cursor, name, path
+    def __init__(self, connection: SQLiteConnection, cursor: SQLiteCursor, name: str, shown: str) -> None:
+        self._connection, self._cursor, self._name, self._shown = connection, cursor, name, shown
 
     def select(self, after: int, limit: int) -> Found:
         """As `Writing` has it."""
@@ -161,7 +161,7 @@ class _Turn:
         [count] = self._cursor.fetchone()
         if not count == connection.total_changes - before == len(rows):
             said = "the database did not keep the rows as they were given to it; nothing was recorded"
-            raise Unavailable(f"{self._path}: {said}; see whether its table has triggers")
+            raise Unavailable(f"{self._shown}: {said}; see whether its table has triggers")
         self._commit()
 
     def _commit(self) -> None:
@@ -170,7 +170,7 @@ class _Turn:
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_COMMITTED:
                 raise
-            raise Uncertain(f"{self._path}: {error}") from None
+            raise Uncertain(f"{self._shown}: {error}") from None
 
 
 class _Pool(SQLiteConnectionPool):

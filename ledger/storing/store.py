@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Condition
-from typing import Protocol
+from typing import Protocol, Self
 from urllib.parse import unquote, urlsplit
 
 from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError, PersistenceError
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import LONGEST, Database, Fault, Found, Row, TakenError, Writing
+from forecast_ledger.ledger.storing.database import LONGEST, Fault, Found, Row, Rows, TakenError, Writing
 from forecast_ledger.ledger.storing.sqlite import MEMORY, SQLite
 
-__all__ = ["LONGEST", "PAGE", "Store", "TakenError", "Turn", "is_there", "shown"]
+__all__ = ["LONGEST", "PAGE", "Store", "TakenError", "Turn", "is_there", "located", "shown"]
 
 PAGE = 500  # rows: what is made of them still fits in the processor's cache
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
@@ -42,23 +42,25 @@ class Turn(Protocol):
 class Store:
     """One ledger's rows, by log position: append and read, nothing else."""
 
-    def __init__(self, location: str, name: str, *, read_only: bool = False) -> None:
+    def __init__(self, rows: Rows, name: str) -> None:
+        self.name = name
+        self._rows = rows
+        self._using, self._used = Condition(), 0  # how many threads are reading or appending
+
+    @classmethod
+    def open(cls, location: str, name: str, *, read_only: bool = False) -> Self:
         """Open a store; a file is created unless read_only.
 
         An SQLite file is a ledger's alone: one that has anything but a ledger's table is left as it is. A PostgreSQL
         database may have other tables of its owner beside it. Raises Unavailable, Corrupt.
         """
-        self.name = name
-        self._shown = shown(location)
-        with _translated(self._shown):
-            self._database = _database(location, name, read_only=read_only)
-        self._using, self._used = Condition(), 0  # how many threads are reading or appending
+        return cls(located(location, name, read_only=read_only), name)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
         """Wait for one's turn to write, for as long as others may keep it. Raises Unavailable."""
-        with self._in_use(), _translated(self._shown), self._database.turn() as writing:
-            yield _Turn(writing, self._shown)
+        with self._in_use(), _translated(self._rows.shown), self._rows.turn() as writing:
+            yield _Turn(writing, self._rows.shown)
 
     def append(self, rows: Sequence[Row]) -> None:
         """Record (log position, event type, bytes) rows in one transaction, durable on return.
@@ -74,14 +76,14 @@ class Store:
         """The rows at after + 1, after + 2, … up to limit, or to the last before a gap. Raises Corrupt at a gap, and at
         a row with a position below the first or between two, Unavailable.
         """
-        with self._in_use(), _translated(self._shown, after):
-            return _states(after, self._database.select(after, limit) or self._missed(after, limit))
+        with self._in_use(), _translated(self._rows.shown, after):
+            return _states(after, self._rows.select(after, limit) or self._missed(after, limit))
 
     def at(self, positions: Sequence[int]) -> list[bytes]:
         """The rows at these log positions, which rise. Raises Corrupt at the first that is missing, Unavailable."""
         rows: list[tuple[int, bytes]] = []
-        with self._in_use(), _translated(self._shown):
-            while len(rows) < len(positions) and (found := self._database.among(positions[len(rows) :])):
+        with self._in_use(), _translated(self._rows.shown):
+            while len(rows) < len(positions) and (found := self._rows.among(positions[len(rows) :])):
                 rows += found
         for missing in sorted({*positions} - {position for position, _ in rows}):
             raise Corrupt(missing, "the row is missing", "positions")
@@ -94,8 +96,8 @@ class Store:
         """
         after = 0
         while True:
-            with self._in_use(), _translated(self._shown, after):
-                found = self._database.labelled(after, limit)
+            with self._in_use(), _translated(self._rows.shown, after):
+                found = self._rows.labelled(after, limit)
                 rows = _states(after, [row[:2] for row in found] or self._missed(after, limit))
             if not rows:
                 return
@@ -104,16 +106,16 @@ class Store:
 
     def faults(self) -> list[Fault]:
         """What the database finds wrong with its own file. Raises Unavailable, Corrupt."""
-        with self._in_use(), _translated(self._shown):
-            return [*self._database.faults()]
+        with self._in_use(), _translated(self._rows.shown):
+            return [*self._rows.faults()]
 
     def _missed(self, after: int, limit: int) -> Found:
         """What is there beyond the end after all: what others have just appended.
 
         Raises Corrupt: the database has rows there that it does not find.
         """
-        missing = self._database.is_missing(after)
-        rows = self._database.select(after, limit) if missing else []
+        missing = self._rows.is_missing(after)
+        rows = self._rows.select(after, limit) if missing else []
         if missing and not rows:
             raise Corrupt(after + 1, f"the database file has the row, but not its index; {_COPY}", "positions")
         return rows
@@ -124,14 +126,14 @@ class Store:
 
     def newest(self) -> int:
         """The last log position; 0 if there is none. Raises Unavailable."""
-        with self._in_use(), _translated(self._shown):
-            return self._database.newest()
+        with self._in_use(), _translated(self._rows.shown):
+            return self._rows.newest()
 
     def close(self) -> None:
         """Give the connections back, once no other thread uses one: SQLite does not survive it while one does."""
         with self._using:
             self._using.wait_for(lambda: not self._used, timeout=database.LOCK_TIMEOUT)
-            self._database.close()
+            self._rows.close()
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
@@ -196,8 +198,13 @@ def _checked(position: int, state: object) -> bytes:
     return state
 
 
-def _database(location: str, name: str, *, read_only: bool) -> Database:
-    """What keeps the rows. Raises Unavailable, and what the database raises."""
+def located(location: str, name: str, *, read_only: bool = False) -> Rows:
+    """The rows of a ledger at a location; a file is created unless read_only. Raises Unavailable, Corrupt."""
+    with _translated(shown(location)):
+        return _rows(location, name, read_only=read_only)
+
+
+def _rows(location: str, name: str, *, read_only: bool) -> Rows:
     path = _path(location)
     if path is not None:
         if path != MEMORY:

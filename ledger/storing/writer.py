@@ -87,7 +87,7 @@ class Ledger:
         """
         from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
 
-        return cls(Store(fspath(path_or_url), values.identifier(name, "name")), clock or system_clock, prizes)
+        return cls(Store.open(fspath(path_or_url), values.identifier(name, "name")), clock or system_clock, prizes)
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
         """Decide one command and record what follows, durable on return; a retry returns the first receipt.

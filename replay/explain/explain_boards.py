@@ -22,7 +22,7 @@ from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
 from forecast_ledger.replay.explain.explain_scores import Explained, Reading, Source, fitted, read
 from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.descriptions import TAKES, TOTALS, board_words, rule
+from forecast_ledger.replay.reading.descriptions import board_words, rule
 from forecast_ledger.replay.reading.event_text import occurrence
 
 NEIGHBOURS = 3  # on either side of a rank

@@ -47,7 +47,7 @@ def restore(export: Path, location: str, name: str = "main", watch: Watch = lamb
         raise Unavailable(
             f"{export}: its last command has further events in the log; export it as of an earlier position"
         )
-    with closing(Store(location, name)) as store:
+    with closing(Store.open(location, name)) as store:
         with closing(pages(export, manifest)) as read:
             there = last = _in_common(read, store)
         for rows in _batches(export, manifest, there.position):

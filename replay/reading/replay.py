@@ -110,7 +110,7 @@ def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[S
 @contextmanager
 def opened(location: str, name: str) -> Iterator[Store]:
     """A store to read a whole log from, which can then not be written to."""
-    store = Store(location, values.identifier(name, "name"), read_only=True)
+    store = Store.open(location, values.identifier(name, "name"), read_only=True)
     try:
         with gc_pause.paused():
             yield store

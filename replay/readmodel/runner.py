@@ -47,7 +47,7 @@ class Runner:
         keeps the read model; it is not what was written, or follows another ledger).
         """
         self._name, self._watch = values.identifier(name, "name"), watch
-        self._store = Store(location, self._name, read_only=True)
+        self._store = Store.open(location, self._name, read_only=True)
         try:
             self._model = ReadModel(path)
         except BaseException:

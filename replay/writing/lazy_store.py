@@ -2,49 +2,76 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 
 from forecast_ledger.ledger.core import values
-from forecast_ledger.ledger.storing.store import PAGE, Store, Turn, is_there
+from forecast_ledger.ledger.storing.database import Fault, Found, Row, Rows, Writing
+from forecast_ledger.ledger.storing.memory import Memory
+from forecast_ledger.ledger.storing.store import Store, is_there, located, shown
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
-class Unstarted(Store):
-    """No rows, until some are appended, which starts the store, or somebody else has started it."""
+class Unstarted:
+    """No rows, until some are inserted, which starts the store, or somebody else has started it."""
 
     def __init__(self, location: str, name: str) -> None:
-        super().__init__(":memory:", name)
-        self._location = location
+        self.shown = shown(location)
+        self._location, self._name = location, name
+        self._none, self._started = Memory(), Lock()
+        self._rows: Rows = self._none
+
+    def select(self, after: int, limit: int) -> Found:
+        """As `Rows` has it."""
+        return self._now().select(after, limit)
+
+    def among(self, positions: Sequence[int]) -> Found:
+        """As `Rows` has it."""
+        return self._now().among(positions)
+
+    def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+        """As `Rows` has it."""
+        return self._now().labelled(after, limit)
+
+    def newest(self) -> int:
+        """As `Rows` has it."""
+        return self._now().newest()
+
+    def is_missing(self, after: int) -> bool:
+        """As `Rows` has it."""
+        return self._now().is_missing(after)
+
+    def faults(self) -> Iterator[Fault]:
+        """As `Rows` has it."""
+        return self._now().faults()
 
     @contextmanager
-    def turn(self) -> Iterator[Turn]:
-        """As of a store; where there is none, nobody else writes."""
-        if self._is_started():
-            with super().turn() as turn:
-                yield turn
-        else:
+    def turn(self) -> Iterator[Writing]:
+        """As `Rows` has it; where there is no store, nobody else writes."""
+        rows = self._now()
+        if rows is self._none:
             yield self
+        else:
+            with rows.turn() as writing:
+                yield writing
 
-    def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
-        """As of a store; nothing is deleted if it fails, for others may have the file open by then."""
-        self._start()
-        super().append(rows)
+    def insert(self, rows: Sequence[Row]) -> None:
+        """As `Writing` has it. If it fails, nothing is deleted: others may have the file open by then."""
+        with self._start().turn() as writing:
+            writing.insert(rows)
 
-    def read(self, after: int, limit: int = PAGE) -> list[bytes]:
-        """As of a store."""
-        self._is_started()
-        return super().read(after, limit)
+    def close(self) -> None:
+        """As `Rows` has it."""
+        self._rows.close()
 
-    def _is_started(self) -> bool:
-        if self._location and is_there(self._location):
-            self._start()
-        return not self._location
+    def _now(self) -> Rows:
+        """The store's rows, if somebody has started it."""
+        return self._start() if self._rows is self._none and is_there(self._location) else self._rows
 
-    def _start(self) -> None:
-        if self._location:
-            in_memory, location = self._database, self._location
-            super().__init__(location, self.name)
-            in_memory.close()
-            self._location = ""
+    def _start(self) -> Rows:
+        with self._started:
+            if self._rows is self._none:
+                self._rows = located(self._location, self._name)
+            return self._rows
 
 
 def opened(location: str, name: str, prizes: Prizes) -> Ledger:
@@ -52,4 +79,4 @@ def opened(location: str, name: str, prizes: Prizes) -> Ledger:
     values.identifier(name, "name")
     if is_there(location):
         return Ledger.open(location, name, prizes=prizes)
-    return Ledger(Unstarted(location, name), system_clock, prizes)
+    return Ledger(Store(Unstarted(location, name), name), system_clock, prizes)

@@ -6,39 +6,71 @@ from contextlib import contextmanager
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Absent
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.storing.store import PAGE, Store, Turn
+from forecast_ledger.ledger.storing.database import Fault, Found, Row, Rows
+from forecast_ledger.ledger.storing.memory import Memory
+from forecast_ledger.ledger.storing.store import Store, located
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
-class Branch(Store):
-    """The rows of a store up to a log position, then those appended here, which are nowhere else."""
+class Branch:
+    """Rows that are there up to a log position, then those appended here, which are nowhere else."""
 
-    def __init__(self, location: str, name: str) -> None:
-        """Raises Unavailable; Absent, if there is no such ledger."""
-        super().__init__(location, values.identifier(name, "name"), read_only=True)
+    def __init__(self, base: Rows) -> None:
+        self.shown = base.shown
+        self._base = base
         self._fork: int | None = None
-        self._kept: list[bytes] = []
+        self._own = Memory()
 
     def fork(self, position: int) -> None:
-        """Part from the store here: what others append to it from now on is not read."""
-        self._fork = position
+        """Part from the base here: what others append to it from now on is not read."""
+        self._fork, self._own = position, Memory(position)
+
+    def select(self, after: int, limit: int) -> Found:
+        """As `Rows` has it."""
+        if self._fork is None:
+            return self._base.select(after, limit)
+        below = self._base.select(after, min(limit, self._fork - after)) if after < self._fork else []
+        reached = after + len(below)
+        return [*below, *self._own.select(reached, limit - len(below))] if reached >= self._fork else below
+
+    def among(self, positions: Sequence[int]) -> Found:
+        """As `Rows` has it."""
+        below = [position for position in positions if self._fork is None or position <= self._fork]
+        return (self._base.among(below) if below else []) or self._own.among(positions)
+
+    def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+        """As `Rows` has it."""
+        if self._fork is None:
+            return self._base.labelled(after, limit)
+        if after < self._fork:
+            return self._base.labelled(after, min(limit, self._fork - after))
+        return self._own.labelled(after, limit)
+
+    def newest(self) -> int:
+        """As `Rows` has it."""
+        return self._base.newest() if self._fork is None else self._own.newest()
+
+    def is_missing(self, after: int) -> bool:
+        """As `Rows` has it."""
+        return (self._fork is None or after < self._fork) and self._base.is_missing(after)
+
+    def faults(self) -> Iterator[Fault]:
+        """Those of the base."""
+        return self._base.faults()
 
     @contextmanager
-    def turn(self) -> Iterator[Turn]:
-        """At once, for nobody else appends here."""
-        yield self
+    def turn(self) -> Iterator["Branch"]:
+        """As `Rows` has it: no other process appends here."""
+        with self._own.turn():
+            yield self
 
-    def append(self, rows: Sequence[tuple[int, str, bytes]]) -> None:
-        """Keep rows for as long as the branch is there."""
-        self._kept.extend(row for _, _, row in rows)
+    def insert(self, rows: Sequence[Row]) -> None:
+        """As `Writing` has it; the rows stay for as long as the branch is there."""
+        self._own.insert(rows)
 
-    def read(self, after: int, limit: int = PAGE) -> list[bytes]:
-        """The rows at after + 1, after + 2, … up to limit. Raises Corrupt at a gap, Unavailable."""
-        if self._fork is None:
-            return super().read(after, limit)
-        rows = super().read(after, min(limit, self._fork - after)) if after < self._fork else []
-        own = after + len(rows) - self._fork
-        return rows + self._kept[own : own + limit - len(rows)] if own >= 0 else rows
+    def close(self) -> None:
+        """As `Rows` has it."""
+        self._base.close()
 
 
 @contextmanager
@@ -49,25 +81,19 @@ def branched(
 
     Of a log that is not there yet it is the branch that starts it. Raises Unavailable, Corrupt.
     """
+    values.identifier(name, "name")
     try:
-        store, ledger, head = _parted(location, name, prizes, upto)
+        base: Rows = located(location, name, read_only=True)
     except Absent:
-        store, ledger, head = _parted(":memory:", name, prizes, upto)
+        base = Memory()
+    branch = Branch(base)
+    store = Store(branch, name)
     try:
+        if upto is not None:
+            branch.fork(upto.position)
+        ledger = Ledger(store, system_clock, prizes)
+        head = ledger.head()
+        branch.fork(head.position)
         yield ledger, head
     finally:
         store.close()
-
-
-def _parted(location: str, name: str, prizes: Prizes, upto: Checkpoint | None) -> tuple[Branch, Ledger, Checkpoint]:
-    store = Branch(location, name)
-    try:
-        if upto is not None:
-            store.fork(upto.position)
-        ledger = Ledger(store, system_clock, prizes)
-        head = ledger.head()
-        store.fork(head.position)
-    except BaseException:
-        store.close()
-        raise
-    return store, ledger, head

@@ -59,7 +59,7 @@ def told() -> list[AnyCommand]:
 
 def rows(location: str, name: str = "main") -> list[bytes]:
     """Every row of a log, byte for byte."""
-    store = Store(location, name, read_only=True)
+    store = Store.open(location, name, read_only=True)
     try:
         return [row for page in store.pages() for row in page]
     finally:

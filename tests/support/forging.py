@@ -92,7 +92,7 @@ def audited(rows: Sequence[Recorded], *, cut: bool = False, page: int = 500) -> 
 
 def written(path: Path | str, rows: Iterable[Recorded]) -> str:
     """A store of these rows, chained."""
-    store = Store(str(path), "main")
+    store = Store.open(str(path), "main")
     try:
         store.append([(row.position, TAGS[type(row.event)], log.seal(row)[0]) for row in chained(rows)])
     finally:

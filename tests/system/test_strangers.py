@@ -385,7 +385,7 @@ def test_a_forged_title_reaches_no_terminal(log: str, tmp_path: Path) -> None:
     forged = resealed(forged)
     assert forged != rows(log)
     path = str(tmp_path / "forged.db")
-    store = Store(path, "main")
+    store = Store.open(path, "main")
     store.append([(number, "forged", row) for number, row in enumerate(forged, 1)])
     store.close()
     for form in ("table", "json", "csv"):

@@ -1,7 +1,7 @@
 """The same ledger on a PostgreSQL server: same events, same digests, same promises."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from multiprocessing import get_context
@@ -16,14 +16,16 @@ from forecast_ledger.ledger.core.errors import Unavailable, Uncertain
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing import database, store
+from forecast_ledger.ledger.storing.database import Rows
 from forecast_ledger.ledger.storing.receipt import Receipt
-from forecast_ledger.ledger.storing.store import Store, TakenError
+from forecast_ledger.ledger.storing.store import Store, TakenError, located
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, main
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.pay import prizes
+from tests.replay.audit import test_row_checks
 from tests.support.crowds import QUESTION, crowd
 from tests.support.crowds import forecast as line
 from tests.support.given import NOW, contest, day, enrolment, entry, forecast, payment, quartiles, won
@@ -40,6 +42,13 @@ def server() -> Iterator[str]:
     """The URL of a server for all tests here."""
     with postgres() as url:
         yield url
+
+
+@pytest.mark.parametrize("rule", test_row_checks.RULES, ids=lambda rule: rule.__name__)
+def test_a_server_keeps_rows_as_a_file_does(server: str, rule: Callable[[Rows], None]) -> None:
+    """Each rule that holds for rows in files and in memory."""
+    with closing(located(server, f"rows of {rule.__name__}")) as rows:
+        rule(test_row_checks.recorded(rows))
 
 
 def _story() -> list[commands.AnyCommand]:
@@ -164,10 +173,14 @@ def test_a_lock_on_the_table_is_not_waited_for_without_end(server: str, monkeypa
 
 def test_a_turn_is_a_ledgers_own(server: str) -> None:
     """While one ledger's writer decides, those of others in the same database write; of its own, one waits."""
-    with closing(Store(server, "busy")) as busy, closing(Store(server, "other")) as other, busy.turn() as turn:
+    with (
+        closing(Store.open(server, "busy")) as busy,
+        closing(Store.open(server, "other")) as other,
+        busy.turn() as turn,
+    ):
         other.append([(1, "t", b"one")])
         turn.append([(1, "t", b"one")])
-    with closing(Store(server, "busy", read_only=True)) as busy:
+    with closing(Store.open(server, "busy", read_only=True)) as busy:
         assert busy.read(0) == [b"one"]
 
 
@@ -227,12 +240,12 @@ def test_what_a_server_does_not_keep_is_not_acknowledged(server: str) -> None:
 
 def test_a_writer_of_an_older_version_loses_and_doubles_nothing(server: str) -> None:
     """It takes no turns: what it has written meanwhile is found by the position, which is the guard that stays."""
-    with closing(Store(server, "older")) as store, store.turn() as turn, psycopg.connect(server) as older:
+    with closing(Store.open(server, "older")) as store, store.turn() as turn, psycopg.connect(server) as older:
         older.execute("INSERT INTO stored_events VALUES ('older', 1, 't', 'x')")
         older.commit()
         with pytest.raises(TakenError):
             turn.append([(1, "t", b"one"), (2, "t", b"two")])
-    with closing(Store(server, "older", read_only=True)) as store:
+    with closing(Store.open(server, "older", read_only=True)) as store:
         assert store.read(0) == [b"x"]
 
 
@@ -256,7 +269,7 @@ def test_a_view_in_the_tables_place_is_no_ledger(server: str) -> None:
         )
     for read_only in (True, False):
         with pytest.raises(Unavailable, match="is not a table"):
-            Store(viewed, "main", read_only=read_only)
+            Store.open(viewed, "main", read_only=read_only)
 
 
 def test_a_server_that_is_not_there_is_reported(server: str, monkeypatch: pytest.MonkeyPatch) -> None:

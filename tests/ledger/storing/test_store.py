@@ -52,7 +52,7 @@ def changed(path: Path, *statements: str) -> Path:
 
 def positions(path: Path | str, *, read_only: bool = True) -> list[int]:
     """The positions that a reader sees, every digest checked."""
-    with closing(Store(str(path), "main", read_only=read_only)) as kept:
+    with closing(Store.open(str(path), "main", read_only=read_only)) as kept:
         return [recorded.position for page in log.follow(kept.pages()) for recorded in page]
 
 
@@ -69,21 +69,21 @@ def stops_at(path: Path) -> list[int]:
 
 def test_rows_come_back_in_order_of_position(tmp_path: Path) -> None:
     """After a position, so many at most; and the same from another connection."""
-    with closing(Store(str(tmp_path / "a.db"), "main")) as one:
+    with closing(Store.open(str(tmp_path / "a.db"), "main")) as one:
         assert one.read(0) == []
         one.append(rows(1, 3))
         one.append(rows(4, 5))
         assert one.read(0) == [b"row 1", b"row 2", b"row 3", b"row 4", b"row 5"]
         assert one.read(2, limit=2) == [b"row 3", b"row 4"]
         assert one.read(5) == []
-        with closing(Store(str(tmp_path / "a.db"), "main", read_only=True)) as other:
+        with closing(Store.open(str(tmp_path / "a.db"), "main", read_only=True)) as other:
             assert other.read(3) == [b"row 4", b"row 5"]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
 def test_pages_cover_every_row_once(limit: int) -> None:
     """Whatever the size of a page, the last one full or not."""
-    with closing(Store(":memory:", "main")) as memory:
+    with closing(Store.open(":memory:", "main")) as memory:
         memory.append(rows(1, 5))
         pages = list(memory.pages(limit=limit))
         assert [row for page in pages for row in page] == [state for *_, state in rows(1, 5)]
@@ -93,7 +93,10 @@ def test_pages_cover_every_row_once(limit: int) -> None:
 
 def test_a_position_is_taken_once(tmp_path: Path) -> None:
     """Of two writers one wins; of the other's rows none is kept, not even those at free positions."""
-    with closing(Store(str(tmp_path / "a.db"), "main")) as one, closing(Store(str(tmp_path / "a.db"), "main")) as other:
+    with (
+        closing(Store.open(str(tmp_path / "a.db"), "main")) as one,
+        closing(Store.open(str(tmp_path / "a.db"), "main")) as other,
+    ):
         one.append(rows(1, 2))
         with pytest.raises(TakenError):
             other.append(rows(2, 4))
@@ -138,7 +141,7 @@ def test_a_missing_row_is_found_by_the_gap(tmp_path: Path, where: str, position:
 def test_a_missing_row_is_found_across_pages() -> None:
     """At the edge of a page as well as within one."""
     for missing in range(1, 7):
-        with closing(Store(":memory:", "main")) as memory:
+        with closing(Store.open(":memory:", "main")) as memory:
             memory.append([row for row in rows(1, 7) if row[0] != missing])
             with pytest.raises(Corrupt) as caught:
                 list(memory.pages(limit=2))
@@ -207,7 +210,7 @@ def test_a_row_where_no_log_position_is_is_found(tmp_path: Path, becomes: str, p
 def test_a_position_that_is_a_fraction_is_found_on_every_page() -> None:
     """Also where as many rows are read as there should be."""
     for place in range(1, 8):
-        with closing(Store(":memory:", "main")) as memory:
+        with closing(Store.open(":memory:", "main")) as memory:
             memory.append([(n if n != place else n - 0.5, topic, row) for n, topic, row in rows(1, 7)])  # type: ignore[misc]
             with pytest.raises(Corrupt) as caught:
                 list(memory.pages(limit=3))
@@ -471,7 +474,7 @@ def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None
     """A page holds so many bytes or a few rows, whichever is more; every row comes once all the same."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite._PAGE_BYTES", 1_000)
     kept = [(position, "t", bytes([position]) * 200) for position in range(1, 31)]
-    with closing(Store(":memory:", "main")) as memory:
+    with closing(Store.open(":memory:", "main")) as memory:
         memory.append(kept)
         pages = [*memory.pages()]
         assert [row for page in pages for row in page] == [row for *_, row in kept]
@@ -483,7 +486,7 @@ def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_lies_before_a_gap_is_read(tmp_path: Path) -> None:
     """A page ends there, so that a log can be exported as of before its damage."""
     path = changed(filled(tmp_path / "a.db"), "DELETE FROM stored_events WHERE originator_version = 4")
-    with closing(Store(str(path), "main", read_only=True)) as kept:
+    with closing(Store.open(str(path), "main", read_only=True)) as kept:
         assert len(kept.read(0)) == 3
         with pytest.raises(Corrupt, match="log position 4: the row is missing; the next one is 5"):
             kept.read(3)
@@ -495,7 +498,7 @@ def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Pa
     """Nothing is sealed of it, so no answer rests on it, even where it is no text in UTF-8; `verify` says where."""
     path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET topic = {topic} WHERE originator_version = 3")  # noqa: S608
     assert positions(path) == [1, 2, 3, 4, 5]
-    with closing(Store(str(path), "main")) as kept:
+    with closing(Store.open(str(path), "main")) as kept:
         assert (kept.newest(), len(kept.at([3, 4]))) == (5, 2)
     found = verified(str(path))
     assert [(result.check, result.found, result.position) for result in found.results if result.found != "ok"] == [
@@ -529,7 +532,7 @@ def test_a_ledger_left_half_made_by_a_power_cut_says_what_to_do(tmp_path: Path) 
     writer starts it, or gets one.
     """
     script = "import os, sys; from forecast_ledger.ledger.storing.store import Store; "
-    script += "kept = Store(sys.argv[1], 'main'); os._exit(0)"
+    script += "kept = Store.open(sys.argv[1], 'main'); os._exit(0)"
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "made.db")], check=True)
     whole = {suffix: (tmp_path / f"made.db{suffix}").read_bytes() for suffix in ("", "-wal", "-shm")}
     for number, sizes in enumerate(STATES):

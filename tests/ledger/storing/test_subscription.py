@@ -175,7 +175,7 @@ def test_a_row_replaced_behind_it_does_not_follow_what_it_handed_out(ledger: Led
     forged = tmp_path / "forged.db"
     with Ledger.open(forged) as other:
         told(other, 10, 18)
-    with closing(Store(str(forged), "main", read_only=True)) as others:
+    with closing(Store.open(str(forged), "main", read_only=True)) as others:
         rows = others.read(6)
         [seventh, eighth] = [log.unseal_one(row, position) for position, row in enumerate(rows, 7)]
     assert seventh.digest == eighth.previous

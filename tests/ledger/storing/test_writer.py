@@ -140,7 +140,7 @@ def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
 
 def test_a_command_whose_events_fall_on_two_pages_has_one_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that catches up page by page still knows where the command began and where it ended."""
-    store = Store(":memory:", "main")
+    store = Store.open(":memory:", "main")
     pages = store.pages
     with Ledger(store, lambda: NOW, prizes) as first:
         first.handle_many(PAID)
@@ -422,7 +422,7 @@ STAKING: list[AnyCommand] = [
 
 def told_apart(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt | Refused], int]:
     """What came of a story told command by command, and of how many rows; told in batches it leaves the same bytes."""
-    one, other = Store(":memory:", "main"), Store(":memory:", "main")
+    one, other = Store.open(":memory:", "main"), Store.open(":memory:", "main")
     with Ledger(one, lambda: NOW, prizes) as single, Ledger(other, lambda: NOW, prizes) as batched:
         singly = [single.handle_many([command])[0] for command in story]
         batches = [story[start:stop] for start, stop in pairwise([0, *cuts, len(story)])]
@@ -554,7 +554,7 @@ class LosingStore(Store):
 
 def test_a_lost_race_is_run_again() -> None:
     """As often as it takes, within bounds; the command is recorded once."""
-    store = LosingStore(":memory:", "main")
+    store = LosingStore.open(":memory:", "main")
     with Ledger(store, lambda: NOW) as ledger:
         store.losses = 5
         assert ledger.handle(opened(), "c1") == Receipt("c1", 1, 1)
@@ -565,7 +565,7 @@ def test_a_lost_race_is_run_again() -> None:
 def test_races_lost_without_end_are_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a bounded number of attempts; nothing is recorded and a retry is safe."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.writer.ATTEMPTS", 4)
-    store = LosingStore(":memory:", "main")
+    store = LosingStore.open(":memory:", "main")
     with Ledger(store, lambda: NOW) as ledger:
         ledger.handle(opened(), "c1")
         store.losses, store.tried = 10**9, 0
@@ -599,7 +599,7 @@ class FailingStore(Store):
 @pytest.mark.parametrize("many", [False, True])
 def test_a_failed_append_leaves_everything_as_it_was(reason: BaseException, many: bool) -> None:
     """Whatever the reason: the ids are free, the positions are free, and the next command finds the old state."""
-    store = FailingStore(":memory:", "main")
+    store = FailingStore.open(":memory:", "main")
     with Ledger(store, lambda: NOW) as ledger:
         ledger.handle(opened(), "c1")
         batch = [named("c2", forecast()), named("c3", resolution())]
@@ -691,7 +691,7 @@ MISFITS: dict[str, list[events.AnyEvent]] = {
 @pytest.mark.parametrize("happened", MISFITS.values(), ids=MISFITS.keys())
 def test_an_event_that_cannot_follow_what_came_before_is_damage(happened: list[events.AnyEvent]) -> None:
     """Though sealed and in order: never skipped, never defaulted, and the writer stops every time it is asked."""
-    store = Store(":memory:", "main")
+    store = Store.open(":memory:", "main")
     store.append([(position, "t", row) for position, row in enumerate(sealed(*happened), 1)])
     with Ledger(store, lambda: NOW) as ledger:
         for _ in range(2):
@@ -810,7 +810,7 @@ def test_a_reader_is_not_blocked_by_a_writer(tmp_path: Path) -> None:
         assert ids(ledger) == ["c1"]
         assert ledger.head().position == 1
         assert ledger.handle(opened(), "c1").duplicate
-        with Ledger.open(path) as other, closing(Store(str(path), "main", read_only=True)) as reader:
+        with Ledger.open(path) as other, closing(Store.open(str(path), "main", read_only=True)) as reader:
             assert ids(other) == ["c1"]
             assert len(reader.read(0)) == 1
         assert time.monotonic() - started < 2
@@ -884,5 +884,5 @@ def test_the_head_is_the_digest_of_the_last_row(tmp_path: Path) -> None:
         kept = ledger.head()
         ledger.handle(forecast(), "c2")
         assert recorded(ledger)[kept.position - 1].digest == kept.digest
-        with closing(Store(str(path), "main", read_only=True)) as store:
+        with closing(Store.open(str(path), "main", read_only=True)) as store:
             assert [row.position for row in log.unseal(store.read(kept.position), kept)] == [2]

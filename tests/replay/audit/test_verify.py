@@ -93,7 +93,7 @@ def forged(path: Path, happened: Iterable[AnyEvent], earlier: int = 0) -> str:
 
 def kept(path: Path, rows: Sequence[tuple[int, str, bytes]]) -> None:
     """A store of these rows."""
-    store = Store(str(path), "main")
+    store = Store.open(str(path), "main")
     try:
         store.append(rows)
     finally:

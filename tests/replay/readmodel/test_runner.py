@@ -38,7 +38,7 @@ Stored = dict[str, list[tuple[Any, ...]]]
 
 def record(path: str, recorded: Sequence[Recorded]) -> None:
     """Append these rows to a log as they are."""
-    with closing(Store(path, "main")) as store:
+    with closing(Store.open(path, "main")) as store:
         store.append([(each.position, TAGS[type(each.event)], log.seal(each)[0]) for each in recorded])
 
 
@@ -89,7 +89,7 @@ def crashing(model: ReadModel, after: int) -> None:
 def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> None:
     """Record a log bit by bit, follow it with a runner that crashes and starts again, and compare now and then."""
     path, tables = f"{folder}/log.db", f"{folder}/tables.db"
-    with closing(Store(path, "main")):
+    with closing(Store.open(path, "main")):
         pass
     runner = Runner(path, tables)
     end = 0

@@ -235,7 +235,7 @@ def test_a_payment_that_was_cut_half_way_is_finished(paid: int, at: str, tmp_pat
     with kept(":memory:", *sealed()) as ledger:
         pay(ledger, "cup", PAID_AT)
         rows = [recorded for page in ledger.read() for recorded in page][: 9 + paid]
-    with closing(Store(str(tmp_path / "log.db"), "main")) as store:
+    with closing(Store.open(str(tmp_path / "log.db"), "main")) as store:
         store.append([(each.position, TAGS[type(each.event)], seal(each)[0]) for each in rows])
     with Ledger.open(tmp_path / "log.db", prizes=prizes) as ledger:
         receipt = pay(ledger, "cup", at)
@@ -402,7 +402,7 @@ def test_a_pool_of_just_the_least_prize_goes_to_the_best() -> None:
 
 def test_a_ledger_that_was_opened_without_prizes_pays_nobody() -> None:
     """The refusal says how to open it; a retry of what was paid elsewhere is known all the same."""
-    store = Store(":memory:", "main")
+    store = Store.open(":memory:", "main")
     with Ledger(store, lambda: NOW, prizes) as ledger:
         ledger.handle_many(oracle.named(sealed()))
         bare = Ledger(store, lambda: NOW)

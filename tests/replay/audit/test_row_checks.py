@@ -1,0 +1,139 @@
+"""What keeps rows: the same answers from a file, from memory, from a branch and from a store that is not started."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.ledger.storing.database import Row, Rows, TakenError
+from forecast_ledger.ledger.storing.memory import Memory
+from forecast_ledger.ledger.storing.store import Store, located
+from forecast_ledger.replay.writing.lazy_store import Unstarted
+from forecast_ledger.replay.writing.overlay_store import Branch
+
+FIVE: list[Row] = [(position, "seen.v1", b"%d" % position) for position in range(1, 6)]
+
+
+def _branch(path: Path, fork: int) -> Rows:
+    """A branch whose base has rows up to the fork, and one more that is not its own."""
+    base = Memory()
+    base.insert([*FIVE[:fork], (fork + 1, "other.v1", b"other")])
+    branch = Branch(base)
+    branch.fork(fork)
+    return branch
+
+
+def _started(path: Path) -> Rows:
+    """A store that was not there, and that somebody else has started since."""
+    rows = Unstarted(str(path / "log.db"), "main")
+    assert rows.select(0, 9) == []
+    located(str(path / "log.db"), "main").close()
+    return rows
+
+
+KEPT: dict[str, tuple[Callable[[Path], Rows], int]] = {  # how it is made, and how many of the five rows it begins with
+    "a file": (lambda path: located(str(path / "log.db"), "main"), 0),
+    "SQLite's memory": (lambda _: located(":memory:", "main"), 0),
+    "memory": (lambda _: Memory(), 0),
+    "a branch at the start": (lambda path: _branch(path, 0), 0),
+    "a branch of two rows": (lambda path: _branch(path, 2), 2),
+    "not started": (lambda path: Unstarted(str(path / "log.db"), "main"), 0),
+    "started by another": (_started, 0),
+}
+
+
+def recorded(rows: Rows, there: int = 0) -> Rows:
+    """The same, in which the five rows are recorded; `there` of them are."""
+    for first in range(there, 5, 2):
+        with rows.turn() as turn:
+            turn.insert(FIVE[first : min(first + 2, 5)])
+    return rows
+
+
+@pytest.fixture(params=KEPT.values(), ids=[*KEPT])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rows]:
+    """Rows in which the five are recorded."""
+    make, there = request.param
+    rows = recorded(make(tmp_path), there)
+    yield rows
+    rows.close()
+
+
+def test_rows_are_read_after_a_position(kept: Rows) -> None:
+    """In order, from any position, as many as asked for at most; beyond the last there are none."""
+    for after in range(7):
+        for limit in range(1, 7):
+            expected = [(position, row) for position, _, row in FIVE[after : after + limit]]
+            found = [*kept.select(after, limit)]
+            assert found == expected[: len(found)]
+            assert bool(found) == bool(expected)
+
+
+def test_rows_are_found_by_their_positions(kept: Rows) -> None:
+    """Those that are there; a store asks again for what a first answer leaves out."""
+    assert [row for _, row in kept.among([4])] == [b"4"]
+    assert [*kept.among([6, 7])] == []
+    assert Store(kept, "main").at([1, 3, 5]) == [b"1", b"3", b"5"]
+
+
+def test_the_head_is_the_last_position_that_was_recorded(kept: Rows) -> None:
+    """Also of rows whose base has gone on."""
+    assert kept.newest() == 5
+    assert not kept.is_missing(5)
+    assert [*kept.faults()] == []
+
+
+def test_types_of_events_are_kept_beside_the_rows(kept: Rows) -> None:
+    """As bytes, page after page."""
+    pages = [*Store(kept, "main").labelled(2)]
+    assert [row for rows, _ in pages for row in rows] == [row for *_, row in FIVE]
+    assert {topic for _, topics in pages for topic in topics} == {b"seen.v1"}
+
+
+def test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them(kept: Rows) -> None:
+    """What it has inserted is there when the turn ends; what it has not inserted never was."""
+    with kept.turn() as turn:
+        assert [*turn.select(4, 9)] == [(5, b"5")]
+        turn.insert([(6, "seen.v1", b"6")])
+    with kept.turn():
+        pass
+    assert [*kept.select(5, 9)] == [(6, b"6")]
+    assert kept.newest() == 6
+
+
+def test_a_position_that_is_taken_is_not_taken_again(kept: Rows) -> None:
+    """Nothing of what was to be recorded is."""
+    with pytest.raises(TakenError), kept.turn() as turn:
+        turn.insert([(5, "seen.v1", b"again"), (6, "seen.v1", b"6")])
+    assert [*kept.select(4, 9)] == [(5, b"5")]
+    with kept.turn() as turn:
+        turn.insert([(6, "seen.v1", b"6")])
+    assert kept.newest() == 6
+
+
+def test_a_store_reads_whatever_keeps_its_rows(kept: Rows) -> None:
+    """Page by page, whole, in order."""
+    store = Store(kept, "main")
+    assert [row for page in store.pages(limit=2) for row in page] == [row for *_, row in FIVE]
+    assert store.newest() == 5
+
+
+RULES: list[Callable[[Rows], None]] = [
+    test_rows_are_read_after_a_position,
+    test_rows_are_found_by_their_positions,
+    test_the_head_is_the_last_position_that_was_recorded,
+    test_types_of_events_are_kept_beside_the_rows,
+    test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them,
+    test_a_position_that_is_taken_is_not_taken_again,
+    test_a_store_reads_whatever_keeps_its_rows,
+]  # what a server has to hold to as well
+
+
+def test_what_is_not_started_leaves_nothing(tmp_path: Path) -> None:
+    """Reading, waiting for a turn and closing make no file."""
+    rows = Unstarted(str(tmp_path / "log.db"), "main")
+    with rows.turn() as turn:
+        assert [*turn.select(0, 9)] == []
+    assert rows.newest() == 0
+    rows.close()
+    assert not list(tmp_path.iterdir())
