@@ -196,6 +196,15 @@ def probability(number: Number, field: str) -> int:
     return fixed(number, PROBABILITY, field, 0, PROBABILITY)
 
 
+def is_instant(field: str) -> bool:
+    """Whether a field of a command or an event is an instant, by its name: `at`, or one that ends in _at.
+
+    >>> is_instant("closes_at"), is_instant("format")
+    (True, False)
+    """
+    return field == "at" or field.endswith("_at")
+
+
 def instant(value: Instant, field: str = "at") -> int:
     """An RFC 3339 text or an aware datetime in µs since the epoch, UTC; finer fractions round half-even.
 

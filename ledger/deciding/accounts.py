@@ -7,7 +7,18 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding.state import Account, Attempts, Contest, Position, Question, Quoted, State, Write
+from forecast_ledger.ledger.deciding.state import (
+    Account,
+    Attempts,
+    Contest,
+    Decide,
+    Evolve,
+    Position,
+    Question,
+    Quoted,
+    State,
+    Write,
+)
 from forecast_ledger.ledger.model import commands, events
 
 Ending = events.PositionSettled | events.PositionRefunded | events.TradesVoided
@@ -319,3 +330,25 @@ def _traded(event: events.SharesBought | events.SharesSold, state: State) -> tup
     if event.at <= question.traded_at:
         return ()
     return ((state.questions, event.question, question._replace(traded_at=event.at)),)
+
+
+DECIDE: dict[type, Decide] = {
+    commands.QuotePrices: quote,
+    commands.DepositCash: deposit_cash,
+    commands.WithdrawCash: withdraw_cash,
+}
+EVOLVE: dict[type, Evolve] = {
+    events.PricesQuoted: prices_quoted,
+    events.CashGranted: cash_granted,
+    events.CashDeposited: cash_moved,
+    events.CashWithdrawn: cash_moved,
+    events.DecisionRecorded: decided,
+    events.DecisionMalformed: malformed,
+    events.DecisionDefaulted: defaulted,
+    events.SharesBought: bought,
+    events.SharesSold: sold,
+    events.PositionSettled: ended,
+    events.PositionRefunded: ended,
+    events.TradesVoided: ended,
+    events.SettlementReversed: reversed_,
+}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import nearest
-from forecast_ledger.ledger.deciding.state import Contest, State, Write
+from forecast_ledger.ledger.deciding.state import Contest, Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
 from forecast_ledger.ledger.model.scorability import unscorable
@@ -232,3 +232,21 @@ def _check_paid(prizes: Mapping[str, int], contest: str, state: State) -> None:
             raise Refused("prizes_differ", "contest", contest, f"{winner!r} was paid {was}, the board says {due}")
     if sum(paid.values()) != state.contests[contest].paid:
         raise Refused("prizes_differ", "contest", contest, "somebody was paid to whom the board gives nothing")
+
+
+DECIDE: dict[type, Decide] = {
+    commands.OpenContest: open_contest,
+    commands.AddQuestion: add_question,
+    commands.EnrolParticipant: enrol_participant,
+    commands.ExcludeParticipant: exclude_participant,
+    commands.FinalizeContest: finalize_contest,
+    commands.PayPrizes: pay_prizes,
+}
+EVOLVE: dict[type, Evolve] = {
+    events.ContestOpened: contest_opened,
+    events.QuestionAdded: question_added,
+    events.ParticipantEnrolled: participant_named,
+    events.ParticipantExcluded: participant_named,
+    events.ContestFinalized: contest_finalized,
+    events.PrizePaid: prize_paid,
+}

@@ -7,7 +7,7 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.accounts import trader
 from forecast_ledger.ledger.deciding.legs import legs
-from forecast_ledger.ledger.deciding.state import Account, Attempts, State, Write
+from forecast_ledger.ledger.deciding.state import Account, Attempts, Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events, replies
 from forecast_ledger.ledger.model.trading_rules import Trading, period
 
@@ -97,3 +97,12 @@ def _whose(command: commands.RecordDecision) -> dict[str, Any]:
 
 def _digest(text: str | None) -> str:
     return "" if text is None else sha256(text.encode()).hexdigest()
+
+
+DECIDE: dict[type, Decide] = {
+    commands.RecordDecision: record_decision,
+}
+EVOLVE: dict[type, Evolve] = {
+    events.TextKept: text_kept,
+    events.LegRefused: leg_refused,
+}

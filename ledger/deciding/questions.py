@@ -6,7 +6,7 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding import distributions
 from forecast_ledger.ledger.deciding.numeric_ranges import countable, numeric_range
-from forecast_ledger.ledger.deciding.state import Question, State, Write
+from forecast_ledger.ledger.deciding.state import Decide, Evolve, Question, State, Write
 from forecast_ledger.ledger.model import commands, events
 
 EDGE = Decimal("1e-10")  # of a bin: how far above an inner edge a value still counts as on it
@@ -265,3 +265,24 @@ def _open_at(command: commands.Command, question: Question) -> int:
     if at >= question.closed_at:
         raise Refused("question_closed", "at", command.at)
     return at
+
+
+DECIDE: dict[type, Decide] = {
+    commands.SubmitForecast: submit_forecast,
+    commands.WithdrawForecast: withdraw_forecast,
+    commands.OpenQuestion: open_question,
+    commands.CloseQuestion: close_question,
+    commands.ResolveQuestion: resolve_question,
+    commands.AnnulQuestion: annul_question,
+    commands.CancelMarket: annul_question,
+    commands.RevokeResolution: revoke_resolution,
+}
+EVOLVE: dict[type, Evolve] = {
+    events.ForecastMade: forecast_made,
+    events.ForecastWithdrawn: forecast_withdrawn,
+    events.QuestionOpened: question_opened,
+    events.QuestionClosed: question_closed,
+    events.QuestionResolved: question_settled,
+    events.QuestionAnnulled: question_settled,
+    events.ResolutionRevoked: resolution_revoked,
+}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.events import Kind, NumericRange, QuestionResolved
+from forecast_ledger.ledger.model.events import AnyEvent, Kind, NumericRange, QuestionResolved
 from forecast_ledger.ledger.model.rules import RuleSet
 
 Write = tuple[dict[Any, Any], Any, Any]  # table, key, new value
@@ -150,3 +150,8 @@ class State:
         if found.finalized:
             raise Refused("contest_finalized", "contest", name)
         return found
+
+
+# How a command of one kind is decided, and what an event of one kind changes at its log position.
+Decide = Callable[[Any, State], AnyEvent | tuple[AnyEvent, ...]]
+Evolve = Callable[[Any, State, int], tuple[Write, ...]]

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterator
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
-from typing import Any, get_args
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 from msgspec import json, structs
@@ -290,11 +291,39 @@ _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))
 
 
+# How a field is spelt whose name is in neither table, by its type; a text may be an instant by its name.
+_BY_TYPE: dict[Any, _Spell] = {
+    Any: _number,
+    str: values.prose,
+    bool: _checked(bool),
+    int: _checked(int),
+    dict[str, Any]: _by_id,
+    tuple[Any, ...]: _numbers,
+}
+
+
 def _spelling(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, _Spell, bool]], int]:
-    """A command's type; each field, how it is spelt and whether it may be left out; how many are always there."""
-    fields = {field.name: field.default is None for field in structs.fields(kind)}
-    spelt = [(name, spell, fields[name]) for name, spell in (_SPELLING | _ADDED).items() if name in fields]
+    """A command's type; each field, how it is spelt and whether it may be left out; how many are always there.
+
+    Fields that are in neither table come last, as they are declared.
+    """
+    fields = {field.name: field.default is None for field in structs.fields(kind) if field.name != "id"}
+    named = {name: spell for name, spell in (_SPELLING | _ADDED).items() if name in fields}
+    derived = {name: _derived(kind, name) for name in fields if name not in named}
+    spelt = [(name, spell, fields[name]) for name, spell in (named | derived).items()]
     return kind.__struct_config__.tag, spelt, len(fields.keys() & _SPELLING.keys())
+
+
+def _derived(kind: type[Command], name: str) -> _Spell:
+    """How a field is spelt by its type. Raises TypeError: fields of that type are spelt by name."""
+    hint = get_type_hints(kind)[name]
+    parts = [each for each in get_args(hint) if each is not NoneType]
+    [plain, *others] = parts if NoneType in get_args(hint) else [hint]
+    if plain is str and values.is_instant(name):
+        return values.instant
+    if plain not in _BY_TYPE or others:
+        raise TypeError(f"{kind.__name__}.{name}: say in _SPELLING, by its name, how a {hint} is spelt")
+    return _BY_TYPE[plain]
 
 
 _SPELLINGS = {kind: _spelling(kind) for kind in get_args(AnyCommand)}

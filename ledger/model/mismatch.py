@@ -14,6 +14,7 @@ from forecast_ledger.ledger.core.values import (
     WEIGHT,
     format_fixed,
     format_instant,
+    is_instant,
 )
 from forecast_ledger.ledger.model.trading_rules import PERCENT
 
@@ -126,19 +127,19 @@ def printed(name: str, value: Any, quantum: int = 1) -> str:
         return "none" if value is None else short(str(value).lower() if isinstance(value, bool) else "some")
     if isinstance(value, int) and name == "quantiles":
         return fixed(value, quantum)
-    return _PRINTED.get(name, named)(value) if isinstance(value, int) else named(value, _DIGEST)
+    if not isinstance(value, int):
+        return named(value, _DIGEST)
+    return instant(value) if is_instant(name) else _PRINTED.get(name, named)(value)
 
 
 def _unit(unit: int) -> Callable[[int], str]:
     return lambda value: fixed(value, unit)
 
 
-INSTANTS = ("at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "starts_at", "spot_at")
 _PRINTED: dict[str, Callable[[int], str]] = {
     **dict.fromkeys(["amount", "cash", "shares", "cost", "proceeds", "pool", "payable_unit"], money),
     **dict.fromkeys(["starting_cash", "least_bet", "least_prize"], money),
     **dict.fromkeys(["price", "prices", "payout", "payouts", "confidence", "probabilities", "levels"], chance),
-    **dict.fromkeys(INSTANTS, instant),
     **dict.fromkeys(["percentage", "least_percentage"], _unit(PERCENT)),
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _unit(WEIGHT)),
     "cdf": _unit(CUMULATIVE),

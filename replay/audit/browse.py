@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import is_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, digest_of
-from forecast_ledger.ledger.model.mismatch import INSTANTS, instant
+from forecast_ledger.ledger.model.mismatch import instant
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.reading.event_text import sentence
 from forecast_ledger.replay.reading.text_tables import Row, visible
@@ -101,7 +102,7 @@ def fields(recorded: Recorded) -> Iterator[Row]:
     shown["digest"] = recorded.digest
     for name in recorded.event.__struct_fields__:
         value = getattr(recorded.event, name)
-        shown[f"event.{name}"] = instant(value) if name in INSTANTS and value is not None else _plain(value)
+        shown[f"event.{name}"] = instant(value) if is_instant(name) and value is not None else _plain(value)
     del shown["at"]  # the event has it
     for name, value in shown.items():
         yield {"field": name, "value": value}

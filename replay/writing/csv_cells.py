@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import is_instant
 
 Row = Mapping[str, str]
-INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "spot_at", "starts_at"}
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 _NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
 _OFFSET = re.compile(r"Z|[+-][0-2][0-9]:[0-5][0-9]")
@@ -130,7 +130,7 @@ def _reader(cell: Cell, field: str, usual: Cell) -> Callable[[str], Any]:
     number = _number(cell.number, field) if cell.number else str
     if cell.split:
         return lambda text: _items(text, field, cell, number)
-    if cell.instant or cell.offset or field in INSTANTS:
+    if cell.instant or cell.offset or is_instant(field):
         offset = cell.offset or usual.offset
         if offset and not _OFFSET.fullmatch(offset):
             raise Refused("bad_map", "offset", offset, "an offset is Z, +01:00, -05:30 …")

@@ -1,0 +1,229 @@
+"""What a new command and its event need: four files, and a check that names whatever is missing."""
+
+import inspect
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from forecast_ledger.ledger.auditing import rebuild, rebuild_trading
+from forecast_ledger.ledger.core.values import Instant, Number
+from forecast_ledger.ledger.deciding import accounts, contests, decider, decisions, questions
+from forecast_ledger.ledger.model import canonical, commands, events
+from forecast_ledger.ledger.model.commands import AnyCommand, Command
+from forecast_ledger.replay.cli import main
+from tests.support.paths import ROOT
+
+ROOMS = (questions, contests, accounts, decisions)
+
+
+@pytest.mark.parametrize("kind", get_args(AnyCommand), ids=lambda kind: kind.__name__)
+def test_every_command_is_decided_in_one_room_and_rebuilt(kind: type[Command]) -> None:
+    """A command has a docstring, a row in the table DECIDE of one room, and a function that rebuilds it."""
+    assert kind.__doc__
+    assert len([room.__name__ for room in ROOMS if kind in room.DECIDE]) == 1, "needs a row in one room's DECIDE"
+    sources = inspect.getsource(rebuild) + inspect.getsource(rebuild_trading)
+    assert f"commands.{kind.__name__}" in sources, "needs a function in rebuild that gives it"
+
+
+@pytest.mark.parametrize("kind", events.TAGS, ids=lambda kind: kind.__name__)
+def test_every_event_changes_the_state_in_one_room(kind: type[events.Event]) -> None:
+    """An event has a docstring, a tag with its version, and a row in the table EVOLVE of one room."""
+    assert kind.__doc__
+    name, _, version = events.TAGS[kind].rpartition(".v")
+    assert name.isidentifier()
+    assert version.isdecimal()
+    assert len([room.__name__ for room in ROOMS if kind in room.EVOLVE]) == 1, "needs a row in one room's EVOLVE"
+
+
+def test_the_decider_has_the_rows_of_all_rooms() -> None:
+    """Nothing is lost where the rooms' tables are put together."""
+    assert decider._DECIDE.keys() == {*get_args(AnyCommand)}
+    assert decider._EVOLVE.keys() == events.TAGS.keys()
+
+
+class Noted(Command, frozen=True, kw_only=True, tag="noted"):
+    """A command with fields that no other has."""
+
+    seen_at: Instant
+    heard_at: Instant | None = None
+    note: str = ""
+    share: Number
+    shares: tuple[Number, ...] | None = None
+    by_name: dict[str, Number] | None = None
+    loud: bool = False
+
+
+def test_fields_that_are_new_are_spelt_by_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After those that are spelt by name, in the order in which they are declared; equal numbers and instants alike."""
+    monkeypatch.setitem(canonical._SPELLINGS, Noted, canonical._spelling(Noted))
+    at, seen = "2026-03-01T01:00:00+01:00", "2026-03-01T02:00:00+01:00"
+    one = Noted(at=at, seen_at=seen, share="0.50", note="n", shares=("1.0", "1e1"), by_name={"ada": 2.0})
+    same = Noted(at=at, seen_at="2026-03-01T01:00:00Z", share=0.5, note="n", shares=(1, 10), by_name={"ada": "2"})
+    other = Noted(at=at, seen_at=seen, share="0.51", note="n", shares=("1.0", "1e1"), by_name={"ada": 2.0})
+    assert canonical.content(one) == canonical.content(same) != canonical.content(other)  # type: ignore[arg-type]
+    assert [name for name, *_ in canonical._SPELLINGS[Noted][1]] == ["at", *Noted.__struct_fields__[2:]]
+
+
+class Odd(Command, frozen=True, kw_only=True, tag="odd"):
+    """A command with a field whose type says nothing about its spelling."""
+
+    things: list[bytes]
+
+
+def test_a_field_that_no_spelling_fits_is_named() -> None:
+    """It would otherwise be left out of the digest of what the command says."""
+    with pytest.raises(TypeError, match=r"Odd\.things: say in _SPELLING"):
+        canonical._spelling(Odd)
+
+
+# What a new command adds to each of four files: what stands before the insertion, and the insertion.
+ADDED = {
+    commands.__file__: [
+        (
+            "AnyCommand = (\n",
+            '''class PostponeQuestion(Command, frozen=True, kw_only=True, tag="postpone_question"):
+    """Announces that a question will be answered later."""
+
+    question: str
+    expected_at: Instant
+    because: str
+    likely: Number | None = None
+
+
+''',
+            "    PostponeQuestion\n    | ",
+        )
+    ],
+    events.__file__: [
+        (
+            "AnyEvent = (\n",
+            '''class QuestionPostponed(Event, frozen=True, kw_only=True, tag="question_postponed.v1"):
+    """The answer will come later; likely: 1e-9."""
+
+    question: str
+    expected_at: int
+    because: str
+    likely: int | None = None
+
+
+''',
+            "    QuestionPostponed\n    | ",
+        )
+    ],
+    questions.__file__: [
+        (
+            "DECIDE: dict[type, Decide] = {\n",
+            '''def postpone_question(command: commands.PostponeQuestion, state: State) -> events.QuestionPostponed:
+    """Refuses, first that applies: out_of_range, unknown_question."""
+    likely = None if command.likely is None else values.probability(command.likely, "likely")
+    state.question(command.question)
+    return events.QuestionPostponed(
+        at=values.instant(command.at),
+        question=command.question,
+        expected_at=values.instant(command.expected_at),
+        because=command.because,
+        likely=likely,
+    )
+
+
+def question_postponed(event: events.QuestionPostponed, state: State, _: int) -> tuple[Write, ...]:
+    """Nothing that a decision depends on."""
+    state.questions[event.question]
+    return ()
+
+
+''',
+            "    commands.PostponeQuestion: postpone_question,\n",
+        ),
+        ("EVOLVE: dict[type, Evolve] = {\n", "", "    events.QuestionPostponed: question_postponed,\n"),
+    ],
+    rebuild.__file__: [
+        (
+            "REBUILD: dict[type, Rebuild] = {\n",
+            """def _postpone_question(event: events.QuestionPostponed, _: State, __: Texts) -> Iterator[Said]:
+    yield from only(
+        commands.PostponeQuestion(
+            at=instant_text(event.at),
+            question=event.question,
+            expected_at=instant_text(event.expected_at),
+            because=event.because,
+            likely=None if event.likely is None else in_units(event.likely, PROBABILITY),
+        )
+    )
+
+
+""",
+            "    events.QuestionPostponed: _postpone_question,\n",
+        )
+    ],
+}
+DAY = "2026-03-01T00:00:00Z"
+LINES: list[dict[str, object]] = [
+    {
+        "id": "c1",
+        "type": "open_question",
+        "at": DAY,
+        "question": "rain",
+        "kind": "binary",
+        "opens_at": DAY,
+        "closes_at": "2026-03-08T00:00:00Z",
+    },
+    {
+        "id": "c2",
+        "type": "postpone_question",
+        "at": DAY,
+        "question": "rain",
+        "expected_at": "2026-04-01T02:00:00+02:00",
+        "because": "no gauge",
+        "likely": 0.75,
+    },
+    {"id": "c3", "type": "submit_forecast", "at": DAY, "question": "rain", "participant": "ada", "probability": 0.7},
+]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the source in which four files have a command more."""
+    folder = tmp_path_factory.mktemp("copy")
+    for package in [each.parent for each in ROOT.glob("*/__init__.py") if each.parent.name != "tests"]:
+        shutil.copytree(package, folder / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    assert len(ADDED) == 4
+    for file, insertions in ADDED.items():
+        path = folder / Path(file).relative_to(ROOT)
+        text = path.read_text("utf-8")
+        for table, definitions, row in insertions:
+            assert text.count(table) == 1
+            text = text.replace(table, definitions + table + row)
+        path.write_text(text, "utf-8")
+    (folder / "lines.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    return folder
+
+
+def _run(folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-c", f"from {main.__name__} import main; main()", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_command_with_its_event_is_four_files(copy: Path) -> None:
+    """It is recorded, sent again without effect, read back, listed in words, verified and exported."""
+    log = str(copy / "log.db")
+    _run(copy, "append", log, "lines.jsonl")
+    retold = copy / "again.jsonl"
+    retold.write_text(json.dumps(LINES[1] | {"likely": "0.750", "expected_at": "2026-04-01T00:00:00Z"}) + "\n")
+    [again] = json.loads(_run(copy, "append", log, "again.jsonl", "--format", "json"))
+    assert (again["accepted"], again["duplicate"]) == (0, 1)
+    listed = json.loads(_run(copy, "log", log, "--type", "question_postponed", "--format", "json"))
+    assert [each["says"] for each in listed] == [
+        "question='rain' expected_at=2026-04-01T00:00:00Z because='no gauge' likely=750000000"
+    ]
+    assert "question_postponed" in _run(copy, "show", log, "2")
+    assert "damage" not in _run(copy, "verify", log).lower()
+    _run(copy, "export", log, str(copy / "out"), "--format", "csv")
+    assert "question_postponed.v1" in (copy / "out" / "events.csv").read_text("utf-8")
