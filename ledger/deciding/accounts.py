@@ -75,13 +75,7 @@ def deposit_cash(command: commands.DepositCash, state: State) -> events.CashDepo
     account = _account(command, state)
     if account.deposited + amount > values.LARGEST_CASH:
         raise Refused("no_recapitalisation", "amount", str(command.amount), "more than an account may ever take in")
-    return events.CashDeposited(
-        at=values.instant(command.at),
-        contest=command.contest,
-        participant=command.participant,
-        amount=amount,
-        reason=command.reason,
-    )
+    return events.CashDeposited(**_movement(command, amount))
 
 
 def withdraw_cash(command: commands.WithdrawCash, state: State) -> events.CashWithdrawn:
@@ -92,13 +86,18 @@ def withdraw_cash(command: commands.WithdrawCash, state: State) -> events.CashWi
     account = _account(command, state)
     if amount > account.cash:
         raise Refused("not_enough_cash", "amount", str(command.amount))
-    return events.CashWithdrawn(
-        at=values.instant(command.at),
-        contest=command.contest,
-        participant=command.participant,
-        amount=amount,
-        reason=command.reason,
-    )
+    return events.CashWithdrawn(**_movement(command, amount))
+
+
+def _movement(command: commands.DepositCash | commands.WithdrawCash, amount: int) -> dict[str, Any]:
+    """The fields of cash that comes in or goes out."""
+    return {
+        "at": values.instant(command.at),
+        "contest": command.contest,
+        "participant": command.participant,
+        "amount": amount,
+        "reason": command.reason,
+    }
 
 
 def trader(contest: str, participant: str, state: State) -> tuple[Contest, Account]:

@@ -21,12 +21,7 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
     unit = values.fixed(command.payable_unit, values.MONEY, "payable_unit", 1, values.LARGEST_POOL)
     rules = _rule_set(command.rules)
     starts_at = _start(command, rules)
-    if rules is None:
-        near = nearest(str(command.rules), PRESETS)
-        said = f"no such preset{f'; the nearest is {near}' * bool(near)}; there are {', '.join(PRESETS)}"
-        raise Refused("unknown_rules", "rules", command.rules, said)
-    if wrong := inconsistency(rules):
-        raise Refused("rules_not_consistent", "rules", rules.name, wrong)
+    rules = consistent(rules, command.rules)
     if command.contest in state.contests:
         raise Refused("duplicate_contest", "contest", command.contest)
     if pool % unit:
@@ -48,6 +43,19 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
         starts_at=starts_at if rules.trading is not None else None,
         series=command.series or "",
     )
+
+
+def consistent(rules: RuleSet | None, said: commands.Rules) -> RuleSet:
+    """The rule set that `said` stands for. Refuses: unknown_rules if it is None, and names the nearest preset; then
+    rules_not_consistent.
+    """
+    if rules is None:
+        near = nearest(str(said), PRESETS)
+        detail = f"no such preset{f'; the nearest is {near}' * bool(near)}; there are {', '.join(PRESETS)}"
+        raise Refused("unknown_rules", "rules", said, detail)
+    if wrong := inconsistency(rules):
+        raise Refused("rules_not_consistent", "rules", rules.name, wrong)
+    return rules
 
 
 def _rule_set(said: commands.Rules) -> RuleSet | None:

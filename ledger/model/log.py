@@ -163,6 +163,13 @@ def follow(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iter
         yield events
 
 
+def upto(pages: Iterator[list[bytes]], position: int) -> Iterator[list[bytes]]:
+    """Pages of rows from the first on, up to a log position; no page beyond it is asked for."""
+    while position > 0 and (rows := next(pages, [])):
+        yield rows[:position]
+        position -= len(rows)
+
+
 def unseal_one(row: bytes, position: int) -> Recorded:
     """The event in one row, checked like others, but for the row that it follows. Raises Corrupt."""
     [recorded] = unseal([row], Checkpoint(position - 1, decoded_one(row, position).previous))

@@ -370,14 +370,7 @@ def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
 def _worth(prizes: Prizes, turn: "Turn", batch: _Batch, contest: str) -> Mapping[str, int]:
     """What a finalized contest's board is worth, by the log with the batch's rows so far."""
     with gc_pause.paused():
-        return prizes(log.follow(chain(_upto(turn.pages(), batch.head.position), batch.pages())), contest)
-
-
-def _upto(pages: Iterator[list[bytes]], position: int) -> Iterator[list[bytes]]:
-    """A store's pages up to a log position: others may have appended since."""
-    while position > 0 and (rows := next(pages, [])):
-        yield rows[:position]
-        position -= len(rows)
+        return prizes(log.follow(chain(log.upto(turn.pages(), batch.head.position), batch.pages())), contest)
 
 
 def system_clock() -> int:

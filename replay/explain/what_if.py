@@ -6,8 +6,9 @@ import msgspec
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.deciding.contests import consistent
 from forecast_ledger.ledger.model.commands import malformed
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, unscorable
 from forecast_ledger.ledger.model.scorability import unscorable
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -28,11 +29,7 @@ def rule_set(text: str) -> RuleSet:
             rules = msgspec.json.decode(text, type=RuleSet)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise malformed(error, "rules") from None
-    if rules is None:
-        raise Refused("unknown_rules", "rules", text, f"no such preset; there are {', '.join(PRESETS)}")
-    if wrong := inconsistency(rules):
-        raise Refused("rules_not_consistent", "rules", rules.name, wrong)
-    return rules
+    return consistent(rules, text)
 
 
 def under(projections: Projections, contest: str, rules: RuleSet) -> Projections:

@@ -179,7 +179,7 @@ def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
     """Chunks of rows that are bounded in number and, but for their last page, in bytes; one at least."""
     waiting: list[tuple[bytes, Recorded]] = []
     size, last = 0, log.START
-    for rows in _upto(store, until.position):
+    for rows in log.upto(store.pages(), until.position):
         page = log.unseal(rows, last)
         last = log.Checkpoint(page[-1].position, page[-1].digest)
         waiting += zip(rows, page, strict=True)
@@ -191,15 +191,6 @@ def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
         raise Corrupt(until.position, f"the row's digest was {until.digest} when it was read first, not {last.digest}")
     if waiting or last == log.START:
         yield _chunk(waiting)
-
-
-def _upto(store: Pages, position: int) -> Iterator[list[bytes]]:
-    """The pages of a store up to a log position: others may have appended since."""
-    for rows in store.pages():
-        if position <= 0:
-            return
-        yield rows[:position]
-        position -= len(rows)
 
 
 def _chunk(rows: list[tuple[bytes, Recorded]]) -> Table:
