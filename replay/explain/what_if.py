@@ -8,7 +8,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.contests import consistent
 from forecast_ledger.ledger.model.commands import malformed
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, unscorable
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.scorability import unscorable
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts

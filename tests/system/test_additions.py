@@ -15,7 +15,6 @@ from forecast_ledger.ledger.core.values import Instant, Number
 from forecast_ledger.ledger.deciding import accounts, contests, decider, decisions, questions
 from forecast_ledger.ledger.model import canonical, commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
-from forecast_ledger.replay.cli import main
 from tests.support.paths import ROOT
 
 ROOMS = (questions, contests, accounts, decisions)
@@ -83,7 +82,7 @@ def test_a_field_that_no_spelling_fits_is_named() -> None:
 
 # What a new command adds to each of four files: what stands before the insertion, and the insertion.
 ADDED = {
-    commands.__file__: [
+    commands: [
         (
             "AnyCommand = (\n",
             '''class PostponeQuestion(Command, frozen=True, kw_only=True, tag="postpone_question"):
@@ -99,7 +98,7 @@ ADDED = {
             "    PostponeQuestion\n    | ",
         )
     ],
-    events.__file__: [
+    events: [
         (
             "AnyEvent = (\n",
             '''class QuestionPostponed(Event, frozen=True, kw_only=True, tag="question_postponed.v1"):
@@ -115,7 +114,7 @@ ADDED = {
             "    QuestionPostponed\n    | ",
         )
     ],
-    questions.__file__: [
+    questions: [
         (
             "DECIDE: dict[type, Decide] = {\n",
             '''def postpone_question(command: commands.PostponeQuestion, state: State) -> events.QuestionPostponed:
@@ -142,7 +141,7 @@ def question_postponed(event: events.QuestionPostponed, state: State, _: int) ->
         ),
         ("EVOLVE: dict[type, Evolve] = {\n", "", "    events.QuestionPostponed: question_postponed,\n"),
     ],
-    rebuild.__file__: [
+    rebuild: [
         (
             "REBUILD: dict[type, Rebuild] = {\n",
             """def _postpone_question(event: events.QuestionPostponed, _: State, __: Texts) -> Iterator[Said]:
@@ -190,11 +189,11 @@ LINES: list[dict[str, object]] = [
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the source in which four files have a command more."""
     folder = tmp_path_factory.mktemp("copy")
-    for package in [each.parent for each in ROOT.glob("*/__init__.py") if each.parent.name != "tests"]:
-        shutil.copytree(package, folder / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "forecast_ledger", folder / "forecast_ledger", ignore=skipped)
     assert len(ADDED) == 4
-    for file, insertions in ADDED.items():
-        path = folder / Path(file).relative_to(ROOT)
+    for module, insertions in ADDED.items():
+        path = folder.joinpath(*module.__name__.split(".")).with_suffix(".py")
         text = path.read_text("utf-8")
         for table, definitions, row in insertions:
             assert text.count(table) == 1
@@ -205,7 +204,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(folder: Path, *arguments: str) -> str:
-    command = [sys.executable, "-c", f"from {main.__name__} import main; main()", *arguments]
+    command = [sys.executable, "-m", "forecast_ledger", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -9,7 +9,7 @@ import pytest
 
 from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.catalogue.projection import Projections
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, SOURCES
 
 PACKAGE = "forecast_ledger."
 STORES = {
@@ -33,8 +33,7 @@ WRITERS = {
     "replay.cli.main",
 }
 ON_AN_OVERLAY = {"replay.writing.overlay_store"}  # decides as a writer would, on rows that stay in memory
-MODULES = sorted(path for top in ("ledger", "projections", "replay") for path in (ROOT / top).rglob("*.py"))
-ROOMS = sorted({path.parent for path in MODULES} - {ROOT / top for top in ("ledger", "projections", "replay")})
+ROOMS = sorted({path.parent for path in SOURCES} - {ROOT / top for top in ("ledger", "projections", "replay")})
 
 
 def _name(path: Path) -> str:
@@ -42,7 +41,7 @@ def _name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-NAMES = {_name(path) for path in MODULES}
+NAMES = {_name(path) for path in SOURCES}
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -75,7 +74,7 @@ def _circle(graph: dict[str, set[str]]) -> list[str]:
 
 def _graph() -> dict[str, set[str]]:
     """Which modules each module imports, for the program or for types alone, when it is loaded or later."""
-    return {_name(path): _modules(path) for path in MODULES}
+    return {_name(path): _modules(path) for path in SOURCES}
 
 
 def test_no_modules_import_each_other() -> None:
@@ -102,10 +101,10 @@ def test_a_circle_is_found_however_it_is_made(sort: str, monkeypatch: pytest.Mon
 
 
 def _pure() -> list[Path]:
-    return [path for path in MODULES if _name(path).split(".")[0] != "replay" and not _within(_name(path), SHELL)]
+    return [path for path in SOURCES if _name(path).split(".")[0] != "replay" and not _within(_name(path), SHELL)]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
+@pytest.mark.parametrize("path", SOURCES, ids=_name)
 def test_imports_go_one_way(path: Path) -> None:
     """Ledger, then projections, then replay; projections see only the pure ledger; nothing imports tests or data."""
     name, imports, modules = _name(path), set(_imports(path)), _modules(path)
@@ -155,7 +154,7 @@ def test_pure_modules_do_no_float_arithmetic(path: Path) -> None:
         assert not (isinstance(node, ast.Attribute) and node.attr.startswith("float")), ast.dump(node)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
+@pytest.mark.parametrize("path", SOURCES, ids=_name)
 def test_files_and_functions_stay_small(path: Path) -> None:
     """400 lines a file, 60 a function: past that, there is a second idea in it."""
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400

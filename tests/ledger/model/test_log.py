@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -17,6 +16,7 @@ from forecast_ledger.ledger.model.log import GENESIS, START, Checkpoint, Recorde
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from tests.support.given import NOW
+from tests.support.paths import SOURCES
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 MICROS = st.integers(-(2**62), 2**62)
@@ -178,9 +178,7 @@ def test_around_an_event_that_cannot_be_read_the_envelope_is() -> None:
 def test_one_module_knows_the_bytes_of_a_row() -> None:
     """What stands before the digest and the event of a row is written in `log`; other modules ask it."""
     marks = ('"digest":"', '"event":')
-    folders = [each.parent for each in Path(__file__).parents[1].glob("*/__init__.py") if each.parent.name != "tests"]
-    sources = [path for folder in folders for path in folder.rglob("*.py")]
-    knowing = {path.stem for path in sources if any(mark in path.read_text("utf-8") for mark in marks)}
+    knowing = {path.stem for path in SOURCES if any(mark in path.read_text("utf-8") for mark in marks)}
     assert knowing == {"log"}
 
 

@@ -25,7 +25,7 @@ from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, main
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.pay import prizes
-from tests.replay.audit import test_row_checks
+from tests.ledger.storing import test_rows
 from tests.support.crowds import QUESTION, crowd
 from tests.support.crowds import forecast as line
 from tests.support.given import NOW, contest, day, enrolment, entry, forecast, payment, quartiles, won
@@ -44,11 +44,11 @@ def server() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("rule", test_row_checks.RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", test_rows.RULES, ids=lambda rule: rule.__name__)
 def test_a_server_keeps_rows_as_a_file_does(server: str, rule: Callable[[Rows], None]) -> None:
     """Each rule that holds for rows in files and in memory."""
     with closing(located(server, f"rows of {rule.__name__}")) as rows:
-        rule(test_row_checks.recorded(rows))
+        rule(test_rows.recorded(rows))
 
 
 def _story() -> list[commands.AnyCommand]:

@@ -1,7 +1,6 @@
 """What is named by its id: found, or refused with the ids that there are."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,6 +9,7 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.replay.reading import lookup
+from tests.support.paths import SOURCES
 
 BASELINE = PRESETS["baseline"]
 CUP, ARENA = (
@@ -38,8 +38,6 @@ def test_a_contest_that_is_not_there_is_refused_with_those_that_are(contests: di
 
 def test_what_is_unknown_is_refused_in_one_place() -> None:
     """The ledger's refusals of unknown ids are made where state is looked up, those of reports in `lookup`."""
-    folders = [each.parent for each in Path(__file__).parents[1].glob("*/__init__.py") if each.parent.name != "tests"]
-    sources = [path for folder in folders for path in folder.rglob("*.py")]
     for code in ["unknown_contest", "unknown_question"]:
         raised = re.compile(rf'raise Refused\(\s*"{code}"')
-        assert {path.stem for path in sources if raised.search(path.read_text("utf-8"))} == {"state", "lookup"}
+        assert {path.stem for path in SOURCES if raised.search(path.read_text("utf-8"))} == {"state", "lookup"}
