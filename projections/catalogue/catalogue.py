@@ -1,6 +1,7 @@
 """The catalogue: every projection, its schema, and how its table follows from the facts."""
 
 from forecast_ledger.projections.catalogue import analytics_tables, score_tables
+from forecast_ledger.projections.catalogue.inputs import SCORED
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
 from forecast_ledger.projections.core.column_values import Column
@@ -27,6 +28,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("state", "text", "open; complete, where one trades and all is decided and settled; sealed"),
         ),
         analytics_tables.contests_values,
+        reads=("contests", "accounts"),
         divided="contests",
     ),
     "standing": Projection(
@@ -42,6 +44,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("log_position", "count", "where the log has it"),
         ),
         score_tables.standing_values,
+        reads=("own_forecasts", "questions"),
         divided="forecasts",
     ),
     "consensus": Projection(
@@ -57,6 +60,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("median", "probability", "their median probability of the outcome"),
         ),
         score_tables.consensus_values,
+        reads=("forecasts", "questions", "resolutions"),
         divided="forecasts",
     ),
     "score_parts": Projection(
@@ -77,6 +81,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("contribution", "integer", "term x weight, exact; sums to the score's numerator"),
         ),
         score_tables.score_parts_values,
+        reads=SCORED,
         asked_for=True,
     ),
     "scores": Projection(
@@ -94,12 +99,13 @@ CATALOGUE: dict[str, Projection] = {
             Column("denominator", "integer", "the contributions of one point over the period"),
         ),
         score_tables.scores_values,
+        reads=SCORED,
         divided="scores",
     ),
     "leaderboard": Projection(
         3,
         "a contest's board, best first",
-        (),
+        ("contest", "participant"),
         (
             CONTEST,
             Column("rank", "count", "1, 2, 2, 4; empty for who is left out of the ranking"),
@@ -115,7 +121,9 @@ CATALOGUE: dict[str, Projection] = {
             Column("excluded", "text", "why it has no rank or prize: no_prize, no_rank, consensus, not_best"),
         ),
         score_tables.leaderboard_values,
+        reads=SCORED,
         divided="boards",
+        as_built=True,
     ),
     "kind_means": Projection(
         1,
@@ -130,6 +138,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("questions", "count", "questions of the kind that are resolved"),
         ),
         analytics_tables.kind_means_values,
+        reads=SCORED,
         divided="boards",
     ),
     "prizes": Projection(
@@ -143,6 +152,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("paid", "money", "what has been paid"),
         ),
         score_tables.prizes_values,
+        reads=SCORED,
         divided="boards",
     ),
     "brier": Projection(
@@ -165,6 +175,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("interpretation", "text", "what such a Brier score is called"),
         ),
         analytics_tables.brier_values,
+        reads=SCORED,
         divided="judgements",
     ),
     "brier_overall": Projection(
@@ -179,6 +190,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("mean_of_contest_means", "points", "mean of the contests' means"),
         ),
         analytics_tables.brier_overall_values,
+        reads=SCORED,
         divided="judgements_overall",
     ),
     "calibration": Projection(
@@ -198,6 +210,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("wilson_high", "share", "upper end"),
         ),
         analytics_tables.calibration_values,
+        reads=SCORED,
         divided="judgements",
     ),
     "admissions": Projection(
@@ -220,6 +233,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("window", "text", "open, or empty if the question opened after its cut-off"),
         ),
         analytics_tables.admissions_values,
+        reads=("own_forecasts", "entries"),
         divided="receipts",
     ),
 } | TRADING

@@ -26,4 +26,5 @@ class Projections(Analysis):
 
     def _table(self, name: str, values: Iterable[Values]) -> Table:
         projection = CATALOGUE[name]
-        return Table(name, projection.version, projection.columns, tuple(values)).sorted_by(*projection.key)
+        table = Table(name, projection.version, projection.columns, tuple(values))
+        return table if projection.as_built else table.sorted_by(*projection.key)

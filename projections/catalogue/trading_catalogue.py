@@ -41,6 +41,7 @@ TRADING: dict[str, Projection] = {
             Column("state", "text", "active, debt, or ruined: no bet is possible and nothing is open"),
         ),
         account_tables.accounts_values,
+        reads=("own_account", "quotes", "questions", "contests"),
         divided="holdings",
     ),
     "positions": Projection(
@@ -64,6 +65,7 @@ TRADING: dict[str, Projection] = {
             Column("pending_for", "seconds", "since the close"),
         ),
         account_tables.positions_values,
+        reads=("own_account", "quotes", "questions", "resolutions", "clock"),
         divided="holdings",
     ),
     "cash": Projection(
@@ -85,12 +87,14 @@ TRADING: dict[str, Projection] = {
             Column("debt", "text", "debt if that is negative"),
         ),
         account_tables.cash_values,
+        reads=("own_account",),
         divided="dealings",
+        final=True,
     ),
     "portfolio_snapshots": Projection(
         2,
         "every portfolio at each tick of its contest and at each of its movements",
-        (),
+        ("contest", "participant", "at", "log_position"),
         (
             CONTEST,
             _TRADER,
@@ -109,7 +113,9 @@ TRADING: dict[str, Projection] = {
             Column("stale_age", "seconds", "of the oldest mark of an open position"),
         ),
         account_tables.snapshots_values,
+        reads=("accounts", "quotes", "questions", "resolutions", "contests", "clock"),
         asked_for=True,
+        as_built=True,
     ),
     "trades": Projection(
         1,
@@ -142,6 +148,7 @@ TRADING: dict[str, Projection] = {
             _SIDE_WON,
         ),
         account_tables.trades_values,
+        reads=("own_account", "resolutions"),
         divided="dealings",
     ),
     "bet_brier": Projection(
@@ -162,12 +169,13 @@ TRADING: dict[str, Projection] = {
             Column("market_brier", "points", "(price - side_won)²"),
         ),
         arena_tables.bet_brier_values,
+        reads=("own_account", "resolutions"),
         divided="dealings",
     ),
     "arena_leaderboard": Projection(
         2,
         "the board of a contest in which one trades, the largest profit first",
-        (),
+        ("contest", "participant"),
         (
             CONTEST,
             Column("rank", "count", "by profit: 1, 2, 2, 4; empty for who is left out of the ranking"),
@@ -191,7 +199,9 @@ TRADING: dict[str, Projection] = {
             Column("excluded", "text", "why it has no rank or prize: no_prize, no_rank"),
         ),
         arena_tables.leaderboard_values,
+        reads=("accounts", "quotes", "questions", "resolutions", "contests", "clock"),
         divided="trading_boards",
+        as_built=True,
     ),
     "arena_overall": Projection(
         1,
@@ -214,6 +224,7 @@ TRADING: dict[str, Projection] = {
             _WIN_RATE,
         ),
         arena_tables.overall_values,
+        reads=("accounts", "quotes", "questions", "resolutions", "contests"),
         divided="trading_overall",
     ),
     "decisions": Projection(
@@ -236,6 +247,7 @@ TRADING: dict[str, Projection] = {
             Column("reasoning", "text", "why"),
         ),
         account_tables.decisions_values,
+        reads=("own_account",),
         divided="dealings",
     ),
     "refused_legs": Projection(
@@ -252,7 +264,9 @@ TRADING: dict[str, Projection] = {
             Column("code", "text", "why"),
         ),
         account_tables.refused_legs_values,
+        reads=("own_account",),
         divided="dealings",
+        final=True,
     ),
     "journal": Projection(
         1,
@@ -266,7 +280,9 @@ TRADING: dict[str, Projection] = {
             Column("amount", "fine_money", "added to the account"),
         ),
         account_tables.journal_values,
+        reads=("accounts", "contests"),
         divided="movements",
+        final=True,
     ),
     "marks": Projection(
         2,
@@ -283,6 +299,7 @@ TRADING: dict[str, Projection] = {
             Column("brier", "points", "(price - payout)², once resolved"),
         ),
         account_tables.marks_values,
+        reads=("quotes", "resolutions", "clock"),
         divided="quotes",
     ),
 }

@@ -21,12 +21,12 @@ class Parts(NamedTuple):
 
 
 def divided(division: str) -> list[str]:
-    """The projections whose tables are divided in this way.
+    """The projections whose tables are kept up by this division.
 
     >>> divided("forecasts")
     ['standing', 'consensus']
     """
-    return [name for name in BUILT if CATALOGUE[name].divided == division]
+    return [name for name in BUILT if CATALOGUE[name].kept_up == division]
 
 
 def parts(of: Projections, division: str, keys: Iterable[Key]) -> Iterator[Parts]:

@@ -13,6 +13,8 @@ import numpy as np
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.boards.totals import consensus_label
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.catalogue.inputs import kinds_of
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.wide_int import Int64Array, column, ordered
 from forecast_ledger.projections.facts.accounts import Books
@@ -38,13 +40,14 @@ _ARRANGE = (
 @dataclass(slots=True)
 class Touched:
     """What tables can have changed: those of questions, by code; of contests, their scoring or their trading part; the
-    admissions of a question in a contest.
+    admissions of a question in a contest; whatever reads some kinds of facts.
     """
 
     questions: set[int] = field(default_factory=set)
     scoring: Due = field(default_factory=Due)
     dealt: Dealt = field(default_factory=Dealt)
     admissions: set[tuple[str, int]] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)  # of facts
 
 
 class Growing:
@@ -73,6 +76,7 @@ class Growing:
         forecasts = note(found, page)
         self._told = False
         found.statuses.clear()
+        self.touched.kinds |= kinds_of({type(recorded.event) for recorded in page})
         if forecasts is not None:
             self._new.append(forecasts)
             self._forecast(np.unique(forecasts[_QUESTION]).tolist())
@@ -108,7 +112,8 @@ class Growing:
         yield from self._of_trading()
         yield from self._of_movements()
         yield from self._of_quotes()
-        yield from self.whole(divided("log"))
+        kinds = self.touched.kinds
+        yield from self.whole([name for name in divided("log") if not kinds.isdisjoint(CATALOGUE[name].reads)])
 
     def _forecast(self, questions: list[int]) -> None:
         self.touched.questions.update(questions)

@@ -100,15 +100,15 @@ def diff(log: str, old: str, new: str, projection: str, name: str, form: str) ->
     caused it, the foremost first: what settled a question, what was said of the contest, forecasts and movements. Five
     a row are named, all are counted. JSON has an object a row.
     """
+    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.explain.diff import diff as compared
     from forecast_ledger.replay.explain.explain_scores import Source
-    from forecast_ledger.replay.reading.table_difference import key_of
 
     known(projection)
     with progress("read") as watch:
         found = compared(Source(log, name, _at(old), watch), _at(new), projection)
     rows = _changes(found) if form == "json" else _changed_values(found, every=form == "csv")
-    emit([*key_of(projection), "change", "column", "old", "new", "events", "because"], rows, form)
+    emit([*CATALOGUE[projection].key, "change", "column", "old", "new", "events", "because"], rows, form)
     count = len(found.changes)
     say(f"{count} {'row differs' if count == 1 else 'rows differ'}, {found.equal} equal")
     say_as_of(found.old)

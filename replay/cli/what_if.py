@@ -114,7 +114,8 @@ def _show(old: "Table", new: "Table", form: str) -> None:
     """Print each value that differs, and say how many rows do and do not."""
     from collections import Counter
 
-    from forecast_ledger.replay.reading.table_difference import differences, key_of
+    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.replay.reading.table_difference import differences
 
     found = list(differences(old, new))
     rows = (
@@ -122,7 +123,7 @@ def _show(old: "Table", new: "Table", form: str) -> None:
         for each in found
         for column, (one, other) in (each.columns or {"": (None, None)}).items()
     )
-    emit([*key_of(old.name), "row", "column", "old", "new"], rows, form)
+    emit([*CATALOGUE[old.name].key, "row", "column", "old", "new"], rows, form)
     told = Counter(each.row for each in found)
     counts = ", ".join(f"{told[row]} {row}" for row in ("changed", "new", "gone"))
     say(f"rows of {old.name}: {counts}, {len(old) - told['changed'] - told['gone']} as they are")

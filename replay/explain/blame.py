@@ -18,24 +18,15 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.boards.totals import Tally, takes_its_name, tallies
 from forecast_ledger.projections.catalogue.analysis import Known
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.catalogue.inputs import FORECASTS
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts, note
-from forecast_ledger.replay.explain.dependencies import (
-    FORECASTS,
-    OF_FORECASTS,
-    OF_SCORES,
-    OF_TALLIES,
-    Scope,
-    Settled,
-    alone,
-    can_change,
-)
+from forecast_ledger.replay.explain.dependencies import Scope, Settled, alone, can_change, reads_forecasts, reads_scores
 from forecast_ledger.replay.explain.explain_scores import Source
 from forecast_ledger.replay.reading.event_text import kind_of
 from forecast_ledger.replay.reading.replay import Cut, opened
-from forecast_ledger.replay.reading.table_difference import key_of
 
 Row = dict[str, Any] | None  # as printed; None where there is none
 
@@ -68,7 +59,7 @@ def blame(source: Source, table: str, key: Sequence[str], columns: Collection[st
     (out_of_range: not as many parts as the key has, or no such column; as_of is no instant, or beyond the log),
     Unavailable, Corrupt; Refused (nothing_standing: there is no such row).
     """
-    names, every = key_of(table), [column.name for column in CATALOGUE[table].columns]
+    names, every = CATALOGUE[table].key, [column.name for column in CATALOGUE[table].columns]
     if len(names) != len(key):
         said = f"the key of {table} is {' '.join(names)}"
         raise Refused("out_of_range", "key", " ".join(key), said, remedy="give each part of the key, in this order")
@@ -101,7 +92,8 @@ class _History:
 
     def __init__(self, source: Source, table: str, key: dict[str, str]) -> None:
         self._table, self._key, self._name = table, key, key.get("contest", "")
-        self._base: list[Recorded] = []  # all but forecasts, which are many and stay columns
+        self._of_forecasts = reads_forecasts(table) or reads_scores(table)
+        self._base: list[Recorded] = []  # all but forecasts, which are many and stay columns unless the clock counts
         self._forecasts: list[Recorded] = []  # those that can change the row, or may
         cut = Cut(source.as_of)
         with opened(source.location, source.name) as store:
@@ -161,7 +153,7 @@ class _History:
 
     def _is_tallied(self, recorded: Recorded) -> bool:
         """Whether the row before an event follows from the one after it and one question scored again."""
-        return self._table in OF_TALLIES and bool(alone(recorded.event))
+        return CATALOGUE[self._table].divided == "boards" and bool(alone(recorded.event))
 
     def _growing(self, candidates: Sequence[Recorded]) -> Iterator[Row]:
         """The row before each of some candidates, the oldest first, from facts that grow from one to the next."""
@@ -187,21 +179,20 @@ class _History:
         return dict(zip(scored.questions.code.tolist(), each, strict=True))
 
     def _kept(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
-        table, settled, question = self._table, Settled(), self._key.get("question")
+        settled, anywhere = Settled(), {column: part for column, part in self._key.items() if column != "contest"}
+        scope, ticks = Scope(self._table, anywhere, {}), "clock" in CATALOGUE[self._table].reads
         for page in pages:
             for recorded in page:
                 answered = settled.before(recorded)
-                if not isinstance(recorded.event, FORECASTS):
+                if ticks or not isinstance(recorded.event, FORECASTS):
                     self._base.append(recorded)
-                elif (table in OF_FORECASTS and recorded.event.question == question) or (
-                    table in OF_SCORES and (answered or takes_its_name(recorded.event.participant))
-                ):
+                elif self._of_forecasts and can_change(scope, recorded, settled=answered):
                     self._forecasts.append(recorded)
             yield page
 
     def _of_question(self, forecasts: Forecasts) -> Forecasts:
         """Those on the row's question; all, if it is of none."""
-        if (question := self._key.get("question")) is None or self._table not in OF_FORECASTS | OF_SCORES:
+        if (question := self._key.get("question")) is None or not self._of_forecasts:
             return forecasts
         return forecasts.rows(np.flatnonzero(forecasts.question == self._facts.question_codes.codes.get(question, -1)))
 
@@ -213,7 +204,7 @@ class _History:
     def _seen(self, found: Facts, position: int) -> Facts:
         """The same with forecasts, and without contests and questions of no concern."""
         forecasts = self._whole
-        if self._table in OF_FORECASTS:  # scores pick those of their time themselves
+        if reads_forecasts(self._table):  # scores pick those of their time themselves
             forecasts = forecasts.rows(np.flatnonzero(forecasts.position <= position))
         return replace(
             found,
@@ -222,12 +213,12 @@ class _History:
             participant_codes=self._codes(position),
             attestations=self._facts.attestations,
             statuses={},
-            contests=self._narrowed(found.contests) if self._table in OF_FORECASTS | OF_SCORES else found.contests,
+            contests=self._narrowed(found.contests) if self._of_forecasts else found.contests,
         )
 
     def _depends(self, scope: Scope, event: Any) -> bool:
         """Whether a row may depend on an event that is no forecast; questions are kept all, for they are numbered."""
-        if self._table not in OF_FORECASTS | OF_SCORES or isinstance(event, events.QuestionOpened):
+        if not self._of_forecasts or isinstance(event, events.QuestionOpened):
             return True
         contest = self._facts.contests.get(self._key.get("contest", ""))
         if contest is not None and contest.opened.rules.trading is None:

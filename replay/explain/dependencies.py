@@ -6,23 +6,8 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.boards.totals import takes_its_name
-
-FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
-SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
-_OF_QUESTION = (events.QuestionOpened, events.QuestionClosed, *SETTLING)
-_WITHOUT_ANSWER = (events.QuestionOpened, events.QuestionClosed, events.QuestionAdded)  # no score sees them without
-# What a table is made of. Those of forecasts change with each of them; those of scores with what settles a question;
-# those of values with quotes and movements in whatever contest; some of them with the clock, which every event moves.
-OF_FORECASTS = frozenset({"standing", "consensus", "admissions"})
-OF_SCORES = frozenset(
-    {"score_parts", "scores", "leaderboard", "kind_means", "prizes", "brier", "brier_overall", "calibration"}
-)
-OF_TALLIES = frozenset({"leaderboard", "kind_means", "prizes"})  # of those, what follows from a contest's tally alone
-OF_VALUES = frozenset({"accounts", "positions", "portfolio_snapshots", "arena_leaderboard", "arena_overall", "marks"})
-OF_CLOCK = OF_VALUES - {"accounts", "arena_overall"}
-OF_ACCOUNTS = frozenset({"cash", "trades", "decisions", "refused_legs", "bet_brier"})
-_OF_ONE_EVENT = frozenset({"journal", "cash", "refused_legs"})  # whose rows are as they came
-_OF_NO_CONTEST = frozenset({"consensus", "standing"})  # what no contest has a part in
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.catalogue.inputs import FORECASTS, Input, changing
 
 
 class Scope(NamedTuple):
@@ -34,10 +19,17 @@ class Scope(NamedTuple):
 
     def has(self, question: str) -> bool:
         """Whether a row may depend on a question."""
-        if self.key.get("question", question) != question and self.table not in OF_ACCOUNTS | OF_VALUES:
+        if self.key.get("question", question) != question:
             return False
         contest = self.key.get("contest")
         return contest is None or question in self.questions.get(contest, ())
+
+    def shares(self, event: events.Event, column: str) -> bool:
+        """Whether a row agrees with an event in a column, as far as both have it; a contest has its questions."""
+        there = getattr(event, column, None)
+        if there is None:
+            return True
+        return self.has(there) if column == "question" else bool(self.key.get(column, there) == there)
 
 
 def alone(event: Any) -> str:
@@ -47,44 +39,32 @@ def alone(event: Any) -> str:
     return str(getattr(event, "question", ""))
 
 
+def touches(table: str, event: events.Event, *, settled: bool) -> bool:
+    """Whether an event can change any row of a table; settled: whether its question has an answer as it happens."""
+    return any(changing(CATALOGUE[table].reads, event, answered=settled))
+
+
 def can_change(scope: Scope, recorded: Recorded, *, settled: bool) -> bool:
     """Whether an event can change the row; settled: whether the event's question has an answer as it happens."""
-    if scope.table in _OF_ONE_EVENT:
+    row = CATALOGUE[scope.table]
+    if row.final:
         return str(recorded.position) == str(scope.key["log_position"])
-    if scope.table in OF_SCORES and isinstance(recorded.event, _WITHOUT_ANSWER) and not settled:
-        return False
-    return _reaches(scope, recorded.event, settled=settled)
+    event = recorded.event
+    return any(_concerns(scope, found, event) for found in changing(row.reads, event, answered=settled))
 
 
-def _reaches(scope: Scope, event: Any, *, settled: bool) -> bool:
-    table, key = scope.table, scope.key
-    if table in OF_CLOCK:
-        return True
-    if isinstance(event, FORECASTS):
-        return _of_forecast(scope, event, settled=settled)
-    if isinstance(event, _OF_QUESTION):
-        return table in OF_VALUES or scope.has(event.question)
-    if table in OF_VALUES or isinstance(event, events.PricesQuoted | events.TextKept):
-        return table in OF_VALUES and not isinstance(event, events.TextKept)
-    if isinstance(event, events.OfAccount):
-        return _of_account(scope, event)
-    return table not in _OF_NO_CONTEST and bool(key.get("contest", event.contest) == event.contest)
+def _concerns(scope: Scope, found: Input, event: events.Event) -> bool:
+    return all(scope.shares(event, column) for column in found.shared)
 
 
-def _of_forecast(scope: Scope, event: Any, *, settled: bool) -> bool:
-    """Scores are of what has an answer, and of the consensus by name; no other table of scores or accounts sees one."""
-    if scope.table in OF_SCORES:
-        return (settled and scope.has(event.question)) or takes_its_name(event.participant)
-    own = scope.table == "consensus" or scope.key.get("participant") in {None, event.participant}
-    return scope.table in OF_FORECASTS and own and scope.has(event.question)
+def reads_forecasts(table: str) -> bool:
+    """Whether a table is made of forecasts as they came."""
+    return not {"forecasts", "own_forecasts"}.isdisjoint(CATALOGUE[table].reads)
 
 
-def _of_account(scope: Scope, event: events.OfAccount) -> bool:
-    """Of decisions and movements; they make no forecast's tables."""
-    same = scope.key.get("contest", event.contest) == event.contest
-    if scope.table in OF_ACCOUNTS:
-        return bool(same and scope.key["participant"] == event.participant)
-    return same and scope.table in {"contests", "journal"}
+def reads_scores(table: str) -> bool:
+    """Whether a table is made of forecasts as far as they are scored: on questions that have an answer."""
+    return "scored_forecasts" in CATALOGUE[table].reads
 
 
 class Settled:

@@ -6,17 +6,17 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.projections.catalogue.inputs import FORECASTS, SETTLING
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.incremental.refresh import Growing
 from forecast_ledger.replay.explain.dependencies import (
-    FORECASTS,
-    OF_FORECASTS,
-    OF_SCORES,
-    SETTLING,
     Scope,
     Settled,
     alone,
     can_change,
+    reads_forecasts,
+    reads_scores,
+    touches,
 )
 from forecast_ledger.replay.explain.explain_scores import Source
 from forecast_ledger.replay.reading.event_text import kind_of
@@ -56,7 +56,7 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
     Raises, first that applies: Refused (a cut is no instant, beyond the log, or not the later one), Unavailable,
     Corrupt.
     """
-    old, new, grows, between = Cut(source.as_of), Cut(other), Growing(), _Between()
+    old, new, grows, between = Cut(source.as_of), Cut(other), Growing(), _Between(table)
     with opened(source.location, source.name) as store:
         for page in old.pages(log.follow(store.pages()), source.watch):
             grows.add(page)
@@ -81,12 +81,17 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
 
 
 class _Between:
-    """The events between the cuts, each with whether its question had an answer, by the one question they can touch."""
+    """The events between the cuts that can have changed a table, each with whether its question had an answer.
 
-    def __init__(self) -> None:
+    Of scores also the forecasts on what had none, by participant.
+    """
+
+    def __init__(self, table: str) -> None:
+        self._table, self._of_scores = table, reads_scores(table)
         self._settled = Settled()
         self._every: list[tuple[Recorded, bool]] = []
-        self._of: dict[str, list[tuple[Recorded, bool]]] = {}
+        self._of: dict[str, list[tuple[Recorded, bool]]] = {}  # by the one question that they can touch
+        self._early: dict[str, list[Recorded]] = {}
 
     def pass_by(self, page: Sequence[Recorded]) -> None:
         """A page before the first cut."""
@@ -96,9 +101,12 @@ class _Between:
     def take_in(self, page: Sequence[Recorded]) -> None:
         """A page after it."""
         for recorded in page:
-            each = recorded, self._settled.before(recorded)
-            self._every.append(each)
-            self._of.setdefault(alone(recorded.event), []).append(each)
+            event, answered = recorded.event, self._settled.before(recorded)
+            if touches(self._table, event, settled=answered):
+                self._every.append((recorded, answered))
+                self._of.setdefault(alone(event), []).append((recorded, answered))
+            if self._of_scores and not answered and isinstance(event, FORECASTS):
+                self._early.setdefault(event.participant, []).append(recorded)
 
     def causes(self, scope: Scope) -> list[Recorded]:
         """The events that can have changed a row, the foremost first.
@@ -106,20 +114,13 @@ class _Between:
         Of scores also one's own forecasts on what has since been answered.
         """
         near, question = self._every, scope.key.get("question")
-        if question is not None and scope.table in OF_FORECASTS | OF_SCORES:
+        if question is not None and (self._of_scores or reads_forecasts(self._table)):
             near = [*self._of.get(question, ()), *self._of.get("", ())]
-        causes = [each for each, answered in near if can_change(scope, each, settled=answered)]
-        if scope.table in OF_SCORES and (participant := scope.key.get("participant")) is not None:
-            answered_now = {each.event.question for each in causes if isinstance(each.event, SETTLING)}
-            causes += [
-                each
-                for each, answered in near
-                if not answered
-                and isinstance(each.event, FORECASTS)
-                and each.event.participant == participant
-                and each.event.question in answered_now
-            ]
-        return sorted(causes, key=lambda each: (_order(scope, each), each.position))
+        causes = {each.position: each for each, answered in near if can_change(scope, each, settled=answered)}
+        answered_now = {each.event.question for each in causes.values() if isinstance(each.event, SETTLING)}
+        early = self._early.get(scope.key.get("participant", ""), ())
+        causes |= {each.position: each for each in early if alone(each.event) in answered_now}
+        return sorted(causes.values(), key=lambda each: (_order(scope, each), each.position))
 
 
 def _questions(found: Facts) -> dict[str, set[str]]:
@@ -132,11 +133,11 @@ def _order(scope: Scope, recorded: Recorded) -> int:
     event, key = recorded.event, scope.key
     if recorded.position == key.get("log_position"):
         return 0
-    if scope.table == "contests":
+    if scope.key.keys() == {"contest"}:
         return 1 if isinstance(event, events.ContestOpened | events.ContestFinalized | events.PrizePaid) else 2
     if isinstance(event, SETTLING):
         return 1 if scope.has(event.question) else 4
     if isinstance(event, FORECASTS):
-        return 2 if scope.table in OF_FORECASTS else 3
+        return 2 if reads_forecasts(scope.table) else 3
     own = all(getattr(event, name, key[name]) == key[name] for name in ("contest", "participant") if name in key)
     return 2 if own and hasattr(event, "contest") else 4

@@ -16,7 +16,6 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.core.wide_int import column
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
-from forecast_ledger.replay.reading.table_difference import key_of
 
 ROWS, BYTES = 20_000, 2**26  # of the log in memory at once
 _LOG = ("events", "position")
@@ -132,7 +131,7 @@ def _described(column: Column) -> tuple[str, str, str, str]:
 
 
 def _of_projection(projections: Projections, name: str) -> Sheet:
-    return _whole(projections.table(name), CATALOGUE[name].meaning, key_of(name))
+    return _whole(projections.table(name), CATALOGUE[name].meaning, CATALOGUE[name].key)
 
 
 def _whole(table: Table, meaning: str, key: tuple[str, ...]) -> Sheet:

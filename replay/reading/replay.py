@@ -17,12 +17,12 @@ from forecast_ledger.ledger.storing import instrumentation
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
 
 AsOf = int | str | datetime | None  # a log position, an instant of the ledger's own clock, or the whole log
-_OF_SCORES = {"scores", "boards"}  # ways in which a table is divided
 _logger = logging.getLogger(__name__)
 Watch = Callable[[int], None]  # told how many events have been read
 
@@ -84,12 +84,16 @@ def built(facts: Facts) -> dict[str, Built]:
     """
     with gc_pause.paused(), ThreadPoolExecutor(1) as aside:
         scores, rest = Projections(facts), Projections(facts)
-        beside = {name: aside.submit(_built, scores, name) for name in BUILT if CATALOGUE[name].divided in _OF_SCORES}
+        beside = {name: aside.submit(_built, scores, name) for name in BUILT if _aside(name)}
         try:
             here = {name: _built(rest, name) for name in BUILT if name not in beside}
             return {name: beside[name].result() if name in beside else here[name] for name in BUILT}
         finally:
             aside.shutdown(wait=False, cancel_futures=True)
+
+
+def _aside(name: str) -> bool:
+    return DIVISIONS[CATALOGUE[name].divided].aside
 
 
 def _built(of: Projections, name: str) -> Built:

@@ -6,9 +6,6 @@ from typing import Any, NamedTuple
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.table import Table
 
-_BOARD = ("contest", "participant")  # the key of rows that come in an order of their own
-_KEYS = {"portfolio_snapshots": (*_BOARD, "at", "log_position")}
-
 
 class Difference(NamedTuple):
     """A row that is only in one of two tables, or has other values in them: column -> (old, new), as printed; None for
@@ -20,18 +17,9 @@ class Difference(NamedTuple):
     row: str = "changed"
 
 
-def key_of(projection: str) -> tuple[str, ...]:
-    """The columns that name a row.
-
-    >>> key_of("leaderboard"), key_of("scores")
-    (('contest', 'participant'), ('contest', 'question', 'participant'))
-    """
-    return CATALOGUE[projection].key or _KEYS.get(projection, _BOARD)
-
-
 def differences(old: Table, new: Table) -> Iterator[Difference]:
     """The rows that differ, in order of their first appearance in the new table, then those that are gone."""
-    names = key_of(new.name)
+    names = CATALOGUE[new.name].key
     before, after = _by_key(old, names), _by_key(new, names)
     for key in [*after, *(key for key in before if key not in after)]:
         one, other = before.get(key, {}), after.get(key, {})

@@ -87,9 +87,9 @@ def layout(name: str) -> Layout:
         return _SYSTEM[name]
     projection = CATALOGUE[name]
     columns = [(each.name, "INTEGER" if each.kind == "count" else "TEXT") for each in projection.columns]
-    if not projection.key:
+    if projection.as_built:
         columns.insert(1, (ROW, "INTEGER"))
-    return Layout(name, tuple(columns), len(projection.key) or 2, len(projection.part))
+    return Layout(name, tuple(columns), 2 if projection.as_built else len(projection.key), len(projection.part))
 
 
 def versions() -> list[Row]:
@@ -105,7 +105,7 @@ def _shape(name: str) -> str:
 
 def printed(table: Table) -> Iterator[Row]:
     """The rows as published and stored, those of a board numbered within their contest."""
-    if CATALOGUE[table.name].key:
+    if not CATALOGUE[table.name].as_built:
         yield from table.printed()
         return
     for contest, rows in groupby(table.printed(), lambda row: row[0]):

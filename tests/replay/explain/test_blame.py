@@ -17,12 +17,13 @@ from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain.blame import Blamed, blame
 from forecast_ledger.replay.explain.diff import diff
 from forecast_ledger.replay.explain.explain_scores import Source
-from forecast_ledger.replay.reading.table_difference import key_of
+from tests.projections.catalogue.test_inputs import floor
 from tests.replay.cli.test_main import run, said
 from tests.support import oracle
 from tests.support.given import (
@@ -52,21 +53,6 @@ MENDED = (
     said("r6", "revoke_resolution", question="gdp-next-year", reason="a source", **LATER),
     said("r7", "pay_prizes", contest="plain", **LATER),
 )
-OF_FORECASTS = (
-    "contests",
-    "standing",
-    "consensus",
-    "score_parts",
-    "scores",
-    "leaderboard",
-    "prizes",
-    "brier",
-    "calibration",
-)
-OF_TRADING = (
-    "contests", "accounts", "positions", "cash", "trades", "bet_brier", "arena_leaderboard", "arena_overall",
-    "decisions", "refused_legs", "journal", "marks",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +74,7 @@ def cuts(path: str) -> list[Projections]:
 
 def slowly(of: list[Projections], table: str) -> Iterator[tuple[tuple[str, ...], dict[str, tuple[int, Any, Any]]]]:
     """By definition: of each row and column the last log position at which it was other than at the one before."""
-    names, last = key_of(table), len(of) - 1
+    names, last = CATALOGUE[table].key, len(of) - 1
     history = [{tuple(str(row[name]) for name in names): row for row in each.table(table).rows()} for each in of]
     columns = [column.name for column in CATALOGUE[table].columns if column.name not in names]
     for key in history[-1]:
@@ -108,9 +94,8 @@ def plain(blamed: Blamed) -> dict[str, tuple[int, Any, Any]]:
 @pytest.mark.parametrize(
     ("story", "table"),
     [
-        *((METACULUS, table) for table in OF_FORECASTS),
-        *((ARENA, table) for table in OF_TRADING),
-        *((AUTOCAST, table) for table in ("kind_means", "admissions")),
+        (AUTOCAST if table in {"kind_means", "admissions"} else ARENA if table in TRADING else METACULUS, table)
+        for table in CATALOGUE
     ],
 )
 def test_a_blame_is_what_tables_at_every_log_position_say(story: str, table: str, logs: dict[str, str]) -> None:
@@ -157,6 +142,18 @@ def test_a_blame_is_so_in_seasons_of_trading(seed: int, tmp_path: Path) -> None:
     for table in ("contests", "accounts", "positions", "trades", "journal", "portfolio_snapshots", "arena_leaderboard"):
         for key, expected in list(slowly(every, table))[-3:]:
             assert plain(blame(Source(path), table, key)) == expected, (table, key)
+
+
+@pytest.mark.parametrize("table", [name for name, row in CATALOGUE.items() if "clock" in row.reads])
+def test_a_forecast_that_moves_the_clock_is_blamed_for_it(table: str, tmp_path: Path) -> None:
+    """What is pending waits longer, marks are older, a tick has come: whatever the forecast is of."""
+    path = str(tmp_path / "log.db")
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(floor()))
+    every = cuts(path)
+    for key, expected in list(slowly(every, table))[-2:]:
+        found = blame(Source(path), table, key)
+        assert plain(found) == expected, (table, key)
 
 
 def busy(random: Random, rules: str, questions: int = 16) -> list[AnyCommand]:

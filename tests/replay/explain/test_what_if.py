@@ -11,11 +11,11 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.rules import PRESETS
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE, main
 from forecast_ledger.replay.explain.what_if import rule_set, under
-from forecast_ledger.replay.reading.table_difference import key_of
 from forecast_ledger.replay.writing.overlay_store import branched
 from forecast_ledger.replay.writing.pay import prizes
 from tests.replay.cli.test_main import COMMANDS, SEALED, run, said
@@ -55,7 +55,7 @@ def test_what_would_change_is_what_changes_when_it_is_recorded(log: str, project
     told = asked(log, "-", "--show", projection, given=ANNUL)
     assert run("append", log, "-", given=ANNUL).exit_code == FINE
     after = table(log, projection)
-    names = key_of(projection)
+    names = CATALOGUE[projection].key
     one, other = ({tuple(row[name] for name in names): row for row in rows} for rows in (before, after))
     for row in told:
         key = tuple(row[name] for name in names)

@@ -18,7 +18,6 @@ from forecast_ledger.projections.core.arrow import DECIMALS
 from forecast_ledger.replay.files.export import default_tables
 from forecast_ledger.replay.files.sqlite_export import VIEWS
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.reading.table_difference import key_of
 from tests.support import oracle
 from tests.support.exports import EVERYTHING, TITLES, exported, told, written
 from tests.support.given import contest, entry, forecast, opened, resolution
@@ -77,7 +76,7 @@ def test_keys_are_those_of_the_projections(db: Db) -> None:
     """The columns that name a row are the primary key."""
     for name in CATALOGUE:
         columns = sorted(asked(db, f"PRAGMA table_info('{name}')"), key=lambda column: column["pk"])
-        assert tuple(column["name"] for column in columns if column["pk"]) == key_of(name)
+        assert tuple(column["name"] for column in columns if column["pk"]) == CATALOGUE[name].key
 
 
 def test_every_reference_leads_somewhere(db: Db) -> None:

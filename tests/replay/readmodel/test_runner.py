@@ -47,7 +47,7 @@ def stored(path: str) -> Stored:
     with closing(sqlite3.connect(path)) as connection:
         found = {}
         for name in BUILT:
-            keyless = not CATALOGUE[name].key
+            keyless = CATALOGUE[name].as_built
             columns = ", ".join(f'"{column.name}"' for column in CATALOGUE[name].columns)
             order = ' ORDER BY contest, "row"' if keyless else ""
             found[name] = connection.execute(f'SELECT {columns} FROM "{name}"{order}').fetchall()  # noqa: S608
@@ -64,7 +64,7 @@ def assert_up_to_date(path: str, recorded: Sequence[Recorded]) -> None:
     """A read model's rows are those of the log up to there, and so is the checkpoint that it says."""
     expected, found = rebuilt(recorded), stored(path)
     for name in BUILT:
-        keyed = bool(CATALOGUE[name].key)
+        keyed = not CATALOGUE[name].as_built
         assert (sorted(found[name], key=str) if keyed else found[name]) == (
             sorted(expected[name], key=str) if keyed else expected[name]
         ), name
