@@ -2,9 +2,6 @@
 
 import inspect
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import get_args
 
@@ -15,7 +12,7 @@ from forecast_ledger.ledger.core.values import Instant, Number
 from forecast_ledger.ledger.deciding import accounts, contests, decider, decisions, questions
 from forecast_ledger.ledger.model import canonical, commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand, Command
-from tests.support.paths import ROOT
+from tests.support.copies import copied, edit, run
 
 ROOMS = (questions, contests, accounts, decisions)
 
@@ -188,41 +185,28 @@ LINES: list[dict[str, object]] = [
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the source in which four files have a command more."""
-    folder = tmp_path_factory.mktemp("copy")
-    skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "forecast_ledger", folder / "forecast_ledger", ignore=skipped)
+    folder = copied(tmp_path_factory.mktemp("copy"))
     assert len(ADDED) == 4
     for module, insertions in ADDED.items():
-        path = folder.joinpath(*module.__name__.split(".")).with_suffix(".py")
-        text = path.read_text("utf-8")
         for table, definitions, row in insertions:
-            assert text.count(table) == 1
-            text = text.replace(table, definitions + table + row)
-        path.write_text(text, "utf-8")
+            edit(folder, module, table, definitions + table + row)
     (folder / "lines.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
     return folder
-
-
-def _run(folder: Path, *arguments: str) -> str:
-    command = [sys.executable, "-m", "forecast_ledger", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_a_command_with_its_event_is_four_files(copy: Path) -> None:
     """It is recorded, sent again without effect, read back, listed in words, verified and exported."""
     log = str(copy / "log.db")
-    _run(copy, "append", log, "lines.jsonl")
+    run(copy, "append", log, "lines.jsonl")
     retold = copy / "again.jsonl"
     retold.write_text(json.dumps(LINES[1] | {"likely": "0.750", "expected_at": "2026-04-01T00:00:00Z"}) + "\n")
-    [again] = json.loads(_run(copy, "append", log, "again.jsonl", "--format", "json"))
+    [again] = json.loads(run(copy, "append", log, "again.jsonl", "--format", "json"))
     assert (again["accepted"], again["duplicate"]) == (0, 1)
-    listed = json.loads(_run(copy, "log", log, "--type", "question_postponed", "--format", "json"))
+    listed = json.loads(run(copy, "log", log, "--type", "question_postponed", "--format", "json"))
     assert [each["says"] for each in listed] == [
         "question='rain' expected_at=2026-04-01T00:00:00Z because='no gauge' likely=750000000"
     ]
-    assert "question_postponed" in _run(copy, "show", log, "2")
-    assert "damage" not in _run(copy, "verify", log).lower()
-    _run(copy, "export", log, str(copy / "out"), "--format", "csv")
+    assert "question_postponed" in run(copy, "show", log, "2")
+    assert "damage" not in run(copy, "verify", log).lower()
+    run(copy, "export", log, str(copy / "out"), "--format", "csv")
     assert "question_postponed.v1" in (copy / "out" / "events.csv").read_text("utf-8")

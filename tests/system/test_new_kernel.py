@@ -1,18 +1,14 @@
 """A kernel is added by its name in the rule set and its row: nothing else has to change."""
 
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from forecast_ledger.ledger.model import rules
 from forecast_ledger.projections.scores import kernels
-from tests.support.paths import ROOT
+from tests.support.copies import copied, edit, run
 
 FUNCTION = '''def missed(numbers: Numbers) -> Int64Array:
     """1 - p, p the probability of what happened."""
@@ -67,32 +63,14 @@ LINES = [
 ]
 
 
-def edited(root: Path, module: ModuleType, old: str, new: str) -> None:
-    """Replace a text that is in a module's copy once."""
-    path = root.joinpath(*module.__name__.split(".")).with_suffix(".py")
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1, f"{old!r} in {path.name}"
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the source tree with one more kernel; two of its files differ."""
-    root = tmp_path_factory.mktemp("tree")
-    skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "forecast_ledger", root / "forecast_ledger", ignore=skipped)
-    edited(root, rules, '"ordered_brier", "error"]', '"ordered_brier", "error", "missed"]')
-    edited(root, kernels, "def _ln_uniform(", f"{FUNCTION}def _ln_uniform(")
-    edited(root, kernels, '    "crps": Kernel(\n', f'{ROW}    "crps": Kernel(\n')
+    root = copied(tmp_path_factory.mktemp("tree"))
+    edit(root, rules, '"ordered_brier", "error"]', '"ordered_brier", "error", "missed"]')
+    edit(root, kernels, "def _ln_uniform(", f"{FUNCTION}def _ln_uniform(")
+    edit(root, kernels, '    "crps": Kernel(\n', f'{ROW}    "crps": Kernel(\n')
     return root
-
-
-def run(tree: Path, *arguments: str, code: int = 0) -> str:
-    """What the command line of the copy prints."""
-    asked = [sys.executable, "-m", "forecast_ledger", *arguments]
-    done = subprocess.run(asked, cwd=tree, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == code, done.stderr
-    return done.stdout if code == 0 else done.stderr + done.stdout
 
 
 @pytest.fixture(scope="module")
