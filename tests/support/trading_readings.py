@@ -3,9 +3,11 @@
 Sources: seed 002_2cb2458c25e356ad, sections 1 to 3; seed 004_81e96db933cbd5d1, sections 11 and 12.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from tests.support.trading_model import Book
@@ -214,12 +216,14 @@ def snapshot(book: Book, contest: str, participant: str, at: int, after: int | N
 
 
 def snapshots(book: Book, contest: str, participant: str) -> list[Snapshot]:
-    """A row at each movement, and one at each tick until the clock stands still; at one instant a tick comes last."""
+    """A row at each movement, and one at each tick that can differ from the one before in more than the age of prices;
+    at one instant a tick comes last.
+    """
     rows = [
         snapshot(book, contest, participant, counts_from, number)
         for number, counts_from, _ in book.movements(contest, participant)
     ]
-    rows += [snapshot(book, contest, participant, tick) for tick in ticks(book, contest)]
+    rows += [snapshot(book, contest, participant, tick) for tick in turns(book, contest)]
     return sorted(rows, key=lambda row: (row.at, row.number is None, row.number or 0))
 
 
@@ -231,6 +235,13 @@ def ticks(book: Book, contest: str) -> Iterator[int]:
     if book.complete(contest):
         last = max(event["at"] for event in book.log if event.get("contest") == contest and "participant" in event)
     yield from range(asked.start, last + 1, asked.trading["snapshot_seconds"] * SECOND)
+
+
+def turns(book: Book, contest: str) -> Iterator[int]:
+    """The first tick after each instant of the log: until the next instant an account holds and is worth the same."""
+    instants = sorted({int(event["at"]) for event in book.log})
+    for _, same in groupby(ticks(book, contest), lambda tick: bisect_right(instants, tick)):
+        yield next(same)
 
 
 def mean(numbers: list[Fraction]) -> Fraction | None:
