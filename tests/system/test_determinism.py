@@ -59,9 +59,10 @@ Digests = dict[str, str]
 
 PROGRAM = """
 import sys
-from tests.system.test_determinism import appended, cpu_features, digests, printed, season
+from tests.system.test_determinism import appended, cpu_features, digests, printed, projected, season
 path, log = sys.argv[1:]
-print([appended(log, season(path)), digests(log), printed(log), cpu_features()])
+head, projections = appended(log, season(path)), projected(log)
+print([head, digests(projections), printed(projections), cpu_features()])
 """
 
 
@@ -185,23 +186,45 @@ def appended(log: str, asked: list[AnyCommand], size: int = 10_000, clock: Calla
         return ledger.head().digest
 
 
-def digests(log: str) -> Digests:
+def projected(log: str) -> Projections:
+    """The projections over a log, read from nothing."""
+    return replay(log).projections
+
+
+def digests(projections: Projections) -> Digests:
     """The digest of every projection."""
-    projections = replay(log).projections
     return {name: projections.table(name).digest() for name in CATALOGUE}
 
 
-def printed(log: str) -> str:
+def printed(projections: Projections) -> str:
     """The digest of all rows as they are printed."""
-    projections = replay(log).projections
     return sha256(msgspec.json.encode([list(projections.table(name).rows()) for name in CATALOGUE])).hexdigest()
 
 
 @pytest.fixture(scope="module")
-def reference(path: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Digests]:
-    """The head's digest and the projections', of the log appended in one batch."""
+def log(path: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The log of the season, appended in one batch; no test writes to it."""
     log = str(tmp_path_factory.mktemp("reference") / "log.db")
-    return appended(log, season(path)), digests(log)
+    appended(log, season(path))
+    return log
+
+
+@pytest.fixture(scope="module")
+def whole(log: str) -> Projections:
+    """The projections over that log."""
+    return projected(log)
+
+
+@pytest.fixture(scope="module")
+def reference(log: str, whole: Projections) -> tuple[str, Digests]:
+    """The digests of that log's head and projections."""
+    return replay(log).checkpoint.digest, digests(whole)
+
+
+@pytest.fixture(scope="module")
+def text(whole: Projections) -> str:
+    """The digest of all its rows as they are printed."""
+    return printed(whole)
 
 
 def cpu_features() -> str:
@@ -227,7 +250,7 @@ def test_a_log_replayed_twice_has_the_same_digests(path: str, tmp_path: Path, re
     """One log, two readings, in one process."""
     log = str(tmp_path / "log.db")
     assert appended(log, season(path)) == reference[0]
-    assert digests(log) == digests(log) == reference[1]
+    assert digests(projected(log)) == digests(projected(log)) == reference[1]
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
@@ -237,25 +260,23 @@ def test_digests_do_not_depend_on_the_size_of_batches(
     """Commands appended one by one, in sevens, or all in one transaction; the log itself is the same, too."""
     log = str(tmp_path / "log.db")
     assert appended(log, season(path), size) == reference[0]
-    assert digests(log) == reference[1]
+    assert digests(projected(log)) == reference[1]
 
 
 def test_digests_do_not_depend_on_the_stores_clock(path: str, tmp_path: Path, reference: tuple[str, Digests]) -> None:
     """The logs differ in recorded_at and in their own digest, and in nothing projected but when forecasts came in."""
     log, ticks = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977))
     assert appended(log, season(path), 50, lambda: next(ticks)) != reference[0]
-    found = digests(log)
+    found = digests(projected(log))
     assert {name for name in CATALOGUE if found[name] != reference[1][name]} == {"admissions"}
 
 
 @pytest.mark.parametrize("chunk", [1, 100, 10**9])
 def test_digests_do_not_depend_on_the_size_of_chunks(
-    path: str, tmp_path: Path, reference: tuple[str, Digests], chunk: int
+    whole: Projections, reference: tuple[str, Digests], chunk: int
 ) -> None:
     """Questions scored one by one, some together, or all."""
-    log = str(tmp_path / "log.db")
-    appended(log, season(path))
-    projections = Projections(replay(log).projections.facts, chunk)
+    projections = Projections(whole.facts, chunk)
     assert {name: projections.table(name).digest() for name in CATALOGUE} == reference[1]
 
 
@@ -266,7 +287,7 @@ def test_a_log_read_after_each_batch_ends_with_the_same_digests(
     log, asked = str(tmp_path / "log.db"), season(path)
     for first in range(0, len(asked), 600):
         appended(log, asked[first : first + 600])
-        found = digests(log)
+        found = digests(projected(log))
     assert found == reference[1]
 
 
@@ -280,7 +301,7 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
 def test_another_process_decides_and_projects_the_same(
-    path: str, tmp_path: Path, reference: tuple[str, Digests], environment: dict[str, str]
+    path: str, tmp_path: Path, reference: tuple[str, Digests], text: str, environment: dict[str, str]
 ) -> None:
     """Under other hash seeds, time zones and locales, and with the processor's vector units switched off in NumPy."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
@@ -293,6 +314,4 @@ def test_another_process_decides_and_projects_the_same(
         text=True,
     )
     features = "" if "NPY_DISABLE_CPU_FEATURES" in environment else cpu_features()
-    log = str(tmp_path / "here.db")
-    appended(log, season(path))
-    assert found.stdout == f"{[*reference, printed(log), features]}\n"
+    assert found.stdout == f"{[*reference, text, features]}\n"
