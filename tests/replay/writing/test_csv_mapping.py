@@ -232,11 +232,11 @@ def test_a_quote_that_is_never_closed_is_given_up_soon() -> None:
         def readline(self, size: int | None = -1, /) -> bytes:
             return super().readline(size) or b'x","' + b"y" * 50_000 + b"\n"
 
-    begun = time.perf_counter()
+    begun = time.process_time()
     [header, (line, refused)] = records(Endless(b'n,who\n1,"\n'))
     assert (header, line) == ((1, ["n", "who"]), 2)
     assert "is a quote not closed?" in str(refused)
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_cells_lose_their_outer_spaces_and_may_hold_lines() -> None:
