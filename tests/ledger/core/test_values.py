@@ -24,10 +24,10 @@ MOMENTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12,
 
 def refused(call: Any, *arguments: Any) -> tuple[str, str]:
     """The code and field of the refusal that a call ends in, and within a second."""
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(Refused) as caught:
         call(*arguments)
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
     return caught.value.code, caught.value.field
 
 
@@ -157,9 +157,9 @@ def test_a_decimal_of_absurd_size_is_refused_at_once(read: Any, number: Decimal)
 )
 def test_a_number_far_below_the_unit_rounds_to_nothing(number: values.Number) -> None:
     """1e-999999999 is a finite decimal: it is brought to the unit like any other, and at once."""
-    started = time.monotonic()
+    started = time.process_time()
     assert values.fixed(number, BILLION, "probability", 0, BILLION) == 0
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

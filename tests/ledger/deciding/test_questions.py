@@ -1008,9 +1008,9 @@ def test_a_callers_decimal_context_moves_no_answer() -> None:
 def test_an_answer_of_a_thousand_decimals_is_binned_at_once() -> None:
     """As fine as a number at the edge can be, on a range as wide: precise and not slow."""
     span = events.NumericRange(lower="0", upper="1e30", bins=10_000, zero_point="-1e-1000")
-    started = time.monotonic()
+    started = time.process_time()
     assert questions.bin_of(Decimal("0." + "0" * 999 + "1"), span) == 3  # x = ln 2 / ln 1e1030, of 10,000: 2.92…
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

