@@ -1,7 +1,6 @@
 """A small text to keep, against which a log can be checked again years later, by whomever."""
 
 import tomllib
-from importlib.metadata import version
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -12,6 +11,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import log
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, built, opened
+from forecast_ledger.replay.reading.version import code_version
 
 LONGEST = 2**20  # bytes of a text
 _HEAD = "# `forecast-ledger verify LOG --checkpoint FILE` checks a log against this\n"
@@ -58,7 +58,7 @@ def keep(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = l
         log_position=position,
         digest=digest,
         recorded_at=None if cut.recorded_at is None else values.format_instant(cut.recorded_at),
-        code=version("forecast-ledger"),
+        code=code_version(),
         projections={name: KeptTable(**each._asdict()) for name, each in built(found).items()},
     )
 

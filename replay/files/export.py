@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable, Sequence
 from hashlib import file_digest
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from forecast_ledger.replay.files.formats import FORMATS
 from forecast_ledger.replay.files.manifest import FILE, SQLITE, VERSION, Manifest, Part, read_manifest
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, regular
 from forecast_ledger.replay.reading.replay import AsOf, Watch, opened, replay
+from forecast_ledger.replay.reading.version import code_version
 
 METADATA = ".metadata.json"  # beside an SQLite file, as datasette reads it
 
@@ -64,7 +64,7 @@ def export(  # noqa: PLR0913 - what has a default is named
     _check_free(out, form, force=force)
     found = replay(log, name, as_of, watch)
     with scratch(out) as part, opened(log, name) as store:
-        whole, code = _is_whole(store, found.checkpoint.position), version("forecast-ledger")
+        whole, code = _is_whole(store, found.checkpoint.position), code_version()
         manifest = Manifest(VERSION, form, name, *found.checkpoint, whole, code, {})
         contents = sheets(found.projections, names, store, found.checkpoint)
         if form == SQLITE:
