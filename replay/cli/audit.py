@@ -1,26 +1,33 @@
 """The commands of an auditor: whether a log is what it should be, and what is in it."""
 
 import sys
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
 import click
 
+from forecast_ledger.replay.cli import completion
+from forecast_ledger.replay.cli.colour import GREEN, RED
 from forecast_ledger.replay.cli.shell import (
     DAMAGED,
     FINDINGS,
     USAGE,
     as_of_option,
+    checked,
+    complain,
     cut,
     emit,
+    emit_list,
     fail,
-    format_option,
     log_argument,
     name_option,
+    named,
     progress,
     reported,
     say,
     say_as_of,
 )
+from forecast_ledger.replay.cli.view import Look, View, listing_options, table_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,30 +38,46 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.audit.verify import Result
 
 _LAST = 2**63 - 1  # no log position is greater
+RESULT = ["check", "found", "log_position", "says"]
+
+
+def _about(field: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The option that asks for the events about a question, participant or contest."""
+    return click.option(
+        f"--{field}", metavar="ID", shell_complete=completion.ids(field), help=f"Only events about this {field}."
+    )
 
 
 @click.command(epilog="Example: forecast-ledger verify season.db --only digests --only decided")
 @log_argument
-@click.option("--only", multiple=True, metavar="CHECK", help="Run this check, and what it rests on; repeatable.")
-@click.option("--checkpoint", "file", type=click.File("rb"), help="Compare with what `checkpoint` printed once.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing but what is wrong.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CHECK",
+    shell_complete=completion.checks,
+    help="Run only this check, and those that it needs; repeatable.",
+)
+@click.option("--checkpoint", "file", type=click.File("rb"), help="Compare the log with what `checkpoint` printed.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only what is wrong.")
 @as_of_option
 @name_option
-@format_option
+@table_options
 @reported
 def verify(
-    log: str, only: tuple[str, ...], file: IO[bytes] | None, quiet: bool, as_of: str | None, name: str, form: str
+    log: str, only: tuple[str, ...], file: IO[bytes] | None, quiet: bool, as_of: str | None, name: str, view: View
 ) -> None:
-    """Check a log row by row, and what the rows add up to.
+    """Check every row of a log, every decision and every prize.
 
-    Exits with 4 where the log is damaged, after saying at which log position and how to look closer; with 1 where it
-    can be read and is not what it should be: a prize that the sealed board does not say, a checkpoint that differs, or
-    no event at all, as in a ledger of another name.
+    The last line is the verdict. The exit code is 4 if the log is damaged; each damage is printed with its log
+    position and the command that shows the row. The exit code is 1 if the log can be read, but something in it is not
+    as it should be: a prize that differs from the sealed board, a checkpoint that differs, or no event at all, as when
+    --name is mistyped.
     """
     from forecast_ledger.replay.audit.verify import CHECKS, verified
 
-    if unknown := [check for check in only if check not in CHECKS]:
-        fail(f"no check named {unknown[0]!r}; there are: {', '.join(CHECKS)}", USAGE)
+    checked(view, RESULT)
+    for check in only:
+        named("check", check, list(CHECKS))
     kept = None if file is None else _kept(file)
     with progress("verified") as watch:
         found = verified(log, name, cut(as_of), only, watch)
@@ -64,21 +87,30 @@ def verify(
     if found.head.position == 0 and as_of is None and not found.damage:
         apart.append(f"the ledger {name!r} has no events")
     if not quiet:
-        columns = ["check", "found", "log_position", "says"]
-        emit(columns, (dict(zip(columns, result, strict=True)) for result in results), form)
+        emit(
+            RESULT, (dict(zip(RESULT, result, strict=True)) for result in results), view, Look(keep=("check", "found"))
+        )
     for wrong in found.damage:
-        say(f"forecast-ledger: the log is damaged: {wrong}")
+        complain(f"the log is damaged: {wrong}")
         say(f"look closer: {_closer(log, name, wrong)}")
     for said in [*map(str, found.differences), *apart]:
-        say(f"forecast-ledger: {said}")
+        complain(said)
     if found.damage:
+        say(f" {_counted(len(found.damage) + len(found.differences) + len(apart), 'finding')}", "damaged:", RED)
         sys.exit(DAMAGED)
     if not quiet or found.differences or apart:
         say_as_of(found.head)
     if kept is None and not quiet:
         say(_unseen(log, name))
     if found.differences or apart:
+        say(f" {_counted(len(found.differences) + len(apart), 'finding')}; the log can be read", "not ok:", RED)
         sys.exit(FINDINGS)
+    if not quiet:
+        say(f" {_counted(found.head.position, 'event')}, {_counted(len(results), 'check')}", "ok:", GREEN)
+
+
+def _counted(count: int, of: str) -> str:
+    return f"{count:,} {of}{'s' * (count != 1)}"
 
 
 def _unseen(log: str, name: str) -> str:
@@ -90,7 +122,7 @@ def _unseen(log: str, name: str) -> str:
     ledger = [shown(log), *([] if name == "main" else ["--name", name])]
     keep, compare = join(["forecast-ledger", "checkpoint", *ledger]), join(["forecast-ledger", "verify", *ledger])
     return (
-        "only a checkpoint that is kept elsewhere can tell whether the newest rows were removed: "
+        "the log alone cannot show whether its newest rows were removed; a checkpoint that you keep elsewhere can: "
         f"`{keep} > FILE` makes one, `{compare} --checkpoint FILE` compares the log with it"
     )
 
@@ -141,10 +173,10 @@ def _closer(log: str, name: str, wrong: "Corrupt") -> str:
 @name_option
 @reported
 def checkpoint(log: str, as_of: str | None, name: str) -> None:
-    """Print a small text to keep, against which `verify` can check the log again.
+    """Print a text to keep elsewhere, which `verify` compares.
 
-    TOML: ledger, log position, digest, the instant recorded there, the version of this code, and version, rows and
-    digest of every projection but those that are only built when asked for.
+    The text is TOML. It has the ledger's name, the log position, the digest and the instant recorded there, the version
+    of this code, and the version, number of rows and digest of every projection that `replay` prints.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.audit.checkpoint import keep, written
@@ -157,16 +189,25 @@ def checkpoint(log: str, as_of: str | None, name: str) -> None:
 
 @click.command("log", epilog="Example: forecast-ledger log season.db --type forecast_made --participant ada --limit 10")
 @log_argument
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Of this type of event; repeatable.")
-@click.option("--question", metavar="ID", help="That name this question.")
-@click.option("--participant", metavar="ID", help="That name this participant.")
-@click.option("--contest", metavar="ID", help="That name this contest.")
-@click.option("--from", "since", metavar="INSTANT", help="Recorded then or later, by the ledger's own clock.")
-@click.option("--until", metavar="INSTANT", help="Recorded before then, by the ledger's own clock.")
-@click.option("--after", type=click.IntRange(0, _LAST), default=0, metavar="POSITION", help="After this log position.")
-@click.option("--limit", type=click.IntRange(1, _LAST), metavar="COUNT", help="At most so many.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    shell_complete=completion.types,
+    help="Only events of this type; repeatable.",
+)
+@_about("question")
+@_about("participant")
+@_about("contest")
+@click.option("--from", "since", metavar="INSTANT", help="Only events recorded at this instant or later.")
+@click.option("--until", metavar="INSTANT", help="Only events recorded before this instant.")
+@click.option(
+    "--after", type=click.IntRange(0, _LAST), default=0, metavar="POSITION", help="Only events after this log position."
+)
+@click.option("--limit", type=click.IntRange(1, _LAST), metavar="COUNT", help="Print at most this many events.")
 @name_option
-@format_option
+@listing_options
 @reported
 def log_(
     log: str,
@@ -179,57 +220,55 @@ def log_(
     after: int,
     limit: int | None,
     name: str,
-    form: str,
+    view: View,
 ) -> None:
-    """List the events of a log, one a line, in its order.
+    """List the events of a log in their order, one per line.
 
-    An event is listed if every filter holds. Rows are printed as they are read; those after --after are checked
-    against the digest of the row there, which is taken on trust.
+    An event is listed if it passes every filter; instants are by the ledger's own clock. Events are printed as they are
+    read. With --after, the digest of the row at that position is trusted, and later rows are checked against it.
     """
     from forecast_ledger.ledger.core import values
     from forecast_ledger.ledger.model.log import follow
     from forecast_ledger.replay.audit.browse import COLUMNS, Listing, Wanted, checkpoint, kinds, listed
     from forecast_ledger.replay.reading.replay import opened
 
+    checked(view, COLUMNS)
     try:
         wanted = kinds(types)
     except KeyError as missing:
         from forecast_ledger.ledger.model.events import TAGS
 
-        fail(f"no type of event named {missing}; there are: {', '.join(TAGS.values())}", USAGE)
+        named("type of event", missing.args[0], list(TAGS.values()))
     first = None if since is None else values.instant(since, "from")
     end = None if until is None else values.instant(until, "until")
     with opened(log, name) as store:
         start = checkpoint(store, after)
         listing = Listing(Wanted(wanted, question, participant, contest, first, end), limit, start)
         rows = listing.rows(follow(store.pages(after), start))
-        if form == "table":
-            for line in listed(rows):
-                print(line)
-            sys.stdout.flush()
-        else:
-            emit(COLUMNS, rows, form)
+        emit_list(COLUMNS, rows, view, listed)
     more = "; --limit is reached, there may be more" * (listing.shown == limit)
-    say(f"{listing.shown} {'event' if listing.shown == 1 else 'events'}{more}")
+    say(f"{_counted(listing.shown, 'event')}{more}")
     say_as_of(listing.last)
 
 
 @click.command(epilog="Example: forecast-ledger show season.db 12")
 @log_argument
 @click.argument("position", type=click.IntRange(1, _LAST))
-@click.option("--raw", is_flag=True, help="Print the exact bytes of the row and nothing else.")
+@click.option("--raw", is_flag=True, help="Print the exact bytes of the row, and nothing else.")
 @name_option
-@format_option
+@table_options
 @reported
-def show(log: str, position: int, raw: bool, name: str, form: str) -> None:
-    """Show the row at a log POSITION.
+def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
+    """Show the row at a log POSITION, field by field.
 
-    Field by field, and whether it matches its digest and follows the row before: `command` is the fingerprint of the
-    command that led to it, `previous` the digest of the row before. --raw shows a row that is damaged too.
+    Also checks that the row matches its digest and follows the row before it. `command` is the fingerprint of the
+    command that led to the event, `previous` the digest of the row before. --raw shows a damaged row too.
     """
     from forecast_ledger.ledger.model.log import Checkpoint, decoded_one, unseal
     from forecast_ledger.replay.audit.browse import checkpoint, fields, row
     from forecast_ledger.replay.reading.replay import opened
+
+    checked(view, ["field", "value"])
 
     with opened(log, name) as store:
         found = row(store, position)
@@ -239,12 +278,12 @@ def show(log: str, position: int, raw: bool, name: str, form: str) -> None:
             say(f"{len(found)} bytes")
         else:
             recorded = decoded_one(found, position)
-            emit(["field", "value"], fields(recorded), form)
+            emit(["field", "value"], fields(recorded), view, Look(keep=("field", "value")))
             unseal([found], checkpoint(store, position - 1))
             say_as_of(Checkpoint(position, recorded.digest))
 
 
-def compare(log: str, other: str, as_of: str | None, name: str, form: str) -> None:
+def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> None:
     """Print the projections of two logs side by side, and say where the logs part; then exit with 1."""
     from forecast_ledger.replay.audit.compare import COLUMNS, Source, compared, source
 
@@ -256,7 +295,7 @@ def compare(log: str, other: str, as_of: str | None, name: str, form: str) -> No
         dict(zip(COLUMNS, (name, "yes" if each == another[name] else "no", *each[1:], *another[name][1:]), strict=True))
         for name, each in one.items()
     )
-    emit(COLUMNS, rows, form)
+    emit(COLUMNS, rows, view, Look(keep=("projection", "same")))
     for said in _parting(found.parting, str(ours), str(theirs)):
         say(said)
     say(f"projections that differ: {', '.join(found.apart()) or 'none'}")

@@ -1,26 +1,32 @@
-"""The command line's numbers taken apart: explain, diff, blame."""
+"""The commands that explain numbers: explain, diff, blame."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from forecast_ledger.replay.cli import completion
 from forecast_ledger.replay.cli.shell import (
+    REMEDY,
     USAGE,
     as_of_option,
+    checked,
     cut,
     emit,
     fail,
-    format_option,
     kept,
     known,
     log_argument,
     name_option,
+    print_pairs,
+    print_table,
     progress,
     reported,
     say,
     say_as_of,
 )
+from forecast_ledger.replay.cli.view import Look, Selected, View, table_options
 from forecast_ledger.replay.explain.numbers import NUMBERS
 from forecast_ledger.replay.explain.numbers import explain as explained
 
@@ -28,6 +34,17 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.explain.diff import Diff
     from forecast_ledger.replay.explain.explain_scores import Explained
 
+_LEAST_TOLD = (
+    "recorded_at",
+    "made_at",
+    "parts",
+    "weight",
+    "ended",
+    "to_at",
+    "from_at",
+    "of_coverage",
+)  # what a part can lack
+_PARTS = Look(keep=("contribution", "points"), spare=_LEAST_TOLD)
 _COMPARED = {
     "none": "nothing",
     "uniform": "the uniform distribution",
@@ -39,49 +56,49 @@ _COMPARED = {
 @click.command(epilog="Example: forecast-ledger explain season.db score plain olympics-2021 A")
 @log_argument
 @click.argument("number", type=click.Choice(list(NUMBERS)))
-@click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT")
-@click.option("--parts", "every_part", is_flag=True, help="Every part of a score, not one row a forecast.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json: one JSON object.")
+@click.argument("key", nargs=-1, metavar="CONTEST [QUESTION] PARTICIPANT", shell_complete=completion.explained)
+@click.option("--parts", "every_part", is_flag=True, help="Print every part of a score, not one row per forecast.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option(
     "--model",
     metavar="READMODEL",
     callback=kept,
-    help="Of a score: read only the rows that it stands on; see `follow`.",
+    help="Find the rows of a score in this read model, instead of reading the whole log; see `follow`.",
 )
 @as_of_option
 @name_option
+@table_options
 @reported
 def explain(
     log: str,
     number: str,
     key: tuple[str, ...],
     every_part: bool,
-    form: str,
+    view: View,
     as_json: bool,
     model: str | None,
     as_of: str | None,
     name: str,
 ) -> None:
-    """Take a number apart, down to the events it stands on.
+    """Explain a number: its parts, its rule, its events.
 
     \b
     explain LOG score CONTEST QUESTION PARTICIPANT
     explain LOG take|prize|rank|balance CONTEST PARTICIPANT
 
-    The parts add up to the number exactly, and as printed: `contribution` to the numerator, `points` to the published
-    decimals; numerator / denominator is the score before it is rounded. A #number is a log position; `show` prints all
-    of what an event said, where … ends it here; its outcomes are numbered from 0. A balance is the cash of who trades.
+    The parts add up to the number exactly: `contribution` to the numerator, `points` to the published decimals;
+    numerator / denominator is the score before it is rounded. A #number is a log position. Outcomes are numbered from
+    0; if the text of an event ends in "…", `show` prints all of it. A balance is the cash of a participant who trades.
+    --columns, --where and --limit choose among the parts. --format json prints one object, --format csv the parts.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
     if len(key) != len(NUMBERS[number]):
         fail(f"explain LOG {number} takes {' '.join(NUMBERS[number]).upper()}", USAGE)
     if model is not None and number != "score":
-        fail("--model serves scores; of other numbers the whole log is read", USAGE)
+        fail("--model can only be used with a score; for other numbers the whole log is read: leave it out", USAGE)
     with progress("read") as watch:
         how = {"every_part": every_part, "model": model, "watch": watch}
         found = explained(log, number, *key, name=name, as_of=cut(as_of), **how)
-    for line in _as_json(found) if as_json or form == "json" else _as_text(found):
-        click.echo(line)
+    _emit(found, view._replace(form="json") if as_json else view)
     say_as_of(found.checkpoint)
 
 
@@ -89,16 +106,25 @@ def explain(
 @log_argument
 @click.argument("old", metavar="@FROM")
 @click.argument("new", metavar="@TO")
-@click.option("--table", "projection", default="leaderboard", show_default=True, help="Which projection.")
+@click.option(
+    "--table",
+    "projection",
+    default="leaderboard",
+    show_default=True,
+    metavar="TABLE",
+    shell_complete=completion.tables,
+    help="Compare this table.",
+)
 @name_option
-@format_option
+@table_options
 @reported
-def diff(log: str, old: str, new: str, projection: str, name: str, form: str) -> None:
-    """Compare a table as of two log positions or instants, the earlier first.
+def diff(log: str, old: str, new: str, projection: str, name: str, view: View) -> None:
+    """Compare a table as of two log positions or instants.
 
-    Prints a line for each value that is other, of rows that came, went or changed, and the events between that can have
-    caused it, the foremost first: what settled a question, what was said of the contest, forecasts and movements. Five
-    a row are named, all are counted. JSON has an object a row.
+    The earlier one comes first. Prints one line per value that differs, in rows that were added, removed or changed,
+    with the events in between that can have caused the change: first those that settled a question, then those of the
+    contest, then forecasts and movements of cash. At most five events are named per row; `events` counts all of them.
+    JSON has one object per row.
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.explain.diff import diff as compared
@@ -107,41 +133,52 @@ def diff(log: str, old: str, new: str, projection: str, name: str, form: str) ->
     known(projection)
     with progress("read") as watch:
         found = compared(Source(log, name, _at(old), watch), _at(new), projection)
-    rows = _changes(found) if form == "json" else _changed_values(found, every=form == "csv")
-    emit([*CATALOGUE[projection].key, "change", "column", "old", "new", "events", "because"], rows, form)
+    in_json = view.form == "json"
+    rows = _changes(found) if in_json else _changed_values(found, every=view.form == "csv" or bool(view.where))
+    names = ["columns", "because", "events"] if in_json else ["column", "old", "new", "events", "because"]
+    emit(
+        [*CATALOGUE[projection].key, "change", *names],
+        rows,
+        view,
+        Look(keep=("column", "old", "new"), spare=("events",)),
+    )
     count = len(found.changes)
-    say(f"{count} {'row differs' if count == 1 else 'rows differ'}, {found.equal} equal")
+    say(f"{count:,} {'row differs' if count == 1 else 'rows differ'}, {found.equal:,} equal")
     say_as_of(found.old)
     say_as_of(found.new)
 
 
 @click.command(epilog="Example: forecast-ledger blame season.db leaderboard plain A")
 @log_argument
-@click.argument("projection", metavar="TABLE")
-@click.argument("key", nargs=-1, required=True, metavar="KEY...")
-@click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only this one; may be given again.")
+@click.argument("projection", metavar="TABLE", shell_complete=completion.tables)
+@click.argument("key", nargs=-1, required=True, metavar="KEY...", shell_complete=completion.keys)
+@click.option(
+    "--column", "columns", multiple=True, metavar="COLUMN", help="Look only for what changed this column; repeatable."
+)
 @as_of_option
 @name_option
-@format_option
+@table_options
 @reported
 def blame(
-    log: str, projection: str, key: tuple[str, ...], columns: tuple[str, ...], as_of: str | None, name: str, form: str
+    log: str, projection: str, key: tuple[str, ...], columns: tuple[str, ...], as_of: str | None, name: str, view: View
 ) -> None:
-    """Say which event last changed each column of a row.
+    """Find the event that last changed each column of a row.
 
-    KEY is the row's, part by part in the order of the table's key, as `table` prints it. The row is worked out again
-    before and after each event that can have changed it, the newest first: what changed lately is found soon. A row
-    that comes changes every column, also to nothing.
+    KEY is the key of the row, one value per key column in the table's order, as `table` prints it. The row is
+    calculated before and after each event that can have changed it, the newest event first, so recent changes are found
+    soonest. An event that adds the row counts as a change of every column, including those left empty.
     """
     from forecast_ledger.replay.explain.blame import Blame
     from forecast_ledger.replay.explain.blame import blame as blamed
     from forecast_ledger.replay.explain.explain_scores import Source
 
     known(projection)
+    checked(view, Blame._fields)
     with progress("events") as watch:
         found = blamed(Source(log, name, cut(as_of), watch), projection, key, columns)
-    emit(list(Blame._fields), (each._asdict() for each in found.columns), form)
-    say(f"{found.looked_at} of {found.candidates} events that can have changed the row were looked at")
+    look = Look(keep=("column", "log_position", "old", "new"), spare=("recorded_at",))
+    emit(list(Blame._fields), (each._asdict() for each in found.columns), view, look)
+    say(f"looked at {found.looked_at:,} of the {found.candidates:,} events that can have changed the row")
     say_as_of(found.checkpoint)
 
 
@@ -174,6 +211,23 @@ def _changed_values(found: "Diff", *, every: bool) -> Iterator[dict[str, Any]]:
             more = more if every else dict.fromkeys(more)
 
 
+def _emit(found: "Explained", view: View) -> None:
+    """Print what explains a number: in words, as one JSON object, or its parts as CSV."""
+    names = list(found.parts[0]) if found.parts else []
+    if view.form == "csv":
+        emit(names, found.parts, view)
+        return
+    parts = Selected(checked(view, names), found.parts)
+    chosen = found._replace(parts=list(parts))
+    if view.form == "json":
+        for line in _as_json(chosen):
+            print(line)
+    else:
+        _print(chosen, view)
+    if parts.read and (note := parts.note()):
+        say(note)
+
+
 def _as_json(found: "Explained") -> Iterable[str]:
     from msgspec import json
 
@@ -190,29 +244,28 @@ def _as_json(found: "Explained") -> Iterable[str]:
     yield json.format(inert_json(json.encode(plain).decode()), indent=2)
 
 
-def _as_text(found: "Explained") -> Iterable[str]:
-    """The number, its rule, its parts, whom else it depends on, and the events."""
-    from forecast_ledger.replay.reading.text_tables import as_table, visible
-
-    yield from _pairs({name: _numbered(name, value) for name, value in found.number.items()})
-    yield ""
+def _print(found: "Explained", view: View) -> None:
+    """Print the number, its parts, its rule, whom else it depends on, and the events."""
+    print_pairs({name: _numbered(name, value) for name, value in found.number.items()}, view)
+    print()
     parts = [{name: _numbered(name, value) for name, value in part.items()} for part in found.parts]
-    yield from as_table(list(parts[0]), parts) if parts else ["no parts"]
-    yield ""
+    note = print_table(list(parts[0]), parts, view, _PARTS) if parts else print("no parts")
+    print()
     rule = found.rule
     fields = " ".join(f"{name}={value}" for name, value in rule["fields"].items())
-    yield from _pairs({"rule": f"{rule['name']}, #{rule['log_position']}: {rule['words']}"})
-    yield from _pairs({"fields": fields, "source": rule["source"]})
-    yield from _pairs({"depends on": _dependence(found.others)})
-    yield ""
-    yield from (visible(line) for line in as_table(["log_position", "recorded_at", "at", "type", "said"], found.events))
-
-
-def _pairs(of: dict[str, Any]) -> Iterable[str]:
-    from forecast_ledger.replay.reading.text_tables import visible
-
-    width = max(map(len, of))
-    return [visible(f"{name:{width}}  {'' if value is None else value}".rstrip()) for name, value in of.items()]
+    print_pairs({"rule": f"{rule['name']}, #{rule['log_position']}: {rule['words']}"}, view)
+    print_pairs({"fields": fields, "source": rule["source"]}, view)
+    print_pairs({"depends on": _dependence(found.others)}, view)
+    print()
+    look = Look(keep=("log_position", "type"), spare=("recorded_at",))
+    events = print_table(
+        ["log_position", "recorded_at", "at", "type", "said"], found.events, View(wide=view.wide), look
+    )
+    sys.stdout.flush()
+    if note:
+        say(f"parts: {note}{REMEDY}")
+    if events:
+        say(f"events: {events}; --wide shows everything")
 
 
 def _numbered(name: str, value: Any) -> Any:

@@ -8,10 +8,10 @@ from forecast_ledger.replay.cli.shell import (
     UNREADABLE,
     USAGE,
     as_of_option,
+    checked,
     cut,
     emit,
     fail,
-    format_option,
     known,
     log_argument,
     name_option,
@@ -19,31 +19,36 @@ from forecast_ledger.replay.cli.shell import (
     reported,
     say_as_of,
 )
+from forecast_ledger.replay.cli.view import View, table_options
 
 _ANYWAY = ("events", "contests", "questions", "participants", "data_dictionary")
+IMPORTED = ["appended", "log_position", "digest"]
 _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow"]
 
 
 @click.command(epilog="Example: forecast-ledger export season.db season-csv --format csv")
 @log_argument
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(_FORMS), required=True)
+@click.option("--format", "form", type=click.Choice(_FORMS), required=True, help="Write files of this kind.")
 @click.option(
     "--tables",
     metavar="A,B",
-    help="Only these projections; `all` stands for those that an export has anyway. The events and what the tables are "
-    "about (contests, questions, participants) are always there.",
+    help="Write only these projections; `all` stands for those that are written by default. Events, contests, "
+    "questions and participants are always written.",
 )
 @click.option("--force", is_flag=True, help="Replace the export that is at OUT.")
+@click.option("--wide", is_flag=True, help="On a terminal, print every digest in full.")
 @as_of_option
 @name_option
 @reported
-def export(log: str, out: Path, form: str, tables: str | None, force: bool, as_of: str | None, name: str) -> None:
+def export(
+    log: str, out: Path, form: str, tables: str | None, force: bool, wide: bool, as_of: str | None, name: str
+) -> None:
     """Write the events and all tables to OUT.
 
-    OUT is a new folder with a file a table, or an SQLite file with its metadata for datasette beside it. Prints how
-    many rows each table has and its digest. score_parts and portfolio_snapshots, which can be far larger than the log,
-    are exported if --tables names them.
+    OUT is a new folder with one file per table, or an SQLite file with metadata for datasette beside it. Prints the
+    number of rows and the digest of each table. score_parts and portfolio_snapshots can be far larger than the log;
+    they are written only if --tables names them.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.export import export as exported
@@ -57,7 +62,7 @@ def export(log: str, out: Path, form: str, tables: str | None, force: bool, as_o
     except OSError as error:
         fail(f"{out}: {error.strerror or error}", UNREADABLE)
     rows = [{"table": name, "rows": part.rows, "digest": part.digest} for name, part in manifest.tables.items()]
-    emit(["table", "rows", "digest"], rows, "table")
+    emit(["table", "rows", "digest"], rows, View(wide=wide))
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
 
 
@@ -65,26 +70,27 @@ def export(log: str, out: Path, form: str, tables: str | None, force: bool, as_o
 @click.argument("exported", metavar="EXPORT", type=click.Path(path_type=Path))
 @log_argument
 @name_option
-@format_option
+@table_options
 @reported
-def restore(exported: Path, log: str, name: str, form: str) -> None:
+def restore(exported: Path, log: str, name: str, view: View) -> None:
     """Copy the log in EXPORT into a new ledger.
 
-    Rows, instants, ids and digests stay as they are. A ledger that is not empty must be the beginning of what was
-    exported; then the rest is appended. All of EXPORT is checked first.
+    Rows, instants, ids and digests stay as they are. If the ledger is not empty, its log must be the beginning of the
+    exported one; the rest is appended. All of EXPORT is checked first.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.manifest import read_manifest
     from forecast_ledger.replay.files.restore import restore as restored
 
+    checked(view, IMPORTED)
     try:
         with progress("imported") as watch:
             appended = restored(exported, log, name, watch)
     except FileExistsError as error:
         fail(f"{log}: {error}", USAGE)
     manifest = read_manifest(exported)
-    row = {"appended": appended, "log_position": manifest.log_position, "digest": manifest.log_digest}
-    emit(list(row), [row], form)
+    row = dict(zip(IMPORTED, (appended, manifest.log_position, manifest.log_digest), strict=True))
+    emit(IMPORTED, [row], view)
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
 
 

@@ -31,24 +31,25 @@ _MOST = 80  # characters of a value that are shown
 @click.command(epilog="Example: forecast-ledger follow season.db tables.db --once")
 @log_argument
 @click.argument("readmodel", metavar="READMODEL", callback=kept)
-@click.option("--once", is_flag=True, help="Bring it up to date and end.")
-@click.option("--check", is_flag=True, help="Change nothing; compare every row with what the log makes it, and end.")
-@click.option("--wait", is_flag=True, help="Wait for the ledger if there is none of this name yet.")
+@click.option("--once", is_flag=True, help="Bring the tables up to date, then exit.")
+@click.option("--check", is_flag=True, help="Change nothing: compare every row with the log, then exit.")
+@click.option("--wait", is_flag=True, help="If there is no ledger of this name yet, wait for it.")
 @name_option
 @reported
 def follow(log: str, readmodel: str, once: bool, check: bool, wait: bool, name: str) -> None:
-    """Keep the tables in READMODEL, an SQLite file, up to date with a log.
+    """Keep tables in an SQLite file up to date with a log.
 
-    One table a projection, as printed, but score_parts and portfolio_snapshots; `_tracking` says which log position and
-    digest they speak of, and changes with them or not at all. Goes on where it was, until interrupted; each refresh is
-    told on stderr, with the lag behind the log. A file that is damaged, or was changed by something else, is refused.
+    READMODEL has one table per projection, without score_parts and portfolio_snapshots. Its table `_tracking` has the
+    log position and digest of the last refresh, and changes in the same transaction. `follow` continues from there
+    until it is interrupted, and writes each refresh and the lag behind the log to stderr. If READMODEL is damaged, or
+    something else changed it, it is refused.
 
-    With --check, exits with 1 if the tables are not what the log makes them as of that log position, after saying which
-    values differ.
+    --check prints the values that differ from what the log gives as of that log position; if any does, the exit code
+    is 1.
     """
     if check:
         if once or wait:
-            fail("--check neither refreshes nor waits: leave out --once and --wait", USAGE)
+            fail("--check cannot be used with --once or --wait: leave them out", USAGE)
         _check(log, readmodel, name)
         return
     try:

@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from forecast_ledger.replay.cli import audit, explain, export, follow, what_if
+from forecast_ledger.replay.cli import audit, completion, explain, export, follow, what_if
+from forecast_ledger.replay.cli.menu import WIDTH, Menu
 from forecast_ledger.replay.cli.shell import (
     DAMAGED,
     FINDINGS,
@@ -19,11 +20,11 @@ from forecast_ledger.replay.cli.shell import (
     UNREADABLE,
     USAGE,
     as_of_option,
+    checked,
     emit,
     emit_table,
     errors_option,
     fail,
-    format_option,
     known,
     log_argument,
     name_option,
@@ -35,6 +36,7 @@ from forecast_ledger.replay.cli.shell import (
     say_as_of,
     streams,
 )
+from forecast_ledger.replay.cli.view import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.model.log import Recorded
@@ -45,8 +47,28 @@ if TYPE_CHECKING:
 __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="forecast-ledger")
+COUNTED = ["accepted", "duplicate", "refused", "log_position", "digest"]
+TRIED = ["line", "id", "type", "outcome", "code", "field"]
+_SHELLS = ["bash", "zsh", "fish"]
+
+
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from forecast_ledger.replay.reading.version import NAME, code_version
+
+        click.echo(f"{NAME} {code_version()}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Menu,
+    context_settings={"help_option_names": ["-h", "--help"], "terminal_width": WIDTH},
+    epilog="`forecast-ledger COMMAND --help` explains a command and shows an example. To let the shell complete "
+    "commands, options, tables and the ids in a log, see `forecast-ledger completion --help`.",
+)
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
+)
 def main() -> None:
     """Keep forecasts in an event-sourced ledger; score, rank and pay from its log, exactly.
 
@@ -63,12 +85,12 @@ def main() -> None:
 @main.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
 @log_argument
 @click.argument("file", type=click.File("rb"))
-@click.option("--map", "map_", type=click.Path(dir_okay=False), help="FILE is a CSV, and this TOML says what it means.")
-@click.option("--dry-run", is_flag=True, help="Say what would become of each command, and record nothing.")
-@click.option("--atomic", is_flag=True, help="Record all commands of the file or none.")
-@click.option("--verbose", "-v", is_flag=True, help="Tell on stderr what the ledger does.")
+@click.option("--map", "map_", type=click.Path(dir_okay=False), help="Read FILE as a CSV, by this map (TOML).")
+@click.option("--dry-run", is_flag=True, help="Print what each command would lead to, and record nothing.")
+@click.option("--atomic", is_flag=True, help="Record all commands of FILE, or none.")
+@click.option("--verbose", "-v", is_flag=True, help="Log what the ledger does to stderr.")
 @name_option
-@format_option
+@table_options
 @errors_option
 @reported
 def append(
@@ -79,16 +101,18 @@ def append(
     atomic: bool,
     verbose: bool,
     name: str,
-    form: str,
+    view: View,
     errors: str,
 ) -> None:
-    """Append the commands in FILE.
+    """Append the commands in FILE to a log, new or old.
 
-    One JSON object a line, or with --map a CSV; - is stdin. Commands recorded before are counted as duplicates and
-    change nothing. Each refusal is told on stderr with its line, code, field and remedy; then the exit code is 1.
+    FILE has one JSON object per line, or is a CSV if --map is given; - is stdin. Commands that are recorded already
+    count as duplicates and change nothing. Each refusal is written to stderr with its line, code, field and remedy;
+    then the exit code is 1.
     """
     from forecast_ledger.replay.writing.append import counted, lines, outcomes
 
+    checked(view, TRIED if dry_run else COUNTED)
     _configure_logging(verbose=verbose)
     total = _lines_in(file)
     source = lines(file) if map_ is None else _mapped(map_, file)
@@ -96,7 +120,7 @@ def append(
         from forecast_ledger.replay.writing.overlay_store import branched
 
         with branched(log, name, _prizes) as (branch, head):
-            refused = _tried(branch, source, atomic, form, errors)
+            refused = _tried(branch, source, atomic, view, errors)
         say("nothing was written")
         say_as_of(head)
     else:
@@ -106,7 +130,7 @@ def append(
             counts = counted(outcomes(ledger, source, watch, atomic=atomic), refusals(errors))
             head = ledger.head()
         row = {**counts, "log_position": head.position, "digest": head.digest}
-        emit(list(row), [row], form)
+        emit(COUNTED, [row], view)
         refused = counts["refused"]
     if refused:
         sys.exit(FINDINGS)
@@ -114,44 +138,52 @@ def append(
 
 @main.command(epilog="Example: forecast-ledger leaderboard season.db spring-cup --as-of 2026-03-01T00:00:00Z")
 @log_argument
-@click.argument("contest")
+@click.argument("contest", shell_complete=completion.ids("contest"))
 @as_of_option
 @name_option
-@format_option
+@table_options
 @reported
-def leaderboard(log: str, contest: str, as_of: str | None, name: str, form: str) -> None:
-    """Print the board of a CONTEST, best first; where one trades, that of trading."""
+def leaderboard(log: str, contest: str, as_of: str | None, name: str, view: View) -> None:
+    """Print the leaderboard of a CONTEST, best first.
+
+    If participants of the contest trade, this is the trading board; the table `leaderboard` then has the scores of
+    forecasts on the same questions.
+    """
     found = _holding(contest, replayed(log, name, as_of))
     trading = contest in found.projections.traded
-    emit_table(
-        found.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest), form
-    )
+    board = found.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
+    emit_table(board, view, Look(keep=("rank", "participant"), spare=("family", "release", "attainable")))
     if trading:
-        say("forecasts on the same questions are scored in the table leaderboard")
+        say("this is the trading board; the scores of forecasts are in the table leaderboard")
     say_as_of(found.checkpoint)
 
 
 @main.command(epilog="Example: forecast-ledger table season.db scores --format csv")
 @log_argument
-@click.argument("projection")
+@click.argument("projection", shell_complete=completion.tables)
 @as_of_option
 @name_option
-@format_option
+@table_options
 @reported
-def table(log: str, projection: str, as_of: str | None, name: str, form: str) -> None:
-    """Print the table of a PROJECTION; `columns` says which there are."""
-    known(projection)
+def table(log: str, projection: str, as_of: str | None, name: str, view: View) -> None:
+    """Print the table of a PROJECTION.
+
+    `forecast-ledger columns` lists the projections and explains their columns.
+    """
+    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+
+    checked(view, [column.name for column in CATALOGUE[known(projection)].columns])
     found = replayed(log, name, as_of)
-    emit_table(found.projections.table(projection), form)
+    emit_table(found.projections.table(projection), view)
     say_as_of(found.checkpoint)
 
 
 @main.command(epilog="Example: forecast-ledger columns leaderboard")
-@click.argument("projection", required=False)
-@format_option
+@click.argument("projection", required=False, shell_complete=completion.tables)
+@table_options
 @reported
-def columns(projection: str | None, form: str) -> None:
-    """Say what the columns of every projection mean, or of one PROJECTION."""
+def columns(projection: str | None, view: View) -> None:
+    """Explain the columns of every projection, or of one PROJECTION."""
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
     names = CATALOGUE if projection is None else [known(projection)]
@@ -160,7 +192,7 @@ def columns(projection: str | None, form: str) -> None:
         for name in names
         for column in CATALOGUE[name].columns
     )
-    emit(["projection", "column", "kind", "meaning"], rows, form)
+    emit(["projection", "column", "kind", "meaning"], rows, view)
 
 
 @main.command(epilog="Example: forecast-ledger replay season.db --as-of 1200")
@@ -168,54 +200,57 @@ def columns(projection: str | None, form: str) -> None:
 @click.option(
     "--compare",
     metavar="LOG",
-    help="Say where LOG and another part; it may be LOG@POSITION, an export, or rows as JSON lines.",
+    help="Find where the log differs from another LOG, which may be LOG@POSITION, an export, or rows as JSON lines.",
 )
 @as_of_option
 @name_option
-@format_option
+@table_options
 @reported
-def replay(log: str, compare: str | None, as_of: str | None, name: str, form: str) -> None:
-    """Rebuild every projection but score_parts and portfolio_snapshots.
+def replay(log: str, compare: str | None, as_of: str | None, name: str, view: View) -> None:
+    """Rebuild every projection; print its number of rows and digest.
 
-    Prints how many rows each has and its digest: the same for the same log, wherever it is read. Those two can have
-    far more rows than the log; `table` prints them. --compare says of another log where the two part, with what each
-    has there, and which projections differ; then the exit code is 1.
+    The same log gives the same digests on every machine. Two projections are left out, score_parts and
+    portfolio_snapshots, because they can have far more rows than the log; `table` prints them. --compare prints the log
+    position from which another log differs, what each log has there, and which projections differ; if the logs differ,
+    the exit code is 1.
     """
     if compare is not None:
-        audit.compare(log, compare, as_of, name, form)
+        audit.compare(log, compare, as_of, name, view)
         return
     from forecast_ledger.replay.reading.replay import built
 
     found = replayed(log, name, as_of)
     tables = built(found.projections.facts).items()
     rows = ({"projection": table, "rows": each.rows, "digest": each.digest} for table, each in tables)
-    emit(["projection", "rows", "digest"], rows, form)
+    emit(["projection", "rows", "digest"], rows, view)
     say_as_of(found.checkpoint)
 
 
 @main.command(epilog="Example: forecast-ledger pay season.db spring-cup")
 @log_argument
-@click.argument("contest")
+@click.argument("contest", shell_complete=completion.ids("contest"))
 @name_option
-@format_option
+@table_options
 @reported
-def pay(log: str, contest: str, name: str, form: str) -> None:
+def pay(log: str, contest: str, name: str, view: View) -> None:
     """Pay the winners of a finalized CONTEST.
 
-    Records what its sealed board says, each prize once: sent again, it changes nothing. If only some are recorded, as
-    in a log that was cut there, it records the others.
+    Records each prize of the sealed board once; running it again changes nothing. If only some prizes are recorded, as
+    in a log that was cut short, it records the others.
     """
     from datetime import UTC, datetime
 
     from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.writing.pay import pay as paid
 
+    checked(view, [column.name for column in CATALOGUE["prizes"].columns])
     _holding(contest, replayed(log, name, None))  # a log that is not there is not started
     with Ledger.open(log, name, prizes=_prizes) as ledger:
         receipt = paid(ledger, contest, datetime.now(UTC))
     found = replayed(log, name, None)
     table = found.projections.table("prizes").only("contest", contest)
-    emit_table(table, form)
+    emit_table(table, view, Look(keep=("participant", "prize", "paid")))
     say("paid before; nothing was recorded" if receipt is None else f"paid from log position {receipt.first} on")
     say_as_of(found.checkpoint)
     apart = [row["participant"] for row in table.rows() if row["prize"] != row["paid"]]
@@ -227,9 +262,10 @@ def pay(log: str, contest: str, name: str, form: str) -> None:
 @main.command(epilog="Example: forecast-ledger demo")
 @reported
 def demo() -> None:
-    """Rebuild a published tournament.
+    """Rebuild a published tournament and check every figure.
 
-    Appends its commands to a temporary log, replays it, and compares every figure with the published one.
+    The commands of the tournament are appended to a temporary log, which is replayed; each figure that follows is
+    compared with the published one.
     """
     from tempfile import TemporaryDirectory
 
@@ -241,6 +277,28 @@ def demo() -> None:
             print(line)
     if not shown.agrees:
         sys.exit(FINDINGS)
+
+
+@main.command("completion", epilog="Example: forecast-ledger completion bash")
+@click.argument("shell", type=click.Choice(_SHELLS))
+@reported
+def completion_(shell: str) -> None:
+    """Print a script that lets a SHELL complete commands and ids.
+
+    \b
+    bash: put eval "$(forecast-ledger completion bash)" in ~/.bashrc
+    zsh:  put eval "$(forecast-ledger completion zsh)" in ~/.zshrc, after compinit
+    fish: forecast-ledger completion fish > ~/.config/fish/completions/forecast-ledger.fish
+
+    The shell then completes the names of tables, and the contests, questions and participants in the log that is named
+    before them on the line. The log is read for half a second at most, and never changed. Logs on a database server
+    are not read.
+    """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
+    from click.shell_completion import get_completion_class
+
+    script = get_completion_class(shell)
+    if script is not None:
+        print(script(main, {}, "forecast-ledger", "_FORECAST_LEDGER_COMPLETE").source())
 
 
 def _holding(contest: str, found: "Replay") -> "Replay":
@@ -275,13 +333,13 @@ def _mapped(path: str, file: IO[bytes]) -> "Iterable[Read]":
     return mapped(mapping(said), file)
 
 
-def _tried(ledger: "Ledger", source: "Iterable[Read]", atomic: bool, form: str, errors: str) -> int:
+def _tried(ledger: "Ledger", source: "Iterable[Read]", atomic: bool, view: View, errors: str) -> int:
     """Print what becomes of each command; returns how many are refused."""
     from forecast_ledger.replay.writing.append import outcomes, row_of, told
 
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     tried = told(outcomes(ledger, source, lambda _: None, atomic=atomic), refusals(errors), counts)
-    emit(["line", "id", "type", "outcome", "code", "field"], map(row_of, tried), form)
+    emit(TRIED, map(row_of, tried), view, Look(keep=("line", "outcome")))
     say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     return counts["refused"]
 
@@ -320,3 +378,10 @@ for _command in (
     *what_if.COMMANDS,
 ):
     main.add_command(_command)
+main.groups = {
+    "Record": ("append", "pay", "import"),
+    "Read": ("leaderboard", "table", "columns", "log", "show"),
+    "Audit": ("verify", "checkpoint", "replay"),
+    "Research": ("explain", "diff", "blame", "what-if", "export"),
+    "Operate": ("follow", "completion", "demo"),
+}

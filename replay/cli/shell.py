@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from io import TextIOWrapper
@@ -12,6 +12,10 @@ from threading import current_thread, main_thread
 from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import click
+
+from forecast_ledger.replay.cli import completion
+from forecast_ledger.replay.cli.colour import RED, coloured, has_colour
+from forecast_ledger.replay.cli.view import Look, Selected, View
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.core.errors import Refused
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
 FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED, UNCERTAIN = range(6)
 SIGNALLED = 128  # and the signal's number, as shells have it
+REMEDY = "; --wide shows everything, --columns A,B,C the columns you name"
 _DIGITS = 1_000  # of a log position that are read
 
 _P = ParamSpec("_P")
@@ -34,22 +39,21 @@ def kept(_: click.Context, __: click.Parameter, where: str | None) -> str | None
     return where
 
 
-log_argument = click.argument("log", metavar="LOG", callback=kept)
+log_argument = click.argument("log", metavar="LOG", callback=kept, shell_complete=completion.logs)
 name_option = click.option(
-    "--name", default="main", show_default=True, metavar="NAME", help="Which ledger of the store."
+    "--name", default="main", show_default=True, metavar="NAME", help="Use this ledger of the store."
 )
 as_of_option = click.option(
-    "--as-of", metavar="POSITION|INSTANT", help="Read up to this log position, or to this instant of the log's clock."
-)
-format_option = click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
+    "--as-of",
+    metavar="POSITION|INSTANT",
+    help="Read only up to this log position, or to this instant by the ledger's own clock.",
 )
 errors_option = click.option(
     "--errors",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How refusals are told on stderr: in words, or as a JSON object a line.",
+    help="Write errors to stderr in words, or as one JSON object per line.",
 )
 
 
@@ -143,9 +147,24 @@ def known(projection: str) -> str:
     """The name of a projection; another is wrong usage."""
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
-    if projection not in CATALOGUE:
-        fail(f"no projection named {projection!r}; there are: {', '.join(CATALOGUE)}", USAGE)
-    return projection
+    return named("projection", projection, list(CATALOGUE))
+
+
+def named(what: str, name: str, there: Sequence[str]) -> str:
+    """A name that is there; another is wrong usage, and the nearest and all are named."""
+    from forecast_ledger.ledger.core.hints import nearest
+
+    if name not in there:
+        near = nearest(name, there)
+        fail(f"no {what} named {name!r}{f'; the nearest is {near}' * bool(near)}; there are: {', '.join(there)}", USAGE)
+    return name
+
+
+def checked(view: View, names: Sequence[str]) -> View:
+    """A view of these columns; one that asks for another is wrong usage. Ask before anything is recorded."""
+    for name in view.asked():
+        named("column", name, names)
+    return view
 
 
 def cut(as_of: str | None) -> int | str | None:
@@ -157,18 +176,84 @@ def cut(as_of: str | None) -> int | str | None:
     return -position if as_of != digits else position
 
 
-def emit_table(table: "Table", form: str) -> None:
+def emit_table(table: "Table", view: View, look: Look = Look()) -> None:  # noqa: B008
     """Print a table."""
-    emit([column.name for column in table.columns], table.rows(), form)
+    import numpy as np
+
+    names = [column.name for column in table.columns]
+    checked(view, names)
+    look = look._replace(kinds={column.name: column.kind for column in table.columns})
+    if view.limit is None or view.where or len(table) <= view.limit:
+        emit(names, table.rows(), view, look)
+        return
+    emit(names, table.rows_at(np.arange(view.limit)).rows(), view._replace(limit=None), look)
+    say(f"{view.limit:,} of {len(table):,} rows are shown")
 
 
-def emit(names: list[str], rows: Iterable[dict[str, Any]], form: str) -> None:
-    """Print rows of these columns, in a format, to stdout."""
-    from forecast_ledger.replay.reading.text_tables import FORMATS
+def emit(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look: Look = Look()) -> None:  # noqa: B008
+    """Print rows of these columns to stdout, and what is to be said of those that are not printed to stderr."""
+    selected, note = Selected(checked(view, names), rows), ""
+    if view.form == "table":
+        note = print_table(view.columns or names, selected, view, look)
+    else:
+        from forecast_ledger.replay.reading.text_tables import FORMATS
 
-    for line in FORMATS[form](names, rows):
+        for line in FORMATS[view.form](view.columns or names, selected):
+            print(line)
+    sys.stdout.flush()
+    _say_all(selected.note(), note + REMEDY * bool(note))
+
+
+def emit_list(
+    names: list[str], rows: Iterator[dict[str, Any]], view: View, plain: Callable[..., Iterator[str]]
+) -> None:
+    """Print rows, each as soon as it is there. plain: the lines of all columns where no terminal needs them shorter."""
+    from forecast_ledger.replay.cli import terminal
+
+    fits = view.form == "table" and sys.stdout.isatty() and not view.wide
+    if not fits and (view.form != "table" or view.columns):
+        emit(names, rows, view)
+        return
+    selected = Selected(checked(view, names), rows)
+    lines, note = plain(iter(selected)), ""
+    if fits:
+        look = Look(keep=("says",), spare=("recorded_at", "at"), chosen=bool(view.columns))
+        screen = terminal.screen(sys.stdout, wide=False)
+        lines, note = terminal.listed(view.columns or names, iter(selected), look, screen)
+    for line in lines:
         print(line)
     sys.stdout.flush()
+    _say_all(selected.note() if selected.read else "", note + REMEDY * bool(note))
+
+
+def print_table(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look: Look) -> str:
+    """Print a table: on a terminal as wide as it is, else whole. Returns what is not shown, in words."""
+    from forecast_ledger.replay.cli import terminal
+    from forecast_ledger.replay.reading.text_tables import as_table
+
+    lines, note = as_table(names, rows), ""
+    if sys.stdout.isatty() and not view.wide:
+        screen = terminal.screen(sys.stdout, wide=False)
+        lines, note = terminal.fitted(names, list(rows), look._replace(chosen=bool(view.columns)), screen)
+    elif has_colour(sys.stdout):
+        lines = terminal.whole(names, list(rows))
+    for line in lines:
+        print(line)
+    return note
+
+
+def print_pairs(pairs: Mapping[str, Any], view: View) -> None:
+    """Print a line for each name and value; a terminal breaks long values between words."""
+    from forecast_ledger.replay.cli import terminal
+
+    for line in terminal.record(pairs, terminal.screen(sys.stdout, wide=view.wide)):
+        print(line)
+
+
+def _say_all(*notes: str | None) -> None:
+    for note in notes:
+        if note:
+            say(note)
 
 
 def say_as_of(checkpoint: "Checkpoint") -> None:
@@ -185,20 +270,29 @@ def refusals(errors: str) -> "Callable[[Place, Refused], None]":
     return lambda place, refused: say(json.dumps(place.to_dict(refused)))
 
 
-def say(text: str) -> None:
-    """Say something on stderr, so that nothing in it moves the cursor; if nobody listens, the work goes on."""
+def say(text: str, start: str = "", colour: str = "") -> None:
+    """Say something on stderr, so that nothing in it moves the cursor; if nobody listens, the work goes on.
+
+    start: what comes before it, in this colour where stderr has colour.
+    """
     from forecast_ledger.replay.reading.text_tables import visible
 
     try:
-        print(visible(text), file=sys.stderr)
+        shown = start and coloured(start, colour) if has_colour(sys.stderr) else start
+        print(shown + visible(text), file=sys.stderr)
     except OSError:
         _last_written(sys.stderr)
 
 
 def fail(text: str, code: int) -> NoReturn:
     """Say what went wrong and exit."""
-    say(f"forecast-ledger: {text}")
+    complain(text)
     sys.exit(code)
+
+
+def complain(text: str) -> None:
+    """Say what is wrong."""
+    say(f" {text}", "forecast-ledger:", RED)
 
 
 @contextmanager

@@ -1,10 +1,11 @@
-"""The command that asks what would change."""
+"""The command that shows what would change."""
 
 import sys
 from typing import IO, TYPE_CHECKING
 
 import click
 
+from forecast_ledger.replay.cli import completion
 from forecast_ledger.replay.cli.shell import (
     FINDINGS,
     FINE,
@@ -13,7 +14,6 @@ from forecast_ledger.replay.cli.shell import (
     emit,
     errors_option,
     fail,
-    format_option,
     known,
     log_argument,
     name_option,
@@ -23,6 +23,7 @@ from forecast_ledger.replay.cli.shell import (
     say,
     say_as_of,
 )
+from forecast_ledger.replay.cli.view import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.catalogue.projection import Projections
@@ -33,12 +34,17 @@ if TYPE_CHECKING:
 @click.command("what-if", epilog="Example: forecast-ledger what-if season.db resolve.jsonl --show leaderboard")
 @log_argument
 @click.argument("file", metavar="[COMMANDS]", type=click.File("rb"), required=False)
-@click.option("--show", required=True, metavar="TABLE", help="Which projection to compare.")
-@click.option("--rules", metavar="PRESET|JSON", help="Score the contest by these rules instead of its own.")
-@click.option("--contest", metavar="CONTEST", help="Show this contest's rows only; with --rules, it is scored by them.")
+@click.option("--show", required=True, metavar="TABLE", shell_complete=completion.tables, help="Compare this table.")
+@click.option("--rules", metavar="PRESET|JSON", help="Score --contest by these rules instead of its own.")
+@click.option(
+    "--contest",
+    metavar="CONTEST",
+    shell_complete=completion.ids("contest"),
+    help="Print only the rows of this contest; with --rules, the contest to score.",
+)
 @as_of_option
 @name_option
-@format_option
+@table_options
 @errors_option
 @reported
 def what_if(
@@ -49,24 +55,24 @@ def what_if(
     contest: str | None,
     as_of: str | None,
     name: str,
-    form: str,
+    view: View,
     errors: str,
 ) -> None:
-    """Show what would change in a TABLE if COMMANDS were appended to the log, or if a contest had other rules.
+    """Show what would change in a table if more were recorded.
 
-    Nothing is written: the commands, one JSON object a line, are decided as `append` would, but on a branch of the log
-    that is kept in memory. Refusals are told as by `append`, the exit code is 1 then, too. Printed is a line for each
-    value that would be other.
+    COMMANDS has one JSON object per line. They are decided as `append` would decide them, but on a branch of the log
+    that is kept in memory; nothing is written. With --rules, the contest is scored by other rules. Prints one line per
+    value that would differ. Refusals are written to stderr as by `append`; then the exit code is 1.
     """
     from forecast_ledger.replay.reading import lookup
 
     known(show)
     if file is None and rules is None:
-        fail("what if what? Give a file of commands, or --rules", USAGE)
+        fail("nothing to try: give a file of commands, or --rules", USAGE)
     if rules is not None and contest is None:
-        fail("--rules needs a --contest", USAGE)
+        fail("--rules needs --contest", USAGE)
     if contest is not None and rules is None and not _is_of_contests(show):
-        fail(f"{show} is not of contests: leave out --contest", USAGE)
+        fail(f"the table {show} has no column contest: leave out --contest", USAGE)
     before = replayed(log, name, as_of)
     after, refused = before.projections, 0
     if file is not None:
@@ -78,7 +84,7 @@ def what_if(
 
         after = under(after, contest, rule_set(rules))
     only = contest if rules is None or _is_of_contests(show) else None  # what sums up contests is shown whole
-    _show(_table(before.projections, show, only), _table(after, show, only), form)
+    _show(_table(before.projections, show, only), _table(after, show, only), view)
     say("nothing was written")
     say_as_of(before.checkpoint)
     sys.exit(FINDINGS if refused else FINE)
@@ -110,7 +116,7 @@ def _table(projections: "Projections", show: str, contest: str | None) -> "Table
     return table if contest is None else table.only("contest", contest)
 
 
-def _show(old: "Table", new: "Table", form: str) -> None:
+def _show(old: "Table", new: "Table", view: View) -> None:
     """Print each value that differs, and say how many rows do and do not."""
     from collections import Counter
 
@@ -123,10 +129,10 @@ def _show(old: "Table", new: "Table", form: str) -> None:
         for each in found
         for column, (one, other) in (each.columns or {"": (None, None)}).items()
     )
-    emit([*CATALOGUE[old.name].key, "row", "column", "old", "new"], rows, form)
+    emit([*CATALOGUE[old.name].key, "row", "column", "old", "new"], rows, view, Look(keep=("column", "old", "new")))
     told = Counter(each.row for each in found)
     counts = ", ".join(f"{told[row]} {row}" for row in ("changed", "new", "gone"))
-    say(f"rows of {old.name}: {counts}, {len(old) - told['changed'] - told['gone']} as they are")
+    say(f"rows of {old.name}: {counts}, {len(old) - told['changed'] - told['gone']} unchanged")
 
 
 COMMANDS = (what_if,)

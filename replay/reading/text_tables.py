@@ -25,13 +25,54 @@ def as_table(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     ada    1.5
     bo
     """
-    cells = [["" if row[name] is None else visible(str(row[name])) for name in names] for row in rows]
-    columns = list(zip(*cells, strict=True)) or [()] * len(names)
-    widths = [max(map(len, (name, *column))) for name, column in zip(names, columns, strict=True)]
-    to_right = [all(not cell or _NUMBER.fullmatch(cell) for cell in column) for column in columns]
-    for row in chain([names], cells):
-        places = zip(row, widths, to_right, strict=True)
-        yield "  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in places).rstrip()
+    cells = texts(names, rows)
+    yield from aligned(names, cells, [all(map(is_number, column)) for column in columns_of(names, cells)])
+
+
+def texts(names: Sequence[str], rows: Iterable[Row]) -> list[list[str]]:
+    """The cells of rows as text, empty for what is missing; a terminal obeys nothing in them."""
+    return [["" if row[name] is None else visible(str(row[name])) for name in names] for row in rows]
+
+
+def columns_of(names: Sequence[str], cells: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """The cells column by column, also if there are no rows."""
+    return list(zip(*cells, strict=True)) or [()] * len(names)
+
+
+def aligned(
+    names: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    to_right: Sequence[bool],
+    dress: Callable[[str, str], str] = lambda _, text: text,
+) -> Iterator[str]:
+    """A line for the names and one for each row. dress: adds colour to a text, given its column, "" for the names'."""
+    columns = columns_of(names, cells)
+    widths = [max(map(cells_wide, (name, *column))) for name, column in zip(names, columns, strict=True)]
+    for place, row in enumerate(chain([names], cells)):
+        line = []
+        for name, text, width, right in zip(names, row, widths, to_right, strict=True):
+            padding = " " * (width - cells_wide(text))
+            shown = dress(name if place else "", text) if text else text
+            line.append(padding + shown if right else shown + padding)
+        yield "  ".join(line).rstrip()
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number, or empty, and stands to the right."""
+    return not text or _NUMBER.fullmatch(text) is not None
+
+
+def cells_wide(text: str) -> int:
+    """How many cells of a terminal a text takes: two for each wide character, none for a combining one.
+
+    >>> cells_wide("rain"), cells_wide("雨")
+    (4, 2)
+    """
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415 - late: few tables need it
+
+    return cell_len(text)
 
 
 def as_json(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:

@@ -773,7 +773,7 @@ def run(*arguments: str) -> Result:
 
 
 def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
-    """What was checked, found, and what it means; the checkpoint on stderr."""
+    """What was checked, found, and what it means; the checkpoint and the verdict on stderr."""
     path = forged(tmp_path / "log.db", happened(*PAID))
     result = run("verify", path, "--format", "csv")
     assert result.exit_code == FINE
@@ -782,13 +782,14 @@ def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
     assert [(check, found, at, meaning.strip('"')) for check, found, at, meaning in rows[1:]] == [
         (check, "ok", "", meaning) for check, meaning in CHECKS.items()
     ]
-    as_of, unseen = result.stderr.splitlines()
+    as_of, unseen, verdict = result.stderr.splitlines()
     assert as_of == f"as of log position 13, digest {verify(path).digest}"
     assert unseen == (
-        "only a checkpoint that is kept elsewhere can tell whether the newest rows were removed: "
+        "the log alone cannot show whether its newest rows were removed; a checkpoint that you keep elsewhere can: "
         f"`forecast-ledger checkpoint {path} > FILE` makes one, "
         f"`forecast-ledger verify {path} --checkpoint FILE` compares the log with it"
     )
+    assert verdict == "ok: 13 events, 7 checks"
     assert run("verify", path, "--quiet").stderr == ""
 
 
@@ -806,6 +807,7 @@ def test_wrong_payouts_exit_with_1_and_name_every_one(tmp_path: Path) -> None:
         f"forecast-ledger: log position 11: {first.replace('25', '40').replace('15', '50').replace('ada', 'bob')}",
     ]
     assert result.stderr.splitlines()[2].startswith("as of log position 13, digest ")
+    assert result.stderr.splitlines()[-1] == "not ok: 2 findings; the log can be read"
 
 
 def test_damage_exits_with_4_and_says_how_to_look_closer(tmp_path: Path) -> None:
@@ -813,10 +815,11 @@ def test_damage_exits_with_4_and_says_how_to_look_closer(tmp_path: Path) -> None
     path = unchained(tmp_path / "a log.db")
     result = run("verify", path)
     assert result.exit_code == DAMAGED
-    told, closer = result.stderr.splitlines()  # and no word of rows that may be missing
+    told, closer, verdict = result.stderr.splitlines()  # and no word of rows that may be missing
     assert told.startswith("forecast-ledger: the log is damaged: log position 4: expected previous digest ")
     assert told.endswith(f" of the row before; found {'f' * 64}")
     assert closer == f"look closer: forecast-ledger show '{path}' 4 --raw"
+    assert verdict == "damaged: 1 finding"
     assert [line.split()[:2] for line in result.stdout.splitlines()[1:4]] == [
         ["positions", "ok"],
         ["digests", "damaged"],
@@ -832,9 +835,9 @@ def test_quiet_says_nothing_when_all_is_well(tmp_path: Path) -> None:
     sound = run("verify", forged(tmp_path / "log.db", happened(*PAID)), "--quiet")
     assert (sound.exit_code, sound.output) == (FINE, "")
     damaged = run("verify", another_number(tmp_path / "damaged.db"), "-q")
-    assert (damaged.exit_code, damaged.stdout, len(damaged.stderr.splitlines())) == (DAMAGED, "", 2)
+    assert (damaged.exit_code, damaged.stdout, len(damaged.stderr.splitlines())) == (DAMAGED, "", 3)
     unpaid = run("verify", wrong_prize(tmp_path / "unpaid.db"), "-q")
-    assert (unpaid.exit_code, unpaid.stdout, len(unpaid.stderr.splitlines())) == (FINDINGS, "", 3)
+    assert (unpaid.exit_code, unpaid.stdout, len(unpaid.stderr.splitlines())) == (FINDINGS, "", 4)
 
 
 def test_a_check_that_there_is_not_is_wrong_usage(tmp_path: Path) -> None:

@@ -206,10 +206,10 @@ def test_other_trading_rules_are_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--show", "leaderboard"], "what if what"),
-        (["--rules", "baseline", "--show", "scores"], "needs a --contest"),
+        (["--show", "leaderboard"], "nothing to try"),
+        (["--rules", "baseline", "--show", "scores"], "--rules needs --contest"),
         (["-", "--show", "nothing"], "there are: contests"),
-        (["-", "--show", "standing", "--contest", "plain"], "not of contests"),
+        (["-", "--show", "standing", "--contest", "plain"], "has no column contest"),
         (["-", "--show", "scores", "--contest", "nowhere"], "there are: hidden-only, plain"),
         (["--rules", "none", "--contest", "plain", "--show", "scores"], "unknown_rules"),
         (["-"], "--show"),

@@ -194,4 +194,4 @@ def test_the_command_takes_a_read_model(tmp_path: Path) -> None:
     assert (fast.exit_code, fast.stdout) == (FINE, plain.stdout)
     refused = run("explain", log, "take", "cup", "ada", "--model", model)
     assert refused.exit_code == USAGE
-    assert "--model serves scores" in refused.stderr
+    assert "--model can only be used with a score" in refused.stderr

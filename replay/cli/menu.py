@@ -1,0 +1,27 @@
+"""The first page of help: commands in groups, each with one whole sentence, the same on every terminal."""
+
+import click
+
+WIDTH = 80  # characters of a line of help, whatever the terminal
+
+
+class Menu(click.Group):
+    """Commands that the first page of help lists by group.
+
+    groups: title -> names of commands, in the order of the page.
+    """
+
+    groups: dict[str, tuple[str, ...]]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a section for each group; summaries are not cut, and stand one below the other in all of them."""
+        del ctx
+        longest = max(map(len, self.commands))
+        for title, names in self.groups.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{longest}}", summary(self.commands[name])) for name in names])
+
+
+def summary(command: click.Command) -> str:
+    """The first paragraph of a command's help, which is one line, without its full stop."""
+    return (command.help or "").partition("\n")[0].removesuffix(".")

@@ -1,0 +1,112 @@
+"""What a shell completes: names of tables, ids of the log on the line; a log is only read, and never for long."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.ledger.model.commands import read
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.cli.main import FINE, USAGE
+from tests.replay.cli.test_main import opened, run, said
+from tests.support.exports import commands_of, written
+
+SCRIPT = "import sys; sys.argv[0] = 'forecast-ledger'; from forecast_ledger.replay.cli.main import main; main()"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """The story's log."""
+    return written(tmp_path / "log.db", commands_of("metaculus-2022"))
+
+
+def completed(*words: str) -> list[str]:
+    """What bash is offered for the last of these words; nothing is said on stderr."""
+    typed = {"COMP_WORDS": " ".join(["forecast-ledger", *words]), "COMP_CWORD": str(len(words))}
+    environment = {**os.environ, **typed, "_FORECAST_LEDGER_COMPLETE": "bash_complete"}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("table LOG sco", ["score_parts", "scores"]),
+        ("columns cal", ["calibration"]),
+        ("what-if LOG --show priz", ["prizes"]),
+        ("diff LOG @1 @2 --table priz", ["prizes"]),
+        ("leaderboard LOG pl", ["plain"]),
+        ("leaderboard LOG h", ["hidden-only"]),
+        ("pay LOG pl", ["plain"]),
+        ("log LOG --question o", ["olympics-2021"]),
+        ("log LOG --participant b", ["bot"]),
+        ("log LOG --type forecast", ["forecast_made", "forecast_withdrawn"]),
+        ("explain LOG score pl", ["plain"]),
+        ("explain LOG score plain sp", ["sp500-4500"]),
+        ("explain LOG score plain sp500-4500 bo", ["bot"]),
+        ("explain LOG rank plain bo", ["bot"]),
+        ("blame LOG scores plain gdp", ["gdp-next-year"]),
+        ("blame LOG leaderboard plain bo", ["bot"]),
+        ("blame LOG nothing pl", []),
+        ("verify LOG --only di", ["digests"]),
+        ("ver", ["verify"]),
+    ],
+)
+def test_names_and_ids_are_completed(log: str, typed: str, offered: list[str]) -> None:
+    """Of tables, checks and types from the code; of contests, questions and participants from the log on the line."""
+    assert completed(*(log if word == "LOG" else word for word in typed.split())) == offered
+
+
+def test_what_cannot_be_read_completes_nothing(tmp_path: Path) -> None:
+    """No log, no ledger, a folder, another program's database, a pipe: nothing is offered, said, made or waited for."""
+    (tmp_path / "text").write_text("no database" * 100, encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with closing(sqlite3.connect(tmp_path / "other")) as database, database:
+        database.execute("CREATE TABLE people (name TEXT)")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for name in ("missing", "text", "folder", "pipe", "other"):
+        assert completed("leaderboard", str(tmp_path / name), "p") == []
+    assert completed("leaderboard", "postgresql://nobody@192.0.2.1/none", "p") == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_log_that_is_locked_or_written_to_is_not_waited_for(log: str) -> None:
+    """A moment later the shell goes on, and the writer never had to wait: its transaction commits."""
+    with closing(sqlite3.connect(log, isolation_level=None)) as writer:
+        writer.execute("PRAGMA locking_mode = EXCLUSIVE")
+        writer.execute("BEGIN EXCLUSIVE")
+        begun = time.monotonic()
+        completed("leaderboard", log, "p")
+        assert time.monotonic() - begun < 15  # the store itself would wait for 30 s
+        writer.execute("COMMIT")
+    before = Path(log).read_bytes()
+    assert completed("leaderboard", log, "pl") == ["plain"]
+    assert Path(log).read_bytes() == before
+
+
+def test_an_id_that_a_shell_would_obey_is_not_offered(tmp_path: Path) -> None:
+    """A log may be a stranger's: completing its ids puts nothing on the line that runs or becomes an option."""
+    names = ["$(reboot)", "`id`", "a;b", "--force", "a b", "plain-1", "ada@x.org"]
+    lines = [
+        opened("o", question="rain"),
+        *(said(f"f{n}", "open_contest", contest=n, rules="peer-2024-03") for n in names),
+    ]
+    with Ledger.open(tmp_path / "log.db") as ledger:
+        ledger.handle_many([read(line) for line in lines])
+    assert completed("leaderboard", str(tmp_path / "log.db"), "") == ["ada@x.org", "plain-1"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_a_shell_is_printed(shell: str) -> None:
+    """It asks the command itself, under the name that it is installed by; another shell is wrong usage."""
+    result = run("completion", shell)
+    assert (result.exit_code, result.stderr) == (FINE, "")
+    assert f"_FORECAST_LEDGER_COMPLETE={shell}_complete" in result.stdout
+    assert run("completion", "ksh").exit_code == USAGE

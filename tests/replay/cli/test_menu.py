@@ -1,0 +1,43 @@
+"""The first page of help: every command in a group, on a line of its own."""
+
+import time
+from itertools import chain
+
+import pytest
+
+from forecast_ledger.replay.cli.main import main
+from forecast_ledger.replay.cli.menu import WIDTH, summary
+from tests.replay.cli.test_main import run
+from tests.support.terminals import seen
+
+
+def test_every_command_is_in_one_group() -> None:
+    """Record, read, audit, research, operate; none is missing and none is there twice."""
+    assert [*main.groups] == ["Record", "Read", "Audit", "Research", "Operate"]
+    assert sorted(chain(*main.groups.values())) == sorted(main.commands)
+
+
+@pytest.mark.parametrize("name", list(main.commands))
+def test_a_summary_is_a_whole_sentence_on_one_line(name: str) -> None:
+    """It is neither cut nor broken: the first line of the command's help, and then an empty one."""
+    first, *rest = (main.commands[name].help or "").splitlines()
+    assert (first[-1], rest[:1] in ([], [""])) == (".", True)
+    [line] = [line for line in run("--help").stdout.splitlines() if line.startswith(f"  {name} ")]
+    assert line.split(maxsplit=1)[1] == summary(main.commands[name]) == first[:-1]
+    assert len(line) <= WIDTH
+
+
+def test_help_is_the_same_on_every_terminal() -> None:
+    """Also on a narrow one, where click would break its lines elsewhere."""
+    pages = {seen("--help", columns=columns).stdout for columns in (40, 60, 80, 200)}
+    assert pages == {run("--help").stdout.replace("Usage: main", "Usage: forecast-ledger")}
+    assert len({seen("table", "--help", columns=columns).stdout for columns in (40, 200)}) == 1
+    assert max(map(len, run("table", "--help").stdout.splitlines())) <= WIDTH
+
+
+def test_help_takes_little_time() -> None:
+    """Its own work, without Python's start: far below 150 ms."""
+    run("--help")
+    begun = time.process_time()
+    run("--help")
+    assert time.process_time() - begun < 0.15

@@ -1,0 +1,67 @@
+"""The command line on a terminal of its own."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from typing import NamedTuple
+
+_PROGRAM = "import sys; sys.argv[0] = 'forecast-ledger'; from forecast_ledger.replay.cli.main import main; main()"
+_PROGRESS = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h(\r?\x1b\[1A\x1b\[2K)?", re.DOTALL)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_LONGEST = 60  # s
+
+
+class Seen(NamedTuple):
+    """What a terminal was sent on stdout, what came on stderr, and the exit code."""
+
+    stdout: str
+    stderr: str
+    code: int
+
+    def lines(self) -> list[str]:
+        """The lines of stdout without their colours."""
+        return _COLOUR.sub("", self.stdout).splitlines()
+
+
+def seen(*arguments: str, columns: int, **environment: str) -> Seen:
+    """Run the command line with stdout on a terminal of so many columns, and stderr on another."""
+    streams = [pty.openpty() for _ in range(2)]
+    for leader, _ in streams:
+        fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    unset = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM"}
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    environment = {**inherited, "TERM": "xterm-256color", **environment}
+    (_, out), (_, err) = streams
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, *arguments], stdout=out, stderr=err, env=environment
+    ) as child:
+        for _, follower in streams:
+            os.close(follower)
+        texts = _read([leader for leader, _ in streams])
+    stdout, stderr = (text.decode().replace("\r\n", "\n") for text in texts)
+    return Seen(stdout, _PROGRESS.sub("", stderr), child.returncode)
+
+
+def _read(leaders: list[int]) -> list[bytes]:
+    """All that is written until both ends are closed."""
+    texts, until = dict.fromkeys(leaders, b""), time.monotonic() + _LONGEST
+    left = set(leaders)
+    while left and time.monotonic() < until:
+        for leader in select.select([*left], [], [], 1)[0]:
+            try:
+                chunk = os.read(leader, 65_536)
+            except OSError:  # Linux says so when the other end is closed
+                chunk = b""
+            texts[leader] += chunk
+            if not chunk:
+                left.remove(leader)
+    for leader in leaders:
+        os.close(leader)
+    return [texts[leader] for leader in leaders]
