@@ -4,8 +4,9 @@ import time
 from itertools import chain
 
 import pytest
+from click.testing import CliRunner
 
-from forecast_ledger.replay.cli.main import main
+from forecast_ledger.replay.cli.main import USAGE, main
 from forecast_ledger.replay.cli.menu import WIDTH, summary
 from tests.replay.cli.test_main import run
 from tests.support.terminals import seen
@@ -41,3 +42,23 @@ def test_help_takes_little_time() -> None:
     begun = time.process_time()
     run("--help")
     assert time.process_time() - begun < 0.15
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["\x1b[2J"],
+        ["--\x1b[2J"],
+        ["append", "log.db", "\x1b[2J\u202e"],
+        ["append", "\x1b[2J", "\x1b[2J"],
+        ["explain", "log.db", "\x1b[2J"],
+        ["table", "log.db", "\x1b[2J"],
+        ["table", "log.db", "scores", "--format", "\x1b[2J"],
+        ["table", "log.db", "scores", "--limit", "\x1b[2J"],
+        ["table", "log.db", "scores", "--\x1b[2J"],
+    ],
+)
+def test_no_error_repeats_what_a_terminal_obeys(words: list[str]) -> None:
+    """What was typed may come from elsewhere; it is wrong usage, and shown escaped."""
+    result = CliRunner().invoke(main, words, color=True)
+    assert (result.exit_code, {"\x1b", "\u202e"} & {*result.output}) == (USAGE, set())
