@@ -5,58 +5,62 @@ read, as `log` reads them: none is created, and no writer waits. Logs on a datab
 would mean something to a shell, such as `$(reboot)`, is not suggested: a shell may put it on the line as it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from shlex import quote
 from threading import Thread
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _SECONDS = 0.5  # that are spent reading
 _MOST = 1_000  # suggestions: nobody reads more
-Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
-def logs(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def logs(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """A log is a file, which the shell itself completes."""
+    from click.shell_completion import CompletionItem
+
     return [CompletionItem(incomplete, type="file")]
 
 
-def tables(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def tables(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """The names of projections."""
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
-    return [CompletionItem(name) for name in CATALOGUE if name.startswith(incomplete)]
+    return _items(CATALOGUE, incomplete)
 
 
-def checks(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def checks(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """The names of `verify`'s checks."""
     from forecast_ledger.replay.audit.verify import CHECKS
 
-    return [CompletionItem(name, help=meaning) for name, meaning in CHECKS.items() if name.startswith(incomplete)]
+    return _items(CHECKS, incomplete)
 
 
-def types(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def types(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """The types of events, without their versions."""
     from forecast_ledger.ledger.model.events import TAGS
 
     names = (tag.partition(".")[0] for tag in TAGS.values())
-    return [CompletionItem(name) for name in dict.fromkeys(names) if name.startswith(incomplete)]
+    return _items(dict.fromkeys(names), incomplete)
 
 
 def ids(field: str) -> Complete:
     """The ids in the log that events have in this field: "contest", "question" or "participant"."""
 
-    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
         return _ids(ctx, field, incomplete)
 
     return complete
 
 
-def explained(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def explained(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """The next part of the key of a number that is explained."""
     fields = (
         ["contest", "question", "participant"] if ctx.params.get("number") == "score" else ["contest", "participant"]
@@ -64,7 +68,7 @@ def explained(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[C
     return _next(ctx, fields, incomplete)
 
 
-def keys(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def keys(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """The next part of the key of a row of a table."""
     from forecast_ledger.replay.reading.table_difference import key_of
 
@@ -75,13 +79,15 @@ def keys(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Comple
     return _next(ctx, list(fields), incomplete)
 
 
-def _next(ctx: click.Context, fields: list[str], incomplete: str) -> list[CompletionItem]:
+def _next(ctx: click.Context, fields: list[str], incomplete: str) -> "list[CompletionItem]":
     given = len(ctx.params.get("key") or ())
     return _ids(ctx, fields[given], incomplete) if given < len(fields) else []
 
 
-def _ids(ctx: click.Context, field: str, incomplete: str) -> list[CompletionItem]:
+def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionItem]":
     """The ids that begin so, sorted, as far as the log was read in time."""
+    from shlex import quote
+
     from forecast_ledger.replay.audit.browse import unsealed
     from forecast_ledger.replay.reading.replay import opened
 
@@ -103,4 +109,11 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> list[CompletionItem
     reader = Thread(target=read, daemon=True)  # a store that is locked is not waited for
     reader.start()
     reader.join(_SECONDS)
-    return [CompletionItem(each) for each in sorted([*found])]
+    return _items(sorted([*found]), incomplete)
+
+
+def _items(names: Iterable[str], incomplete: str) -> "list[CompletionItem]":
+    """The names that begin so."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
