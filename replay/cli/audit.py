@@ -6,9 +6,9 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from forecast_ledger.replay.cli import completion
-from forecast_ledger.replay.cli.colour import GREEN, RED
-from forecast_ledger.replay.cli.shell import (
+from forecast_ledger.replay.console import completion
+from forecast_ledger.replay.console.colour import GREEN, RED
+from forecast_ledger.replay.console.shell import (
     DAMAGED,
     FINDINGS,
     USAGE,
@@ -27,7 +27,7 @@ from forecast_ledger.replay.cli.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.cli.view import Look, View, listing_options, table_options
+from forecast_ledger.replay.console.view import Look, View, listing_options, table_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forecast_ledger.replay.cli import completion
-from forecast_ledger.replay.cli.shell import (
+from forecast_ledger.replay.console import completion
+from forecast_ledger.replay.console.shell import (
     REMEDY,
     USAGE,
     as_of_option,
@@ -26,7 +26,7 @@ from forecast_ledger.replay.cli.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.cli.view import Look, Selected, View, table_options
+from forecast_ledger.replay.console.view import Look, Selected, View, table_options
 from forecast_ledger.replay.explain.numbers import NUMBERS
 from forecast_ledger.replay.explain.numbers import explain as explained
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from forecast_ledger.replay.cli.shell import (
+from forecast_ledger.replay.console.shell import (
     UNREADABLE,
     USAGE,
     as_of_option,
@@ -19,7 +19,7 @@ from forecast_ledger.replay.cli.shell import (
     reported,
     say_as_of,
 )
-from forecast_ledger.replay.cli.view import View, table_options
+from forecast_ledger.replay.console.view import View, table_options
 
 _ANYWAY = ("events", "contests", "questions", "participants", "data_dictionary")
 IMPORTED = ["appended", "log_position", "digest"]

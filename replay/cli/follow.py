@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from forecast_ledger.replay.cli.shell import (
+from forecast_ledger.replay.console.shell import (
     FINDINGS,
     USAGE,
     fail,

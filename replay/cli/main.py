@@ -10,9 +10,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from forecast_ledger.replay.cli import audit, completion, explain, export, follow, what_if
-from forecast_ledger.replay.cli.menu import WIDTH, Menu
-from forecast_ledger.replay.cli.shell import (
+from forecast_ledger.replay.cli import audit, explain, export, follow, what_if
+from forecast_ledger.replay.console import completion
+from forecast_ledger.replay.console.menu import WIDTH, Menu
+from forecast_ledger.replay.console.shell import (
     DAMAGED,
     FINDINGS,
     FINE,
@@ -36,7 +37,7 @@ from forecast_ledger.replay.cli.shell import (
     say_as_of,
     streams,
 )
-from forecast_ledger.replay.cli.view import Look, View, table_options
+from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.model.log import Recorded

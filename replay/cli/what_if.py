@@ -5,8 +5,8 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from forecast_ledger.replay.cli import completion
-from forecast_ledger.replay.cli.shell import (
+from forecast_ledger.replay.console import completion
+from forecast_ledger.replay.console.shell import (
     FINDINGS,
     FINE,
     USAGE,
@@ -23,7 +23,7 @@ from forecast_ledger.replay.cli.shell import (
     say,
     say_as_of,
 )
-from forecast_ledger.replay.cli.view import Look, View, table_options
+from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
     from forecast_ledger.projections.catalogue.projection import Projections

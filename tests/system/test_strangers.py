@@ -23,7 +23,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.cli.main import main
-from forecast_ledger.replay.cli.shell import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
+from forecast_ledger.replay.console.shell import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import FILE
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES, regular

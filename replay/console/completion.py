@@ -70,10 +70,10 @@ def explained(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[
 
 def keys(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
     """The next part of the key of a row of a table."""
-    from forecast_ledger.replay.reading.table_difference import key_of
+    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
     try:
-        fields = key_of(str(ctx.params.get("projection")))
+        fields = CATALOGUE[str(ctx.params.get("projection"))].key
     except KeyError:
         return []
     return _next(ctx, list(fields), incomplete)
@@ -88,7 +88,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
     """The ids that begin so, sorted, as far as the log was read in time."""
     from shlex import quote
 
-    from forecast_ledger.replay.audit.browse import unsealed
+    from forecast_ledger.ledger.model.log import decoded_one
     from forecast_ledger.replay.reading.replay import opened
 
     found: dict[str, None] = {}
@@ -100,7 +100,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
     def read() -> None:
         with suppress(Exception), opened(log, name) as store:
             for position, row in enumerate(chain.from_iterable(store.pages()), 1):
-                each: str = getattr(unsealed(row, position).event, field, "")
+                each: str = getattr(decoded_one(row, position).event, field, "")
                 if each.startswith(incomplete) and not each.startswith("-") and quote(each) == each:
                     found[each] = None
                 if len(found) == _MOST:

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from forecast_ledger.replay.cli.main import USAGE, main
-from forecast_ledger.replay.cli.menu import WIDTH, summary
+from forecast_ledger.replay.console.menu import WIDTH, summary
 from tests.replay.cli.test_main import run
 from tests.support.terminals import seen
 

@@ -7,8 +7,8 @@ from itertools import chain, islice
 from shutil import get_terminal_size
 from typing import IO, Any, NamedTuple
 
-from forecast_ledger.replay.cli.colour import BOLD, GREEN, RED, YELLOW, coloured, has_colour
-from forecast_ledger.replay.cli.view import Look, Row, without_zeros
+from forecast_ledger.replay.console.colour import BOLD, GREEN, RED, YELLOW, coloured, has_colour
+from forecast_ledger.replay.console.view import Look, Row, without_zeros
 from forecast_ledger.replay.reading.text_tables import aligned, cells_wide, columns_of, is_number, texts, visible
 
 _TRIMMED = {"points", "share", "take", "term", "probability", "seconds"}  # kinds; money keeps its cents

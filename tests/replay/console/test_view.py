@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from forecast_ledger.replay.cli.main import FINE, USAGE, main
-from forecast_ledger.replay.cli.view import Condition, Selected, View, without_zeros
+from forecast_ledger.replay.console.view import Condition, Selected, View, without_zeros
 from tests.replay.cli.test_main import COMMANDS, run
 from tests.support.exports import commands_of, written
 from tests.support.paths import ROOT

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.storing.store import Store
-from forecast_ledger.replay.cli.colour import coloured, has_colour
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, main
-from forecast_ledger.replay.cli.terminal import Screen, fitted, listed
-from forecast_ledger.replay.cli.view import Look
+from forecast_ledger.replay.console.colour import coloured, has_colour
+from forecast_ledger.replay.console.terminal import Screen, fitted, listed
+from forecast_ledger.replay.console.view import Look
 from forecast_ledger.replay.reading.text_tables import cells_wide
 from tests.replay.cli.test_main import SEALED, opened, run, said
 from tests.support.exports import commands_of, resealed, rows, written
@@ -58,7 +58,7 @@ def shown(names: str, *lines: str, room: int, look: Look | None = None) -> tuple
 
 def stored(path: Path, changed: list[bytes]) -> str:
     """The path of a log with these rows, whatever they are."""
-    store = Store(str(path), "main")
+    store = Store.open(str(path), "main")
     store.append([(number, "forged", row) for number, row in enumerate(changed, 1)])
     store.close()
     return str(path)

@@ -41,7 +41,7 @@ def _inert() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        from forecast_ledger.replay.reading.text_tables import visible  # noqa: PLC0415 - late, so that help is instant
+        from forecast_ledger.replay.reading.text_tables import visible
 
         vars(error)["message"] = "\n".join(map(visible, error.message.split("\n")))
         raise

@@ -13,9 +13,9 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
 
 import click
 
-from forecast_ledger.replay.cli import completion
-from forecast_ledger.replay.cli.colour import RED, coloured, has_colour
-from forecast_ledger.replay.cli.view import Look, Selected, View
+from forecast_ledger.replay.console import completion
+from forecast_ledger.replay.console.colour import RED, coloured, has_colour
+from forecast_ledger.replay.console.view import Look, Selected, View
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.core.errors import Refused
@@ -208,7 +208,7 @@ def emit_list(
     names: list[str], rows: Iterator[dict[str, Any]], view: View, plain: Callable[..., Iterator[str]]
 ) -> None:
     """Print rows, each as soon as it is there. plain: the lines of all columns where no terminal needs them shorter."""
-    from forecast_ledger.replay.cli import terminal
+    from forecast_ledger.replay.console import terminal
 
     fits = view.form == "table" and sys.stdout.isatty() and not view.wide
     if not fits and (view.form != "table" or view.columns):
@@ -228,7 +228,7 @@ def emit_list(
 
 def print_table(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look: Look) -> str:
     """Print a table: on a terminal as wide as it is, else whole. Returns what is not shown, in words."""
-    from forecast_ledger.replay.cli import terminal
+    from forecast_ledger.replay.console import terminal
     from forecast_ledger.replay.reading.text_tables import as_table
 
     lines, note = as_table(names, rows), ""
@@ -244,7 +244,7 @@ def print_table(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View
 
 def print_pairs(pairs: Mapping[str, Any], view: View) -> None:
     """Print a line for each name and value; a terminal breaks long values between words."""
-    from forecast_ledger.replay.cli import terminal
+    from forecast_ledger.replay.console import terminal
 
     for line in terminal.record(pairs, terminal.screen(sys.stdout, wide=view.wide)):
         print(line)
