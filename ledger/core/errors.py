@@ -126,14 +126,25 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "batch_refused": ("another command of the same atomic batch was refused", "mend that one and send all again"),
 }
+# What an error has as plain values, in this order, where it applies.
+KEYS: dict[str, str] = {
+    "error": "`refused`; `conflict`: somebody else wrote at the same time, send it again; `unavailable`: the store; "
+    "`uncertain`: it may be recorded, send it again; `corrupt`: the log",
+    "code": "of a refusal, one of the codes",
+    "field": "where in the command",
+    "value": "what stood there, as text, shortened",
+    "position": "the log position of the damage",
+    "detail": "more about this case",
+    "meaning": "what is wrong",
+    "remedy": "what to do",
+}
 
 
 class LedgerError(Exception):
     """Root of everything this project raises on purpose.
 
-    `to_dict` and `as_json` have, of these keys and in this order, those that apply: `error` (refused, conflict,
-    unavailable, uncertain, corrupt), `code`, `field`, `value` (as text, shortened), `position` (of the log), `detail`
-    (of this case), `meaning`, `remedy`. Keys, kinds of error and codes are for good; the wording of the rest is not.
+    `to_dict` and `as_json` have those of KEYS that apply, in that order. Keys, kinds of error and codes are for good;
+    the wording of the rest is not.
     """
 
     kind, meaning, remedy = "error", "something went wrong", "read the message"

@@ -42,19 +42,18 @@ ID_LENGTH = 200
 TEXT_LENGTH = 10_000
 KEPT_LENGTH = 1_000_000  # of a prompt or a reply
 PLACES = 1_000  # decimals of a number at the edge
-_LARGEST = Decimal("1e30")
+LARGEST_NUMBER = Decimal("1e30")  # at the edge
 _WHOLE = 10**30
 _SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
-_WRITTEN = r"[+-]?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,9})?"
-_DECIMAL = re.compile(_WRITTEN, re.ASCII)
-_DECIMALS = re.compile(f"{_WRITTEN}(?:,{_WRITTEN})*", re.ASCII)
+WRITTEN_NUMBER = r"[+-]?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,9})?"
+_DECIMAL = re.compile(WRITTEN_NUMBER, re.ASCII)
+_DECIMALS = re.compile(f"{WRITTEN_NUMBER}(?:,{WRITTEN_NUMBER})*", re.ASCII)
 # Numbers of units below 1e30, of at most 60 digits; others are looked at one by one.
 _COMMON = Context(prec=60, Emax=29, traps=[InvalidOperation, Overflow, Rounded])
-_RFC_3339 = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
-    r"(?P<fraction>\.[0-9]{1,40})?(?P<offset>[Zz]|[+-][0-2][0-9]:[0-5][0-9])?",
-    re.ASCII,
-)
+_CLOCK = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
+_FRACTION, _OFFSET = r"\.[0-9]{1,40}", r"[Zz]|[+-][0-2][0-9]:[0-5][0-9]"
+_RFC_3339 = re.compile(f"{_CLOCK}(?P<fraction>{_FRACTION})?(?P<offset>{_OFFSET})?", re.ASCII)
+WRITTEN_INSTANT = f"^{_CLOCK}({_FRACTION})?({_OFFSET})$"  # as JSON Schema has it
 _UTC_END = re.compile(r"(\.[0-9]+)?Z\Z", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)  # half the work, where what is written is UTC anyway
@@ -125,7 +124,7 @@ def measure(number: Number, field: str) -> Decimal:
     if not value or value.adjusted() < -60:  # far below half of every unit: nothing is left of it
         return Decimal(0)
     exponent = value.as_tuple().exponent
-    if value.adjusted() > 30 or value.copy_abs() > _LARGEST or (isinstance(exponent, int) and exponent < -PLACES):
+    if value.adjusted() > 30 or value.copy_abs() > LARGEST_NUMBER or (isinstance(exponent, int) and exponent < -PLACES):
         raise Refused("out_of_range", field, str(value), f"must lie within 1e30, with at most {PLACES:,} decimals")
     return value
 

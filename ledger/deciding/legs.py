@@ -55,7 +55,7 @@ class _Desk:
     def buy(self, bet: events.Bet, of: dict[str, Any]) -> events.SharesBought:
         """Shares for an amount, at the quoted price, rounded down; confidence is the amount over the largest bet.
 
-        Source: seed 002_2cb2458c25e356ad, "Deriving Confidence from Bet Size" and "Position Mechanics".
+        Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Position Mechanics".
         """
         outcome = self.outcome(bet)
         price, quote = self.priced(bet.question, outcome)

@@ -1,6 +1,6 @@
 """Every command: what may be asked for, at the edge, in decimals and RFC 3339 instants.
 
-One command a line of JSON: `id`, `type`, `at`, then the fields of its type.
+One command a line of JSON: `id`, `type`, `at`, then the fields of its type. `ledger.fields` says what each means.
 """
 
 from decimal import Decimal, InvalidOperation
@@ -11,14 +11,33 @@ from msgspec import Struct, json
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import hint
-from forecast_ledger.ledger.core.values import Instant, Number
 from forecast_ledger.ledger.model.events import Attestation, Kind, Policy
+from forecast_ledger.ledger.model.forms import (
+    Bins,
+    Cumulative,
+    Decimals,
+    Deposit,
+    Id,
+    Instant,
+    LongText,
+    Measure,
+    Number,
+    PayableUnit,
+    Pool,
+    Preset,
+    Probability,
+    QuantileLevel,
+    Share,
+    Text,
+    Weight,
+    Withdrawal,
+)
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 
 if TYPE_CHECKING:  # what a caller may pass
     Rules = str | RuleSet | dict[str, Any]
 else:  # what a decoder makes of JSON
-    Rules = str | RuleSet
+    Rules = Preset | RuleSet
 
 BINS = 200  # of a range that says neither bins nor levels
 DECIMALS = 6  # of the unit in which quantiles are counted, where a range with levels does not say
@@ -31,36 +50,35 @@ class _Kind(Struct):
 
 
 class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", gc=False):
-    """`id` makes a retry harmless; `at` is the instant the command claims."""
+    """What every command has."""
 
-    id: str = ""
+    id: Id = ""
     at: Instant
 
 
 class Range(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A numeric question's range; logarithmic where zero_point is given.
+    """A numeric question's range.
 
-    Asked by bins, 200 unless given, or by quantiles at these levels, counted to so many decimals, 6 unless given; the
-    level 0.5 alone asks for a point.
+    A forecast gives the probability of each of its bins, or, if there are levels, the quantiles at these levels.
     """
 
-    lower: Number
-    upper: Number
-    bins: int | None = None
+    lower: Measure
+    upper: Measure
+    bins: Bins | None = None
     open_lower: bool = False
     open_upper: bool = False
-    zero_point: Number | None = None
-    levels: tuple[Number, ...] | None = None
-    decimals: int | None = None
+    zero_point: Measure | None = None
+    levels: tuple[QuantileLevel, ...] | None = None
+    decimals: Decimals | None = None
 
 
 class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
     """Opens a question."""
 
-    question: str
+    question: Id
     kind: Kind
-    title: str = ""
-    outcomes: tuple[str, ...] | None = None
+    title: Text = ""
+    outcomes: tuple[Id, ...] | None = None
     range: Range | None = None
     opens_at: Instant
     closes_at: Instant
@@ -68,185 +86,218 @@ class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
 
 
 class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
-    """Makes or replaces a participant's forecast: exactly one of probability, probabilities, cdf, quantiles."""
+    """Makes a participant's forecast, or replaces it. Give one of probability, probabilities, cdf, quantiles.
 
-    question: str
-    participant: str
-    probability: Number | None = None
-    probabilities: dict[str, Number] | None = None
-    cdf: tuple[Number, ...] | None = None
-    quantiles: tuple[Number, ...] | None = None
+    The forecast stands from `at`, or from the opening if `at` is earlier, until it is replaced or withdrawn or the
+    question closes. Probabilities that miss one by at most 0.000001 are brought to exactly one: the largest, the first
+    of equals, takes the difference.
+    """
+
+    question: Id
+    participant: Id
+    probability: Probability | None = None
+    probabilities: dict[Id, Probability] | None = None
+    cdf: tuple[Cumulative, ...] | None = None
+    quantiles: tuple[Measure, ...] | None = None
     attestation: Attestation | None = None
 
 
 class WithdrawForecast(Command, frozen=True, kw_only=True, tag="withdraw_forecast"):
     """Withdraws a participant's standing forecast."""
 
-    question: str
-    participant: str
+    question: Id
+    participant: Id
 
 
 class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
-    """Closes a question early, at `at`."""
+    """Closes a question early, at `at`.
 
-    question: str
+    That instant may be earlier than forecasts already recorded, which then count nowhere from the close on. It must be
+    later than the last trade in the question.
+    """
+
+    question: Id
 
 
 class ResolveQuestion(Command, frozen=True, kw_only=True, tag="resolve_question"):
-    """Records the answer; known_at defaults to the earlier of `at` and the scheduled close.
+    """Records the answer. Give one of outcome, value, payouts.
 
-    payouts: what a share of each outcome pays, 0 to 1, where no one outcome came true.
+    A numeric answer on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below. Beyond an open end
+    there is one more outcome; beyond a closed end the resolution is refused.
     """
 
-    question: str
+    question: Id
     outcome: str | None = None
-    value: Number | None = None
+    value: Measure | None = None
     known_at: Instant | None = None
-    payouts: dict[str, Number] | None = None
+    payouts: dict[Id, Probability] | None = None
 
 
 class AnnulQuestion(Command, frozen=True, kw_only=True, tag="annul_question"):
-    """Makes a question count nowhere."""
+    """Takes a question out of every score, resolved or not; open positions get back what they cost."""
 
-    question: str
-    reason: str
+    question: Id
+    reason: Text
 
 
 class CancelMarket(Command, frozen=True, kw_only=True, tag="cancel_market"):
     """Annuls a question and says what becomes of the stakes on it."""
 
-    question: str
+    question: Id
     policy: Policy = "refund_cost"
-    reason: str
+    reason: Text
 
 
 class RevokeResolution(Command, frozen=True, kw_only=True, tag="revoke_resolution"):
-    """Undoes a resolution, or an annulment, which leaves the resolution before it."""
+    """Undoes a resolution or an annulment. Every table is then as if it had not been recorded.
 
-    question: str
-    reason: str
+    A replay as of an earlier log position still shows it. If a resolution stood before the annulment, it stands again.
+    A contest that was finalized before keeps what its sealed position says, in every table that names the contest.
+    """
+
+    question: Id
+    reason: Text
 
 
 class OpenContest(Command, frozen=True, kw_only=True, tag="open_contest"):
-    """Opens a contest under a preset or a whole rule set, which in Python may be a dict."""
+    """Opens a contest."""
 
-    contest: str
+    contest: Id
     rules: Rules
-    pool: Number | None = None
-    currency: str = ""
-    payable_unit: Number = Decimal("0.01")
-    title: str = ""
+    pool: Pool | None = None
+    currency: Text = ""
+    payable_unit: PayableUnit = Decimal("0.01")
+    title: Text = ""
     starts_at: Instant | None = None
-    series: str | None = None
+    series: Id | None = None
 
 
 class AddQuestion(Command, frozen=True, kw_only=True, tag="add_question"):
     """Puts a question into a contest."""
 
-    contest: str
-    question: str
-    weight: Number = Decimal(1)
-    hidden_coverage_weight: Number | None = None
+    contest: Id
+    question: Id
+    weight: Weight = Decimal(1)
+    hidden_coverage_weight: Share | None = None
     spot_at: Instant | None = None
 
 
 class EnrolParticipant(Command, frozen=True, kw_only=True, tag="enrol_participant"):
-    """Says whose submission a participant is, if not its own, and whether it is a bot; in a contest in which one
-    trades it grants the starting cash.
+    """Says whose submission a participant is, and whether it is a bot; where one trades, grants the starting cash.
+
+    Without trading the last enrolment counts; where one trades, there is only one. Nobody has to be enrolled to
+    forecast. Bots are ranked and paid like anybody, unless excluded; the rule set says whether they are members.
     """
 
-    contest: str
-    participant: str
-    entrant: str | None = None
+    contest: Id
+    participant: Id
+    entrant: Id | None = None
     bot: bool = False
-    family: str | None = None
-    release: str | None = None
+    family: Id | None = None
+    release: Id | None = None
 
 
 class ExcludeParticipant(Command, frozen=True, kw_only=True, tag="exclude_participant"):
-    """Leaves a participant without prize, without rank, or off the contest's board."""
+    """Leaves a participant without prize, without rank, or off the contest's board; the last exclusion counts.
 
-    contest: str
-    participant: str
+    The rule set says whether the forecasts of the excluded still count among the peers and in the consensus.
+    """
+
+    contest: Id
+    participant: Id
     level: Level
-    reason: str
+    reason: Text
 
 
 class FinalizeContest(Command, frozen=True, kw_only=True, tag="finalize_contest"):
-    """Freezes the contest's board."""
+    """Freezes the contest's board at this log position, for good.
 
-    contest: str
+    A question that is not resolved by then counts for nothing, and the contest takes no more questions, enrolments or
+    exclusions. That log position and the digest there are the checkpoint in the table `contests`.
+    """
+
+    contest: Id
 
 
 class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
-    """Pays the winners of a finalized contest what its sealed board says, each once."""
+    """Pays the winners of a finalized contest what its sealed board says, each once: the whole pool.
 
-    contest: str
+    It records one event a winner. If only some winners are paid, because a log was cut there, it pays the others.
+    Nothing that is recorded after the contest was finalized changes the prizes, and `verify` compares them with the
+    board again.
+    """
+
+    contest: Id
 
 
 class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """The price of a share of each outcome: of a binary question of `yes` alone."""
+    """What one question is quoted at."""
 
-    question: str
-    prices: dict[str, Number]
+    question: Id
+    prices: dict[Id, Probability]
 
 
 class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
-    """What a source quotes for one question, or for many."""
+    """What a source quotes for one question, or for many. Give question and prices, or quotes."""
 
-    question: str | None = None
-    prices: dict[str, Number] | None = None
+    question: Id | None = None
+    prices: dict[Id, Probability] | None = None
     quotes: tuple[Prices, ...] | None = None
-    source: str
+    source: Text
     quoted_at: Instant
 
 
 class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """Money on one outcome of a question."""
 
-    market_id: str
-    side: str
+    market_id: Text
+    side: Text
     amount: Number
 
 
 class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A percentage of the shares that a position now has."""
+    """Shares of an open position that are sold."""
 
-    position_id: str | int
+    position_id: Text | int
     percentage: Number
 
 
 class RecordDecision(Command, frozen=True, kw_only=True, tag="record_decision"):
-    """What a participant decides for a period: said in fields, or in the text of a response alone."""
+    """What a participant decides for a period. Give its fields, or the text of a reply as response alone.
 
-    contest: str
-    participant: str
+    A reply is one JSON object of action, bets, sells and reasoning. A decision is BET with bets, SELL with sells, or
+    HOLD; anything else is recorded as malformed, with its fault. The same attempt sent again is a duplicate, whatever
+    its id.
+    """
+
+    contest: Id
+    participant: Id
     period: int
     attempt: int = 1
-    action: str | None = None
+    action: Text | None = None
     bets: tuple[Bet, ...] | None = None
     sells: tuple[Sale, ...] | None = None
-    reasoning: str | None = None
-    prompt: str | None = None
-    response: str | None = None
+    reasoning: LongText | None = None
+    prompt: LongText | None = None
+    response: LongText | None = None
 
 
 class DepositCash(Command, frozen=True, kw_only=True, tag="deposit_cash"):
-    """Adds cash from outside."""
+    """Adds cash from outside to a participant's account; the rule set must allow recapitalisation."""
 
-    contest: str
-    participant: str
-    amount: Number
-    reason: str
+    contest: Id
+    participant: Id
+    amount: Deposit
+    reason: Text
 
 
 class WithdrawCash(Command, frozen=True, kw_only=True, tag="withdraw_cash"):
-    """Takes cash out."""
+    """Takes cash out of a participant's account; the rule set must allow recapitalisation."""
 
-    contest: str
-    participant: str
-    amount: Number
-    reason: str
+    contest: Id
+    participant: Id
+    amount: Withdrawal
+    reason: Text
 
 
 AnyCommand = (

@@ -1,13 +1,14 @@
 """Every event: what has happened, in integers and ids; the tag is its stored name, for ever.
 
 Instants are µs since the epoch, probabilities and prices 1e-9, cumulative probabilities 1e-10, money, shares and
-weights 1e-6, percentages 1e-6 of a percent. A position is numbered within its contest and participant.
+weights 1e-6, percentages 1e-6 of a percent. `ledger.fields` says what each field means.
 """
 
 from typing import Literal, get_args
 
 from msgspec import Struct
 
+from forecast_ledger.ledger.model.forms import Stamp, Text
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 
 Kind = Literal["binary", "multiple_choice", "numeric"]
@@ -25,8 +26,7 @@ class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Equal bins of lower..upper, equal in the logarithm of the distance from zero_point where there is one; or,
     without bins, the levels of the quantiles asked for.
 
-    Bounds are exact decimal text. Outcome 0 is below the range, 1..bins inside, bins + 1 above; without bins, 1 is
-    inside and 2 above. levels: 1e-9 each, increasing. decimals: quantiles are counted in 10^-decimals.
+    Outcome 0 is below the range, 1 to bins are inside, bins + 1 is above; without bins, 1 is inside and 2 above.
     """
 
     lower: str
@@ -42,16 +42,16 @@ class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Attestation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """What a forecast's maker declares about what it stands on; stamps as they were given, at their own precision."""
 
-    newest_source: str | None = None
-    model_released: str | None = None
-    training_cutoff: str | None = None
+    newest_source: Stamp | None = None
+    model_released: Stamp | None = None
+    training_cutoff: Stamp | None = None
     restricted_sources: bool | None = None
-    restricted_list: str = ""
-    note: str = ""
+    restricted_list: Text = ""
+    note: Text = ""
 
 
 class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1"):
-    """Starts a question; outcomes are empty where it is numeric."""
+    """Starts a question."""
 
     question: str
     kind: Kind
@@ -64,11 +64,7 @@ class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1")
 
 
 class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):
-    """Replaces the participant's standing forecast: one distribution, in the order of the question's outcomes.
-
-    probabilities: 1e-9 each, summing to 1e9; empty where the question is numeric.
-    cdf: bins + 1 values in 1e-10, at the edges of the bins. quantiles: one for each level, in 10^-decimals.
-    """
+    """Replaces the participant's standing forecast: one distribution, in the order of the question's outcomes."""
 
     question: str
     participant: str
@@ -92,10 +88,7 @@ class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1")
 
 
 class QuestionResolved(Event, frozen=True, kw_only=True, tag="question_resolved.v1"):
-    """Records the outcome, by its index; value is the exact decimal text of a numeric answer.
-
-    payouts: of a share of each outcome, 1e-9, where no one outcome came true; then outcome is -1.
-    """
+    """Records the answer of a question."""
 
     question: str
     outcome: int
@@ -105,7 +98,7 @@ class QuestionResolved(Event, frozen=True, kw_only=True, tag="question_resolved.
 
 
 class QuestionAnnulled(Event, frozen=True, kw_only=True, tag="question_annulled.v1"):
-    """Takes the question out of every score; policy: what becomes of the stakes on it."""
+    """Takes the question out of every score."""
 
     question: str
     reason: str
@@ -120,10 +113,7 @@ class ResolutionRevoked(Event, frozen=True, kw_only=True, tag="resolution_revoke
 
 
 class ContestOpened(Event, frozen=True, kw_only=True, tag="contest_opened.v1"):
-    """Starts a contest under the rule set it carries; pool and payable_unit in 1e-6 of the currency.
-
-    starts_at, series: of a contest in which one trades.
-    """
+    """Starts a contest under the rule set it carries."""
 
     contest: str
     title: str = ""
@@ -136,10 +126,7 @@ class ContestOpened(Event, frozen=True, kw_only=True, tag="contest_opened.v1"):
 
 
 class QuestionAdded(Event, frozen=True, kw_only=True, tag="question_added.v1"):
-    """Puts a question into a contest; weights in 1e-6, hidden_coverage_weight None for plain coverage.
-
-    spot_at: the instant that counts where the rule set counts only one; None for the reveal, else the close.
-    """
+    """Puts a question into a contest."""
 
     contest: str
     question: str
@@ -149,10 +136,7 @@ class QuestionAdded(Event, frozen=True, kw_only=True, tag="question_added.v1"):
 
 
 class ParticipantEnrolled(Event, frozen=True, kw_only=True, tag="participant_enrolled.v1"):
-    """Says of a participant in a contest whose submission it is, and whether it is a bot; the last one counts.
-
-    family: the competitor it stands for over contests; release: what exactly takes part.
-    """
+    """Says of a participant in a contest whose submission it is, and whether it is a bot; the last one counts."""
 
     contest: str
     participant: str
@@ -244,7 +228,7 @@ class CashWithdrawn(OfAccount, frozen=True, kw_only=True, tag="cash_withdrawn.v1
 
 
 class TextKept(Event, frozen=True, kw_only=True, tag="text_kept.v1"):
-    """A prompt or a reply, once; digest: the SHA-256 of its UTF-8, by which decisions name it."""
+    """A prompt or a reply, which is kept once."""
 
     digest: str
     text: str
@@ -266,7 +250,7 @@ class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fal
 
 
 class DecisionRecorded(OfAccount, frozen=True, kw_only=True, tag="decision_recorded.v1"):
-    """A participant's decision for a period; executed: how many of its legs, which follow, were carried out."""
+    """A participant's decision for a period; its legs follow."""
 
     period: int
     attempt: int
@@ -296,7 +280,7 @@ class DecisionDefaulted(OfAccount, frozen=True, kw_only=True, tag="decision_defa
 
 
 class SharesBought(OfLeg, frozen=True, kw_only=True, tag="shares_bought.v1"):
-    """A leg carried out. quote: the log position of the price. cash: before. confidence: amount / largest bet, 1e-9."""
+    """A bet that was carried out."""
 
     question: str
     outcome: int
@@ -310,7 +294,7 @@ class SharesBought(OfLeg, frozen=True, kw_only=True, tag="shares_bought.v1"):
 
 
 class SharesSold(OfLeg, frozen=True, kw_only=True, tag="shares_sold.v1"):
-    """A leg carried out. cost: what the shares sold had cost."""
+    """A sale that was carried out."""
 
     question: str
     outcome: int
@@ -329,7 +313,7 @@ class LegRefused(OfLeg, frozen=True, kw_only=True, tag="leg_refused.v1"):
 
 
 class PositionSettled(OfPosition, frozen=True, kw_only=True, tag="position_settled.v1"):
-    """A resolution pays for the shares of an open position; payout: of one share, 1e-9."""
+    """A resolution pays for the shares of an open position."""
 
     shares: int
     cost: int
@@ -345,7 +329,7 @@ class PositionRefunded(OfPosition, frozen=True, kw_only=True, tag="position_refu
 
 
 class TradesVoided(OfPosition, frozen=True, kw_only=True, tag="trades_voided.v1"):
-    """Everything paid for a position goes back, less what was received for it; amount may be negative."""
+    """Everything paid for a position goes back, less what was received for it."""
 
     shares: int
     cost: int
@@ -353,7 +337,7 @@ class TradesVoided(OfPosition, frozen=True, kw_only=True, tag="trades_voided.v1"
 
 
 class SettlementReversed(OfPosition, frozen=True, kw_only=True, tag="settlement_reversed.v1"):
-    """A position is again as it was before the event at log position `reverses`; amount: what leaves the cash."""
+    """A position is again as it was before an earlier event."""
 
     reverses: int
     amount: int

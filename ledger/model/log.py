@@ -24,7 +24,7 @@ _BEFORE_EVENT = b'","event":'
 
 
 class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """One event as the log holds it; recorded_at in µs by the ledger's own clock, never decreasing."""
+    """A row of the log: one event, and what it is sealed with."""
 
     position: int
     recorded_at: int

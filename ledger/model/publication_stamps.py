@@ -12,10 +12,12 @@ _HOUR = 3_600 * 10**6  # µs
 _EPOCH = date(1970, 1, 1).toordinal()
 _EASTERNMOST = 14 * _HOUR  # the Line Islands: the first to write a date
 _WESTERNMOST = -12 * _HOUR  # Anywhere on Earth: the last to
-_STAMP = re.compile(
+_NAMED = (
     r"(?P<year>[0-9]{4})(-(?P<month>[0-9]{2})(-(?P<day>[0-9]{2}))?)?"
     r"(?P<time>[Tt ][0-9:.]+)?(?P<offset>[Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?"
 )
+_STAMP = re.compile(_NAMED)
+WRITTEN_STAMP = f"^{re.sub(r'[?]P<[a-z]+>', '', _NAMED)}$"  # as JSON Schema has it
 
 
 class Span(NamedTuple):
@@ -32,7 +34,8 @@ def span(text: str, field: str) -> Span:
     may be any from UTC+14 (the earliest reading) to UTC-12 (the latest). A date, month or year is every instant of it,
     in its zone if an offset follows. What of a span lies beyond the calendar is cut off.
     Refuses: bad_instant.
-    Source:  seed 003_ec2881b80447d7f2, "How can I demonstrate faithful simulation of forecasting?" (Anywhere on Earth).
+    Source:  Autocast competition of 2022, "How can I demonstrate faithful simulation of forecasting?" (Anywhere on
+    Earth).
 
     >>> from forecast_ledger.ledger.core.values import format_instant
     >>> [format_instant(end) for end in span("2022-03-22 12:00:00", "published")]

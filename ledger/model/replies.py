@@ -1,6 +1,6 @@
 """What a forecaster answers when asked for a decision: BET, SELL or HOLD, as fields or as the text of a reply.
 
-Source: seed 004_81e96db933cbd5d1, "Decision Protocol".
+Source: Forecaster Arena, Methodology v1, "Decision Protocol".
 """
 
 from collections.abc import Callable, Iterable

@@ -45,40 +45,7 @@ KIND_TOTALS: tuple[str, ...] = get_args(KindTotal)
 class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One contest's rules, recorded whole when it opens, so that no later edit of a preset changes it.
 
-    kernel, cdf_kernel, quantile_kernel: the formula for named outcomes, for a numeric question cut in bins, and for one
-    asked by quantiles; "none" where the contest takes no such question.
-    reference: what a forecast is compared with: nothing, the uniform distribution, the other members, or the consensus.
-    consensus: "median" of the outcome's probabilities; "community", medians of each outcome brought to one, and the
-    mean of a numeric question's cdfs; "mean" for every kind; "squeezed", the median of a binary question, the mean of a
-    numeric one's cdfs, and of multiple choice medians less 0.001, brought to one and into [0.001, 0.999].
-    consensus_weights: "recency" is e^(√i - √n), the oldest first by the clock that counts, of one instant by id.
-    consensus_of: "others" compares a member with the median of the other members, once there is one.
-    sampling: every instant, the last forecast of each day, or one instant. day_minutes: how far east of UTC a day is.
-    day_edges: which days count that are cut short: "both" that of the opening and that on which scored time ends,
-    "opening" the first of them, "none" full days only.
-    period: what the sum is divided by: the scheduled period, that until the answer, or that on which one stood.
-    coverage_period: of which of the first two a coverage is a share.
-    clock: whose instants count: those claimed or those recorded.
-    scale: "peer" is 100, 50 for numeric questions; "peer_whole" 100 for all; "baseline" 100 / log(number of outcomes),
-    50 for numeric questions.
-    total: of a contest: the sum; the mean over questions forecast on; the sum over max(least_coverage, coverage); or
-    100 x the sum of the means over the questions of each kind, a question without a forecast counting as the worst, or
-    a third of that.
-    take: what prizes are proportional to. rank_by: what the board is sorted by. least_prize: 1e-6 of the currency;
-    least_prize_passes: "many" drops who is worth less from the bottom up, equal takes together, the largest only if the
-    pool is worth less; "one_by_one" of equal takes the last by id first; "one" all at once, and looks no second time.
-    bots, scored_only_levels: whose forecasts are scored without counting among the peers and in the consensus;
-    scored_only_factor: "members" compares them as if they were one of n members, n / (n - 1), and so only while two or
-    more stand; "one" with all n, a single one too.
-    score_consensus: whether the consensus is scored too. best_of_entrant: of an entrant's submissions the best counts.
-    attested: whether forecasts are examined for what they may have known.
-    early_forecasts: whether a forecast made before the opening stands from the opening on.
-    least_probability_ppm: what a smaller probability of an outcome, or of an open end, counts as, in 1e-6.
-    least_density_ppm: likewise for a bin inside a numeric range, in 1e-6 of the uniform density; density_floor: "added"
-    adds that to every bin instead, and takes it from none.
-    greatest_probability_ppm, greatest_density_ppm: what a greater one counts as, after that.
-    open_end_ppm: the uniform distribution's probability of an open end, in 1e-6.
-    trading: by what rules participants trade, if they do.
+    `ledger.rule_fields` says what each field means, and each of its values.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -239,7 +206,7 @@ _ARENA = RuleSet(
 
 _FAQ = "Metaculus, Scores FAQ"
 _PEERS = f'{_FAQ}, "What is the Peer score?"'
-_TOURNAMENTS = 'Metaculus on its tournament scores, April 6th, 2022, "A Simple Scenario" to "Tournament Scoring"'
+_TOURNAMENTS = 'Metaculus, Tournament Scoring, April 6th, 2022, "A Simple Scenario" to "Tournament Scoring"'
 # Each preset with its source.
 _PRESETS: tuple[tuple[RuleSet, str], ...] = (
     # Before April 2022 the logarithm was base 2 ("we are now using the natural logarithm (instead of the logarithm base
@@ -273,7 +240,7 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
     # Over at least 30 questions' worth.
     (
         structs.replace(_PEER, name="peer-average", take="none", total="per_coverage", least_coverage=30),
-        'the public code of Metaculus (github.com/Metaculus/metaculus), leaderboard "peer_global", since January 2024',
+        'Metaculus\'s published code, leaderboard "peer_global", since January 2024',
     ),
     # The last forecast before the close.
     (
@@ -288,7 +255,7 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
             attested=True,
             least_probability_ppm=0,
         ),
-        'the Autocast competition of 2022, "Evaluation" and "Warm-up Round"',
+        'Autocast competition of 2022, "Evaluation" and "Warm-up Round"',
     ),
     # The sum over outcomes, from 0 to 2; its mean over the full days on which one had a forecast, as the forecasting
     # tournaments of the 2010s took it: Cultivate Labs, Forecasts, support article "Why didn't I receive a score in a
@@ -303,19 +270,19 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
             total="mean",
             least_probability_ppm=0,
         ),
-        "doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2, by day",
+        "Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2, by day",
     ),
     # Stakes, and beside them plain forecasts by Brier score.
-    (_ARENA, "Forecaster Arena, its methodology and scoring methodology"),
+    (_ARENA, "Forecaster Arena, Methodology v1 and Scoring Methodology"),
     # Its second methodology: all bets of a decision or none, capped together; the five newest cohorts decide.
     (
         structs.replace(
             _ARENA, name="arena-v2", trading=Trading(legs="all_or_nothing", sum_capped=True, deciding_cohorts=5)
         ),
-        "Forecaster Arena, its methodology and scoring methodology",
+        "Forecaster Arena, Methodology v1 and Scoring Methodology",
     ),
 )
-SOURCES: dict[str, str] = {rules.name: source for rules, source in _PRESETS}
+PRESET_SOURCES: dict[str, str] = {rules.name: source for rules, source in _PRESETS}
 PRESETS: dict[str, RuleSet] = {rules.name: rules for rules, _ in _PRESETS}
 # What a preset was before it was changed. A contest that was opened by its name then keeps those rules.
 FORMER_PRESETS: dict[str, tuple[RuleSet, ...]] = {

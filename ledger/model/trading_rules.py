@@ -48,17 +48,9 @@ Seconds = Annotated[int, Meta(ge=0, le=10**9)]
 class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a contest's participants trade; the defaults are those of Forecaster Arena's first methodology.
 
-    starting_cash, least_bet: 1e-6 of the currency. cap_divisor: a bet is at most cash / cap_divisor, rounded down.
-    least_percentage: of a position that is sold, 1e-6 of a percent.
-    legs: of one decision; "independent", or "all_or_nothing" for bets. sum_capped: all bets together are capped too.
-    attempts: after so many malformed replies a decision is HOLD.
-    stale_after_seconds: how old a quote may be at which one trades. snapshot_seconds: between looks at portfolios.
-    period_days: how long one decision is for; 0 where a period is a number and no time.
-    cohorts: "weekly" contests start on a Sunday, one a week and series. deciding_cohorts: how many of the newest of a
-    series still decide; 0 for all. recapitalisation: whether cash may be deposited and withdrawn.
-    closed_marks: whether a closed, unresolved question is valued at its "prior" quote, or at the "last" one.
-    Source: seed 004_81e96db933cbd5d1, "Starting Capital and Constraints", "Decision Protocol", "Snapshot Methodology";
-    it does not say how old a price may be.
+    `ledger.rule_fields` says what each field means, and each of its values.
+    Source: Forecaster Arena, Methodology v1, "Starting Capital and Constraints", "Decision Protocol" and "Snapshot
+    Methodology"; it does not say how old a price may be.
     """
 
     starting_cash: Annotated[int, Meta(ge=0, le=LARGEST_CASH)] = 10_000 * 10**6

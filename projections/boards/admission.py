@@ -3,7 +3,7 @@
 Late receipt, possible information leak and restricted source are three facts and stay three. Only the first is the
 ledger's own; the others are arithmetic on declarations, which no ledger can prove complete.
 
-Source: seed 003_ec2881b80447d7f2, "What does simulating forecasting faithfully mean?" and "What data sources are
+Source: Autocast competition of 2022, "What does simulating forecasting faithfully mean?" and "What data sources are
 considered to be restricted?".
 """
 
@@ -34,7 +34,7 @@ def cutoff(closes_at: int) -> int:
 
     What lies before the next midnight is within it: the whole of that second, though its first instant is what is
     published and margins are counted from. On the calendar's first day it is that day's first instant.
-    Source: seed 003_ec2881b80447d7f2, "What does simulating forecasting faithfully mean?".
+    Source: Autocast competition of 2022, "What does simulating forecasting faithfully mean?".
 
     >>> from forecast_ledger.ledger.core.values import format_instant, instant
     >>> format_instant(cutoff(instant("2022-03-23T10:19:00Z")))

@@ -98,8 +98,8 @@ class Reading(NamedTuple):
     words: str
 
 
-# Source: seed 002_2cb2458c25e356ad, "Appendix B: Reference Values". Its rows share their ends; each belongs to the row
-# that begins with it, as in its own "0.40+", and 0 to "Perfect" alone.
+# Source: Forecaster Arena, Scoring Methodology, "Appendix B: Reference Values". Its rows share their ends; each belongs
+# to the row that begins with it, as in its own "0.40+", and 0 to "Perfect" alone.
 INTERPRETATION = (
     Reading(Fraction(0), Fraction(0), "Perfect"),
     Reading(Fraction(0), Fraction(10, 100), "Excellent"),
@@ -119,8 +119,8 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
     0.25, the Brier score of the consensus, or that of the base rate, which is the uncertainty.
 
     Raises:  ValueError if an owner or a probability is out of range.
-    Source:  seed 002_2cb2458c25e356ad, "1.4 Aggregate Brier Score" and "1.5 Brier Skill Score"; Murphy (1973), Journal
-             of Applied Meteorology 12(4):595-600, doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2.
+    Source:  Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score" and "1.5 Brier Skill Score"; Murphy
+    (1973), Journal of Applied Meteorology 12(4):595-600, doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2.
 
     >>> columns = [np.array(column) for column in ([0, 0], [800_000_000, 400_000_000], [-1, -1], [True, False])]
     >>> found = aggregates(Sample(*columns), owners=1)[0]
@@ -188,7 +188,7 @@ def means(contests: Iterable[Aggregate]) -> Means:
     """Of one owner's aggregates, one a contest: the mean of all scores, and the mean of the contests' means.
 
     Contests without a score count in neither.
-    Source: seed 002_2cb2458c25e356ad, "1.4 Aggregate Brier Score", "Across Cohorts", is the pooled one.
+    Source: Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score", "Across Cohorts", is the pooled one.
 
     >>> means([Aggregate(3, Fraction(1, 10)), Aggregate(1, Fraction(1, 2)), Aggregate(0)])
     Means(pooled_brier=Fraction(1, 5), mean_of_contest_means=Fraction(3, 10))

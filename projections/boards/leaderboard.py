@@ -65,7 +65,7 @@ def _third(_: RuleSet, __: Sums) -> Fraction:
 
 
 _FAQ = "Metaculus, Scores FAQ"
-_METACULUS = "the public code of Metaculus (github.com/Metaculus/metaculus)"
+_METACULUS = "Metaculus's published code"
 TOTALS: dict[str, Total] = {
     "sum": Total(
         "the sum of weight x score",
@@ -143,7 +143,7 @@ class Take(NamedTuple):
     source: str
 
 
-_TOURNAMENTS = 'Metaculus on its tournament scores, April 6th, 2022, "Tournament Scoring"'
+_TOURNAMENTS = 'Metaculus, Tournament Scoring, April 6th, 2022, "Tournament Scoring"'
 TAKES: dict[str, Take] = {
     "none": Take("no take, no prizes", None, "a contest without prizes"),
     "coverage_exp": Take("coverage x e^total", coverage_exp, _TOURNAMENTS),

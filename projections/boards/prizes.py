@@ -24,7 +24,7 @@ def prizes(contest: Contest, places: list[Place]) -> list[Prize]:
 
     Everyone on the board who is not excluded, by id. They sum to the pool, unless nobody has a take, the pool is less
     than the least prize, or in one pass everybody's share is.
-    Source: Metaculus on its tournament scores, April 6th, 2022, "Tournament Scoring": the take over the sum of all.
+    Source: Metaculus, Tournament Scoring, "Tournament Scoring": the take over the sum of all.
     """
     paid = sorted((place for place in places if place.take and not place.excluded), key=lambda place: place.participant)
     unit, pool = contest.opened.payable_unit, contest.opened.pool
@@ -60,7 +60,7 @@ def in_many_passes(takes: list[int], pool: int, least: int) -> list[int]:
 def one_by_one(takes: list[int], pool: int, least: int) -> list[int]:
     """Likewise, but of equal takes the last goes first, which may be enough for the others.
 
-    Source: the public code of Metaculus, since October 2025; which of equal ones goes first is not defined there.
+    Source: Metaculus's published code, since October 2025; which of equal ones goes first is not defined there.
 
     >>> one_by_one([3, 3, 6], 100, 26), one_by_one([3, 3], 100, 60)
     ([3, 0, 6], [3, 0])
@@ -77,7 +77,7 @@ def one_by_one(takes: list[int], pool: int, least: int) -> list[int]:
 def in_one_pass(takes: list[int], pool: int, least: int) -> list[int]:
     """Likewise, but all at once, by their shares among everybody.
 
-    Source: the public code of Metaculus, June to October 2025.
+    Source: Metaculus's published code, June to October 2025.
 
     >>> in_one_pass([3, 2, 6], 100, 28)
     [0, 0, 6]

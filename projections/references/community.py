@@ -39,7 +39,7 @@ class Aggregation(NamedTuple):
     source: str
 
 
-_CODE = "the public code of Metaculus (github.com/Metaculus/metaculus), utils/the_math/aggregations.py"
+_CODE = "Metaculus's published code, utils/the_math/aggregations.py"
 AGGREGATIONS: dict[str, Aggregation] = {
     "median": Aggregation(
         words="median",

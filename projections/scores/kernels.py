@@ -17,7 +17,7 @@ from forecast_ledger.projections.core.wide_int import Int64Array, half_even_many
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.range_kernels import absolute, crps, pinball, place_of, quantum
 
-AUTOCAST = "the Autocast competition of 2022 (github.com/andyzoujm/autocast)"
+AUTOCAST = "Autocast competition of 2022 (github.com/andyzoujm/autocast)"
 Form = Literal["chances", "cdf", "quantiles", "point"]  # of a forecast
 
 

@@ -108,6 +108,6 @@ SAMPLINGS: dict[str, Sampling] = {
         "at one instant",
         _spot,
         _spot_at,
-        "the public code of Metaculus (github.com/Metaculus/metaculus), spot scores",
+        "Metaculus's published code, spot scores",
     ),
 }

@@ -69,8 +69,8 @@ def scores(found: Facts, contests: Sequence[Contest], questions: Questions, chun
     """Every score of contests of one rule set, exact.
 
     score = 1 / period · Σ (kernel(forecast) - kernel(reference)) · time, 0 while no forecast of one's own stands.
-    Source: seed 000_b8319c7b2812d652, "Relative Log Scores for Question 1" and "Question 3"; seed
-    001_b2c35092a74bcfce, "Do all my predictions on a question count toward my score?".
+    Source: Metaculus, Tournament Scoring, "Relative Log Scores for Question 1" and "Question 3";
+    Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?".
     """
     found_scores = [_scores(first, part) for first, part in terms(found, contests, questions, chunk)]
     if not found_scores:

@@ -1,6 +1,6 @@
 """What trading has come to: profit, Brier scores of what stakes imply, and skill.
 
-Source: seed 002_2cb2458c25e356ad, "Brier Score" and "Portfolio Returns".
+Source: Forecaster Arena, Scoring Methodology, "Brier Score" and "Portfolio Returns".
 """
 
 from collections import Counter
@@ -68,7 +68,7 @@ def stakes(found: Facts, trades: Iterable[Trade]) -> list[Stake]:
 
     The confidence is the amount over the largest bet; its Brier score is (c - w)², w being what a share paid, which for
     a binary question is (f_yes - o_yes)², whichever side was bought.
-    Source: seed 002_2cb2458c25e356ad, "Deriving Confidence from Bet Size" and "Handling YES vs NO Bets".
+    Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Handling YES vs NO Bets".
     """
     return [
         _stake(trade, payouts[trade.event.outcome])

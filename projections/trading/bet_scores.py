@@ -1,7 +1,7 @@
 """When the stakes of an account are scored: from the resolution of their question until that is taken back.
 
 A purchase scores (c - w)²: c is the amount over the largest bet then, w what a share of its outcome pays.
-Source: seed 002_2cb2458c25e356ad, "Deriving Confidence from Bet Size" and "Brier Score".
+Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Brier Score".
 """
 
 from bisect import bisect_left

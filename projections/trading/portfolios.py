@@ -1,6 +1,6 @@
 """Portfolios over time: what every account of a contest has at each tick and after each movement, and what it is worth.
 
-Source: seed 004_81e96db933cbd5d1, "Snapshot Methodology".
+Source: Forecaster Arena, Methodology v1, "Snapshot Methodology".
 """
 
 from bisect import bisect_left

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.writing.append import Place
 
 FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED, UNCERTAIN = range(6)
+EXITS = {
+    FINE: "fine",
+    FINDINGS: "findings: a command was refused, a figure or a read model differs",
+    USAGE: "wrong usage, or a request that was refused",
+    UNREADABLE: "the store cannot be opened, read, locked or written; or the output cannot",
+    DAMAGED: "the log is damaged, or a newer version wrote it; the message names the log position",
+    UNCERTAIN: "the store failed while it was recording: it is not known what is recorded; to send it again is safe",
+}
 SIGNALLED = 128  # and the signal's number, as shells have it
 REMEDY = "; --wide shows everything, --columns A,B,C the columns you name"
 _DIGITS = 1_000  # of a log position that are read

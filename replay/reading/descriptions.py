@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import structs
 
-from forecast_ledger.ledger.model.rules import PRESETS, SOURCES, RuleSet
+from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.references.community import AGGREGATIONS
@@ -29,7 +29,7 @@ def rule(rules: RuleSet, position: int, words: str, kernel: str = "none") -> dic
     """
     source = "the contest's own"
     if PRESETS.get(rules.name) == rules:
-        source = SOURCES[rules.name]
+        source = PRESET_SOURCES[rules.name]
     elif kernel != "none":
         source += f"; its kernel: {KERNELS[kernel].source}"
     return {"name": rules.name, "words": words, "fields": _own(rules), "log_position": position, "source": source}

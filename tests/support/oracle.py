@@ -1,6 +1,6 @@
 """The slow definition: every number worked out instant by instant, from the rules in words, and logs to try it on.
 
-Sources: seed 000_b8319c7b2812d652, "Question 1: a Binary Question" to "Battling the Bot"; seed 001_b2c35092a74bcfce,
+Sources: Metaculus, Tournament Scoring, "Question 1: a Binary Question" to "Battling the Bot"; Metaculus, Scores FAQ,
 "What are the Hidden Period and Hidden Coverage Weights?". Fractions, and decimals of 60 digits.
 """
 

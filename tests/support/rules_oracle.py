@@ -1,8 +1,8 @@
 """The slow definition of every rule set: each number worked out unit by unit, from the rules in words.
 
-Sources: the docstrings of ledger.rules; seed 000_b8319c7b2812d652, "A Simple Scenario" to "Tournament Scoring"; seed
-001_b2c35092a74bcfce, "What is the Baseline score?", "What is the Peer score?" and the tournament's own headings; seed
-003_ec2881b80447d7f2, "Evaluation"; reference/scoring.md, 2 and 3; reference/metaculus.md, (a).
+Sources: the docstrings of ledger.rules; Metaculus, Tournament Scoring, "A Simple Scenario" to "Tournament Scoring";
+Metaculus, Scores FAQ, "What is the Baseline score?", "What is the Peer score?" and the tournament's own headings;
+Autocast competition of 2022, "Evaluation"; Metaculus's published code.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

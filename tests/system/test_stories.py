@@ -227,7 +227,9 @@ def test_takes_to_three_decimals_and_their_total_are_those_of_the_seed(
 
 
 def test_rankings_and_prizes_do_not_depend_on_the_base_of_the_logarithm() -> None:
-    """Seed 000: "these changes do not affect rankings or prize payouts"; coverage, takes and shares agree too."""
+    """Metaculus, Tournament Scoring: "these changes do not affect rankings or prize payouts"; coverage, takes and
+    shares agree too.
+    """
     asked = [
         msgspec.structs.replace(each, rules="relative-2021-11") if isinstance(each, OpenContest) else each
         for each in commands(METACULUS)
@@ -280,7 +282,7 @@ def test_a_figure_published_in_error_is_not_ours_but_what_its_own_formula_gives_
 
 @pytest.mark.parametrize("contest", ["peer-example", "notable-peer", "notable-peer-log2", "tournament"])
 def test_peer_scores_on_a_question_sum_to_nothing(contest: str) -> None:
-    """Seed 001: "on any given question, the sum of all participants' Peer scores is always 0"."""
+    """Metaculus, Scores FAQ: "on any given question, the sum of all participants' Peer scores is always 0"."""
     sums: dict[str, Fraction] = {}
     for row in rows(FAQ, "scores", contest=contest):
         sums[row["question"]] = sums.get(row["question"], Fraction(0)) + exact(row)
@@ -299,7 +301,9 @@ def test_a_peer_score_is_the_scale_times_the_mean_difference_of_log_scores() -> 
 
 
 def test_it_pays_to_predict_what_one_believes() -> None:
-    """Seed 001: the honest forecast has the highest expected score of all, unless early closing is not truncated."""
+    """Metaculus, Scores FAQ: the honest forecast has the highest expected score of all, unless early closing is not
+    truncated.
+    """
     first = {row["contest"]: row["participant"] for row in table(FAQ, "leaderboard") if row["rank"] == 1}
     assert {contest: first[contest] for contest in ("belief-80", "log-score", "truncated", "untruncated")} == {
         "belief-80": "p80",
@@ -310,7 +314,7 @@ def test_it_pays_to_predict_what_one_believes() -> None:
 
 
 def test_a_share_of_the_pool_is_the_square_of_a_total_over_the_sum_of_squares() -> None:
-    """Seed 001: "squared. If the sum of your Peer scores is negative, you don't get any prize"."""
+    """Metaculus, Scores FAQ: "squared. If the sum of your Peer scores is negative, you don't get any prize"."""
     board = {row["participant"]: row for row in rows(FAQ, "leaderboard", contest="tournament")}
     squares = {who: max(Decimal(row["score"]), Decimal(0)) ** 2 for who, row in board.items()}
     assert {who: rounded("0.00", row["prize"]) for who, row in board.items()} == {
@@ -324,7 +328,9 @@ def test_a_share_of_the_pool_is_the_square_of_a_total_over_the_sum_of_squares() 
 
 @pytest.mark.parametrize(("story", "row"), printed(AUTOCAST, name="published_cutoffs"))
 def test_a_published_cutoff_is_ours(story: str, row: dict[str, str]) -> None:
-    """Seed 003: of "a question closing at Mar 23, 2022, 10:19 UTC", it is "Mar 22, 2022, 23:59:59 UTC"."""
+    """Autocast competition of 2022: of "a question closing at Mar 23, 2022, 10:19 UTC", it is "Mar 22, 2022, 23:59:59
+    UTC".
+    """
     [question] = [each for each in told(story).facts.questions if each.question == row["question"]]
     assert format_instant(question.closes_at) == row["closes_at"]
     assert {each["cutoff_at"] for each in rows(story, "admissions", question=row["question"])} == {row["cutoff_at"]}

@@ -288,7 +288,9 @@ def arena(*bets: Told, prices: dict[str, str] | None = None) -> Book:
 
 
 def test_five_hundred_at_forty_cents_gain_seven_hundred_and_fifty() -> None:
-    """500 / 0.40 = 1,250 shares; each pays 1; 1,250 - 500 = +750. Seed 002, sections 2.1 and 2.3."""
+    """500 / 0.40 = 1,250 shares; each pays 1; 1,250 - 500 = +750. Forecaster Arena, Scoring Methodology, sections 2.1
+    and 2.3.
+    """
     book = arena({"amount": 500})
     [held] = book.account("week", "ada").open()
     assert held.shares == 1_250 * MONEY
@@ -300,7 +302,7 @@ def test_five_hundred_at_forty_cents_gain_seven_hundred_and_fifty() -> None:
 
 @pytest.mark.parametrize(("amount", "confidence"), [(2_500, "1"), (1_250, "0.5"), (500, "0.2"), (50, "0.02")], ids=str)
 def test_confidence_is_the_share_of_the_largest_bet(amount: int, confidence: str) -> None:
-    """At a cash of 10,000 the largest bet is 2,500. Seed 002, section 1.2."""
+    """At a cash of 10,000 the largest bet is 2,500. Forecaster Arena, Scoring Methodology, section 1.2."""
     book = arena({"amount": amount})
     assert book.log[-1]["confidence"] == micros(confidence, ONE)
 
@@ -316,7 +318,7 @@ def test_cash_left_by_a_bet_sets_the_next_cap() -> None:
     [("YES", "yes", "0.04"), ("YES", "no", "0.64"), ("NO", "yes", "0.64"), ("NO", "no", "0.04")],
 )
 def test_a_bet_is_scored_by_the_probability_of_yes(side: str, outcome: str, score: str) -> None:
-    """Confidence 0.80: 2,000 of 2,500. Seed 002, section 1.3."""
+    """Confidence 0.80: 2,000 of 2,500. Forecaster Arena, Scoring Methodology, section 1.3."""
     book = arena({"amount": 2_000, "side": side})
     book.resolve(2, "rain", outcome)
     [row] = readings.brier_rows(book, "week", "ada")

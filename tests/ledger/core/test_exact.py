@@ -224,7 +224,7 @@ def test_a_callers_decimal_context_changes_nothing() -> None:
         (10, [], []),
         (5, [1, 3], [1, 4]),  # 1.25 and 3.75: the larger remainder, though later
         (7, [10**30, 10**30 + 1], [3, 4]),  # equal in a double
-        # Seed 000: takes 0.663, 4.782, 0.275, 0.417 of a pool of 1000 whole dollars
+        # Metaculus, Tournament Scoring: takes 0.663, 4.782, 0.275, 0.417 of a pool of 1000 whole dollars
         (1000, [663, 4782, 275, 417], [108, 779, 45, 68]),
     ],
 )

@@ -270,7 +270,9 @@ HALVES = resolution(payouts={"yes": "0.5", "no": "0.5"})
 
 
 def test_a_winning_share_pays_one_and_a_losing_one_nothing() -> None:
-    """1,250 shares for 500 bring 1,250, a profit of 750. Source: seed 002, "Settlement (Market Resolution)"."""
+    """1,250 shares for 500 bring 1,250, a profit of 750. Source: Forecaster Arena, Scoring Methodology, "Settlement
+    (Market Resolution)".
+    """
     won, lost = (of_yes(PositionSettled, **ALL, payout=ONE * win, proceeds=1_250 * SHARES * win) for win in (1, 0))
     given(*HELD).when(resolution()).records(YES, won)
     given(*HELD).when(resolution(outcome="no")).records(NO, lost)
@@ -337,7 +339,7 @@ VOID = structs.replace(ANNULLED, policy="void_trades")
 
 
 def test_a_cancelled_market_gives_back_what_the_open_positions_have_cost() -> None:
-    """What was sold before stays sold, and what is closed gets nothing. Source: arena.md, a8."""
+    """What was sold before stays sold, and what is closed gets nothing. Source: Forecaster Arena's published code."""
     given(*HELD).when(annulment()).records(ANNULLED, of_yes(PositionRefunded, **ALL))
     left = of_yes(PositionRefunded, shares=625 * SHARES, cost=250 * MONEY)
     given(*part_sold(50)).when(cancellation(policy="refund_cost")).records(ANNULLED, left)
@@ -346,7 +348,7 @@ def test_a_cancelled_market_gives_back_what_the_open_positions_have_cost() -> No
 
 
 def test_voided_trades_leave_the_cash_as_it_was_before_them() -> None:
-    """All paid less all received, of closed positions too: it may be negative. Source: arena.md, peers, Manifold."""
+    """All paid less all received, of closed positions too: it may be negative. As at Manifold."""
     given(*HELD).when(cancellation()).records(VOID, of_yes(TradesVoided, **ALL, amount=500 * MONEY))
     half = of_yes(TradesVoided, shares=625 * SHARES, cost=250 * MONEY, amount=0)
     given(*part_sold(50)).when(cancellation()).records(VOID, half)
@@ -356,7 +358,7 @@ def test_voided_trades_leave_the_cash_as_it_was_before_them() -> None:
 
 
 def test_a_position_sold_for_8_more_than_it_had_cost_is_voided_for_minus_8() -> None:
-    """125 shares at 0.40 for 50, sold at 0.464 for 58. Source: arena.md, peers: "-8 payout"."""
+    """125 shares at 0.40 for 50, sold at 0.464 for 58."""
     history = [*TRADED, decision(bet(50)), quote(at=day(9), prices={"yes": "0.464"})]
     voided = ran(*history, decision(sale(), period=2, at=day(9)), cancellation())[-1]
     assert voided == of_yes(TradesVoided, shares=0, cost=0, amount=-8 * MONEY)
@@ -487,7 +489,7 @@ BROKE = [
 
 
 def test_a_correction_may_leave_a_debt() -> None:
-    """Cash is what it is, below zero too, and never clamped; later winnings pay it. Source: arena.md, d."""
+    """Cash is what it is, below zero too, and never clamped; later winnings pay it."""
     assert cash(*BROKE) == -625
     assert cash(*BROKE, resolution(outcome="no")) == -625
     assert cash(*BROKE, resolution(outcome="no"), resolution("colour", outcome="red")) == 15_625

@@ -559,7 +559,9 @@ def test_a_contest_and_a_question_may_have_the_same_id() -> None:
     ids=str,
 )
 def test_a_weekly_contest_starts_on_the_latest_sunday(fields: dict[str, Any], starts_at: int) -> None:
-    """00:00 UTC, not after starts_at, or at; 2026-03-01 is a Sunday. Source: arena.md, a1; seed 004, "Schedule"."""
+    """00:00 UTC, not after starts_at, or at; 2026-03-01 is a Sunday. Source: Forecaster Arena,
+    Methodology v1, "Schedule".
+    """
     [event] = ran(cohort(**fields))
     assert isinstance(event, events.ContestOpened)
     assert event.starts_at == starts_at
@@ -606,7 +608,9 @@ def test_a_refused_second_cohort_names_the_first() -> None:
 
 
 def test_who_is_enrolled_where_one_trades_gets_the_starting_cash() -> None:
-    """10,000, once; with the family and the release that it stands for. Source: seed 004, "Starting Capital"."""
+    """10,000, once; with the family and the release that it stands for. Source: Forecaster Arena, Methodology v1,
+    "Starting Capital".
+    """
     given(WEEK).when(enrolment("week", family="claude", release="claude-4.5", at=SUNDAY)).records(
         events.ParticipantEnrolled(
             at=micros(1), contest="week", participant="ada", family="claude", release="claude-4.5"

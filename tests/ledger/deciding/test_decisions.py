@@ -181,7 +181,9 @@ def test_a_period_without_days_is_just_a_number() -> None:
 
 
 def test_the_five_newest_cohorts_decide_where_the_rules_say_five() -> None:
-    """With four newer ones a cohort is the fifth; another series, or a week before, does not count. arena.md, a1."""
+    """With four newer ones a cohort is the fifth; another series, or a week before, does not count. Source: Forecaster
+    Arena's published code.
+    """
     others = [cohort(f"b {number}", rules="arena-v2", at=at, series="b") for number, at in enumerate(SUNDAYS)]
     earlier = cohort("earlier", rules="arena-v2", at="2026-02-22T00:00:00Z")
     history = [*FIFTH[:-1], *others, earlier]
@@ -212,7 +214,9 @@ def held_after(prompt: str, response: str, **fields: Any) -> events.DecisionReco
 
 
 def test_prompt_and_reply_are_kept_before_the_decision_that_names_them() -> None:
-    """Whole, under the SHA-256 of their UTF-8. Source: seed 004, "Reproducibility and Auditability"."""
+    """Whole, under the SHA-256 of their UTF-8. Source: Forecaster Arena, Methodology v1, "Reproducibility and
+    Auditability".
+    """
     given(*BOTH_TRADE).when(replied(SAID, prompt=PROMPT)).records(kept(PROMPT), kept(SAID), held_after(PROMPT, SAID))
 
 
@@ -275,7 +279,7 @@ def test_the_rules_say_after_how_many_malformed_attempts_one_holds(most: int) ->
 
 
 def test_attempts_whose_legs_were_all_refused_may_be_followed_by_others_without_end() -> None:
-    """All of them stay: how often it was tried, and what was said, can be counted. arena.md, c3."""
+    """All of them stay: how often it was tried, and what was said, can be counted."""
     tries = [decision(bet(side="up"), attempt=number) for number in range(1, 6)]
     story = ran(*BOTH_TRADE, *tries, decision(bet(), attempt=6))
     recorded = [event for event in story if isinstance(event, events.DecisionRecorded)]
@@ -340,8 +344,8 @@ def told(outcome: Receipt | Refused) -> tuple[Any, ...]:
 @pytest.mark.parametrize("batched", [False, True])
 def test_a_recorded_attempt_sent_again_under_another_id_is_a_duplicate(tmp_path: Path, batched: bool) -> None:
     """Overlapping runs must not trade twice: the receipt of the first, here, in the same batch, or after a restart,
-    however the numbers are spelt; with other content it is refused. Source: seed 004, "Idempotency and
-    claim-before-call".
+    however the numbers are spelt; with other content it is refused. Source: Forecaster Arena, Methodology v1,
+    "Idempotency and claim-before-call".
     """
     again = decision(bet("500.00"), bet(5e1, "no"), bet("50", "up"), prompt=PROMPT, at="2026-03-02T01:00:00+01:00")
     other = decision(bet("500.000001"), bet(50, "no"), bet(50, "up"), prompt=PROMPT)

@@ -77,7 +77,9 @@ def written(units: int, unit: int) -> str:
 
 
 def test_five_hundred_at_forty_cents_are_1_250_shares() -> None:
-    """Recorded with the log position of the price, and the cash before. Source: seed 002, "Position Mechanics"."""
+    """Recorded with the log position of the price, and the cash before. Source: Forecaster Arena, Scoring Methodology,
+    "Position Mechanics".
+    """
     [bought] = carried_out(TRADED, bet(500))
     assert bought == SharesBought(
         at=micros(2),
@@ -98,7 +100,7 @@ def test_five_hundred_at_forty_cents_are_1_250_shares() -> None:
     )
 
 
-# Seed 002, "Deriving Confidence from Bet Size": cash, amount, confidence in percent.
+# Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size": cash, amount, confidence in percent.
 CONFIDENCES = [(10_000, 2_500, 100), (10_000, 1_250, 50), (10_000, 500, 20), (10_000, 50, 2)]
 CONFIDENCES += [(8_000, 2_000, 100), (8_000, 500, 25), (200, 50, 100)]
 
@@ -122,7 +124,9 @@ def test_confidence_is_the_stake_over_the_largest_that_the_cash_allows(cash: int
 def test_confidence_depends_on_the_order_of_the_bets(
     amounts: tuple[int, int], confidences: tuple[Fraction, Fraction]
 ) -> None:
-    """Each is of the cash that those before it left; rounded half-even to 1e-9. Source: arena.md, a5 and a13."""
+    """Each is of the cash that those before it left; rounded half-even to 1e-9. Source: Forecaster Arena's published
+    code.
+    """
     bought = carried_out(TRADED, *map(bet, amounts))
     assert [leg.confidence for leg in bought] == [round(each * ONE) for each in confidences]
     assert [leg.cash for leg in bought] == [10_000 * MONEY, (10_000 - amounts[0]) * MONEY]
@@ -162,7 +166,9 @@ def test_no_share_is_given_that_was_not_paid_for(price: int, amount: int) -> Non
 
 
 def test_a_second_bet_on_an_outcome_adds_to_the_position() -> None:
-    """Shares and cost add up, within a decision and later on; the average is cost over shares. arena.md, a6."""
+    """Shares and cost add up, within a decision and later on; the average is cost over shares. Source: Forecaster
+    Arena's published code.
+    """
     history: list[AnyCommand] = [*TRADED, decision(bet(500), bet(400)), quote(prices={"yes": "0.8"}, at=day(9))]
     [third] = carried_out(history, bet(800), period=2, at=day(9))
     assert third.position == 1
@@ -172,7 +178,9 @@ def test_a_second_bet_on_an_outcome_adds_to_the_position() -> None:
 
 
 def test_each_outcome_is_a_position_of_its_own() -> None:
-    """Numbered in order of opening; yes and no of one question are two, never netted. arena.md, a6."""
+    """Numbered in order of opening; yes and no of one question are two, never netted. Source: Forecaster Arena's
+    published code.
+    """
     legs = [bet(50, "no"), bet(50, "red", "colour"), bet(50, "NO"), bet(50, "yes"), bet(50, "green", "colour")]
     bought = carried_out(TRADED, *legs)
     assert [(leg.question, leg.outcome, leg.position) for leg in bought] == [
@@ -214,7 +222,7 @@ def test_all_of_a_position_is_sold() -> None:
 
 
 def test_a_percentage_is_of_the_shares_that_are_held_now() -> None:
-    """Twice fifty leaves a quarter; the cost goes in proportion. Source: arena.md, a7."""
+    """Twice fifty leaves a quarter; the cost goes in proportion. Source: Forecaster Arena's published code."""
     sold = carried_out(BOUGHT, sale(50), sale(50), **NEXT)
     assert [(leg.shares, leg.cost, leg.proceeds) for leg in sold] == [
         (625 * SHARES, 250 * MONEY, 375 * MONEY),
@@ -233,7 +241,7 @@ def test_a_sale_of_no_is_at_the_price_of_no() -> None:
 
 
 def test_three_times_a_third_leaves_dust_and_an_open_position() -> None:
-    """Nothing is close enough to zero. Source: arena.md, a7."""
+    """Nothing is close enough to zero. Source: Forecaster Arena's published code."""
     sold = carried_out(BOUGHT, *[sale("33.3333")] * 3, **NEXT)
     shares, cost = 1_250 * SHARES, 500 * MONEY
     for leg in sold:
@@ -278,7 +286,7 @@ def test_sales_give_no_more_than_there_is(amount: int, bought_at: int, sold_at: 
 
 
 def test_after_a_full_exit_the_same_outcome_opens_a_new_position() -> None:
-    """Under the next number; the old one stays closed. Source: arena.md, a6 and d."""
+    """Under the next number; the old one stays closed."""
     history = [*BOUGHT, decision(sale(), **NEXT), quote(at=day(15))]
     third: dict[str, Any] = {"period": 3, "at": day(15)}
     [bought] = carried_out(history, bet(400), **third)
@@ -290,7 +298,7 @@ def test_after_a_full_exit_the_same_outcome_opens_a_new_position() -> None:
 
 
 def test_at_a_price_of_nothing_one_may_sell_and_not_buy() -> None:
-    """The shares are gone, and so is their cost. Source: arena.md, a7."""
+    """The shares are gone, and so is their cost. Source: Forecaster Arena's published code."""
     history = [*TRADED, decision(bet(500)), quote(at=day(9), prices={"yes": 0})]
     assert carried_out(history, bet(), **NEXT) == ["no_price"]
     [sold] = carried_out(history, sale(), **NEXT)
@@ -408,7 +416,9 @@ def test_the_last_instants_and_prices_that_a_rule_allows_are_allowed() -> None:
 
 
 def test_a_bet_above_the_cap_of_what_the_legs_before_left_is_refused() -> None:
-    """2,500 and 2,500: the second may be 1,875 at most; and so on with what is left. Source: arena.md, a5."""
+    """2,500 and 2,500: the second may be 1,875 at most; and so on with what is left. Source: Forecaster Arena's
+    published code.
+    """
     legs = carried_out(TRADED, bet(2_500), bet(2_500), bet("1875.000001"), bet(1_875), bet(2_500, "up"))
     assert [leg if isinstance(leg, str) else leg.amount // MONEY for leg in legs] == [
         *[2_500, "above_cap", "above_cap", 1_875, "unknown_side"],
@@ -439,7 +449,7 @@ def test_what_a_sale_brings_is_cash_for_what_comes_after() -> None:
     ],
 )
 def test_the_exact_cap_is_never_refused(amounts: list[str], last: str, more: str) -> None:
-    """What floats hold as a little less than it is. Source: arena.md, a13."""
+    """What floats hold as a little less than it is."""
     legs = carried_out(TRADED, *map(bet, amounts), bet(last))
     assert (legs[-1].amount, legs[-1].confidence) == (millionths(last), ONE)
     assert legs[-1].cash == millionths(Fraction(10_000) - sum(map(Fraction, amounts)))
@@ -447,7 +457,7 @@ def test_the_exact_cap_is_never_refused(amounts: list[str], last: str, more: str
 
 
 def test_whoever_always_loses_the_exact_cap_is_ruined_after_fourteen_weeks() -> None:
-    """Floored to cents, every time; then a quarter is less than 50. Source: arena.md, a11 and a13."""
+    """Floored to cents, every time; then a quarter is less than 50."""
     cash, amounts = 1_000_000, []  # in cents
     while cash >= 4 * 5_000:
         amounts.append(cash // 4)
@@ -463,7 +473,9 @@ UNCAPPED = trading_floor(rules=RuleSet(name="own", trading=Trading(legs="all_or_
 
 
 def test_the_legs_of_the_first_methodology_are_independent() -> None:
-    """A refused leg undoes none before it and stops none after it. Source: seed 004, "BET execution"; arena.md, a5."""
+    """A refused leg undoes none before it and stops none after it. Source: Forecaster Arena, Methodology v1, "BET
+    execution".
+    """
     legs = carried_out(TRADED, bet(100), bet(100, "up"), bet(100, "no"))
     assert [leg if isinstance(leg, str) else leg.shares for leg in legs] == [
         *[250 * SHARES, "unknown_side", millionths("166.666666")],
@@ -491,7 +503,7 @@ def test_bets_refused_together_leave_everything_as_it_was() -> None:
 
 
 def test_sales_are_independent_in_both_methodologies() -> None:
-    """Only bets are all or nothing. Source: arena.md, a7."""
+    """Only bets are all or nothing. Source: Forecaster Arena's published code."""
     history = [*ALL_OR_NOTHING, decision(bet(500)), quote(at=day(9))]
     legs = carried_out(history, sale(50, 2), sale(50), sale(50, "x"), **NEXT)
     assert [leg if isinstance(leg, str) else leg.shares for leg in legs] == [
@@ -516,7 +528,7 @@ def test_the_price_is_that_of_the_last_quote_and_no_earlier_one() -> None:
 
 
 def test_a_question_called_yes_and_no_of_another_kind_takes_its_outcomes_exactly() -> None:
-    """Whether a question is binary is said by its kind, never by the names of its outcomes. arena.md, b2."""
+    """Whether a question is binary is said by its kind, never by the names of its outcomes."""
     named = palette("vote", outcomes=("No", "yes", "no"))
     history = [*TRADED, named, entry("week", "vote"), quote("vote", prices={"No": "0.2", "yes": "0.3", "no": "0.5"})]
     legs = carried_out(history, bet(100, "No", "vote"), bet(100, "no", "vote"), bet(100, "NO", "vote"))

@@ -55,7 +55,7 @@ def bare(reply: str, number: str) -> str:
     return reply.replace('"@"', number)
 
 
-# Seed 004, "BET format", "SELL format", "HOLD format", word for word but for the ids.
+# Forecaster Arena, Methodology v1, "BET format", "SELL format", "HOLD format", word for word but for the ids.
 FORMS = [
     """{
   "action": "BET",
@@ -217,7 +217,7 @@ def test_two_bets_may_make_up_the_cap_together() -> None:
     ],
 )
 def test_the_cap_is_that_of_the_cash_at_the_start_exactly(cash: str, amount: str, wrong: str) -> None:
-    """Rounded down to 1e-6, with no float between. Source: arena.md, a13."""
+    """Rounded down to 1e-6, with no float between."""
     assert fault(read(bare(betting("@"), amount)), V1, int(Decimal(cash) * 10**6)) == wrong
 
 

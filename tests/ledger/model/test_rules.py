@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import re
 from itertools import count
 from random import Random
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -20,6 +19,7 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.replay.reference.rule_fields import RULES
 from tests.support.given import (
     BEFORE,
     COLOURS,
@@ -43,8 +43,8 @@ from tests.support.given import (
     withdrawal,
 )
 
-# What the documents say of each preset: seeds 000 and 001; 003 for autocast-2022; Brier (1950) for brier-daily; 004 for
-# arena-v1, whose trading rules are those of tests/test_trading.py.
+# What the documents say of each preset: Metaculus, Tournament Scoring and 001; 003 for autocast-2022; Brier (1950) for
+# brier-daily; 004 for arena-v1, whose trading rules are those of tests/test_trading.py.
 PUBLISHED: dict[str, dict[str, Any]] = {
     "relative-2021-11": {"kernel": "log2", "reference": "consensus", "take": "coverage_exp2", "rank_by": "take"},
     "relative-2022-04": {"kernel": "ln", "reference": "consensus", "take": "coverage_exp", "rank_by": "take"},
@@ -102,7 +102,8 @@ def test_every_preset_goes_together(preset: RuleSet) -> None:
 
 
 def test_the_presets_floor_probabilities_at_what_the_platform_allows() -> None:
-    """Seed 001, "What is the Baseline score?": 0.1% of an outcome, 0.01 of the uniform density, 5% of an open end.
+    """Metaculus, Scores FAQ, "What is the Baseline score?": 0.1% of an outcome, 0.01 of the uniform density, 5% of an
+    open end.
 
     Scores without logarithm count a probability of 0 as what it is.
     """
@@ -113,7 +114,7 @@ def test_the_presets_floor_probabilities_at_what_the_platform_allows() -> None:
 
 
 def test_the_relative_scores_see_every_forecast_and_the_peer_scores_no_bot() -> None:
-    """Seed 000: the bot's copy counts in the median. Bots are out of the means since August 2024."""
+    """Metaculus, Tournament Scoring: the bot's copy counts in the median. Bots are out of means since August 2024."""
     for name, preset in PRESETS.items():
         assert preset.bots == ("scored_only" if "peer" in name else "members")
         assert (preset.consensus, preset.consensus_weights, preset.period in {"scheduled", "covered"}) == (
@@ -124,10 +125,8 @@ def test_the_relative_scores_see_every_forecast_and_the_peer_scores_no_bot() -> 
 
 
 def test_a_rule_set_is_described_field_by_field() -> None:
-    """The docstring is the table of what can be set."""
-    assert RuleSet.__doc__
-    for field in set(RuleSet.__struct_fields__) - {"name"}:
-        assert re.search(rf"\b{field}\b", RuleSet.__doc__), field
+    """The table of fields has a meaning for each, and no other."""
+    assert RULES.keys() >= {*RuleSet.__struct_fields__}
 
 
 LOSS = {"kernel": "brier", "period": "covered", "total": "mean"}  # goes together

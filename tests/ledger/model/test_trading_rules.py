@@ -1,6 +1,5 @@
 """Trading rules: what they are unless given, how far they may be set, and what they say of cash and of instants."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -11,13 +10,14 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.trading_rules import FAULTS, LEG_CODES, Trading, cap, period, stale, sunday
+from forecast_ledger.replay.reference.rule_fields import RULES
 from tests.support.given import DAY, HOUR, micros
 
 SECOND = 10**6
 MONEY = 10**6
 INSTANTS = st.integers(-6 * 10**16, 2 * 10**17)  # of some 7,000 years
-# Seed 004, "Starting Capital and Constraints", "Schedule", "Decision Protocol", "Snapshot Methodology"; the age of a
-# price and what a closed question is worth are of no document.
+# Forecaster Arena, Methodology v1, "Starting Capital and Constraints", "Schedule", "Decision Protocol", "Snapshot
+# Methodology"; the age of a price and what a closed question is worth are of no document.
 PUBLISHED: dict[str, Any] = {
     "starting_cash": 10_000 * MONEY,
     "least_bet": 50 * MONEY,
@@ -62,11 +62,9 @@ def test_the_rules_that_are_not_given_are_those_of_the_first_methodology() -> No
 
 
 def test_those_are_all_the_fields_and_each_is_described() -> None:
-    """A number with limits, a choice of names, or a yes or no; the docstring is the table of what can be set."""
+    """A number with limits, a choice of names, or a yes or no; the table of fields has a meaning for each."""
     assert {*LIMITS, *CHOSEN, *FLAGS} == set(Trading.__struct_fields__)
-    assert Trading.__doc__
-    for field in Trading.__struct_fields__:
-        assert re.search(rf"\b{field}\b", Trading.__doc__), field
+    assert RULES.keys() >= {*Trading.__struct_fields__}
 
 
 @pytest.mark.parametrize(("field", "limits"), LIMITS.items())
@@ -125,7 +123,9 @@ def test_every_code_of_a_fault_and_of_a_leg_says_what_is_wrong() -> None:
     ],
 )
 def test_the_cap_is_a_quarter_of_the_cash_rounded_down(cash: str, most: str) -> None:
-    """Never up, and never below nothing. Source: arena.md, a13; seed 002, "Deriving Confidence from Bet Size"."""
+    """Never up, and never below nothing. Source: Forecaster Arena, Scoring Methodology, "Deriving
+    Confidence from Bet Size".
+    """
     assert cap(Trading(), int(Fraction(cash) * MONEY)) == Fraction(most) * MONEY
 
 
@@ -157,7 +157,7 @@ def test_a_week_starts_on_the_latest_sunday_at_midnight(at: int) -> None:
     ],
 )
 def test_a_period_is_a_week_from_the_start(at: int, number: int) -> None:
-    """Floor of the days since, over seven, plus one. Source: arena.md, a1."""
+    """Floor of the days since, over seven, plus one. Source: Forecaster Arena's published code."""
     assert period(Trading(), micros(1), at) == number
 
 

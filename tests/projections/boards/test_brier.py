@@ -161,19 +161,21 @@ COUNTS = (st.integers(1, 200) | st.integers(1, LARGEST_COUNT)).flatmap(
     [("0.8", 1, "0.04"), ("0.8", 0, "0.64"), ("0.2", 1, "0.64"), ("0.2", 0, "0.04"), ("1", 1, "0"), ("1", 0, "1")],
 )
 def test_one_forecast_scores_its_squared_distance(probability: str, happened: int, score: str) -> None:
-    """Seed 002, 1.1 and the table of 1.3: 80% of rain scores 0.04 if it rains and 0.64 if not; 0 to 1."""
+    """Forecaster Arena, Scoring Methodology, 1.1 and the table of 1.3: 80% of rain scores 0.04 if it rains and 0.64 if
+    not; 0 to 1.
+    """
     assert one(row(probability, happened)).brier == Fraction(score)
 
 
 def test_an_aggregate_is_the_mean_over_questions() -> None:
-    """Seed 002, 1.4: (0.04 + 0.64 + 0.64 + 0.04) / 4 = 0.34; two of the four happened."""
+    """Forecaster Arena, Scoring Methodology, 1.4: (0.04 + 0.64 + 0.64 + 0.04) / 4 = 0.34; two of the four happened."""
     found = one(row("0.8", 1), row("0.8", 0), row("0.2", 1), row("0.2", 0))
     assert (found.n, found.brier, found.base_rate) == (4, Fraction(34, 100), Fraction(1, 2))
 
 
 def test_ten_forecasts_decompose_as_worked_by_hand() -> None:
-    """Seed 002, 1.5: 0.15 against 0.25 is a skill of 0.40. The parts of 0.15, group by group: reliability
-    (2 · 0.1² + 3 · (0.4 - 1/3)² + 5 · (0.8 - 4/5)²) / 10 = 0.003333…, resolution
+    """Forecaster Arena, Scoring Methodology, 1.5: 0.15 against 0.25 is a skill of 0.40. The parts of 0.15, group by
+    group: reliability (2 · 0.1² + 3 · (0.4 - 1/3)² + 5 · (0.8 - 4/5)²) / 10 = 0.003333…, resolution
     (2 · 0.5² + 3 · (1/3 - 0.5)² + 5 · (4/5 - 0.5)²) / 10 = 0.103333…, uncertainty 0.5 · 0.5 = 0.25.
     """
     forecasts = ["0.1"] * 2 + ["0.4"] * 3 + ["0.8"] * 5
@@ -499,7 +501,9 @@ def test_the_quantile_leaves_a_fortieth_above() -> None:
     ],
 )
 def test_a_score_has_the_words_of_the_row_it_begins(brier: str, words: str) -> None:
-    """Seed 002, appendix B, whose rows share their ends: "0.40+" begins with 0.40, and so does each with its own."""
+    """Forecaster Arena, Scoring Methodology, appendix B, whose rows share their ends: "0.40+" begins with 0.40, and so
+    does each with its own.
+    """
     assert interpretation(Fraction(brier)) == words
 
 

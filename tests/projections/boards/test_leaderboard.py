@@ -524,7 +524,9 @@ def test_a_participant_called_like_an_entrant_is_of_its_submissions() -> None:
 
 
 def test_the_combined_total_is_the_sum_of_the_means_of_kinds_in_percent() -> None:
-    """Seed 003, "Evaluation": 0.04, 0.39 and 0.15 make 58; who left two of three out has 4 + 100 + 100."""
+    """Autocast competition of 2022, "Evaluation": 0.04, 0.39 and 0.15 make 58; who left two of three out has 4 + 100 +
+    100.
+    """
     point = numeric("size", lower=0, upper=1, bins=None, levels=("0.5",), decimals=2)
     asked: list[AnyCommand] = [opened(), choices(), point, contest(rules="autocast-2022")]
     asked += [entry(), entry(question="colour"), entry(question="size"), *said(chances={"ada": "0.8", "bob": "0.8"})]

@@ -296,7 +296,7 @@ def test_prizes_above_a_least_one_are_those_of_the_slow_definition(
 def test_in_one_pass_all_who_are_worth_less_go_at_once(coverages: tuple[int, ...], pool: int, paid: list[str]) -> None:
     """Shares of 200 are 60, 54, 48 and 38: the last two go though either could have stayed; equals go all or none.
 
-    Source: reference on the platform, "Versions and dates": one pass from June 2025, iterative since October 4th, 2025.
+    Source: Metaculus's published code: one pass from June 2025, iterative since October 4th, 2025.
     """
     assert worth_paying(pool, 50, even(*coverages), "one") == paid
 
@@ -314,7 +314,9 @@ def test_one_pass_is_that_of_the_slow_definition(coverages: list[int], pool: int
 
 
 def test_the_presets_since_june_2025_pay_fifty_at_least() -> None:
-    """Seed 001 has no least prize; the reference on the platform, (a) "Leaderboards", has it from 2025-06-01 on."""
+    """Metaculus, Scores FAQ has no least prize; Metaculus's published code has it from
+    2025-06-01 on.
+    """
     assert PRESETS["peer-2025-06"].least_prize == FIFTY
     assert PRESETS["peer-2024-03"].least_prize == 0
 

@@ -122,7 +122,7 @@ def test_a_checkpoint_shows_from_its_seal_on() -> None:
 
 @pytest.mark.parametrize(("answer", "score"), [("y", "0.040000000"), ("n", "0.640000000")])
 def test_80_percent_scores_4_hundredths_if_it_rains_and_64_if_not(answer: str, score: str) -> None:
-    """Source: seed 002_2cb2458c25e356ad, "1.1 Definition"."""
+    """Source: Forecaster Arena, Scoring Methodology, "1.1 Definition"."""
     assert brier(answer, ada="80")["brier"] == score
 
 
@@ -130,14 +130,16 @@ def test_80_percent_scores_4_hundredths_if_it_rains_and_64_if_not(answer: str, s
     ("percent", "answer", "score"), [("80", "y", "0.04"), ("80", "n", "0.64"), ("20", "y", "0.64"), ("20", "n", "0.04")]
 )
 def test_a_bet_on_no_is_a_forecast_of_one_less_its_confidence(percent: str, answer: str, score: str) -> None:
-    """Confidence 0.80 on NO is 0.20 of YES. Source: seed 002_2cb2458c25e356ad, "1.3 Handling YES vs NO Bets"."""
+    """Confidence 0.80 on NO is 0.20 of YES. Source: Forecaster Arena, Scoring Methodology, "1.3 Handling YES vs NO
+    Bets".
+    """
     assert Fraction(brier(answer, ada=percent)["brier"]) == Fraction(score)
 
 
 def test_a_brier_score_of_15_hundredths_has_a_skill_of_4_tenths() -> None:
     """Ten forecasts, 0.003333 - 0.103333 + 0.25 = 0.15; 1 - 0.15 / 0.25 = 0.40, also against the base rate of a half.
 
-    Source: reference/scoring.md, 3.5; seed 002_2cb2458c25e356ad, "1.5 Brier Skill Score".
+    Source: Murphy (1973); Forecaster Arena, Scoring Methodology, "1.5 Brier Skill Score".
     """
     row = brier("nnnynyynyy", ada="10 10 40 40 40 80 80 80 80 80")
     assert row | {"contest": "cup", "participant": "ada"} == {
@@ -201,7 +203,7 @@ def test_the_consensus_is_measured_on_the_questions_one_forecast_oneself() -> No
     ],
 )
 def test_each_brier_score_is_called_by_its_name(chances: str, words: str) -> None:
-    """0, 1e-18, 0.01, 0.16, 0.2025, 0.25, 0.36, 1. Source: seed 002_2cb2458c25e356ad, "Appendix B"."""
+    """0, 1e-18, 0.01, 0.16, 0.2025, 0.25, 0.36, 1. Source: Forecaster Arena, Scoring Methodology, "Appendix B"."""
     assert brier("y", ada=chances)["interpretation"] == words
 
 
@@ -227,7 +229,7 @@ def test_the_rows_come_in_order_of_contest_and_participant() -> None:
 def test_over_all_contests_scores_are_pooled_and_contests_are_averaged() -> None:
     """0.01 on one question and 0.25, 0.25, 0.49 on three: 1.00 / 4, and (0.01 + 0.33) / 2.
 
-    Source: seed 002_2cb2458c25e356ad, "1.4 Aggregate Brier Score": the mean of all individual Brier scores.
+    Source: Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score": the mean of all individual Brier scores.
     """
     of = oracle.projected(*asked("y", ada="90"), *asked("yny", "cap", "c", ada="50 50 30"))
     [row] = table(of, "brier_overall", participant="ada")
@@ -501,7 +503,7 @@ def test_what_the_newest_source_can_mean_decides_on_a_leak(
     source: str, ends: tuple[str, str], verdict: str, margin: str
 ) -> None:
     """11:59:59 is the last safe stamp without a zone, and only the day before is a safe date; 23:59:59 keeps to the
-    cut-off with nothing to spare. Source: reference/scoring.md, 1.4.
+    cut-off with nothing to spare. Source: Autocast competition of 2022.
     """
     [row] = received(attested(newest_source=source))
     assert (row["earliest_at"], row["latest_at"]) == ends
@@ -592,7 +594,7 @@ def test_a_receipt_is_late_by_the_ledgers_own_clock(when: str, receipt: str, mar
     [("2021-07-08T17:20:00Z", "empty"), ("2021-07-08T00:00:00Z", "empty"), ("2021-07-07T23:59:59.999999Z", "open")],
 )
 def test_a_question_that_opens_on_its_close_date_leaves_no_time_to_forecast(opens_at: str, window: str) -> None:
-    """Published 17:20Z, closed 22:25Z the same day: its cut-off precedes it. Source: reference/scoring.md, 1.3."""
+    """Published 17:20Z, closed 22:25Z the same day: its cut-off precedes it. A question of the Autocast data."""
     flash = opened("flash", at="2021-07-01T00:00:00Z", opens_at=opens_at, closes_at="2021-07-08T22:25:00Z")
     said = forecast("flash", at="2021-07-08T18:00:00Z")
     [row] = received(flash, entry(question="flash"), said)

@@ -166,7 +166,7 @@ def test_the_consensus_is_scored_as_the_rules_average_it(rules: RuleSet, chance:
 def test_the_median_of_an_even_number_is_between_the_two_in_the_middle(
     kernel: str, chances: tuple[str, ...], chance: str
 ) -> None:
-    """Seed 000, question 1, day 1: 15% of 10% and 20%; halves of a billionth are kept."""
+    """Metaculus, Tournament Scoring, question 1, day 1: 15% of 10% and 20%; halves of a billionth are kept."""
     rows = consensus(own(kernel=kernel, cdf_kernel="none"), *said(*chances), resolution())
     assert last(rows) == (chance, str(Decimal(oracle.picos(kernel, Fraction(chance))).scaleb(-12)))
 

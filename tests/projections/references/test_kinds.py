@@ -188,7 +188,7 @@ def test_members_who_all_say_the_same_earn_exactly_nothing(fine: int, own: int, 
 
 @pytest.mark.parametrize("fine", FINE)
 def test_the_published_example_of_peer_scores(fine: int) -> None:
-    """Seed 001, "What is the Peer score?": logarithms of -1, 1 and 2 make -2.5, 0.5 and 2, which sum to 0."""
+    """Metaculus, Scores FAQ, "What is the Peer score?": logarithms of -1, 1 and 2 make -2.5, 0.5 and 2, in all 0."""
     rows = [Stand(0, 10, score * PICO) for score in (-1, 1, 2)]
     assert peers(rows, fine, one_of_them=True) == [score * PICO * 10 << fine - 1 for score in (-5, 1, 4)]
 

@@ -163,7 +163,7 @@ def said(**chances: str) -> list[AnyCommand]:
 def test_of_four_the_others_are_three_whose_median_is_what_one_of_them_says() -> None:
     """0.125 and 0.25 against 0.5 are -2 and -1; 0.5 and 1 against 0.25 are 1 and 2.
 
-    Source: seed 001, "What is the Relative score?": the median of all other predictions.
+    Source: Metaculus, Scores FAQ, "What is the Relative score?": the median of all other predictions.
     """
     found = published(*said(ada="0.125", bob="0.25", cyd="0.5", dan="1"), resolution())
     assert found == {"ada": "-2.000000000", "bob": "-1.000000000", "cyd": "1.000000000", "dan": "2.000000000"}

@@ -26,7 +26,9 @@ def alike(**fields: int) -> Alike:
 def test_a_coverage_is_the_covered_share_or_that_of_the_hidden_part_and_of_the_rest(
     period: int, data: st.DataObject
 ) -> None:
-    """Seed 001, "What are the Hidden Period and Hidden Coverage Weights?"; over whatever common denominator."""
+    """Metaculus, Scores FAQ, "What are the Hidden Period and Hidden Coverage Weights?"; over whatever common
+    denominator.
+    """
     hidden = data.draw(st.integers(1, period))
     in_hidden, after = data.draw(st.integers(0, hidden)), data.draw(st.integers(0, period - hidden))
     weight = data.draw(st.integers(0, MICRO)) if hidden < period else MICRO

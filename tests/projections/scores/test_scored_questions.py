@@ -241,7 +241,7 @@ def test_what_a_quadratic_kernel_scored_is_shown_as_it_was() -> None:
 def test_the_uniform_distribution_has_what_each_open_end_leaves(
     question: OpenQuestion, value: str | None, kernel: str, chance: Fraction
 ) -> None:
-    """Seed 001 and the reference on the platform, (a): 1 / K; (1 - 0.05 B) / bins inside, 0.05 outside."""
+    """Metaculus, Scores FAQ and Metaculus's published code: 1 / K; (1 - 0.05 B) / bins inside, 0.05 outside."""
     under = rules(kernel=kernel, cdf_kernel=kernel, reference="uniform")
     answer: dict[str, Any] = {"value": value} if value else {"outcome": (question.outcomes or ("yes",))[0]}
     found = one(question, resolution(question.question, **answer), under=under)

@@ -172,7 +172,7 @@ def test_a_forecast_made_before_the_opening_counts_from_the_opening_where_the_ru
 
 
 def test_a_probability_of_nought_counts_as_the_least() -> None:
-    """Seed 001: 0.1%, brought in before the median is taken: (0.001 + 1) / 2 = 0.5005."""
+    """Metaculus, Scores FAQ: 0.1%, brought in before the median is taken: (0.001 + 1) / 2 = 0.5005."""
     said = [forecast(probability=0, at=OPENS), forecast(participant="bob", probability=1, at=OPENS)]
     median = oracle.picos("ln", Fraction(5005, 10_000))
     least = oracle.picos("ln", Fraction(1, 1000))
@@ -375,14 +375,18 @@ def test_a_hidden_weight_divides_actual_time_only_where_the_answer_comes_after_t
     [("0.7", 49, -74), ("0.8", 68, -132), ("0.9", 85, -232), ("0.99", 99, -564), ("0.4", -32, 26)],
 )
 def test_the_published_baseline_scores(chance: str, yes: int, no: int) -> None:
-    """Seed 001, "Can I get better scores by predicting extreme values?" (which cuts 48.54 off) and the days' table."""
+    """Metaculus, Scores FAQ, "Can I get better scores by predicting extreme values?" (which cuts 48.54 off) and the
+    days' table.
+    """
     for outcome, score in (("yes", yes), ("no", no)):
         found = scored(forecast(probability=chance, at=OPENS), resolution(outcome=outcome), rules="baseline")
         assert round(Fraction(found["rain", "ada"]["score"])) == score
 
 
 def test_a_published_baseline_score_is_an_average_over_days_of_which_one_had_no_prediction() -> None:
-    """Seed 001, "Do all my predictions on a question count": 40%, 70%, 70%, 80% from the second of five days on."""
+    """Metaculus, Scores FAQ, "Do all my predictions on a question count": 40%, 70%, 70%, 80% from the second of five
+    days on.
+    """
     start = opened(closes_at=day(15)), contest(rules="baseline"), entry()
     days = [forecast(probability=p, at=day(at)) for at, p in ((11, "0.4"), (12, "0.7"), (14, "0.8"))]
     [row] = read(oracle.projected(*start, *days, resolution())).values()

@@ -72,7 +72,7 @@ def board(found: Projections) -> dict[str, dict[str, Any]]:
 def test_portfolio_return_of_the_document() -> None:
     """Cash 7,500 and positions of 3,200 after starting with 10,000: 10,700, +700, +7.0%.
 
-    Source: seed 002_2cb2458c25e356ad, "Portfolio Calculations".
+    Source: Forecaster Arena, Scoring Methodology, "Portfolio Calculations".
     """
     row = board(told(quote("q1", 0.5), bet("ada", ("q1", "YES", 2500)), quote("q1", 0.64, LATER)))["ada"]
     assert (row["total"], row["profit"], row["return_percent"]) == ("10700.00", "700.00", "7.000000000")
@@ -81,7 +81,7 @@ def test_portfolio_return_of_the_document() -> None:
 
 @pytest.mark.parametrize("row", expected(ARENA, "published_confidences"), ids=lambda row: row["amount"])
 def test_confidences_of_the_document(row: dict[str, str]) -> None:
-    """Source: seed 002, "Deriving Confidence from Bet Size"."""
+    """Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size"."""
     [trade] = [
         each
         for each in rows(ARENA, "trades", contest=row["contest"], participant=row["participant"])
@@ -94,7 +94,7 @@ def test_confidences_of_the_document(row: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("row", expected(ARENA, "published_bet_brier"), ids=lambda row: row["outcome"] + row["brier"])
 def test_brier_scores_of_the_document(row: dict[str, str]) -> None:
-    """Source: seed 002, "Handling YES vs NO Bets"."""
+    """Source: Forecaster Arena, Scoring Methodology, "Handling YES vs NO Bets"."""
     [stake] = [
         each
         for each in rows(ARENA, "bet_brier", contest=row["contest"], participant=row["participant"])
@@ -108,7 +108,9 @@ def test_brier_scores_of_the_document(row: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("row", expected(ARENA, "published_positions"), ids=lambda row: row["shares"])
 def test_shares_and_profit_of_the_document(row: dict[str, str]) -> None:
-    """500 on yes at 0.40 buys 1,250 shares, which pay +750. Source: seed 002, "Settlement (Market Resolution)"."""
+    """500 on yes at 0.40 buys 1,250 shares, which pay +750. Source: Forecaster Arena, Scoring Methodology, "Settlement
+    (Market Resolution)".
+    """
     [position] = [
         each
         for each in rows(ARENA, "positions", contest=row["contest"], participant=row["participant"])
@@ -121,7 +123,7 @@ def test_shares_and_profit_of_the_document(row: dict[str, str]) -> None:
 def test_skill_of_the_document_and_of_nothing() -> None:
     """0.15 against 0.25 is 0.40; against a reference of 0, or with no score, there is no skill.
 
-    Source: seed 002, "Brier Skill Score".
+    Source: Forecaster Arena, Scoring Methodology, "Brier Skill Score".
     """
     assert arena.skill(Fraction("0.15"), Fraction("0.25")) == Fraction("0.40")
     assert arena.skill(Fraction(0), Fraction(0)) is None

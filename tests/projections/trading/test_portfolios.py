@@ -379,7 +379,9 @@ def test_where_one_does_not_trade_there_are_no_portfolios() -> None:
 
 
 def test_a_bet_is_scored_from_its_settlement_on() -> None:
-    """500 of 2,500 is 0.2: (0.2 - 1)² = 0.64. Seed 002, "Brier Score"; the second, 475 of 2,375, is 0.2 again, lost."""
+    """500 of 2,500 is 0.2: (0.2 - 1)² = 0.64. Forecaster Arena, Scoring Methodology, "Brier Score"; the second, 475 of
+    2,375, is 0.2 again, lost.
+    """
     story = [*trading_floor(), decision(bet(), bet(475, "red", "colour")), resolution(at=day(3))]
     of = looks(played(*story, resolution("colour", outcome="green", at=day(4))))
     assert tick(of, micros(3) - TICK)["brier"] == NONE

@@ -314,7 +314,7 @@ def test_verify_names_each_check(log: str) -> None:
 
 
 SEALED = STORY / "sealed.jsonl"
-PRIZES = {"A": "108.00", "B": "779.30", "C": "44.80", "bot": "67.90"}  # seed 000, to the cent
+PRIZES = {"A": "108.00", "B": "779.30", "C": "44.80", "bot": "67.90"}  # Metaculus, Tournament Scoring, to the cent
 
 
 def test_the_winners_of_a_sealed_board_are_paid_once(log: str) -> None:

@@ -63,7 +63,9 @@ def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log:
 
 
 def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Log) -> None:
-    """Seed 000, "Question 1": A says 10% on two days, medians 15% and 25%, then 55%, the median itself."""
+    """Metaculus, Tournament Scoring, "Question 1": A says 10% on two days, medians 15% and 25%, then 55%, the median
+    itself.
+    """
     found = score(Source(log(METACULUS)), "plain", "olympics-2021", "A")
     ln = {percent: oracle.picos("ln", Fraction(percent, 100)) for percent in (10, 15, 25)}
     first = (2 * ln[10] - ln[15] - ln[25]) * DAY
@@ -91,11 +93,13 @@ def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Log) -> No
     ]
     assert found.rule["name"] == "relative-2022-04"
     assert found.rule["fields"]["reference"] == "consensus"
-    assert "Metaculus on its tournament scores, April 6th, 2022" in found.rule["source"]
+    assert "Metaculus, Tournament Scoring, April 6th, 2022" in found.rule["source"]
 
 
 def test_a_withdrawal_and_an_early_close_end_a_forecast(log: Log) -> None:
-    """Seed 000, "Question 3": A withdraws as day 3 begins; the bot's forecast ends with the question, a day early."""
+    """Metaculus, Tournament Scoring, "Question 3": A withdraws as day 3 begins; the bot's forecast ends with the
+    question, a day early.
+    """
     withdrawn = score(Source(log(METACULUS)), "plain", "sp500-4500", "A")
     closed = score(Source(log(METACULUS)), "plain", "sp500-4500", "bot")
     assert [part["ended"] for part in withdrawn.parts] == ["withdrawn by #27"]
@@ -104,7 +108,7 @@ def test_a_withdrawal_and_an_early_close_end_a_forecast(log: Log) -> None:
 
 
 def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: Log) -> None:
-    """Seed 001: 40%, 70% twice, 80% from day 2 of five; a day is 100 (1 + log2 p) / 5."""
+    """Metaculus, Scores FAQ: 40%, 70% twice, 80% from day 2 of five; a day is 100 (1 + log2 p) / 5."""
     found = score(Source(log(FAQ)), "five-days", "five-days", "you")
     two = oracle.picos("ln", Fraction(2))
     for part, (percent, days) in zip(found.parts, ((40, 1), (70, 2), (80, 1)), strict=True):
@@ -116,7 +120,7 @@ def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: L
 
 
 def test_a_peer_score_says_how_many_peers_stand(log: Log) -> None:
-    """Seed 001: Alex's log score of -1 beside 1 and 2, times 50: fifty times -2.5."""
+    """Metaculus, Scores FAQ: Alex's log score of -1 beside 1 and 2, times 50: fifty times -2.5."""
     [part] = score(Source(log(FAQ)), "tournament", "continuous", "Alex").parts
     assert (part["peers"], part["reference"], part["points"]) == ("3", None, "-125.000000019")
 
@@ -157,7 +161,7 @@ def test_the_parts_of_every_total_and_coverage_add_up(story: str, log: Log) -> N
 
 
 def test_a_take_is_made_of_the_published_scores(log: Log) -> None:
-    """Seed 000, "Leaderboard": A's three scores and coverages, worked out in the story's tables."""
+    """Metaculus, Tournament Scoring, "Leaderboard": A's three scores and coverages, as in the story's tables."""
     found = _take(log, METACULUS, "plain", "A")
     scores = {
         row["question"]: (row["score"], row["coverage"])
@@ -175,7 +179,9 @@ def test_a_take_is_made_of_the_published_scores(log: Log) -> None:
 
 
 def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log: Log) -> None:
-    """Seed 000: of 100,000 cents, two are left after the whole ones; B's and A's remainders are the largest."""
+    """Metaculus, Tournament Scoring: of 100,000 cents, two are left after the whole ones; B's and A's remainders are
+    the largest.
+    """
     found = boards.prize(Source(log(METACULUS)), "plain", "A")
     takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
     for part in found.parts:
@@ -213,7 +219,9 @@ def test_where_one_trades_a_rank_is_by_profit(log: Log) -> None:
 
 
 def test_a_balance_is_every_movement_with_what_it_rests_on(log: Log) -> None:
-    """Seed 004: 1,250 shares of rain at 0.40 pay 1,250; a settlement reversed names it, the next its own resolution."""
+    """Forecaster Arena, Methodology v1: 1,250 shares of rain at 0.40 pay 1,250; a settlement reversed names it, the
+    next its own resolution.
+    """
     found = boards.balance(Source(log(ARENA)), "week-1", "ada")
     assert shown(found.parts, "amount") == Fraction(found.number["balance"]) == 12_360
     table = [row for row in expected(ARENA, "cash") if (row["contest"], row["participant"]) == ("week-1", "ada")]

@@ -1,0 +1,143 @@
+"""How values are written in a command: numbers, instants, ids and texts, each with what JSON Schema can say of it.
+
+Reading JSON checks the types alone, and the decider the rest, with a code for each fault; these types tell both to
+whoever writes commands. A number is rounded half-even to its unit before its bounds are checked, so that the bounds
+here lie half a unit beyond those of the description. Bounds of numbers in text cannot be said by a pattern.
+"""
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
+
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.model import publication_stamps
+from forecast_ledger.ledger.model.rules import PRESETS
+
+_DECIMAL = {"type": ["number", "string"], "pattern": f"^{values.WRITTEN_NUMBER}$"}
+_VISIBLE = r"[^\u0000-\u0020\u007f-\u00a0\u00ad]"
+_WITHIN = r"[^\u0000-\u001f\u007f-\u00a0\u00ad]"
+
+# name -> its schema. The description is what people read; `help commands` prints it.
+FORMS: dict[str, dict[str, Any]] = {}
+
+
+def _form(name: str, description: str, **schema: Any) -> Meta:
+    """A form of this name, remembered in FORMS."""
+    FORMS[name] = {"title": name, "description": description, **schema}
+    return Meta(extra_json_schema=FORMS[name])
+
+
+def _decimal(name: str, description: str, unit: int, low: int, high: int) -> Meta:
+    """A number in 1/unit from low to high, in 1/unit, once it is rounded half-even: ties go to the even bound."""
+    least, most = (Decimal(5 * (2 * bound + side)).scaleb(-len(str(unit))) for bound, side in ((low, -1), (high, 1)))
+    bounds = {
+        "exclusiveMinimum" if low % 2 else "minimum": least,
+        "exclusiveMaximum" if high % 2 else "maximum": most,
+    }
+    return _form(name, description, **_DECIMAL, **bounds)
+
+
+_LARGEST = int(values.LARGEST_NUMBER)
+_NUMBER = _form("Number", "a JSON number, or its decimal text, such as 0.25 or 1e-3", **_DECIMAL)
+_MEASURE = _form(
+    "Measure", "a number within 1e30, with at most 1,000 decimals", **_DECIMAL, minimum=-_LARGEST, maximum=_LARGEST
+)
+_PROBABILITY = _decimal(
+    "Probability", "a number from 0 to 1, rounded to 9 decimals", values.PROBABILITY, 0, values.PROBABILITY
+)
+_CUMULATIVE = _decimal(
+    "Cumulative", "a number from 0 to 1, rounded to 10 decimals", values.CUMULATIVE, 0, values.CUMULATIVE
+)
+_QUANTILE_LEVEL = _decimal(
+    "QuantileLevel",
+    "a number above 0 and below 1, rounded to 9 decimals",
+    values.PROBABILITY,
+    1,
+    values.PROBABILITY - 1,
+)
+_POOL = _decimal(
+    "Pool", "money from 0 to 1,000,000,000,000, rounded to 6 decimals", values.MONEY, 0, values.LARGEST_POOL
+)
+_PAYABLE_UNIT = _decimal(
+    "PayableUnit",
+    "money from 0.000001 to 1,000,000,000,000, rounded to 6 decimals",
+    values.MONEY,
+    1,
+    values.LARGEST_POOL,
+)
+_DEPOSIT = _decimal(
+    "Deposit", "money from 0.000001 to 1,000,000,000, rounded to 6 decimals", values.MONEY, 1, values.LARGEST_CASH
+)
+_WITHDRAWAL = _decimal(
+    "Withdrawal",
+    "money from 0.000001 to 1,000,000,000,000, rounded to 6 decimals",
+    values.MONEY,
+    1,
+    values.LARGEST_HOLDING,
+)
+_WEIGHT = _decimal(
+    "Weight", "a number from 0.000001 to 1,000,000, rounded to 6 decimals", values.WEIGHT, 1, values.LARGEST_WEIGHT
+)
+_SHARE = _decimal("Share", "a number from 0 to 1, rounded to 6 decimals", values.WEIGHT, 0, values.WEIGHT)
+_INSTANT = _form(
+    "Instant", "an RFC 3339 instant with an offset, such as 2026-03-01T09:30:00Z", pattern=values.WRITTEN_INSTANT
+)
+_STAMP = _form(
+    "Stamp",
+    "a year, month or date, or a date and a time, each with or without an offset, such as 2021-12",
+    pattern=publication_stamps.WRITTEN_STAMP,
+)
+_ID = _form(
+    "Id",
+    f"1 to {values.ID_LENGTH} printable characters in Unicode form NFC, no space at either end",
+    minLength=1,
+    maxLength=values.ID_LENGTH,
+    pattern=f"^{_VISIBLE}({_WITHIN}*{_VISIBLE})?$",
+)
+_TEXT = _form("Text", f"at most {values.TEXT_LENGTH:,} characters", maxLength=values.TEXT_LENGTH)
+_LONG_TEXT = _form("LongText", f"at most {values.KEPT_LENGTH:,} characters", maxLength=values.KEPT_LENGTH)
+_BINS = _form("Bins", f"1 to {values.MOST_BINS:,}", minimum=1, maximum=values.MOST_BINS)
+_DECIMALS = _form("Decimals", f"0 to {values.MOST_DECIMALS}", minimum=0, maximum=values.MOST_DECIMALS)
+_PRESET = _form("Preset", "the name of a preset", enum=list(PRESETS))
+
+if TYPE_CHECKING:  # what a caller may pass
+    Number = values.Number
+    Instant = values.Instant
+    Measure = Number
+    Probability = Number
+    Cumulative = Number
+    QuantileLevel = Number
+    Weight = Number
+    Share = Number
+    Pool = Number
+    PayableUnit = Number
+    Deposit = Number
+    Withdrawal = Number
+    Stamp = str
+    Id = str
+    Text = str
+    LongText = str
+    Preset = str
+    Bins = int
+    Decimals = int
+else:  # what a decoder makes of JSON
+    Number = Annotated[values.Number, _NUMBER]
+    Measure = Annotated[values.Number, _MEASURE]
+    Probability = Annotated[values.Number, _PROBABILITY]
+    Cumulative = Annotated[values.Number, _CUMULATIVE]
+    QuantileLevel = Annotated[values.Number, _QUANTILE_LEVEL]
+    Weight = Annotated[values.Number, _WEIGHT]
+    Share = Annotated[values.Number, _SHARE]
+    Pool = Annotated[values.Number, _POOL]
+    PayableUnit = Annotated[values.Number, _PAYABLE_UNIT]
+    Deposit = Annotated[values.Number, _DEPOSIT]
+    Withdrawal = Annotated[values.Number, _WITHDRAWAL]
+    Instant = Annotated[values.Instant, _INSTANT]
+    Stamp = Annotated[str, _STAMP]
+    Id = Annotated[str, _ID]
+    Text = Annotated[str, _TEXT]
+    LongText = Annotated[str, _LONG_TEXT]
+    Preset = Annotated[str, _PRESET]
+    Bins = Annotated[int, _BINS]
+    Decimals = Annotated[int, _DECIMALS]

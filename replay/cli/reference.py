@@ -1,0 +1,57 @@
+"""The commands that print what is reference: schemas, and help on a topic."""
+
+import shutil
+
+import click
+
+from forecast_ledger.replay.console.shell import USAGE, fail, reported
+
+SCHEMAS = ("commands", "events", "rules", "errors")
+_WIDEST = 100  # columns that a line of help takes
+
+
+@click.command(epilog="Example: forecast-ledger schema commands > commands.schema.json")
+@click.argument("topic", type=click.Choice(SCHEMAS))
+@click.option("--openapi", is_flag=True, help="Print it as components of an OpenAPI 3.1 document.")
+@reported
+def schema(topic: str, openapi: bool) -> None:
+    """Print the JSON Schema of commands, events, rule sets or errors.
+
+    It is made from the types that this version reads and writes, in the dialect 2020-12, with its keys sorted.
+    """
+    from forecast_ledger.replay.reference import schema as schemas
+
+    print(schemas.text(schemas.openapi(topic) if openapi else schemas.schema(topic)))
+
+
+@click.command(name="help", epilog="Example: forecast-ledger help submit_forecast")
+@click.argument("name", required=False)
+@click.option("--markdown", is_flag=True, help="Print the page of a topic as Markdown.")
+@reported
+def help_(name: str | None, markdown: bool) -> None:
+    """Explain a topic, command, event, refusal, rule, table or word.
+
+    Without NAME, lists the topics. The same pages are in docs/reference.
+    """
+    from forecast_ledger.replay.reference import pages, topics
+
+    if markdown:
+        if name is not None and name not in topics.TOPICS:
+            fail(f"no topic named {name[:80]!r}; there are: {', '.join(topics.TOPICS)}", USAGE)
+        page = topics.contents() if name is None else topics.page(name)
+        print(pages.as_markdown(page), end="")
+        return
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    if name is None:
+        rows = tuple((topic, summary) for topic, (_, summary, _) in topics.TOPICS.items())
+        last = "NAME can also be a command, an event, a refusal, a rule, a table, or any other name on these pages."
+        print(pages.as_text(["forecast-ledger help NAME", pages.Table(("topic", "about"), rows), last], width))
+        return
+    if blocks := topics.found(name):
+        print(pages.as_text(blocks, width))
+        return
+    near = topics.like(name)
+    fail(f"nothing is known of {name[:80]!r}{f'; the nearest is {near}' * bool(near)}; `help` lists the topics", USAGE)
+
+
+COMMANDS = (help_, schema)

@@ -1,0 +1,1 @@
+"""What is reference, printed from the tables that the code uses: help by topic, pages under docs, schemas."""

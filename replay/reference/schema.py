@@ -1,0 +1,180 @@
+"""JSON Schema (2020-12) and OpenAPI 3.1 components of commands, events, rule sets and errors, made from their types."""
+
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from inspect import cleandoc
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Struct
+
+from forecast_ledger.ledger.core.errors import (
+    KEYS,
+    REFUSALS,
+    Conflict,
+    Corrupt,
+    LedgerError,
+    Refused,
+    Unavailable,
+    Uncertain,
+)
+from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.forms import FORMS
+from forecast_ledger.ledger.model.log import Recorded
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.replay.reference.fields import meaning
+from forecast_ledger.replay.reference.rule_fields import RULES
+
+Schema = dict[str, Any]
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_PARTS = (commands.Range, commands.Prices, commands.Bet, commands.Sale)
+_EVENT_PARTS = (events.NumericRange, events.Attestation, events.Quote, events.Bet, events.Sale, Recorded)
+_RULES = (RuleSet, Trading)
+_TEXT: Schema = {"type": "string"}
+_POSITION: Schema = {"type": "integer", "minimum": 1}
+_encoder = msgspec.json.Encoder(order="sorted", decimal_format="number")
+
+
+def _commands(where: str) -> tuple[Schema, dict[str, Schema]]:
+    return _made(commands.AnyCommand, (*get_args(commands.AnyCommand), *_PARTS, events.Attestation, *_RULES), where)
+
+
+def _events(where: str) -> tuple[Schema, dict[str, Schema]]:
+    kinds = (*get_args(events.AnyEvent), *_EVENT_PARTS, *_RULES)
+    _, rows = _made(Recorded, kinds, where)
+    whole, parts = _made(events.AnyEvent, kinds, where)
+    return whole, parts | {"Recorded": rows["Recorded"]}
+
+
+def _rules(where: str) -> tuple[Schema, dict[str, Schema]]:
+    return _made(RuleSet, _RULES, where)
+
+
+def _errors(where: str) -> tuple[Schema, dict[str, Schema]]:
+    """Each kind of error with those of KEYS that it can have; a refused line of a file has its place too."""
+    detail = {"detail": _TEXT}
+    of_refusal: dict[str, Schema] = {
+        "line": _POSITION | {"description": "the line of the file; on the command line only"},
+        "command": _TEXT | {"description": "the command's type; of a CSV only"},
+        "columns": {
+            "type": "array",
+            "items": _TEXT,
+            "description": "the columns that the field is made of; of a CSV only",
+        },
+        "code": {"enum": list(REFUSALS)},
+        "field": _TEXT,
+        "value": _TEXT,
+        "detail": _TEXT,
+    }
+    made = {
+        "Refused": _error(Refused, of_refusal, ["code"]),
+        "Conflict": _error(Conflict, detail, ["detail"]),
+        "Unavailable": _error(Unavailable, detail, ["detail"]),
+        "Uncertain": _error(Uncertain, detail, ["detail"]),
+        "Corrupt": _error(Corrupt, {"position": {"type": "integer"}} | detail, ["position", "detail"]),
+    }
+    refs = {schema["properties"]["error"]["enum"][0]: where.format(name=name) for name, schema in made.items()}
+    whole = {
+        "anyOf": [{"$ref": ref} for ref in refs.values()],
+        "discriminator": {"propertyName": "error", "mapping": refs},
+    }
+    return whole, made
+
+
+def _error(kind: type[LedgerError], fields: dict[str, Schema], required: list[str]) -> Schema:
+    fields = {"error": {"enum": [kind.kind]}} | fields | {"meaning": _TEXT, "remedy": _TEXT}
+    return {
+        "title": kind.__name__,
+        "description": _told(kind)[0],
+        "type": "object",
+        "properties": {name: {"description": KEYS.get(name, "")} | schema for name, schema in fields.items()},
+        "required": ["error", *required, "meaning", "remedy"],
+    }
+
+
+# topic -> what it is called as one schema, and how that and its components are made.
+TOPICS: dict[str, tuple[str, Callable[[str], tuple[Schema, dict[str, Schema]]]]] = {
+    "commands": ("Command", _commands),
+    "events": ("Event", _events),
+    "rules": ("RuleSet", _rules),
+    "errors": ("Error", _errors),
+}
+
+
+def schema(topic: str) -> Schema:
+    """The JSON Schema of a topic: one of TOPICS.
+
+    >>> schema("commands")["$defs"]["SubmitForecast"]["properties"]["probability"]["anyOf"]
+    [{'$ref': '#/$defs/Probability'}, {'type': 'null'}]
+    """
+    whole, parts = TOPICS[topic][1]("#/$defs/{name}")
+    return {"$schema": _DIALECT, "title": f"Forecast Ledger: {topic}", **whole, "$defs": parts}
+
+
+def openapi(topic: str) -> Schema:
+    """The same as components of an OpenAPI document without paths.
+
+    >>> openapi("rules")["components"]["schemas"]["RuleSet"]["required"]
+    ['name']
+    """
+    name, make = TOPICS[topic]
+    whole, parts = make("#/components/schemas/{name}")
+    schemas = parts if name in parts else parts | {name: whole}
+    info = {"title": f"Forecast Ledger: {topic}", "version": _version()}
+    return {"openapi": "3.1.0", "info": info, "paths": {}, "components": {"schemas": schemas}}
+
+
+def _version() -> str:
+    """The installed version; a checkout that is not installed has none."""
+    try:
+        return version("forecast-ledger")
+    except PackageNotFoundError:
+        return "0"
+
+
+def text(document: Schema) -> str:
+    """A document as JSON, its keys sorted, numbers exact."""
+    return msgspec.json.format(_encoder.encode(document), indent=2).decode()
+
+
+def _made(kind: Any, kinds: tuple[type[Struct], ...], where: str) -> tuple[Schema, dict[str, Schema]]:
+    """The schema of a type and its components, of these kinds: what msgspec says, with forms and descriptions."""
+    named = {each.__name__: each for each in kinds}
+    [whole], parts = msgspec.json.schema_components([kind], ref_template=where)
+    forms: dict[str, Schema] = {}
+    found = {name: _described(_hoisted(part, where, forms), named[name]) for name, part in parts.items()}
+    return whole, found | forms
+
+
+def _hoisted(part: Any, where: str, forms: dict[str, Schema]) -> Any:
+    """The same with a reference in place of each form; `forms` gets them."""
+    if isinstance(part, list):
+        return [_hoisted(each, where, forms) for each in part]
+    if not isinstance(part, dict):
+        return part
+    title = part.get("title")
+    if not isinstance(title, str) or title not in FORMS:
+        return {name: _hoisted(each, where, forms) for name, each in part.items()}
+    forms[title] = {name: value for name, value in part.items() if name != "default"} | FORMS[title]  # exact numbers
+    usual = {"default": part["default"]} if part.get("default") or part.get("default", "") != "" else {}
+    return {"$ref": where.format(name=title)} | usual
+
+
+def _described(part: Schema, kind: type[Struct]) -> Schema:
+    """A component with what its type and each of its fields mean."""
+    tag, told = kind.__struct_config__.tag_field, _told(kind)
+    properties = {
+        name: field if name == tag else field | {"description": _meaning(kind, name)}
+        for name, field in part["properties"].items()
+    }
+    return part | {"description": told[0] if kind in _RULES else "\n\n".join(told), "properties": properties}
+
+
+def _meaning(kind: type[Struct], field: str) -> str:
+    return RULES[field] if kind in _RULES else meaning(kind, field)
+
+
+def _told(kind: type) -> list[str]:
+    """The paragraphs of a type's docstring, each on one line."""
+    return [" ".join(paragraph.split()) for paragraph in cleandoc(kind.__doc__ or "").split("\n\n")]

@@ -1,0 +1,129 @@
+"""The documents that rules, scores and methods are taken from, each so that an outsider can find it."""
+
+from typing import NamedTuple
+
+
+class Source(NamedTuple):
+    """A document: how it is cited in short, what it is in full, where it is, and what is taken from it."""
+
+    short: str
+    title: str
+    where: str
+    gives: str
+
+
+SOURCES = (
+    Source(
+        "Metaculus, Tournament Scoring",
+        'Metaculus, "Metaculus Tournament Scoring [Updated 4.6.22]", April 6th, 2022',
+        "https://www.metaculus.com/notebooks/8506/metaculus-tournament-scoring-updated-4622/",
+        "relative scores, coverage, take and prizes: the `relative` presets",
+    ),
+    Source(
+        "Metaculus, Scores FAQ",
+        'Metaculus, "Scores FAQ"',
+        "https://www.metaculus.com/help/scores-faq/",
+        "baseline, peer, spot and legacy scores, hidden periods, prizes",
+    ),
+    Source(
+        "Metaculus's published code",
+        "Metaculus, source code, `utils/the_math/aggregations.py` and `scoring/`; commit 100c4088 where no date is",
+        "https://github.com/Metaculus/metaculus",
+        "recency weights, the consensus of multiple choice, numeric resolutions, how the least prize is applied",
+    ),
+    Source(
+        "Autocast competition of 2022",
+        'ML Safety, Autocast forecasting competition, official rules: "Evaluation", "Warm-up Round", "How can I '
+        'demonstrate faithful simulation of forecasting?"; and the evaluation notebooks',
+        "https://forecasting.mlsafety.org/official-rules",
+        "`autocast-2022`; cut-offs, attestations and what forecasts may have known",
+    ),
+    Source(
+        "Forecaster Arena, Scoring Methodology",
+        'Forecaster Arena, "Scoring Methodology", `docs/SCORING.md`',
+        "https://github.com/setrf/forecasterarena",
+        "confidence from stakes, Brier scores and skill, aggregates, the words for Brier scores",
+    ),
+    Source(
+        "Forecaster Arena, Methodology v1",
+        'Forecaster Arena, "Forecaster Arena Methodology v1", `docs/METHODOLOGY_v1.md`, March 7th, 2026',
+        "https://github.com/setrf/forecasterarena",
+        "cohorts, decisions, positions, snapshots: `arena-v1`",
+    ),
+    Source(
+        "Forecaster Arena's published code",
+        "Forecaster Arena, source code",
+        "https://github.com/setrf/forecasterarena",
+        "cohorts, bets, sales, positions and settlements where the documents leave them open",
+    ),
+    Source(
+        "Forecaster Arena, Methodology v2",
+        "Forecaster Arena, `docs/METHODOLOGY_v2.md`",
+        "https://github.com/setrf/forecasterarena",
+        "bets of a decision all or none, the five newest cohorts: `arena-v2`",
+    ),
+    Source(
+        "Cultivate Labs, Forecasts",
+        'Cultivate Labs, Forecasts, support article "Why didn\'t I receive a score in a question I forecasted?"',
+        "https://www.cultivatelabs.com/support/forecasts",
+        "which days count: `brier-daily`",
+    ),
+    Source(
+        "Brier (1950)",
+        'G. W. Brier, "Verification of forecasts expressed in terms of probability", Monthly Weather Review 78(1):1-3',
+        "doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2",
+        "the kernels `brier_sum` and, halved, `brier`",
+    ),
+    Source(
+        "Murphy (1973)",
+        'A. H. Murphy, "A new vector partition of the probability score", Journal of Applied Meteorology 12(4):595-600',
+        "doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2",
+        "reliability, resolution and uncertainty",
+    ),
+    Source(
+        "Wilson (1927)",
+        'E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American '
+        "Statistical Association 22(158):209-212",
+        "doi:10.1080/01621459.1927.10502953",
+        "the intervals of `calibration`",
+    ),
+    Source(
+        "Jose, Nau and Winkler (2009)",
+        'V. R. R. Jose, R. F. Nau and R. L. Winkler, "Sensitivity to distance and baseline distributions in forecast '
+        'evaluation", Management Science 55(4):582-590',
+        "doi:10.1287/mnsc.1080.0955",
+        "the kernel `ordered_brier`",
+    ),
+    Source(
+        "Stone (1961)",
+        'M. Stone, "The Opinion Pool", The Annals of Mathematical Statistics 32(4):1339-1342',
+        "doi:10.1214/aoms/1177704873",
+        "the consensus `mean`",
+    ),
+    Source(
+        "Gneiting and Raftery (2007)",
+        'T. Gneiting and A. E. Raftery, "Strictly proper scoring rules, prediction, and estimation", Journal of the '
+        "American Statistical Association 102(477):359-378",
+        "doi:10.1198/016214506000001437",
+        "the kernels `spherical` and `crps`",
+    ),
+    Source(
+        "Bracher, Ray, Gneiting and Reich (2021)",
+        'J. Bracher, E. L. Ray, T. Gneiting and N. G. Reich, "Evaluating epidemic forecasts in an interval format", '
+        "PLOS Computational Biology 17(2):e1008618",
+        "doi:10.1371/journal.pcbi.1008618",
+        "the kernel `pinball`",
+    ),
+    Source(
+        "CFA Institute, Global Investment Performance Standards",
+        'CFA Institute, "Global Investment Performance Standards (GIPS) for Firms 2020", "time-weighted return"',
+        "https://www.cfainstitute.org",
+        "`drawdown`: deposits are no gains",
+    ),
+    Source(
+        "Magdon-Ismail and Atiya (2004)",
+        'M. Magdon-Ismail and A. F. Atiya, "Maximum drawdown", Risk 17(10):99-102',
+        "",
+        "`drawdown`",
+    ),
+)
