@@ -14,80 +14,121 @@ Everything that another program needs is imported from here, and loaded when it 
 ...     receipt = ledger.handle(rain, command_id="open-rain")
 ...     replay(ledger).checkpoint.position
 1
+
+`CATALOGUE` describes every table, `PRESETS` every rule set that has a name:
+
+>>> from forecast_ledger import CATALOGUE, PRESETS
+>>> CATALOGUE["leaderboard"].meaning
+"a contest's board, best first"
+>>> PRESETS["baseline"].scale
+'baseline'
 """
 
+import os
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from forecast_ledger.ledger.core.errors import Conflict as Conflict
-    from forecast_ledger.ledger.core.errors import Corrupt as Corrupt
-    from forecast_ledger.ledger.core.errors import LedgerError as LedgerError
-    from forecast_ledger.ledger.core.errors import Refused as Refused
-    from forecast_ledger.ledger.core.errors import Unavailable as Unavailable
-    from forecast_ledger.ledger.core.errors import Uncertain as Uncertain
-    from forecast_ledger.ledger.model import commands as commands
-    from forecast_ledger.ledger.model import events as events
-    from forecast_ledger.ledger.model import rules as rules
-    from forecast_ledger.ledger.model.rules import PRESETS as PRESETS
-    from forecast_ledger.ledger.model.rules import RuleSet as RuleSet
-    from forecast_ledger.ledger.storing.receipt import Receipt as Receipt
-    from forecast_ledger.ledger.storing.writer import Ledger as Ledger
-    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE as CATALOGUE
-    from forecast_ledger.projections.catalogue.projection import Projections as Projections
-    from forecast_ledger.projections.core.table import Table as Table
-    from forecast_ledger.projections.facts.from_log import facts as facts
-    from forecast_ledger.replay.audit.verify import verify as verify
-    from forecast_ledger.replay.explain.numbers import explain as explain
-    from forecast_ledger.replay.files.export import export as export
-    from forecast_ledger.replay.files.restore import restore as restore
-    from forecast_ledger.replay.reading.replay import Replay as Replay
-    from forecast_ledger.replay.reading.replay import replay as replay
-    from forecast_ledger.replay.readmodel.runner import Runner as Runner
-    from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004, F401 - as in shelve
+__all__ = [
+    "CATALOGUE",
+    "PRESETS",
+    "Checkpoint",
+    "Conflict",
+    "Corrupt",
+    "Ledger",
+    "LedgerError",
+    "Projections",
+    "Receipt",
+    "Recorded",
+    "Refused",
+    "Replay",
+    "RuleSet",
+    "Runner",
+    "Table",
+    "Unavailable",
+    "Uncertain",
+    "append",
+    "commands",
+    "events",
+    "explain",
+    "export",
+    "facts",
+    "open",
+    "replay",
+    "restore",
+    "rules",
+    "under_rules",
+    "verify",
+]
 
-# What this package offers: name -> the module below it that defines the name, and what it is called there; a module
-# itself has no second part.
-OFFERED = {
-    "CATALOGUE": ("projections.catalogue.catalogue", "CATALOGUE"),
-    "Conflict": ("ledger.core.errors", "Conflict"),
-    "Corrupt": ("ledger.core.errors", "Corrupt"),
-    "Ledger": ("ledger.storing.writer", "Ledger"),
-    "LedgerError": ("ledger.core.errors", "LedgerError"),
-    "PRESETS": ("ledger.model.rules", "PRESETS"),
-    "Projections": ("projections.catalogue.projection", "Projections"),
-    "Receipt": ("ledger.storing.receipt", "Receipt"),
-    "Refused": ("ledger.core.errors", "Refused"),
-    "Replay": ("replay.reading.replay", "Replay"),
-    "RuleSet": ("ledger.model.rules", "RuleSet"),
-    "Runner": ("replay.readmodel.runner", "Runner"),
-    "Table": ("projections.core.table", "Table"),
-    "Unavailable": ("ledger.core.errors", "Unavailable"),
-    "Uncertain": ("ledger.core.errors", "Uncertain"),
-    "commands": ("ledger.model.commands", ""),
-    "events": ("ledger.model.events", ""),
-    "explain": ("replay.explain.numbers", "explain"),
-    "export": ("replay.files.export", "export"),
-    "facts": ("projections.facts.from_log", "facts"),
-    "open": ("replay.writing.pay", "open_ledger"),
-    "replay": ("replay", ""),  # the package, which can be called as the function: both have this name
-    "restore": ("replay.files.restore", "restore"),
-    "rules": ("ledger.model.rules", ""),
-    "verify": ("replay.audit.verify", "verify"),
-}
-__all__ = sorted(OFFERED)  # noqa: PLE0605 - so that nothing is listed twice
+_HERE = os.path.dirname(__file__)  # noqa: PTH120 - pathlib takes longer to import than everything else here
+if not os.path.isdir(f"{_HERE}/ledger"):  # noqa: PTH112 - a checkout without links: the folders are beside this one
+    __path__.append(os.path.dirname(_HERE))  # noqa: PTH120
 
+if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED has them for the running program
+    from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
+    from forecast_ledger.ledger.model import commands, events, rules
+    from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+    from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+    from forecast_ledger.ledger.storing.receipt import Receipt
+    from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+    from forecast_ledger.projections.catalogue.projection import Projections
+    from forecast_ledger.projections.core.table import Table
+    from forecast_ledger.projections.facts.from_log import facts
+    from forecast_ledger.replay.audit.verify import verify
+    from forecast_ledger.replay.explain.numbers import explain
+    from forecast_ledger.replay.explain.what_if import under as under_rules
+    from forecast_ledger.replay.files.export import export
+    from forecast_ledger.replay.files.restore import restore
+    from forecast_ledger.replay.reading.replay import Replay, replay
+    from forecast_ledger.replay.readmodel.runner import Runner
+    from forecast_ledger.replay.writing.append import appended as append
+    from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
+else:  # so that a type checker reports a name that is not offered
+    # name -> the module below this package that defines it, and its name there; empty if it is that module itself
+    _OFFERED = {
+        "CATALOGUE": ("projections.catalogue.catalogue", "CATALOGUE"),
+        "PRESETS": ("ledger.model.rules", "PRESETS"),
+        "Checkpoint": ("ledger.model.log", "Checkpoint"),
+        "Conflict": ("ledger.core.errors", "Conflict"),
+        "Corrupt": ("ledger.core.errors", "Corrupt"),
+        "Ledger": ("ledger.storing.writer", "Ledger"),
+        "LedgerError": ("ledger.core.errors", "LedgerError"),
+        "Projections": ("projections.catalogue.projection", "Projections"),
+        "Receipt": ("ledger.storing.receipt", "Receipt"),
+        "Recorded": ("ledger.model.log", "Recorded"),
+        "Refused": ("ledger.core.errors", "Refused"),
+        "Replay": ("replay.reading.replay", "Replay"),
+        "RuleSet": ("ledger.model.rules", "RuleSet"),
+        "Runner": ("replay.readmodel.runner", "Runner"),
+        "Table": ("projections.core.table", "Table"),
+        "Unavailable": ("ledger.core.errors", "Unavailable"),
+        "Uncertain": ("ledger.core.errors", "Uncertain"),
+        "append": ("replay.writing.append", "appended"),
+        "commands": ("ledger.model.commands", ""),
+        "events": ("ledger.model.events", ""),
+        "explain": ("replay.explain.numbers", "explain"),
+        "export": ("replay.files.export", "export"),
+        "facts": ("projections.facts.from_log", "facts"),
+        "open": ("replay.writing.pay", "open_ledger"),
+        "replay": ("replay", ""),  # the package, which can be called as the function: both have this name
+        "restore": ("replay.files.restore", "restore"),
+        "rules": ("ledger.model.rules", ""),
+        "under_rules": ("replay.explain.what_if", "under"),
+        "verify": ("replay.audit.verify", "verify"),
+    }
 
-def __getattr__(name: str) -> Any:
-    """What is offered under a name, imported now and kept."""
-    if name not in OFFERED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = OFFERED[name]
-    found = import_module(f"{__name__}.{module}")
-    globals()[name] = found = getattr(found, attribute) if attribute else found
-    return found
+    def __getattr__(name):
+        """Import what is offered under a name, and keep it here."""
+        if name not in _OFFERED:
+            here = sys.modules[__name__]  # with it, the interpreter can suggest the nearest name
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=here)
+        module, attribute = _OFFERED[name]
+        found = import_module(f"{__name__}.{module}")
+        globals()[name] = found = getattr(found, attribute) if attribute else found
+        return found
 
-
-def __dir__() -> list[str]:
-    """The names that are offered."""
-    return sorted({*globals(), *OFFERED})
+    def __dir__():
+        """List the names that are offered, loaded or not."""
+        return sorted({*globals(), *_OFFERED})

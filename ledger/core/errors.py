@@ -145,6 +145,13 @@ class LedgerError(Exception):
 
     `to_dict` and `as_json` have those of KEYS that apply, in that order. Keys, kinds of error and codes are for good;
     the wording of the rest is not.
+
+    >>> from forecast_ledger import LedgerError, replay
+    >>> try:
+    ...     replay("no/such/folder/season.db")
+    ... except LedgerError as error:
+    ...     error.to_dict()["error"], error.to_dict()["remedy"]
+    ('unavailable', 'mend what the message says, then send it again')
     """
 
     kind, meaning, remedy = "error", "something went wrong", "read the message"
@@ -169,6 +176,15 @@ class Refused(LedgerError):
     """A command or a question broke a rule; nothing of it is in the log. `code` is a key of REFUSALS.
 
     remedy: what to do, where it is not what the table says: whoever only asks can open or enrol nothing.
+
+    >>> from forecast_ledger import Refused, commands, open
+    >>> close = commands.CloseQuestion(at="2026-03-08T00:00:00Z", question="rain")
+    >>> with open(":memory:") as ledger:
+    ...     try:
+    ...         ledger.handle(close, command_id="close-rain")
+    ...     except Refused as refused:
+    ...         print(refused.code, refused.field, refused.value)
+    unknown_question question rain
     """
 
     kind = "refused"
@@ -215,14 +231,27 @@ def _shown(text: str, most: int = 80) -> str:
 
 
 class Conflict(LedgerError):
-    """Somebody who takes no turns wrote at the same time, each time; nothing was recorded, so a retry is safe."""
+    """Somebody who takes no turns wrote at the same time, each time; nothing was recorded, so a retry is safe.
+
+    >>> from forecast_ledger import Conflict
+    >>> Conflict("log position 7 was taken").to_dict()["remedy"]
+    'send it again'
+    """
 
     kind = "conflict"
     meaning, remedy = "somebody else wrote there at the same time; nothing was recorded", "send it again"
 
 
 class Unavailable(LedgerError):
-    """The store cannot be opened, read or locked now; the message says why."""
+    """The store cannot be opened, read or locked now; the message says why.
+
+    >>> from forecast_ledger import Unavailable, open
+    >>> try:
+    ...     open("https://example.org/season.db")
+    ... except Unavailable as error:
+    ...     print(error)
+    https://example.org/season.db: a log is a file path or a postgresql:// URL, not https://
+    """
 
     kind = "unavailable"
     meaning, remedy = "the store cannot be opened, read or locked", "mend what the message says, then send it again"
@@ -237,6 +266,10 @@ class Uncertain(LedgerError):
 
     A disk that could not be synchronised may still have the rows after a crash, a server that did not answer may have
     committed. Sent again, nothing is recorded twice.
+
+    >>> from forecast_ledger import Uncertain
+    >>> print(Uncertain("the server did not answer"))
+    the server did not answer: it is not known whether this was recorded; send it again, which is safe
     """
 
     kind = "uncertain"
@@ -251,7 +284,13 @@ class Uncertain(LedgerError):
 
 
 class Corrupt(LedgerError):
-    """The log is damaged; `position` is the first log position that cannot be trusted, by a `check` of `verify`."""
+    """The log is damaged; `position` is the first log position that cannot be trusted, by a `check` of `verify`.
+
+    >>> from forecast_ledger import Corrupt
+    >>> damage = Corrupt(7, "the row does not match its digest", "digests")
+    >>> damage.position, damage.check
+    (7, 'digests')
+    """
 
     kind = "corrupt"
     meaning, remedy = "the log is damaged", "trust nothing from that log position on; restore a copy of the log"

@@ -1,7 +1,11 @@
 """Every event: what has happened, in integers and ids; the tag is its stored name, for ever.
 
 Instants are µs since the epoch, probabilities and prices 1e-9, cumulative probabilities 1e-10, money, shares and
-weights 1e-6, percentages 1e-6 of a percent. `ledger.fields` says what each field means.
+weights 1e-6, percentages 1e-6 of a percent. `forecast-ledger help events` says what each field means.
+
+>>> from forecast_ledger import events
+>>> events.TAGS[events.ForecastMade]
+'forecast_made.v1'
 """
 
 from typing import Literal, get_args

@@ -24,7 +24,18 @@ _BEFORE_EVENT = b'","event":'
 
 
 class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A row of the log: one event, and what it is sealed with."""
+    """A row of the log: one event, and what it is sealed with.
+
+    >>> from forecast_ledger import Recorded, commands, open
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with open(":memory:") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     recorded: Recorded
+    ...     for recorded in ledger.subscribe():
+    ...         print(recorded.position, recorded.command_id, recorded.event.contest)
+    ...         break  # the next would wait until more is recorded
+    1 open-spring spring
+    """
 
     position: int
     recorded_at: int
@@ -50,7 +61,17 @@ class _Command(Struct, frozen=True, gc=False):
 
 
 class Checkpoint(NamedTuple):
-    """All that is needed to check a log against."""
+    """All that is needed to check a log against: a log position, and the digest of the log up to there.
+
+    >>> from forecast_ledger import Checkpoint, commands, open, replay
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with open(":memory:") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     seen: Checkpoint = replay(ledger).checkpoint
+    ...     news = ledger.subscribe(after=seen)  # refused if the log has another digest there
+    >>> seen.position, len(seen.digest)
+    (1, 64)
+    """
 
     position: int
     digest: str

@@ -1,6 +1,10 @@
 """Rule sets: how a contest turns forecasts into scores, takes and prizes, as data.
 
 A score is kernel x reference x sampling x scale; a board is total x take x rank. To add one, add a row to its table.
+
+>>> from forecast_ledger import rules
+>>> rules.inconsistency(rules.RuleSet(name="mine", kernel="brier", take="coverage_exp"))
+'a take needs kernels of which the greatest is best: ln, log2 or spherical'
 """
 
 from typing import Annotated, Literal, get_args
@@ -45,7 +49,14 @@ KIND_TOTALS: tuple[str, ...] = get_args(KindTotal)
 class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One contest's rules, recorded whole when it opens, so that no later edit of a preset changes it.
 
-    `ledger.rule_fields` says what each field means, and each of its values.
+    `forecast-ledger help rules` says what each field means, and each of its values.
+
+    >>> from forecast_ledger import RuleSet, commands, open
+    >>> mine = RuleSet(name="mine", kernel="brier", period="covered", total="mean")
+    >>> with open(":memory:") as ledger:
+    ...     contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules=mine)
+    ...     ledger.handle(contest, command_id="open-spring").last
+    1
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]

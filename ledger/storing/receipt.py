@@ -4,7 +4,15 @@ from msgspec import Struct
 
 
 class Receipt(Struct, frozen=True, gc=False):
-    """Where a command's events are in the log; `duplicate` if they had been recorded before."""
+    """Where a command's events are in the log; `duplicate` if they had been recorded before.
+
+    >>> from forecast_ledger import Receipt, commands, open
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with open(":memory:") as ledger:
+    ...     receipts: list[Receipt] = [ledger.handle(contest, command_id="open-spring") for _ in range(2)]
+    >>> [(receipt.first, receipt.last, receipt.duplicate) for receipt in receipts]
+    [(1, 1, False), (1, 1, True)]
+    """
 
     command_id: str
     first: int

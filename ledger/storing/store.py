@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike, fspath
 from pathlib import Path
 from threading import Condition
 from typing import Protocol, Self
@@ -48,13 +49,13 @@ class Store:
         self._using, self._used = Condition(), 0  # how many threads are reading or appending
 
     @classmethod
-    def open(cls, location: str, name: str, *, read_only: bool = False) -> Self:
+    def open(cls, location: str | PathLike[str], name: str, *, read_only: bool = False) -> Self:
         """Open a store; a file is created unless read_only.
 
         An SQLite file is a ledger's alone: one that has anything but a ledger's table is left as it is. A PostgreSQL
         database may have other tables of its owner beside it. Raises Unavailable, Corrupt.
         """
-        return cls(located(location, name, read_only=read_only), name)
+        return cls(located(fspath(location), name, read_only=read_only), name)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from os import PathLike, fspath
+from os import PathLike
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -41,9 +41,9 @@ _logger = logging.getLogger(__name__)
 class Ledger:
     """One ledger in a store. Safe to share between threads; any number of processes may hold one on the same store.
 
-    >>> from forecast_ledger.ledger.model.commands import OpenQuestion
+    >>> from forecast_ledger import Ledger, commands
     >>> with Ledger.open(":memory:") as ledger:
-    ...     question = OpenQuestion(
+    ...     question = commands.OpenQuestion(
     ...         at="2026-03-01T00:00:00Z",
     ...         question="rain",
     ...         kind="binary",
@@ -87,7 +87,7 @@ class Ledger:
         """
         from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
 
-        return cls(Store.open(fspath(path_or_url), values.identifier(name, "name")), clock or system_clock, prizes)
+        return cls(Store.open(path_or_url, values.identifier(name, "name")), clock or system_clock, prizes)
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
         """Decide one command and record what follows, durable on return; a retry returns the first receipt.

@@ -13,7 +13,16 @@ __all__ = ["CATALOGUE", "Projections"]
 
 
 class Projections(Analysis):
-    """Every table that follows from one set of facts; each is worked out when first asked for."""
+    """Every table that follows from one set of facts; each is worked out when first asked for.
+
+    >>> from forecast_ledger import Projections, commands, facts, open
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline", pool=100)
+    >>> with open(":memory:") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     projections = Projections(facts(ledger.read()))
+    >>> [(row["contest"], row["rules"], row["pool"]) for row in projections.table("contests").rows()]
+    [('spring', 'baseline', '100.00')]
+    """
 
     def table(self, name: str) -> Table:
         """The table of a projection in the catalogue, in order of its key. Raises KeyError."""

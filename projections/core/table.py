@@ -18,7 +18,16 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of one projection, column by column."""
+    """Rows of one projection, column by column.
+
+    >>> from forecast_ledger import Table, commands, open, replay
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline", pool=100)
+    >>> with open(":memory:") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     table: Table = replay(ledger).table("contests")
+    >>> len(table), [column.name for column in table.columns][:2], next(table.rows())["pool"]
+    (1, ['contest', 'title'], '100.00')
+    """
 
     name: str
     version: int

@@ -32,7 +32,15 @@ Columns = tuple[Int64Array, ...]  # of forecasts: what `joined` takes a page of
 
 
 def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
-    """Columns from recorded events in log order. Raises Corrupt at an event that does not fit those before it."""
+    """Columns from recorded events in log order. Raises Corrupt at an event that does not fit those before it.
+
+    >>> from forecast_ledger import commands, facts, open
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with open(":memory:") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     list(facts(ledger.read()).contests)
+    ['spring']
+    """
     found = Facts()
     columns = [forecasts for page in pages if (forecasts := note(found, page)) is not None]
     found.forecasts = gathered(found, columns)

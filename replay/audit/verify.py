@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
+from os import PathLike
 from typing import NamedTuple
 
 from forecast_ledger.ledger.auditing.audit import Audit
@@ -51,11 +52,21 @@ class Verification(NamedTuple):
     differences: list[Corrupt]
 
 
-def verify(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None) -> Checkpoint:
+def verify(
+    location: str | PathLike[str], name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
+) -> Checkpoint:
     """Run every check over a log as of a cut; returns where the reading ended.
 
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt (the first
     damage, else the first difference).
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import commands, open, verify
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     verify(f"{folder}/season.db").position
+    1
     """
     found = verified(location, name, as_of, watch=watch)
     for wrong in found.damage + found.differences:
@@ -64,7 +75,7 @@ def verify(location: str, name: str = "main", as_of: AsOf = None, watch: Watch =
 
 
 def verified(
-    location: str,
+    location: str | PathLike[str],
     name: str = "main",
     as_of: AsOf = None,
     only: Collection[str] = (),

@@ -1,5 +1,6 @@
 """Every kind of number that can be taken apart, what names one, and the function that does so."""
 
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +17,9 @@ NUMBERS = {  # the kind -> the ids that name one
 }
 
 
-def explain(log: str, number: str, *key: str, name: str = "main", as_of: "AsOf" = None, **how: Any) -> "Explained":
+def explain(
+    log: str | PathLike[str], number: str, *key: str, name: str = "main", as_of: "AsOf" = None, **how: Any
+) -> "Explained":
     """Take a published number apart, down to the events it stands on; its parts add up to it exactly.
 
     number: one of NUMBERS. key: the ids that name it. log, name, as_of: as of `replay`.
@@ -26,13 +29,12 @@ def explain(log: str, number: str, *key: str, name: str = "main", as_of: "AsOf" 
     Raises, first that applies: KeyError (no such kind of number), ValueError (too few or too many ids), what reading a
     log raises, Refused (nothing in the log has that key).
 
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger.replay.cli.demo import story
-    >>> from forecast_ledger.replay.writing.append import appended
-    >>> from forecast_ledger.replay.writing.pay import open_ledger
-    >>> with TemporaryDirectory() as folder, open_ledger(f"{folder}/season.db") as ledger:
-    ...     with (story() / "commands.jsonl").open("rb") as file:
-    ...         counts = appended(ledger, file, lambda *_: None, lambda _: None)
+    >>> from forecast_ledger import append, explain, open
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
     ...     found = explain(f"{folder}/season.db", "score", "plain", "olympics-2021", "A")
     >>> found.number["score"], [part["points"] for part in found.parts]
     ('-0.330438960', ['-0.330438960', '0.000000000'])
@@ -42,7 +44,7 @@ def explain(log: str, number: str, *key: str, name: str = "main", as_of: "AsOf" 
     if len(key) != len(NUMBERS[number]):
         raise ValueError(f"a {number} is named by {', '.join(NUMBERS[number])}; {len(key)} ids were given")
     every_part = how.pop("every_part", False)
-    source = explain_scores.Source(log, name, as_of, **how)
+    source = explain_scores.Source(fspath(log), name, as_of, **how)
     if number == "score":
         return explain_scores.score(source, *key, every_part=every_part)
     explained: Explained = getattr(explain_boards, number)(source, *key)

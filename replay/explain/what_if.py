@@ -37,6 +37,19 @@ def under(projections: Projections, contest: str, rules: RuleSet) -> Projections
 
     Refuses, first that applies: unknown_contest, rules_not_consistent (other trading rules: what was traded was
     decided by them, and would have been other), unscorable_question.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import PRESETS, append, open, replay, under_rules
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
+    ...     projections = replay(ledger).projections
+    >>> other = under_rules(projections, "plain", PRESETS["peer-2024-03"])
+    >>> for each in (projections, other):
+    ...     print({row["participant"]: row["prize"] for row in each.table("prizes").only("contest", "plain").rows()})
+    {'A': '108.00', 'B': '779.30', 'C': '44.80', 'bot': '67.90'}
+    {'A': '0.00', 'B': '1000.00', 'C': '0.00', 'bot': '0.00'}
     """
     facts = projections.facts
     held = lookup.contest(facts, contest)

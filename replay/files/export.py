@@ -31,7 +31,7 @@ def default_tables() -> list[str]:
 
 
 def export(  # noqa: PLR0913 - what has a default is named
-    log: str,
+    log: str | PathLike[str],
     out: str | PathLike[str],
     form: str = "csv",
     name: str = "main",
@@ -52,8 +52,8 @@ def export(  # noqa: PLR0913 - what has a default is named
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from forecast_ledger.ledger.storing.writer import Ledger
-    >>> with TemporaryDirectory() as folder, Ledger.open(f"{folder}/season.db"):
+    >>> from forecast_ledger import export, open
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db"):
     ...     manifest = export(f"{folder}/season.db", f"{folder}/season-csv")
     ...     sorted(path.name for path in Path(folder, "season-csv").iterdir())[:3]
     ['accounts.csv', 'admissions.csv', 'arena_leaderboard.csv']

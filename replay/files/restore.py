@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from hashlib import file_digest
 from itertools import chain, islice
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,15 +29,30 @@ from forecast_ledger.replay.reading.replay import Watch
 BATCH = 20 * PAGE  # rows a transaction
 
 
-def restore(export: Path, location: str, name: str = "main", watch: Watch = lambda _: None) -> int:
+def restore(
+    export: str | PathLike[str],
+    location: str | PathLike[str],
+    name: str = "main",
+    watch: Watch = lambda _: None,
+) -> int:
     """Append the rows of an export that a ledger does not have; returns how many. Interrupted, it can be run again.
 
     Everything is checked before anything is written, and each command decided again, as `verify` does. Raises, first
     that applies: Refused (the name is no id), Unavailable (no whole export, or the store), Corrupt (its log),
     FileExistsError (the ledger is the export's own file, or not the beginning of the export), Conflict (somebody else
     is writing).
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import commands, export, open, restore
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     manifest = export(f"{folder}/season.db", f"{folder}/season-csv")
+    ...     restore(f"{folder}/season-csv", f"{folder}/copy.db")
+    1
     """
     values.identifier(name, "name")
+    export = Path(export)
     manifest = read_manifest(export)
     if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - of whatever is written there
         raise FileExistsError("that is the export itself")

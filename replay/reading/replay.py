@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from os import PathLike, fspath
+from os import PathLike
 from typing import NamedTuple, Protocol
 
 from forecast_ledger.ledger.core import gc_pause, values
@@ -40,7 +40,14 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The projections over a log, and the log position and digest they speak about."""
+    """The projections over a log, and the log position and digest they speak about.
+
+    >>> from forecast_ledger import Replay, open, replay
+    >>> with open(":memory:") as ledger:
+    ...     season: Replay = replay(ledger)
+    >>> season.checkpoint.position, len(season.table("leaderboard"))
+    (0, 0)
+    """
 
     checkpoint: Checkpoint
     projections: Projections
@@ -57,6 +64,20 @@ def replay(
 
     of: where a store is, and name which of its ledgers; or an open ledger, which is itself and stays open.
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import append, open, replay
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/season.db") as ledger:
+    ...     with Path("data/metaculus-2022/commands.jsonl").open("rb") as file:
+    ...         counts = append(ledger, file)
+    ...     season = replay(f"{folder}/season.db")
+    >>> for row in season.table("leaderboard").only("contest", "plain").rows():
+    ...     print(row["rank"], row["participant"], row["prize"])
+    1 B 779.30
+    2 A 108.00
+    3 bot 67.90
+    4 C 44.80
     """
     begun, cut = instrumentation.begun(), Cut(as_of)
     if not isinstance(of, str | PathLike):
@@ -104,7 +125,7 @@ def _built(of: Projections, name: str) -> Built:
 @contextmanager
 def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[Sequence[Recorded]]]:
     if isinstance(of, str | PathLike):
-        with opened(fspath(of), name) as store:
+        with opened(of, name) as store:
             yield log.follow(store.pages())
     else:
         with gc_pause.paused():
@@ -112,7 +133,7 @@ def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[S
 
 
 @contextmanager
-def opened(location: str, name: str) -> Iterator[Store]:
+def opened(location: str | PathLike[str], name: str) -> Iterator[Store]:
     """A store to read a whole log from, which can then not be written to."""
     store = Store.open(location, values.identifier(name, "name"), read_only=True)
     try:

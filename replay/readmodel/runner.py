@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from os import PathLike, fspath
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -38,9 +39,24 @@ class Runner:
 
     A read model that was followed before is gone on with, whatever had happened to the runner: rows and checkpoint
     change in one transaction. Tables whose projection has another version since are made again.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from forecast_ledger import Runner, commands, open
+    >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
+    >>> with TemporaryDirectory() as folder, open(f"{folder}/log.db") as ledger:
+    ...     receipt = ledger.handle(contest, command_id="open-spring")
+    ...     with Runner(f"{folder}/log.db", f"{folder}/tables.db") as runner:
+    ...         runner.lag().positions, runner.refresh().events, runner.lag().positions
+    (1, 1, 0)
     """
 
-    def __init__(self, location: str, path: str, name: str = "main", watch: Watch = lambda _: None) -> None:
+    def __init__(
+        self,
+        location: str | PathLike[str],
+        path: str | PathLike[str],
+        name: str = "main",
+        watch: Watch = lambda _: None,
+    ) -> None:
         """location, name: of the log. path: of the read model, which is started if there is none. watch: of reading.
 
         Raises, first that applies: Refused (the name is no id), Unavailable (either cannot be opened; another runner
@@ -49,7 +65,7 @@ class Runner:
         self._name, self._watch = values.identifier(name, "name"), watch
         self._store = Store.open(location, self._name, read_only=True)
         try:
-            self._model = ReadModel(path)
+            self._model = ReadModel(fspath(path))
         except BaseException:
             self._store.close()
             raise

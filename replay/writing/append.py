@@ -54,12 +54,27 @@ Tell = Callable[[Place, Refused], None]
 Watch = Callable[[int], None]
 
 
-def appended(ledger: Ledger, file: IO[bytes], tell: Tell, watch: Watch, *, atomic: bool = False) -> dict[str, int]:
+def appended(
+    ledger: Ledger,
+    file: IO[bytes],
+    tell: Tell = lambda *_: None,
+    watch: Watch = lambda _: None,
+    *,
+    atomic: bool = False,
+) -> dict[str, int]:
     """Append every line's command, in batches of one transaction each, or all in one if atomic.
 
     tell: hears of each refused line. watch: hears how many lines are done.
     Returns counts of accepted, duplicate and refused. Raises what `Ledger.handle_many` raises; the batches before
     are recorded then, and sending the file again is harmless.
+
+    >>> from io import BytesIO
+    >>> from forecast_ledger import append, open
+    >>> file = BytesIO(b'{"id": "c1", "type": "close_question", "at": "2026-03-08T00:00:00Z", "question": "rain"}')
+    >>> with open(":memory:") as ledger:
+    ...     append(ledger, file, lambda place, refused: print(f"line {place.line}: {refused.code}"))
+    line 1: unknown_question
+    {'accepted': 0, 'duplicate': 0, 'refused': 1}
     """
     return counted(outcomes(ledger, lines(file), watch, atomic=atomic), tell)
 

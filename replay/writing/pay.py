@@ -27,7 +27,8 @@ def open_ledger(
 ) -> Ledger:
     """Open or start a ledger that can also pay prizes: `Ledger.open` with `prizes`, as the command line opens it.
 
-    >>> with open_ledger(":memory:") as ledger:
+    >>> from forecast_ledger import open
+    >>> with open(":memory:") as ledger:
     ...     list(ledger.read())
     []
     """
