@@ -48,7 +48,7 @@ Seconds = Annotated[int, Meta(ge=0, le=10**9)]
 class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a contest's participants trade; the defaults are those of Forecaster Arena's first methodology.
 
-    `ledger.rule_fields` says what each field means, and each of its values.
+    `forecast-ledger help trading` says what each field means, and each of its values.
     Source: Forecaster Arena, Methodology v1, "Starting Capital and Constraints", "Decision Protocol" and "Snapshot
     Methodology"; it does not say how old a price may be.
     """
