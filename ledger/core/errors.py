@@ -117,7 +117,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "prizes_paid": ("the contest's prizes are paid, the whole pool", "nothing is left to do"),
     "prizes_unknown": (
         "this writer does not know what a sealed board is worth",
-        "use `forecast-ledger`, or open the ledger with prizes=replay.pay.prizes",
+        "use `forecast-ledger`, or open the ledger with forecast_ledger.open",
     ),
     "nobody_wins": ("the contest's sealed board gives nobody a prize", "nothing is left to do"),
     "prizes_differ": (

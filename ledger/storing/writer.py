@@ -80,7 +80,7 @@ class Ledger:
         """Open or start a ledger in an SQLite file, ":memory:", or at a postgresql:// URL.
 
         name: which of the store's ledgers. clock: µs since the epoch; the system's unless given.
-        prizes: a pure function that says what a sealed board is worth, such as `replay.pay.prizes`; without it,
+        prizes: a pure function that says what a sealed board is worth, as `forecast_ledger.open` gives; without it,
         `pay_prizes` is refused.
         Raises Refused (the name is no id), Unavailable (the store does not open, or is an SQLite file of something
         else: it has tables, but not a ledger's).

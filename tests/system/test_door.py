@@ -124,6 +124,17 @@ def test_every_name_has_an_example_that_runs(name: str, monkeypatch: pytest.Monk
     assert doctest.DocTestRunner(verbose=False).run(found).failed == 0
 
 
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.name
+)
+def test_examples_in_prose_import_from_the_door(page: Path) -> None:
+    """What a page shows to those who embed the package is what the door offers."""
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^(?:>>> |\.\.\. )? *(?:from|import) forecast_ledger\..*$", text) == []
+    names = re.findall(r"(?m)^(?:>>> |\.\.\. )? *from forecast_ledger import (.*)$", text)
+    assert {name.split(" as ")[0].strip() for each in names for name in each.split(",")} <= {*NAMES}
+
+
 def test_help_is_readable() -> None:
     """`help(forecast_ledger)` begins with what it is and an example, and lists the names."""
     text = pydoc.plain(pydoc.render_doc(forecast_ledger))
