@@ -96,8 +96,8 @@ def explain(
     if model is not None and number != "score":
         fail("--model can only be used with a score; for other numbers the whole log is read: leave it out", USAGE)
     with progress("read") as watch:
-        how = {"every_part": every_part, "model": model, "watch": watch}
-        found = explained(log, number, *key, name=name, as_of=cut(as_of), **how)
+        at = cut(as_of)
+        found = explained(log, number, *key, name=name, as_of=at, watch=watch, model=model, every_part=every_part)
     _emit(found, view._replace(form="json") if as_json else view)
     say_as_of(found.checkpoint)
 

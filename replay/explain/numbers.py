@@ -1,11 +1,11 @@
 """Every kind of number that can be taken apart, what names one, and the function that does so."""
 
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.explain.explain_scores import Explained
-    from forecast_ledger.replay.reading.replay import AsOf
+    from forecast_ledger.replay.reading.replay import AsOf, Watch
 
 _OF_BOARDS = ("contest", "participant")
 NUMBERS = {  # the kind -> the ids that name one
@@ -17,14 +17,21 @@ NUMBERS = {  # the kind -> the ids that name one
 }
 
 
-def explain(
-    log: str | PathLike[str], number: str, *key: str, name: str = "main", as_of: "AsOf" = None, **how: Any
+def explain(  # noqa: PLR0913 - what has a default is named
+    log: str | PathLike[str],
+    number: str,
+    *key: str,
+    name: str = "main",
+    as_of: "AsOf" = None,
+    watch: "Watch" = lambda _: None,
+    model: str | PathLike[str] | None = None,
+    every_part: bool = False,
 ) -> "Explained":
     """Take a published number apart, down to the events it stands on; its parts add up to it exactly.
 
-    number: one of NUMBERS. key: the ids that name it. log, name, as_of: as of `replay`.
-    how: watch, as of `replay`; of a score also every_part (each of its parts, not one row a forecast), and model (the
-    path of a read model of the log, so that only the rows it stands on are read).
+    number: one of NUMBERS. key: the ids that name it. log, name, as_of, watch: as of `replay`. model: of a score, the
+    path of a read model of the log, so that only the rows that the score depends on are read. every_part: of a score,
+    each of its parts, not one row a forecast.
 
     Raises, first that applies: KeyError (no such kind of number), ValueError (too few or too many ids), what reading a
     log raises, Refused (nothing in the log has that key).
@@ -43,8 +50,7 @@ def explain(
 
     if len(key) != len(NUMBERS[number]):
         raise ValueError(f"a {number} is named by {', '.join(NUMBERS[number])}; {len(key)} ids were given")
-    every_part = how.pop("every_part", False)
-    source = explain_scores.Source(fspath(log), name, as_of, **how)
+    source = explain_scores.Source(fspath(log), name, as_of, watch, None if model is None else fspath(model))
     if number == "score":
         return explain_scores.score(source, *key, every_part=every_part)
     explained: Explained = getattr(explain_boards, number)(source, *key)
