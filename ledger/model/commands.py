@@ -1,6 +1,7 @@
 """Every command: what may be asked for, at the edge, in decimals and RFC 3339 instants.
 
-One command a line of JSON: `id`, `type`, `at`, then the fields of its type. `forecast-ledger help commands` says what each means.
+One command a line of JSON: `id`, `type`, `at`, then the fields of its type. `forecast-ledger help commands` says what
+each field means.
 
 >>> from forecast_ledger import commands
 >>> commands.read('{"type": "close_question", "at": "2026-03-08T00:00:00Z", "question": "rain"}')

@@ -86,7 +86,7 @@ def _error(kind: type[LedgerError], fields: dict[str, Schema], required: list[st
     fields = {"error": {"enum": [kind.kind]}} | fields | {"meaning": _TEXT, "remedy": _TEXT}
     return {
         "title": kind.__name__,
-        "description": _told(kind)[0],
+        "description": prose(kind)[0],
         "type": "object",
         "properties": {name: {"description": KEYS.get(name, "")} | schema for name, schema in fields.items()},
         "required": ["error", *required, "meaning", "remedy"],
@@ -163,7 +163,7 @@ def _hoisted(part: Any, where: str, forms: dict[str, Schema]) -> Any:
 
 def _described(part: Schema, kind: type[Struct]) -> Schema:
     """A component with what its type and each of its fields mean."""
-    tag, told = kind.__struct_config__.tag_field, _told(kind)
+    tag, told = kind.__struct_config__.tag_field, prose(kind)
     properties = {
         name: field if name == tag else field | {"description": _meaning(kind, name)}
         for name, field in part["properties"].items()
@@ -175,6 +175,7 @@ def _meaning(kind: type[Struct], field: str) -> str:
     return RULES[field] if kind in _RULES else meaning(kind, field)
 
 
-def _told(kind: type) -> list[str]:
-    """The paragraphs of a type's docstring, each on one line."""
-    return [" ".join(paragraph.split()) for paragraph in cleandoc(kind.__doc__ or "").split("\n\n")]
+def prose(kind: type) -> list[str]:
+    """The paragraphs of a type's docstring, each on one line, without its examples."""
+    paragraphs = cleandoc(kind.__doc__ or "").split("\n\n")
+    return [" ".join(paragraph.split()) for paragraph in paragraphs if not paragraph.startswith(">>>")]

@@ -1,7 +1,6 @@
 """The reference, by topic: pages made of the tables that the code itself uses."""
 
 from collections.abc import Callable
-from inspect import cleandoc
 from typing import Any, get_args
 
 import msgspec
@@ -25,7 +24,7 @@ from forecast_ledger.replay.reference import examples, glossary, notes
 from forecast_ledger.replay.reference.fields import meaning, name
 from forecast_ledger.replay.reference.pages import Block, Code, Entry, Heading, Page, Table, named, of_name
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES, value_meaning
-from forecast_ledger.replay.reference.schema import Schema, schema
+from forecast_ledger.replay.reference.schema import Schema, prose, schema
 from forecast_ledger.replay.reference.sources import SOURCES
 
 
@@ -224,14 +223,13 @@ def like(name: str) -> str:
 
 def _entry(kind: type[Struct], sort: str, made: dict[str, Schema]) -> Entry:
     """A command, an event or a part: its docstring, and each of its fields."""
-    tag, paragraphs = kind.__struct_config__.tag, cleandoc(kind.__doc__ or "").split("\n\n")
+    tag = kind.__struct_config__.tag
     rows = tuple(
         (f"`{field.name}`" + "?" * (not field.required), _written(made[kind.__name__]["properties"][field.name]), said)
         for field in msgspec.structs.fields(kind)
         if (said := meaning(kind, field.name)) and not (sort in {"command", "event"} and field.name in {"id", "at"})
     )
-    told = tuple(" ".join(paragraph.split()) for paragraph in paragraphs)
-    return Entry(str(tag) if tag else name(kind), sort, (*told, Table(("field", "written as", "meaning"), rows)))
+    return Entry(str(tag) if tag else name(kind), sort, (*prose(kind), Table(("field", "written as", "meaning"), rows)))
 
 
 def _written(said: Schema) -> str:
