@@ -657,7 +657,7 @@ def crowded(folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the table that the README carries."""
+    """Print the table of docs/benchmarks.md."""
     count = 200_000
     measured: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:

@@ -1,6 +1,6 @@
 """What befalls a process on the command line: killed, stopped, no room, a damaged or locked store, others at work.
 
-Each ends with the exit code that README says and one line on stderr; nothing acknowledged is lost, nothing half done is
+Each ends with the documented exit code and one line on stderr; nothing acknowledged is lost, nothing half done is
 left. Moments are seeded, and chosen within the time that the same work takes undisturbed.
 """
 

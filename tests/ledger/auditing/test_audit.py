@@ -58,7 +58,6 @@ from tests.support.given import (
     withdrawal,
     won,
 )
-from tests.support.paths import ROOT
 from tests.support.seasons import Season, drawn_rules
 from tests.support.trading_seasons import Season as TradingSeason
 from tests.system.test_stories import STORIES, recorded
@@ -158,12 +157,6 @@ def test_of_a_command_that_said_more_than_its_events_keep_the_digest_is_not_aske
     """Each kind of which something is lost; how many there are is told. The events are decided again all the same."""
     assert audited(oracle.history(*ROUNDED[kind])).rounded == 1
     assert ROUNDED.keys() == LOST.keys()
-
-
-def test_the_readme_says_what_the_events_of_each_command_do_not_keep() -> None:
-    """In the words of the table that the code has."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "\n".join(f"| `{kind}` | {lost} |" for kind, lost in LOST.items()) in text
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,7 @@ def stored(log: str, position: int) -> bytes:
 
 
 def test_a_row_is_shown_to_its_last_byte(log: str) -> None:
-    """All but the last 77 bytes are what the digest is of, as README says."""
+    """All but the last 77 bytes are what the digest is of, as the guide for auditors has it."""
     for position in range(1, 9):
         raw = run("show", log, str(position), "--raw").stdout_bytes
         assert raw == stored(log, position)

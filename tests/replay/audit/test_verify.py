@@ -635,7 +635,7 @@ def test_checks_carry_over_from_page_to_page(tmp_path: Path, position: int) -> N
 
 
 def test_every_check_that_is_named_can_fail() -> None:
-    """The table of the README promises no more than what is tried here."""
+    """What `verify` prints promises no more than what is tried here."""
     assert list(BROKEN) == list(CHECKS)
 
 

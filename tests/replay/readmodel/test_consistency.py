@@ -150,7 +150,7 @@ def test_no_more_differences_than_one_can_read_are_listed(copied: tuple[str, str
 
 
 def test_a_read_model_of_something_else_is_refused(copied: tuple[str, str], tmp_path: Path) -> None:
-    """Another ledger's, none, a log that was cut short or rewritten, no log; with README's exit codes."""
+    """Another ledger's, none, a log that was cut short or rewritten, no log; with the documented exit codes."""
     log, tables = copied
     recorded, short, forked = history(log), str(tmp_path / "short.db"), str(tmp_path / "forked.db")
     record(short, recorded[:-1])

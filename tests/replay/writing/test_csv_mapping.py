@@ -384,10 +384,10 @@ def test_braces_alone_are_refused_with_what_to_write() -> None:
     assert msgspec.json.decode(template('{{"a": {a}}}', "response").of({"a": "1"})) == {"a": 1}
 
 
-def test_the_map_of_the_readme_says_what_it_says_it_does() -> None:
+def test_the_map_of_the_guide_says_what_it_says_it_does() -> None:
     """Its two rows, worked out by hand: formats of the whole map and of one field, a constant, a list, parts."""
-    readme = (DATA.parent.parent / "README.md").read_text(encoding="utf-8")
-    [block] = re.findall(r"```toml\n(.*?)```", readme, re.DOTALL)
+    guide = (DATA.parent.parent / "docs" / "csv.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"```toml tips.toml\n(.*?)```", guide, re.DOTALL)
     table = """Sheet;No;Kind;Given;Question;Who;Yes;Chances;Note
 s;1;binary;02.03.2026 09:30;rain;Ada L.;62,5%;;
 s;2;binary;02.03.2026 09:30;rain;Bo;;;
