@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from forecast_ledger.ledger.core.values import instant
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes, read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
@@ -82,15 +82,15 @@ class Taken(NamedTuple):
 def _story(name: str) -> Iterator[Batch]:
     """Each command is recorded when it happens."""
     for command in commands(name):
-        yield instant(command.at), [command]
+        yield read_instant(command.at), [command]
 
 
 def _paid() -> Iterator[Batch]:
     """A story, its board sealed, and what it pays."""
     yield from _story("metaculus-2022")
     seal = read((DATA / "metaculus-2022" / "sealed.jsonl").read_bytes())
-    yield instant(seal.at), [seal]
-    yield instant(seal.at), [PayPrizes(id="pay", at=seal.at, contest="plain")]
+    yield read_instant(seal.at), [seal]
+    yield read_instant(seal.at), [PayPrizes(id="pay", at=seal.at, contest="plain")]
 
 
 def _imported() -> Iterator[Batch]:
@@ -123,7 +123,7 @@ def tournament(seed: int, preset: str) -> Iterator[Batch]:
 def trading(seed: int) -> Iterator[Batch]:
     """A season of trading, each command recorded a little after the instant that it claims."""
     for command, _ in Trading(seed, STEPS).said:
-        yield instant(command["at"]) + LAG, [read(msgspec.json.encode(command))]
+        yield read_instant(command["at"]) + LAG, [read(msgspec.json.encode(command))]
 
 
 HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {

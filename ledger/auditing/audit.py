@@ -10,13 +10,13 @@ from forecast_ledger.ledger.auditing.command_readings import Said
 from forecast_ledger.ledger.auditing.quick_check import Forecasts
 from forecast_ledger.ledger.auditing.rebuild import rebuilt
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
-from forecast_ledger.ledger.core.values import identifier
+from forecast_ledger.ledger.core.values import check_id
 from forecast_ledger.ledger.deciding.decider import decide, evolve
 from forecast_ledger.ledger.deciding.state import State
-from forecast_ledger.ledger.model.canonical import content
+from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ForecastMade, PrizePaid, TextKept
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
-from forecast_ledger.ledger.model.mismatch import first_unlike, money, named, short, unlike
+from forecast_ledger.ledger.model.mismatch import first_difference, mismatch, money_text, short_repr, shorten
 
 _DIGEST = re.compile("[0-9a-f]{32}", re.ASCII)
 
@@ -105,16 +105,18 @@ class Audit:
             raise self._missing(rows, after, "a decision that the text belongs to")
         readings = rebuilt(happened[main], self.state, lambda digest: self._text_of(digest, texts))
         if not readings:
-            what = unlike("the first event of a command", "what follows from another, by itself")
+            what = mismatch("the first event of a command", "what follows from another, by itself")
             raise _corrupt(rows[main], what)
         said, digest = self._read(readings, rows[0].command)
         decided = self._decided(said, rows, happened, main)
         self._compare(decided, rows, after, cut=cut)
         if digest and not said.lossy:
             expected = f"command digest {digest}, of what the event says"
-            raise _corrupt(rows[0], unlike(expected, named(rows[0].command)))
+            raise _corrupt(rows[0], mismatch(expected, short_repr(rows[0].command)))
         if digest and not _DIGEST.fullmatch(rows[0].command):
-            raise _corrupt(rows[0], unlike("a digest of 32 hexadecimal digits as command", named(rows[0].command)))
+            raise _corrupt(
+                rows[0], mismatch("a digest of 32 hexadecimal digits as command", short_repr(rows[0].command))
+            )
         self.rounded += bool(digest)
         for recorded in rows:
             self._take_in(recorded)
@@ -129,19 +131,19 @@ class Audit:
         """Check that a command's rows agree on what they share, and that its id is new."""
         first = rows[0]
         try:
-            identifier(first.command_id, "id")
+            check_id(first.command_id, "id")
         except Refused as refused:
-            raise _corrupt(first, unlike("a command id that a command may have", _reason(refused))) from None
+            raise _corrupt(first, mismatch("a command id that a command may have", _reason(refused))) from None
         if (before := self._commands.get(first.command_id)) is not None:
             expected = "a command id not used before"
-            raise _corrupt(first, unlike(expected, f"{named(first.command_id)}, of log position {before}"))
+            raise _corrupt(first, mismatch(expected, f"{short_repr(first.command_id)}, of log position {before}"))
         self._commands[first.command_id] = first.position
         for recorded in rows:
             for name in ("recorded_at", "command"):
                 expected, found = getattr(first, name), getattr(recorded, name)
                 if expected != found:
-                    of = f"{name} {named(expected)} of the command's first event"
-                    raise _corrupt(recorded, unlike(of, named(found)))
+                    of = f"{name} {short_repr(expected)} of the command's first event"
+                    raise _corrupt(recorded, mismatch(of, short_repr(found)))
 
     def _read(self, readings: Sequence[Said], command: str) -> tuple[Said, str]:
         """The reading that a digest is of, and ""; else the last, and the digest of that."""
@@ -149,7 +151,7 @@ class Audit:
         for said in readings:
             for spelling in said.spellings:
                 try:
-                    digest = fingerprint(content(spelling))
+                    digest = fingerprint(canonical_content(spelling))
                 except Refused:
                     break  # said of the command that is decided
                 if digest == command:
@@ -163,11 +165,11 @@ class Audit:
         paid = {event.participant: event.amount for event in happened if isinstance(event, PrizePaid)}
         self.state.prizes = lambda contest: paid | self._paid.get(contest, {})
         try:
-            content(said.command)
+            canonical_content(said.command)
             return decide(said.command, self.state)
         except Refused as refused:
             kind = str(said.command.__struct_config__.tag)
-            raise _corrupt(rows[main], unlike(f"{kind} to be allowed", _reason(refused))) from None
+            raise _corrupt(rows[main], mismatch(f"{kind} to be allowed", _reason(refused))) from None
         except ValueError:  # not what a board is worth, which is for who knows the board to say
             self._check_payable(rows[main], paid, len(happened))
             return happened
@@ -181,9 +183,11 @@ class Audit:
         unit, left = contest.payable_unit, contest.pool - contest.paid
         payable = all(amount > 0 and amount % unit == 0 for amount in paid.values())
         if not payable or sum(paid.values()) > left or len(paid) < count or before.keys() & paid.keys():
-            expected = f"prizes above 0, one a winner, in units of {money(unit)}, at most {money(left)} in all"
-            found = f"{count} of {money(sum(paid.values()))} in all, the least {money(min(paid.values()))}"
-            raise _corrupt(recorded, unlike(expected, found))
+            expected = (
+                f"prizes above 0, one a winner, in units of {money_text(unit)}, at most {money_text(left)} in all"
+            )
+            found = f"{count} of {money_text(sum(paid.values()))} in all, the least {money_text(min(paid.values()))}"
+            raise _corrupt(recorded, mismatch(expected, found))
 
     def _compare(
         self, decided: Sequence[AnyEvent], rows: Sequence[Recorded], after: Recorded | None, *, cut: bool
@@ -192,23 +196,23 @@ class Audit:
             if recorded.event != expected:
                 raise _corrupt(recorded, self._difference(expected, recorded.event))
         if len(rows) > len(decided):
-            what = unlike(f"no more events of command {named(rows[0].command_id)}", "one more")
+            what = mismatch(f"no more events of command {short_repr(rows[0].command_id)}", "one more")
             raise _corrupt(rows[len(decided)], what)
         if len(rows) < len(decided) and not cut:
             raise self._missing(rows, after, f"{TAGS[type(decided[len(rows)])]}, which is due here")
 
     def _difference(self, expected: AnyEvent, found: AnyEvent) -> str:
         if type(expected) is not type(found):
-            return unlike(f"{TAGS[type(expected)]}, which is due here", TAGS[type(found)])
+            return mismatch(f"{TAGS[type(expected)]}, which is due here", TAGS[type(found)])
         question = self.state.questions.get(getattr(found, "question", ""))
         span = question.range if question else None
-        return first_unlike(expected, found, 10 ** (span.decimals if span else 0))
+        return first_difference(expected, found, 10 ** (span.decimals if span else 0))
 
     def _missing(self, rows: Sequence[Recorded], after: Recorded | None, expected: str) -> Corrupt:
         """An error that names the event that is missing after a command's last one."""
         if after is None:
-            return Corrupt(rows[-1].position, unlike(f"{expected} after this", "the end of the log"))
-        return _corrupt(after, unlike(expected, f"another command, {named(after.command_id)}"))
+            return Corrupt(rows[-1].position, mismatch(f"{expected} after this", "the end of the log"))
+        return _corrupt(after, mismatch(expected, f"another command, {short_repr(after.command_id)}"))
 
     def _text_of(self, digest: str, own: dict[str, TextKept]) -> str | None:
         if digest in own:
@@ -230,5 +234,5 @@ def _corrupt(recorded: Recorded, what: str) -> Corrupt:
 
 def _reason(refused: Refused) -> str:
     """Why a command is refused, without the remedy, which is for whoever sends one."""
-    field = f"{refused.field} = {named(refused.value)}: " if refused.field and refused.value is not None else ""
-    return short(f"{refused.code}: {field}{named(refused.detail, 200)[1:-1] or refused.meaning}", 115)
+    field = f"{refused.field} = {short_repr(refused.value)}: " if refused.field and refused.value is not None else ""
+    return shorten(f"{refused.code}: {field}{short_repr(refused.detail, 200)[1:-1] or refused.meaning}", 115)

@@ -16,11 +16,11 @@ from forecast_ledger.ledger.core.values import (
     FIRST_INSTANT,
     LARGEST_MEASURE,
     PROBABILITY,
-    fixed,
-    identifier,
+    check_id,
+    read_fixed,
 )
 from forecast_ledger.ledger.deciding.state import Question, State
-from forecast_ledger.ledger.model.canonical import shortest
+from forecast_ledger.ledger.model.canonical import shortest_text
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
 from forecast_ledger.ledger.model.log import Recorded
 
@@ -51,14 +51,14 @@ class Forecasts:
         if numbers is None:
             return None
         try:
-            identifier(recorded.command_id, "id")
+            check_id(recorded.command_id, "id")
             who = self._participants.get(event.participant) or self._participant(event.participant)
         except Refused:
             return None
         return b'["submit_forecast",%b,%b,%d,%b]' % (spelt, who, at, numbers)
 
     def _participant(self, participant: str) -> bytes:
-        spelt = self._participants[participant] = _encode(identifier(participant, "participant"))
+        spelt = self._participants[participant] = _encode(check_id(participant, "participant"))
         return spelt
 
     def _form(self, name: str, question: Question) -> tuple[bytes, _Form]:
@@ -79,7 +79,7 @@ def _spelt(units: int, places: int) -> bytes:
 
 @lru_cache(maxsize=65_536)
 def _shortest(units: int, places: int) -> bytes:
-    return b'"%b"' % shortest(Decimal(units).scaleb(-places, WIDE)).encode()
+    return b'"%b"' % shortest_text(Decimal(units).scaleb(-places, WIDE)).encode()
 
 
 def _yes(event: ForecastMade) -> bytes | None:
@@ -126,7 +126,7 @@ def _cdf(span: NumericRange) -> _Form:
 def _quantiles(span: NumericRange) -> _Form:
     unit, places = 10**span.decimals, span.decimals
     lower, upper = (
-        fixed(Decimal(end), unit, "range", -LARGEST_MEASURE, LARGEST_MEASURE) for end in (span.lower, span.upper)
+        read_fixed(Decimal(end), unit, "range", -LARGEST_MEASURE, LARGEST_MEASURE) for end in (span.lower, span.upper)
     )
     lowest = -LARGEST_MEASURE if span.open_lower else lower + (Decimal(lower).scaleb(-places) < Decimal(span.lower))
     highest = LARGEST_MEASURE if span.open_upper else upper - (Decimal(upper).scaleb(-places) > Decimal(span.upper))

@@ -24,7 +24,7 @@ from forecast_ledger.ledger.auditing.command_readings import (
     rounded,
 )
 from forecast_ledger.ledger.core.exact import WIDE
-from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, WEIGHT, fixed
+from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, WEIGHT, read_fixed
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand
@@ -113,7 +113,8 @@ def _quantiles(quantiles: tuple[int, ...], span: events.NumericRange | None) -> 
         return tuple(exact)
     closed = [*([] if span.open_lower else [span.lower]), *([] if span.open_upper else [span.upper])]
     ends = {
-        fixed(Decimal(end), 10**decimals, "range", -LARGEST_MEASURE, LARGEST_MEASURE): Decimal(end) for end in closed
+        read_fixed(Decimal(end), 10**decimals, "range", -LARGEST_MEASURE, LARGEST_MEASURE): Decimal(end)
+        for end in closed
     }
     return tuple(ends.get(each, number) for each, number in zip(quantiles, exact, strict=True))
 

@@ -22,7 +22,7 @@ from forecast_ledger.ledger.core.values import MONEY
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.commands import AnyCommand
-from forecast_ledger.ledger.model.replies import made_malformed
+from forecast_ledger.ledger.model.replies import fields_with_fault
 from forecast_ledger.ledger.model.trading_rules import PERCENT
 
 
@@ -116,7 +116,7 @@ def _malformed(event: events.DecisionMalformed, state: State, texts: Texts) -> I
     contest = state.contests.get(event.contest)
     account = state.accounts.get((event.contest, event.participant))
     if contest is not None and contest.rules.trading is not None and account is not None:
-        made = made_malformed(event.fault, contest.rules.trading, account.cash)
+        made = fields_with_fault(event.fault, contest.rules.trading, account.cash)
         if made:
             command = commands.RecordDecision(**of, **made, response=response)
             yield Said(command, (command,), lossy=True)

@@ -214,10 +214,10 @@ class Refused(LedgerError):
         return said | ({"detail": _shown(self.detail, 200)} if self.detail else {})
 
 
-def foremost(refusals: Iterable[Refused]) -> Refused:
+def first_by_precedence(refusals: Iterable[Refused]) -> Refused:
     """Of several refusals, the one whose code comes first in the table.
 
-    >>> foremost([Refused("bad_number"), Refused("malformed")]).code
+    >>> first_by_precedence([Refused("bad_number"), Refused("malformed")]).code
     'malformed'
     """
     order = list(REFUSALS)

@@ -9,8 +9,8 @@ from fractions import Fraction
 from math import floor
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.lazy_fractions import decimal, in_proportion
 from forecast_ledger.ledger.core.lazy_fractions import half_even as half_even  # noqa: PLC0414 - it belongs here, but bounded sums round, too
+from forecast_ledger.ledger.core.lazy_fractions import integers_in_proportion, to_decimal
 
 QUANTUM = 10**12  # logarithms are counted in 1e-12
 WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -66,25 +66,25 @@ def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
         return ZERO
     if base == "2" and abs(exponent) <= 1_000:
         factor, exponent = factor * Fraction(2) ** floor(exponent), exponent - floor(exponent)
-    wide = decimal(exponent, WIDE)
+    wide = to_decimal(exponent, WIDE)
     raised = _POWER.plus(WIDE.exp(wide if base == "e" else WIDE.multiply(wide, LN_2)))
     lowest = int(raised.as_tuple().exponent)
     mantissa = factor * int(raised.scaleb(-lowest, WIDE))
-    shift = decimal(mantissa, WIDE).adjusted()
+    shift = to_decimal(mantissa, WIDE).adjusted()
     mantissa *= Fraction(10) ** -shift
     if mantissa < 1:  # the division was rounded up to a power of ten
         mantissa, shift = mantissa * 10, shift - 1
     return Magnitude(True, lowest + shift, mantissa)
 
 
-def integers(values: Sequence[Magnitude]) -> list[int]:
+def magnitudes_to_integers(values: Sequence[Magnitude]) -> list[int]:
     """Integers in exact proportion to values; one below 1e-60 of the largest counts as 0.
 
-    >>> integers([power(Fraction(1, factor), "e", Fraction(0)) for factor in (4, 6, 10**70)])
+    >>> magnitudes_to_integers([power(Fraction(1, factor), "e", Fraction(0)) for factor in (4, 6, 10**70)])
     [3, 2, 0]
     """
     top = max((value.exponent for value in values if value.positive), default=0)
-    return in_proportion(
+    return integers_in_proportion(
         [
             value.mantissa * Fraction(10) ** (value.exponent - top)
             if value.positive and value.exponent > top - 60

@@ -25,10 +25,10 @@ def half_even(numerator: int, denominator: int) -> int:
     return quotient + (doubled > denominator or (doubled == denominator and quotient & 1))
 
 
-def added(terms: Iterable[tuple[int, int]]) -> Fraction:
+def sum_of_terms(terms: Iterable[tuple[int, int]]) -> Fraction:
     """The sum of numerators over denominators (> 0).
 
-    >>> added([(1, 2), (1, 3), (1, 6)])
+    >>> sum_of_terms([(1, 2), (1, 3), (1, 6)])
     Fraction(1, 1)
     """
     found = _collected(terms)
@@ -228,20 +228,20 @@ class Square(_Late):
         return super()._sign_less(other)
 
 
-def ratio(number: Fraction, by: Fraction) -> Fraction:
+def quotient(number: Fraction, by: Fraction) -> Fraction:
     """The quotient of two numbers, which stays a sum where only the first is one.
 
-    >>> ratio(Fraction(1, 2), Fraction(3))
+    >>> quotient(Fraction(1, 2), Fraction(3))
     Fraction(1, 6)
     """
     spelled = isinstance(by, _Late) or not isinstance(number, Bounded)
     return Fraction(number, by) if spelled else number * Fraction(1, by)
 
 
-def rounded(number: Fraction, units: int) -> int:
+def round_to_units(number: Fraction, units: int) -> int:
     """A number in 1/units, rounded half-even once.
 
-    >>> rounded(Fraction(2, 3), 10)
+    >>> round_to_units(Fraction(2, 3), 10)
     7
     """
     if isinstance(number, _Late):
@@ -251,10 +251,10 @@ def rounded(number: Fraction, units: int) -> int:
     return half_even(number.numerator * units, number.denominator)
 
 
-def decimal(number: Fraction, context: Context) -> Decimal:
+def to_decimal(number: Fraction, context: Context) -> Decimal:
     """A number as a decimal, rounded once as the context says.
 
-    >>> decimal(Fraction(1, 3), Context(prec=2))
+    >>> to_decimal(Fraction(1, 3), Context(prec=2))
     Decimal('0.33')
     """
     if isinstance(number, _Late):
@@ -264,10 +264,10 @@ def decimal(number: Fraction, context: Context) -> Decimal:
     return context.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
-def in_proportion(numbers: Sequence[Fraction]) -> list[int]:
+def integers_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
     """Integers in exact proportion to numbers: as small as can be, but of numbers with very many denominators.
 
-    >>> in_proportion([Fraction(1, 4), Fraction(1, 6)])
+    >>> integers_in_proportion([Fraction(1, 4), Fraction(1, 6)])
     [3, 2]
     """
     if sum(map(bool, numbers)) == 1:
@@ -289,7 +289,7 @@ def in_proportion(numbers: Sequence[Fraction]) -> list[int]:
 
 
 def _squares_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
-    roots = in_proportion([number.root if isinstance(number, Square) else _ONE for number in numbers])
+    roots = integers_in_proportion([number.root if isinstance(number, Square) else _ONE for number in numbers])
     factors = [number.factor if isinstance(number, Square) else number for number in numbers]
     common = lcm(*(factor.denominator for factor in factors))
     return [root * root * int(factor * common) for root, factor in zip(roots, factors, strict=True)]

@@ -40,8 +40,8 @@ LARGEST_HOLDING = 10**12 * MONEY  # shares that one account ever buys
 
 ID_LENGTH = 200
 TEXT_LENGTH = 10_000
-KEPT_LENGTH = 1_000_000  # of a prompt or a reply
-PLACES = 1_000  # decimals of a number at the edge
+LONG_TEXT_LENGTH = 1_000_000  # of a prompt or a reply
+MOST_WRITTEN_DECIMALS = 1_000  # decimals of a number at the edge
 LARGEST_NUMBER = Decimal("1e30")  # at the edge
 _WHOLE = 10**30
 _SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
@@ -59,12 +59,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)  # half the work, where what is written is UTC anyway
 
 
-def decimal(number: Number, field: str) -> Decimal:
+def read_decimal(number: Number, field: str) -> Decimal:
     """The decimal a number is written as; a float is read as the shortest decimal that names it.
 
     Refuses, first that applies: bad_number, not_finite.
 
-    >>> decimal(0.1, "weight") == decimal("0.10", "weight") == Decimal("0.1")
+    >>> read_decimal(0.1, "weight") == read_decimal("0.10", "weight") == Decimal("0.1")
     True
     """
     if isinstance(number, bool) or not isinstance(number, int | float | str | Decimal):
@@ -83,10 +83,10 @@ def decimal(number: Number, field: str) -> Decimal:
     return value
 
 
-def decimals(numbers: Collection[Number], field: str) -> Collection[Decimal]:
+def read_decimals(numbers: Collection[Number], field: str) -> Collection[Decimal]:
     """`decimal` of each; many at once take a third of the time, and decimals stay as they are.
 
-    >>> decimals((0.5, 2.0), "quantiles"), decimals(("0.5", 2), "quantiles")
+    >>> read_decimals((0.5, 2.0), "quantiles"), read_decimals(("0.5", 2), "quantiles")
     ([Decimal('0.5'), Decimal('2.0')], [Decimal('0.5'), Decimal('2')])
     """
     given: Collection[Any] = numbers
@@ -97,7 +97,7 @@ def decimals(numbers: Collection[Number], field: str) -> Collection[Decimal]:
         found = _converted([*given])
         if found is not None and all(map(Decimal.is_finite, found)):
             return found
-    return [decimal(number, field) for number in given]
+    return [read_decimal(number, field) for number in given]
 
 
 def _converted(given: list[Any]) -> list[Decimal] | None:
@@ -112,43 +112,49 @@ def _converted(given: list[Any]) -> list[Decimal] | None:
     return None
 
 
-def measure(number: Number, field: str) -> Decimal:
+def read_measure(number: Number, field: str) -> Decimal:
     """A decimal within 1e30 of at most 1,000 decimals; one below 1e-60 counts as 0.
 
     Refuses, first that applies: bad_number, not_finite, out_of_range.
 
-    >>> measure("2.50", "value"), measure("1e-999999", "value")
+    >>> read_measure("2.50", "value"), read_measure("1e-999999", "value")
     (Decimal('2.50'), Decimal('0'))
     """
-    value = decimal(number, field)
+    value = read_decimal(number, field)
     if not value or value.adjusted() < -60:  # far below half of every unit: nothing is left of it
         return Decimal(0)
     exponent = value.as_tuple().exponent
-    if value.adjusted() > 30 or value.copy_abs() > LARGEST_NUMBER or (isinstance(exponent, int) and exponent < -PLACES):
-        raise Refused("out_of_range", field, str(value), f"must lie within 1e30, with at most {PLACES:,} decimals")
+    if (
+        value.adjusted() > 30
+        or value.copy_abs() > LARGEST_NUMBER
+        or (isinstance(exponent, int) and exponent < -MOST_WRITTEN_DECIMALS)
+    ):
+        raise Refused(
+            "out_of_range", field, str(value), f"must lie within 1e30, with at most {MOST_WRITTEN_DECIMALS:,} decimals"
+        )
     return value
 
 
-def measures(numbers: Collection[Number], unit: int, field: str) -> list[int]:
+def read_measures(numbers: Collection[Number], unit: int, field: str) -> list[int]:
     """`measure` of each in 1/unit (a power of ten), rounded half-even; many at once.
 
-    >>> measures(("0.25", "0.35", "1e-999999"), 10, "quantiles")
+    >>> read_measures(("0.25", "0.35", "1e-999999"), 10, "quantiles")
     [2, 4, 0]
     """
     try:
-        scaled = map(_COMMON.multiply, decimals(numbers, field), repeat(Decimal(unit)))
+        scaled = map(_COMMON.multiply, read_decimals(numbers, field), repeat(Decimal(unit)))
         return [*map(Decimal.__round__, scaled)]  # to the nearest integer, half-even, in every context
     except (DecimalException, Refused):  # an uncommon number, or the first at fault
-        ratios = [measure(number, field).as_integer_ratio() for number in numbers]
+        ratios = [read_measure(number, field).as_integer_ratio() for number in numbers]
         return [half_even(numerator * unit, denominator) for numerator, denominator in ratios]
 
 
-def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
+def read_fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
     """A number in 1/unit, rounded half-even; low and high bound the result, in 1/unit.
 
     Refuses, first that applies: bad_number, not_finite, out_of_range.
 
-    >>> fixed("0.12345678950", PROBABILITY, "probability", 0, PROBABILITY)
+    >>> read_fixed("0.12345678950", PROBABILITY, "probability", 0, PROBABILITY)
     123456790
     """
     if type(number) is int and -_WHOLE < number < _WHOLE:
@@ -160,7 +166,7 @@ def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
             or not -60 < number.adjusted() < 30
             or number.__sizeof__() > _SMALL
         ):
-            number = measure(number, field)
+            number = read_measure(number, field)
         numerator, denominator = number.as_integer_ratio()
     value, rest = divmod(numerator * unit, denominator)
     if rest:
@@ -171,28 +177,28 @@ def fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
     return value
 
 
-def each_fixed(numbers: Collection[Number], unit: int, field: str, low: int, high: int) -> list[int]:
+def read_each_fixed(numbers: Collection[Number], unit: int, field: str, low: int, high: int) -> list[int]:
     """`fixed` of each, many at once.
 
-    >>> each_fixed(("0.5", "0.12345678950"), PROBABILITY, "probability", 0, PROBABILITY)
+    >>> read_each_fixed(("0.5", "0.12345678950"), PROBABILITY, "probability", 0, PROBABILITY)
     [500000000, 123456790]
     """
     try:
-        found = measures(numbers, unit, field)
+        found = read_measures(numbers, unit, field)
     except Refused:
         found = []
     if found and low <= min(found) and max(found) <= high:
         return found
-    return [fixed(number, unit, field, low, high) for number in numbers]
+    return [read_fixed(number, unit, field, low, high) for number in numbers]
 
 
-def probability(number: Number, field: str) -> int:
+def read_probability(number: Number, field: str) -> int:
     """A probability or price in 1e-9, from 0 to 1.
 
-    >>> probability("0.7", "probability")
+    >>> read_probability("0.7", "probability")
     700000000
     """
-    return fixed(number, PROBABILITY, field, 0, PROBABILITY)
+    return read_fixed(number, PROBABILITY, field, 0, PROBABILITY)
 
 
 def is_instant(field: str) -> bool:
@@ -204,12 +210,12 @@ def is_instant(field: str) -> bool:
     return field == "at" or field.endswith("_at")
 
 
-def instant(value: Instant, field: str = "at") -> int:
+def read_instant(value: Instant, field: str = "at") -> int:
     """An RFC 3339 text or an aware datetime in µs since the epoch, UTC; finer fractions round half-even.
 
     Refuses, first that applies: bad_instant, naive_instant.
 
-    >>> instant("1970-01-01T01:00:00.0000015+01:00")
+    >>> read_instant("1970-01-01T01:00:00.0000015+01:00")
     2
     """
     try:
@@ -268,7 +274,7 @@ def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None)
     return "-" * (value < 0) + (f"{whole}.{digits}" if digits else str(whole))
 
 
-def identifier(text: str, field: str) -> str:
+def check_id(text: str, field: str) -> str:
     """An id: 1 to 200 printable characters in Unicode form NFC, no outer space.
 
     Refuses, first that applies: malformed (not a text), id_empty, id_too_long, id_not_plain.
@@ -284,10 +290,10 @@ def identifier(text: str, field: str) -> str:
     return text
 
 
-recurring = lru_cache(maxsize=65_536)(identifier)  # the same check, for ids that come again and again
+check_id_cached = lru_cache(maxsize=65_536)(check_id)  # the same check, for ids that come again and again
 
 
-def prose(text: str, field: str, most: int = TEXT_LENGTH) -> str:
+def check_text(text: str, field: str, most: int = TEXT_LENGTH) -> str:
     """A title or reason: up to 10,000 characters, or `most`, that can be encoded.
 
     Refuses, first that applies: malformed (not a text), text_too_long, id_not_plain (lone surrogates).

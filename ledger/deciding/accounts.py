@@ -28,9 +28,9 @@ def quote(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
     """Refuses, first that applies: malformed (neither one question and its prices, nor quotes), out_of_range,
     unknown_question, duplicate_question, wrong_fields_for_kind, unknown_outcome, wrong_order_of_instants, out_of_order.
     """
-    at, quoted_at = values.instant(command.at), values.instant(command.quoted_at)
+    at, quoted_at = values.read_instant(command.at), values.read_instant(command.quoted_at)
     prices = [
-        (each.question, {name: values.probability(price, f"prices.{name}") for name, price in each.prices.items()})
+        (each.question, {name: values.read_probability(price, f"prices.{name}") for name, price in each.prices.items()})
         for each in _quoted(command)
     ]
     asked = [state.question(question) for question, _ in prices]
@@ -71,7 +71,7 @@ def deposit_cash(command: commands.DepositCash, state: State) -> events.CashDepo
     """Refuses, first that applies: out_of_range, unknown_contest, contest_finalized, not_trading, not_enrolled,
     no_recapitalisation.
     """
-    amount = values.fixed(command.amount, values.MONEY, "amount", 1, values.LARGEST_CASH)
+    amount = values.read_fixed(command.amount, values.MONEY, "amount", 1, values.LARGEST_CASH)
     account = _account(command, state)
     if account.deposited + amount > values.LARGEST_CASH:
         raise Refused("no_recapitalisation", "amount", str(command.amount), "more than an account may ever take in")
@@ -82,7 +82,7 @@ def withdraw_cash(command: commands.WithdrawCash, state: State) -> events.CashWi
     """Refuses, first that applies: out_of_range, unknown_contest, contest_finalized, not_trading, not_enrolled,
     no_recapitalisation, not_enough_cash.
     """
-    amount = values.fixed(command.amount, values.MONEY, "amount", 1, values.LARGEST_HOLDING)
+    amount = values.read_fixed(command.amount, values.MONEY, "amount", 1, values.LARGEST_HOLDING)
     account = _account(command, state)
     if amount > account.cash:
         raise Refused("not_enough_cash", "amount", str(command.amount))
@@ -92,7 +92,7 @@ def withdraw_cash(command: commands.WithdrawCash, state: State) -> events.CashWi
 def _movement(command: commands.DepositCash | commands.WithdrawCash, amount: int) -> dict[str, Any]:
     """The fields of cash that comes in or goes out."""
     return {
-        "at": values.instant(command.at),
+        "at": values.read_instant(command.at),
         "contest": command.contest,
         "participant": command.participant,
         "amount": amount,
@@ -231,7 +231,7 @@ def reversed_(event: events.SettlementReversed, state: State, _: int) -> tuple[W
     return _restated(event, state, held._replace(ended=0, brought=0), -event.amount)
 
 
-def _restated(event: events.OfPosition, state: State, after: Position, brought: int) -> tuple[Write, ...]:
+def _restated(event: events.PositionEvent, state: State, after: Position, brought: int) -> tuple[Write, ...]:
     key, contest = (event.contest, event.participant), state.contests[event.contest]
     before, account = state.positions[*key, event.position], state.accounts[key]
     opened = after.is_open() - before.is_open()

@@ -8,17 +8,17 @@ from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.deciding.state import Contest, Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
-from forecast_ledger.ledger.model.scorability import unscorable
-from forecast_ledger.ledger.model.trading_rules import sunday
+from forecast_ledger.ledger.model.scorability import why_unscorable
+from forecast_ledger.ledger.model.trading_rules import latest_sunday
 
 
 def open_contest(command: commands.OpenContest, state: State) -> events.ContestOpened:
     """Refuses, first that applies: out_of_range, unknown_rules, rules_not_consistent, duplicate_contest,
     pool_not_payable, not_trading, duplicate_cohort.
     """
-    at = values.instant(command.at)
-    pool = values.fixed(command.pool or 0, values.MONEY, "pool", 0, values.LARGEST_POOL)
-    unit = values.fixed(command.payable_unit, values.MONEY, "payable_unit", 1, values.LARGEST_POOL)
+    at = values.read_instant(command.at)
+    pool = values.read_fixed(command.pool or 0, values.MONEY, "pool", 0, values.LARGEST_POOL)
+    unit = values.read_fixed(command.payable_unit, values.MONEY, "payable_unit", 1, values.LARGEST_POOL)
     rules = _rule_set(command.rules)
     starts_at = _start(command, rules)
     rules = consistent(rules, command.rules)
@@ -61,28 +61,30 @@ def consistent(rules: RuleSet | None, said: commands.Rules) -> RuleSet:
 def _rule_set(said: commands.Rules) -> RuleSet | None:
     """The rule set that a preset's name or a dict stands for; None if there is no such preset."""
     if isinstance(said, dict):
-        return commands.rule_set(said, "rules")
+        return commands.read_rule_set(said, "rules")
     return PRESETS.get(said) if isinstance(said, str) else said
 
 
 def _start(command: commands.OpenContest, rules: RuleSet | None) -> int:
     """When the contest starts: a weekly cohort on a Sunday, which must be on the calendar."""
-    starts_at = values.instant(command.at if command.starts_at is None else command.starts_at)
+    starts_at = values.read_instant(command.at if command.starts_at is None else command.starts_at)
     if rules is None or rules.trading is None or rules.trading.cohorts == "none":
         return starts_at
-    if sunday(starts_at) < values.FIRST_INSTANT:
+    if latest_sunday(starts_at) < values.FIRST_INSTANT:
         raise Refused("out_of_range", "starts_at", command.starts_at, "its week began before the year 1")
-    return sunday(starts_at)
+    return latest_sunday(starts_at)
 
 
 def add_question(command: commands.AddQuestion, state: State) -> events.QuestionAdded:
     """Refuses, first that applies: out_of_range, unknown_contest, unknown_question, wrong_order_of_instants,
     contest_finalized, question_in_contest, unscorable_question, no_hidden_period.
     """
-    weight = values.fixed(command.weight, values.WEIGHT, "weight", 1, values.LARGEST_WEIGHT)
+    weight = values.read_fixed(command.weight, values.WEIGHT, "weight", 1, values.LARGEST_WEIGHT)
     hidden = command.hidden_coverage_weight
-    share = None if hidden is None else values.fixed(hidden, values.WEIGHT, "hidden_coverage_weight", 0, values.WEIGHT)
-    spot_at = None if command.spot_at is None else values.instant(command.spot_at)
+    share = (
+        None if hidden is None else values.read_fixed(hidden, values.WEIGHT, "hidden_coverage_weight", 0, values.WEIGHT)
+    )
+    spot_at = None if command.spot_at is None else values.read_instant(command.spot_at)
     contest = state.contest(command.contest)
     question = state.question(command.question)
     if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
@@ -90,14 +92,14 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
     state.open_contest(command.contest)
     if (command.contest, command.question) in state.entries:
         raise Refused("question_in_contest", "question", command.question)
-    if wrong := unscorable(question.range, contest.rules, len(question.outcomes)):
+    if wrong := why_unscorable(question.range, contest.rules, len(question.outcomes)):
         raise Refused("unscorable_question", "question", command.question, wrong)
     reveals_at = question.reveals_at
     nothing_after = reveals_at == question.closes_at and share != values.WEIGHT
     if share is not None and (reveals_at is None or nothing_after):
         raise Refused("no_hidden_period", "hidden_coverage_weight", str(hidden))
     return events.QuestionAdded(
-        at=values.instant(command.at),
+        at=values.read_instant(command.at),
         contest=command.contest,
         question=command.question,
         weight=weight,
@@ -111,7 +113,7 @@ def enrol_participant(command: commands.EnrolParticipant, state: State) -> tuple
 
     Refuses, first that applies: unknown_contest, contest_finalized, enrolled_already, contest_complete.
     """
-    contest, at = state.open_contest(command.contest), values.instant(command.at)
+    contest, at = state.open_contest(command.contest), values.read_instant(command.at)
     enrolled = events.ParticipantEnrolled(
         at=at,
         contest=command.contest,
@@ -135,7 +137,7 @@ def exclude_participant(command: commands.ExcludeParticipant, state: State) -> e
     """A later exclusion replaces an earlier one. Refuses, first that applies: unknown_contest, contest_finalized."""
     state.open_contest(command.contest)
     return events.ParticipantExcluded(
-        at=values.instant(command.at),
+        at=values.read_instant(command.at),
         contest=command.contest,
         participant=command.participant,
         level=command.level,
@@ -149,7 +151,7 @@ def finalize_contest(command: commands.FinalizeContest, state: State) -> events.
     if contest.rules.trading is not None and not contest.complete():
         left = f"{contest.enrolled - contest.decided} have not decided, {contest.open} positions are open"
         raise Refused("contest_not_complete", "contest", command.contest, left)
-    return events.ContestFinalized(at=values.instant(command.at), contest=command.contest)
+    return events.ContestFinalized(at=values.read_instant(command.at), contest=command.contest)
 
 
 def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizePaid, ...]:
@@ -159,7 +161,7 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
 
     Raises ValueError where what comes in as prizes cannot be what a board is worth.
     """
-    at = values.instant(command.at)
+    at = values.read_instant(command.at)
     contest = state.contest(command.contest)
     if not contest.finalized:
         raise Refused("contest_not_finalized", "contest", command.contest)

@@ -9,7 +9,7 @@ from forecast_ledger.ledger.deciding.accounts import trader
 from forecast_ledger.ledger.deciding.legs import legs
 from forecast_ledger.ledger.deciding.state import Account, Attempts, Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events, replies
-from forecast_ledger.ledger.model.trading_rules import Trading, period
+from forecast_ledger.ledger.model.trading_rules import Trading, period_number
 
 _LAST_PERIOD = 10**9  # where periods are numbers
 
@@ -21,7 +21,7 @@ def record_decision(command: commands.RecordDecision, state: State) -> tuple[eve
     not_trading, not_enrolled, contest_complete, wrong_period, cohort_not_deciding, decision_taken, wrong_attempt,
     out_of_order.
     """
-    at, of = values.instant(command.at), _whose(command)
+    at, of = values.read_instant(command.at), _whose(command)
     fields = any(part is not None for part in (command.action, command.bets, command.sells, command.reasoning))
     if not fields and command.response is None:
         raise Refused("malformed", "response", None, "give an action and what belongs to it, or the text of a response")
@@ -30,10 +30,10 @@ def record_decision(command: commands.RecordDecision, state: State) -> tuple[eve
     attempts = state.attempts.get((command.contest, command.participant, command.period), Attempts())
     _refuse(command, account, attempts, state)
     response = command.response
-    reply = replies.inline(command) if fields else replies.read(response or "")
-    fault = replies.fault(reply, trading, account.cash)
+    reply = replies.reply_from_fields(command) if fields else replies.read_reply(response or "")
+    fault = replies.first_fault(reply, trading, account.cash)
     if fault and response is None:
-        response = replies.text_of(command)
+        response = replies.reply_text(command)
     prompt, said = _digest(command.prompt), _digest(response)
     kept = [
         events.TextKept(at=at, digest=digest, text=text)
@@ -61,11 +61,15 @@ def record_decision(command: commands.RecordDecision, state: State) -> tuple[eve
 
 
 def _refuse(command: commands.RecordDecision, account: Account, attempts: Attempts, state: State) -> None:
-    at, contest = values.instant(command.at), state.contests[command.contest]
+    at, contest = values.read_instant(command.at), state.contests[command.contest]
     trading = contest.rules.trading or Trading()
     if contest.complete():
         raise Refused("contest_complete", "contest", command.contest)
-    right = period(trading, contest.starts_at, at) if trading.period_days else min(max(command.period, 1), _LAST_PERIOD)
+    right = (
+        period_number(trading, contest.starts_at, at)
+        if trading.period_days
+        else min(max(command.period, 1), _LAST_PERIOD)
+    )
     if command.period != right or at < contest.starts_at:
         started = values.format_instant(contest.starts_at)
         raise Refused("wrong_period", "period", command.period, f"at is in period {right} of what started {started}")

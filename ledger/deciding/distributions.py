@@ -31,22 +31,22 @@ def given(command: commands.SubmitForecast, question: Question | None) -> tuple[
     if (probability is None) + (probabilities is None) + (cdf is None) + (quantiles is None) != 3:
         return "", []
     if probability is not None:
-        return "probability", values.probability(probability, "probability")
+        return "probability", values.read_probability(probability, "probability")
     if probabilities is not None:
         return "probabilities", chances(probabilities, "probabilities")
     if cdf is not None:
-        return "cdf", values.each_fixed(cdf, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE)
+        return "cdf", values.read_each_fixed(cdf, values.CUMULATIVE, "cdf", 0, values.CUMULATIVE)
     decimals = 0 if question is None or question.range is None else question.range.decimals
-    return "quantiles", values.measures(quantiles or (), 10**decimals, "quantiles")
+    return "quantiles", values.read_measures(quantiles or (), 10**decimals, "quantiles")
 
 
 def chances(given: dict[str, Any], field: str) -> dict[str, int]:
     """Probabilities by outcome, in 1e-9."""
     one = values.PROBABILITY
     try:
-        return dict(zip(given, values.each_fixed(given.values(), one, field, 0, one), strict=True))
+        return dict(zip(given, values.read_each_fixed(given.values(), one, field, 0, one), strict=True))
     except Refused:  # name the outcome
-        return {name: values.probability(chance, f"{field}.{name}") for name, chance in given.items()}
+        return {name: values.read_probability(chance, f"{field}.{name}") for name, chance in given.items()}
 
 
 def brought_to_one(chances: dict[str, int], outcomes: tuple[str, ...], field: str = "probabilities") -> tuple[int, ...]:
@@ -114,7 +114,7 @@ def _checked_quantiles(
     for number, counted in zip(command.quantiles or (), units, strict=True):
         if least < counted < most:
             continue
-        value = values.measure(number, "quantiles")
+        value = values.read_measure(number, "quantiles")
         if (value < lower and not span.open_lower) or (value > upper and not span.open_upper):
             raise Refused("open_end_needed", "quantiles", str(value))
         if not countable(value, span.decimals):
@@ -125,5 +125,5 @@ def _checked_quantiles(
 @lru_cache(maxsize=4_096)
 def _bounds(lower: str, upper: str, decimals: int) -> tuple[int, int]:
     """The bounds of a range in 10^-decimals, rounded."""
-    least, most = values.measures((Decimal(lower), Decimal(upper)), 10**decimals, "range")
+    least, most = values.read_measures((Decimal(lower), Decimal(upper)), 10**decimals, "range")
     return least, most

@@ -9,7 +9,7 @@ from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.deciding.state import Account, Contest, Position, State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.replies import Reply
-from forecast_ledger.ledger.model.trading_rules import WHOLE, Trading, cap, stale
+from forecast_ledger.ledger.model.trading_rules import WHOLE, Trading, bet_cap, is_stale
 
 _NUMBER = re.compile("[1-9][0-9]{0,17}", re.ASCII)
 Leg = events.SharesBought | events.SharesSold | events.LegRefused
@@ -59,7 +59,7 @@ class _Desk:
         """
         outcome = self.outcome(bet)
         price, quote = self.priced(bet.question, outcome)
-        most = cap(self.trading, self.account.cash)
+        most = bet_cap(self.trading, self.account.cash)
         shares = bet.amount * values.PROBABILITY // max(price, 1)
         if not price:
             raise _RefusedLegError("no_price")
@@ -136,7 +136,7 @@ class _Desk:
             raise _RefusedLegError("no_quote")
         if quoted.quoted_at > self.at:
             raise _RefusedLegError("quote_too_new")
-        if stale(self.trading, quoted.quoted_at, self.at):
+        if is_stale(self.trading, quoted.quoted_at, self.at):
             raise _RefusedLegError("stale_quote")
         return price, quoted.position
 

@@ -17,11 +17,11 @@ def countable(value: Decimal, decimals: int) -> bool:
 
 def numeric_range(span: commands.Range) -> events.NumericRange:
     """A range as it is recorded. Refuses: out_of_range."""
-    lower, upper = values.measure(span.lower, "range.lower"), values.measure(span.upper, "range.upper")
-    zero = None if span.zero_point is None else values.measure(span.zero_point, "range.zero_point")
+    lower, upper = values.read_measure(span.lower, "range.lower"), values.read_measure(span.upper, "range.upper")
+    zero = None if span.zero_point is None else values.read_measure(span.zero_point, "range.zero_point")
     if not lower < upper:
         raise Refused("out_of_range", "range.upper", str(upper), "must lie above range.lower")
-    bins = commands.BINS if span.bins is None else span.bins
+    bins = commands.DEFAULT_BINS if span.bins is None else span.bins
     if span.bins is not None and span.levels is not None:
         raise Refused("out_of_range", "range.bins", bins, "bins and levels exclude one another")
     if not 1 <= bins <= values.MOST_BINS:
@@ -50,10 +50,10 @@ def _levels(span: commands.Range, lower: Decimal, upper: Decimal) -> tuple[tuple
     one, most = values.PROBABILITY, values.MOST_BINS
     if not 1 <= len(span.levels) <= most:
         raise Refused("out_of_range", "range.levels", len(span.levels), f"must be 1 to {most} levels")
-    levels = tuple(values.fixed(level, one, "range.levels", 1, one - 1) for level in span.levels)
+    levels = tuple(values.read_fixed(level, one, "range.levels", 1, one - 1) for level in span.levels)
     if any(after <= before for before, after in itertools.pairwise(levels)):
         raise Refused("out_of_range", "range.levels", len(levels), "must increase by at least 0.000000001")
-    decimals = commands.DECIMALS if span.decimals is None else span.decimals
+    decimals = commands.DEFAULT_DECIMALS if span.decimals is None else span.decimals
     if not 0 <= decimals <= values.MOST_DECIMALS:
         raise Refused("out_of_range", "range.decimals", decimals, f"must lie between 0 and {values.MOST_DECIMALS}")
     if not (countable(lower, decimals) and countable(upper, decimals)):

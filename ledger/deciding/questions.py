@@ -16,8 +16,8 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
     """Refuses, first that applies: out_of_range, duplicate_question, duplicate_outcome, wrong_fields_for_kind,
     wrong_order_of_instants.
     """
-    opens_at, closes_at = values.instant(command.opens_at), values.instant(command.closes_at)
-    reveals_at = None if command.reveals_at is None else values.instant(command.reveals_at)
+    opens_at, closes_at = values.read_instant(command.opens_at), values.read_instant(command.closes_at)
+    reveals_at = None if command.reveals_at is None else values.read_instant(command.reveals_at)
     span = numeric_range(command.range) if command.range else None
     if command.question in state.questions:
         raise Refused("duplicate_question", "question", command.question)
@@ -33,7 +33,7 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
     if reveals_at is not None and not opens_at < reveals_at <= closes_at:
         raise Refused("wrong_order_of_instants", "reveals_at", command.reveals_at)
     return events.QuestionOpened(
-        at=values.instant(command.at),
+        at=values.read_instant(command.at),
         question=command.question,
         kind=command.kind,
         title=command.title,
@@ -104,11 +104,11 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     """Refuses, first that applies: out_of_range, unknown_question, wrong_resolution, unknown_outcome, wrong_length,
     not_summing_to_one, open_end_needed, question_resolved, before_opening, wrong_order_of_instants.
     """
-    at = values.instant(command.at)
-    value = None if command.value is None else values.measure(command.value, "value")
+    at = values.read_instant(command.at)
+    value = None if command.value is None else values.read_measure(command.value, "value")
     shares = distributions.chances(command.payouts or {}, "payouts")
     question = state.question(command.question)
-    known_at = min(at, question.closes_at) if command.known_at is None else values.instant(command.known_at)
+    known_at = min(at, question.closes_at) if command.known_at is None else values.read_instant(command.known_at)
     named = (command.outcome is not None) + (command.payouts is not None)
     if (named, value is not None) != (question.range is None, question.range is not None):
         raise Refused("wrong_resolution", "question", command.question)
@@ -147,7 +147,7 @@ def annul_question(command: commands.AnnulQuestion | commands.CancelMarket, stat
     if state.question(command.question).annulled:
         raise Refused("question_resolved", "question", command.question)
     return events.QuestionAnnulled(
-        at=values.instant(command.at),
+        at=values.read_instant(command.at),
         question=command.question,
         reason=command.reason,
         policy=command.policy if isinstance(command, commands.CancelMarket) else "refund_cost",
@@ -161,7 +161,7 @@ def revoke_resolution(command: commands.RevokeResolution, state: State) -> event
     question = state.question(command.question)
     if not question.settled:
         raise Refused("not_resolved", "question", command.question)
-    at, returns_to = values.instant(command.at), question.resolution
+    at, returns_to = values.read_instant(command.at), question.resolution
     if question.annulled and returns_to is not None and at < returns_to.known_at:
         known_at = values.format_instant(returns_to.known_at)
         said = f"the resolution that stood before the annulment was known at {known_at}"
@@ -259,7 +259,7 @@ def resolution_revoked(event: events.ResolutionRevoked, state: State, _: int) ->
 
 def _open_at(command: commands.Command, question: Question) -> int:
     """The command's instant, if the question can still change then."""
-    at = values.instant(command.at)
+    at = values.read_instant(command.at)
     if question.settled:
         raise Refused("question_resolved", "at", command.at)
     if at >= question.closed_at:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.events import AnyEvent, Kind, NumericRange, QuestionResolved
+from forecast_ledger.ledger.model.events import AnyEvent, NumericRange, QuestionKind, QuestionResolved
 from forecast_ledger.ledger.model.rules import RuleSet
 
 Write = tuple[dict[Any, Any], Any, Any]  # table, key, new value
@@ -17,7 +17,7 @@ class Question(NamedTuple):
     a trade in it, µs.
     """
 
-    kind: Kind
+    kind: QuestionKind
     outcomes: tuple[str, ...]
     range: NumericRange | None
     opens_at: int

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import json, structs
 
 from forecast_ledger.ledger.core import values
-from forecast_ledger.ledger.core.errors import Refused, foremost
+from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
 from forecast_ledger.ledger.model.commands import (
-    BINS,
-    DECIMALS,
+    DEFAULT_BINS,
+    DEFAULT_DECIMALS,
     AnyCommand,
     Bet,
     Command,
@@ -20,11 +20,11 @@ from forecast_ledger.ledger.model.commands import (
     Range,
     Sale,
     SubmitForecast,
-    malformed,
-    rule_set,
+    malformed_refusal,
+    read_rule_set,
 )
-from forecast_ledger.ledger.model.events import Attestation, Kind, Policy
-from forecast_ledger.ledger.model.publication_stamps import span
+from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind
+from forecast_ledger.ledger.model.publication_stamps import stamp_span
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 
@@ -36,7 +36,7 @@ _READ_AS_DECIMALS = frozenset({float, str})
 _encoder = json.Encoder(order="deterministic")
 
 
-def content(command: AnyCommand) -> bytes:
+def canonical_content(command: AnyCommand) -> bytes:
     """What a command says, without its id, in one spelling: equal for equal numbers and instants however written.
 
     Refuses, first that applies: malformed, id_empty, id_too_long, id_not_plain, text_too_long, bad_instant,
@@ -44,7 +44,7 @@ def content(command: AnyCommand) -> bytes:
 
     >>> from forecast_ledger.ledger.model.commands import CloseQuestion
     >>> one = CloseQuestion(at="2026-03-01T01:00:00+01:00", question="q1")
-    >>> content(one) == content(CloseQuestion(at="2026-03-01T00:00:00Z", question="q1", id="c1"))
+    >>> canonical_content(one) == canonical_content(CloseQuestion(at="2026-03-01T00:00:00Z", question="q1", id="c1"))
     True
     """
     name, fields, least = _SPELLINGS[type(command)]
@@ -54,13 +54,13 @@ def content(command: AnyCommand) -> bytes:
             for field, spell, optional in fields
         ]
     except Refused:
-        raise foremost(_faults(command)) from None
+        raise first_by_precedence(_faults(command)) from None
     while said[-1] is None and len(said) > least:
         said.pop()
     return _encoder.encode([name, *said])
 
 
-def parsed(command: AnyCommand) -> AnyCommand:
+def with_decimals(command: AnyCommand) -> AnyCommand:
     """The command with the floats and texts of a cdf or of quantiles as decimals, so that each is read once; as it is
     if one of them is no number.
     """
@@ -70,7 +70,7 @@ def parsed(command: AnyCommand) -> AnyCommand:
     if not numbers or type(numbers) not in _ROWS or type(numbers[0]) not in _READ_AS_DECIMALS:
         return command
     try:
-        return structs.replace(command, **{field: tuple(values.decimals(numbers, field))})
+        return structs.replace(command, **{field: tuple(values.read_decimals(numbers, field))})
     except Refused:  # `content` says what is foremost at fault
         return command
 
@@ -111,25 +111,25 @@ def _parts_of_item(item: Any) -> list[tuple[_Spell, Any]]:
     if type(item) is Prices:
         return [(_id, item.question), *(_parts(item.prices, _by_id) if type(item.prices) is dict else [])]
     if type(item) is Bet:
-        return [(values.prose, item.market_id), (values.prose, item.side), (_number, item.amount)]
+        return [(values.check_text, item.market_id), (values.check_text, item.side), (_number, item.amount)]
     return [(_number, item.percentage)] if type(item) is Sale else []
 
 
 def _id(value: Any, name: str) -> str:
-    return values.recurring(value, name) if type(value) is str else values.identifier(value, name)
+    return values.check_id_cached(value, name) if type(value) is str else values.check_id(value, name)
 
 
 def _number(value: Any, name: str) -> str:
     """The shortest decimal text."""
     if type(value) is not Decimal or not value.is_finite():
-        value = values.decimal(value, name)
-    return shortest(value)
+        value = values.read_decimal(value, name)
+    return shortest_text(value)
 
 
-def shortest(value: Decimal) -> str:
+def shortest_text(value: Decimal) -> str:
     """The one spelling of a number: its shortest decimal text.
 
-    >>> shortest(Decimal("0.50")), shortest(Decimal("-0.0")), shortest(Decimal(100))
+    >>> shortest_text(Decimal("0.50")), shortest_text(Decimal("-0.0")), shortest_text(Decimal(100))
     ('0.5', '0', '1E+2')
     """
     return str(value.normalize(_EXACT)) if value else "0"
@@ -143,7 +143,7 @@ def _numbers(value: Any, name: str) -> list[Decimal]:
 
 def _shortest(numbers: Collection[Any], name: str) -> list[Decimal]:
     """Each as the decimal whose text, which the encoder writes, is the shortest."""
-    found = [*map(_EXACT.normalize, values.decimals(numbers, name))]
+    found = [*map(_EXACT.normalize, values.read_decimals(numbers, name))]
     return found if all(found) else [number or _ZERO for number in found]  # zero may have a sign
 
 
@@ -168,8 +168,8 @@ def _range(value: Any, name: str) -> list[Any]:
     if type(value) is not Range:
         raise Refused("malformed", name, value, "not a range")
     levels, unsaid = value.levels, value.levels is None and value.decimals is None
-    bins = BINS if value.bins is None and levels is None else value.bins
-    decimals = DECIMALS if value.decimals is None and levels is not None else value.decimals
+    bins = DEFAULT_BINS if value.bins is None and levels is None else value.bins
+    decimals = DEFAULT_DECIMALS if value.decimals is None and levels is not None else value.decimals
     kinds = (("bins", bins, int | None), ("open_lower", value.open_lower, bool), ("open_upper", value.open_upper, bool))
     shape = [_checked(kind)(part, f"{name}.{field}") for field, part, kind in kinds]
     counted = [] if unsaid else [_checked(int)(decimals, f"{name}.decimals")]
@@ -186,7 +186,7 @@ def _checked(expected: Any) -> _Spell:
             plain = json.decode(json.encode(value))
             msgspec.convert(plain, expected)
         except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
-            raise malformed(error, name) from None
+            raise malformed_refusal(error, name) from None
         if type(value) in {int, str, bool, tuple, RuleSet, type(None)}:
             return plain
         raise Refused("malformed", name, str(value), f"a {type(value).__name__}, which no JSON has")
@@ -197,7 +197,7 @@ def _checked(expected: Any) -> _Spell:
 def _rules(value: Any, name: str) -> Any:
     """A preset's name, or what a rule set says that is not its default."""
     if type(value) is dict:
-        value = rule_set(value, name)
+        value = read_rule_set(value, name)
     plain = _checked(str | RuleSet)(value, name)
     if type(value) is not RuleSet:
         return plain
@@ -218,16 +218,16 @@ def _attestation(value: Any, name: str) -> dict[str, Any]:
         raise Refused("malformed", name, value, "not an attestation")
     for stamp in ("newest_source", "model_released", "training_cutoff"):
         if (text := getattr(value, stamp)) is not None:
-            span(text, f"{name}.{stamp}")
+            stamp_span(text, f"{name}.{stamp}")
     for text in ("restricted_list", "note"):
-        values.prose(getattr(value, text), f"{name}.{text}")
+        values.check_text(getattr(value, text), f"{name}.{text}")
     _checked(bool | None)(value.restricted_sources, f"{name}.restricted_sources")
     plain: dict[str, Any] = msgspec.to_builtins(value)
     return plain
 
 
 def _kept(value: Any, name: str) -> str:
-    return values.prose(value, name, values.KEPT_LENGTH)
+    return values.check_text(value, name, values.LONG_TEXT_LENGTH)
 
 
 def _prices(value: Any, name: str) -> list[Any]:
@@ -239,7 +239,7 @@ def _prices(value: Any, name: str) -> list[Any]:
 def _bet(value: Any, name: str) -> list[str]:
     if type(value) is not Bet:
         raise Refused("malformed", name, value, "not a bet")
-    texts = [values.prose(getattr(value, part), f"{name}.{part}") for part in ("market_id", "side")]
+    texts = [values.check_text(getattr(value, part), f"{name}.{part}") for part in ("market_id", "side")]
     return [*texts, _number(value.amount, f"{name}.amount")]
 
 
@@ -247,44 +247,44 @@ def _sale(value: Any, name: str) -> list[str]:
     if type(value) is not Sale:
         raise Refused("malformed", name, value, "not a sale")
     position = _checked(str | int)(value.position_id, f"{name}.position_id")
-    return [values.prose(str(position), f"{name}.position_id"), _number(value.percentage, f"{name}.percentage")]
+    return [values.check_text(str(position), f"{name}.position_id"), _number(value.percentage, f"{name}.percentage")]
 
 
 # How each field is spelt, in the order in which their faults are reported.
 _SPELLING: dict[str, _Spell] = {
     **dict.fromkeys(["contest", "question", "participant", "entrant"], _id),
     "outcomes": _each(_id),
-    **dict.fromkeys(["title", "reason", "currency"], values.prose),
-    **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at"], values.instant),
+    **dict.fromkeys(["title", "reason", "currency"], values.check_text),
+    **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at"], values.read_instant),
     **dict.fromkeys(["probability", "value", "pool", "payable_unit"], _number),
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _number),
     "probabilities": _by_id,
     "cdf": _numbers,
     "range": _range,
-    "kind": _checked(Kind),
+    "kind": _checked(QuestionKind),
     "outcome": _checked(str | None),
     "rules": _rules,
     "level": _checked(Level),
     "bot": _checked(bool),
     **dict.fromkeys(["period", "attempt"], _checked(int)),
-    "policy": _checked(Policy),
-    "quoted_at": values.instant,
+    "policy": _checked(CancelPolicy),
+    "quoted_at": values.read_instant,
     "amount": _number,
     "prices": _by_id,
     "quotes": _each(_prices),
     "bets": _each(_bet),
     "sells": _each(_sale),
-    **dict.fromkeys(["source", "action"], values.prose),
+    **dict.fromkeys(["source", "action"], values.check_text),
     **dict.fromkeys(["reasoning", "prompt", "response"], _kept),
 }
 # Optional fields that commands have got since, the newest last: where not given, not spelt either, so that what was
 # recorded before they existed is still known when it is sent again.
 _ADDED: dict[str, _Spell] = {
-    "spot_at": values.instant,
+    "spot_at": values.read_instant,
     "quantiles": _numbers,
     "attestation": _attestation,
     "payouts": _by_id,
-    "starts_at": values.instant,
+    "starts_at": values.read_instant,
     **dict.fromkeys(["series", "family", "release"], _id),
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
@@ -294,7 +294,7 @@ _DEFAULT_TRADING = json.decode(json.encode(Trading()))
 # How a field is spelt whose name is in neither table, by its type; a text may be an instant by its name.
 _BY_TYPE: dict[Any, _Spell] = {
     Any: _number,
-    str: values.prose,
+    str: values.check_text,
     bool: _checked(bool),
     int: _checked(int),
     dict[str, Any]: _by_id,
@@ -320,7 +320,7 @@ def _derived(kind: type[Command], name: str) -> _Spell:
     parts = [each for each in get_args(hint) if each is not NoneType]
     [plain, *others] = parts if NoneType in get_args(hint) else [hint]
     if plain is str and values.is_instant(name):
-        return values.instant
+        return values.read_instant
     if plain not in _BY_TYPE or others:
         raise TypeError(f"{kind.__name__}.{name}: say in _SPELLING, by its name, how a {hint} is spelt")
     return _BY_TYPE[plain]

@@ -16,7 +16,7 @@ from msgspec import Struct, json
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import hint
-from forecast_ledger.ledger.model.events import Attestation, Kind, Policy
+from forecast_ledger.ledger.model.events import Attestation, CancelPolicy, QuestionKind
 from forecast_ledger.ledger.model.forms import (
     Bins,
     Cumulative,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:  # what a caller may pass
 else:  # what a decoder makes of JSON
     Rules = Preset | RuleSet
 
-BINS = 200  # of a range that says neither bins nor levels
-DECIMALS = 6  # of the unit in which quantiles are counted, where a range with levels does not say
+DEFAULT_BINS = 200  # of a range that says neither bins nor levels
+DEFAULT_DECIMALS = 6  # of the unit in which quantiles are counted, where a range with levels does not say
 
 
 class _Kind(Struct):
@@ -81,7 +81,7 @@ class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
     """Opens a question."""
 
     question: Id
-    kind: Kind
+    kind: QuestionKind
     title: Text = ""
     outcomes: tuple[Id, ...] | None = None
     range: Range | None = None
@@ -149,7 +149,7 @@ class CancelMarket(Command, frozen=True, kw_only=True, tag="cancel_market"):
     """Annuls a question and says what becomes of the stakes on it."""
 
     question: Id
-    policy: Policy = "refund_cost"
+    policy: CancelPolicy = "refund_cost"
     reason: Text
 
 
@@ -341,19 +341,19 @@ def read(line: bytes | str) -> AnyCommand:
     try:
         command: AnyCommand = _decoder.decode(line)
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError) as error:
-        raise malformed(error, "", _kind(line)) from None
+        raise malformed_refusal(error, "", _kind(line)) from None
     return command
 
 
-def rule_set(said: dict[str, Any], name: str) -> RuleSet:
+def read_rule_set(said: dict[str, Any], name: str) -> RuleSet:
     """The rule set that a dict says, as an object of JSON would. Refuses: malformed, with the path of the field."""
     try:
         return _rule_sets.decode(json.encode(said, order="deterministic"))
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
-        raise malformed(error, name) from None
+        raise malformed_refusal(error, name) from None
 
 
-def malformed(error: Exception, name: str, kind: str = "") -> Refused:
+def malformed_refusal(error: Exception, name: str, kind: str = "") -> Refused:
     """A refusal that names the field as a path from the command, or from the field `name` of it; where that is one of
     a few values or fields, it lists them, the nearest first.
 

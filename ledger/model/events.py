@@ -15,8 +15,8 @@ from msgspec import Struct
 from forecast_ledger.ledger.model.forms import Stamp, Text
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 
-Kind = Literal["binary", "multiple_choice", "numeric"]
-Policy = Literal["refund_cost", "void_trades"]
+QuestionKind = Literal["binary", "multiple_choice", "numeric"]
+CancelPolicy = Literal["refund_cost", "void_trades"]
 Action = Literal["BET", "SELL", "HOLD"]
 
 
@@ -58,7 +58,7 @@ class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1")
     """Starts a question."""
 
     question: str
-    kind: Kind
+    kind: QuestionKind
     title: str = ""
     outcomes: tuple[str, ...] = ()
     range: NumericRange | None = None
@@ -106,7 +106,7 @@ class QuestionAnnulled(Event, frozen=True, kw_only=True, tag="question_annulled.
 
     question: str
     reason: str
-    policy: Policy = "refund_cost"
+    policy: CancelPolicy = "refund_cost"
 
 
 class ResolutionRevoked(Event, frozen=True, kw_only=True, tag="resolution_revoked.v1"):
@@ -188,14 +188,14 @@ class PricesQuoted(Event, frozen=True, kw_only=True, tag="prices_quoted.v1"):
     quotes: tuple[Quote, ...]
 
 
-class OfAccount(Event, frozen=True, kw_only=True):
+class AccountEvent(Event, frozen=True, kw_only=True):
     """Something of one participant's cash and positions in a contest."""
 
     contest: str
     participant: str
 
 
-class OfLeg(OfAccount, frozen=True, kw_only=True):
+class LegEvent(AccountEvent, frozen=True, kw_only=True):
     """Something of one leg, from 1, of an attempt at a decision."""
 
     period: int
@@ -203,7 +203,7 @@ class OfLeg(OfAccount, frozen=True, kw_only=True):
     leg: int
 
 
-class OfPosition(OfAccount, frozen=True, kw_only=True):
+class PositionEvent(AccountEvent, frozen=True, kw_only=True):
     """Something of one position."""
 
     question: str
@@ -211,20 +211,20 @@ class OfPosition(OfAccount, frozen=True, kw_only=True):
     position: int
 
 
-class CashGranted(OfAccount, frozen=True, kw_only=True, tag="cash_granted.v1"):
+class CashGranted(AccountEvent, frozen=True, kw_only=True, tag="cash_granted.v1"):
     """What a participant starts with."""
 
     amount: int
 
 
-class CashDeposited(OfAccount, frozen=True, kw_only=True, tag="cash_deposited.v1"):
+class CashDeposited(AccountEvent, frozen=True, kw_only=True, tag="cash_deposited.v1"):
     """Cash from outside."""
 
     amount: int
     reason: str
 
 
-class CashWithdrawn(OfAccount, frozen=True, kw_only=True, tag="cash_withdrawn.v1"):
+class CashWithdrawn(AccountEvent, frozen=True, kw_only=True, tag="cash_withdrawn.v1"):
     """Cash to the outside."""
 
     amount: int
@@ -253,7 +253,7 @@ class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fal
     percentage: int
 
 
-class DecisionRecorded(OfAccount, frozen=True, kw_only=True, tag="decision_recorded.v1"):
+class DecisionRecorded(AccountEvent, frozen=True, kw_only=True, tag="decision_recorded.v1"):
     """A participant's decision for a period; its legs follow."""
 
     period: int
@@ -267,7 +267,7 @@ class DecisionRecorded(OfAccount, frozen=True, kw_only=True, tag="decision_recor
     response: str = ""
 
 
-class DecisionMalformed(OfAccount, frozen=True, kw_only=True, tag="decision_malformed.v1"):
+class DecisionMalformed(AccountEvent, frozen=True, kw_only=True, tag="decision_malformed.v1"):
     """A reply that is no decision, and why."""
 
     period: int
@@ -277,13 +277,13 @@ class DecisionMalformed(OfAccount, frozen=True, kw_only=True, tag="decision_malf
     response: str
 
 
-class DecisionDefaulted(OfAccount, frozen=True, kw_only=True, tag="decision_defaulted.v1"):
+class DecisionDefaulted(AccountEvent, frozen=True, kw_only=True, tag="decision_defaulted.v1"):
     """HOLD, because no attempt was a decision."""
 
     period: int
 
 
-class SharesBought(OfLeg, frozen=True, kw_only=True, tag="shares_bought.v1"):
+class SharesBought(LegEvent, frozen=True, kw_only=True, tag="shares_bought.v1"):
     """A bet that was carried out."""
 
     question: str
@@ -297,7 +297,7 @@ class SharesBought(OfLeg, frozen=True, kw_only=True, tag="shares_bought.v1"):
     confidence: int
 
 
-class SharesSold(OfLeg, frozen=True, kw_only=True, tag="shares_sold.v1"):
+class SharesSold(LegEvent, frozen=True, kw_only=True, tag="shares_sold.v1"):
     """A sale that was carried out."""
 
     question: str
@@ -310,13 +310,13 @@ class SharesSold(OfLeg, frozen=True, kw_only=True, tag="shares_sold.v1"):
     proceeds: int
 
 
-class LegRefused(OfLeg, frozen=True, kw_only=True, tag="leg_refused.v1"):
+class LegRefused(LegEvent, frozen=True, kw_only=True, tag="leg_refused.v1"):
     """A leg not carried out, and why."""
 
     code: str
 
 
-class PositionSettled(OfPosition, frozen=True, kw_only=True, tag="position_settled.v1"):
+class PositionSettled(PositionEvent, frozen=True, kw_only=True, tag="position_settled.v1"):
     """A resolution pays for the shares of an open position."""
 
     shares: int
@@ -325,14 +325,14 @@ class PositionSettled(OfPosition, frozen=True, kw_only=True, tag="position_settl
     proceeds: int
 
 
-class PositionRefunded(OfPosition, frozen=True, kw_only=True, tag="position_refunded.v1"):
+class PositionRefunded(PositionEvent, frozen=True, kw_only=True, tag="position_refunded.v1"):
     """What an open position had cost goes back."""
 
     shares: int
     cost: int
 
 
-class TradesVoided(OfPosition, frozen=True, kw_only=True, tag="trades_voided.v1"):
+class TradesVoided(PositionEvent, frozen=True, kw_only=True, tag="trades_voided.v1"):
     """Everything paid for a position goes back, less what was received for it."""
 
     shares: int
@@ -340,7 +340,7 @@ class TradesVoided(OfPosition, frozen=True, kw_only=True, tag="trades_voided.v1"
     amount: int
 
 
-class SettlementReversed(OfPosition, frozen=True, kw_only=True, tag="settlement_reversed.v1"):
+class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settlement_reversed.v1"):
     """A position is again as it was before an earlier event."""
 
     reverses: int

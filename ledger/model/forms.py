@@ -96,7 +96,7 @@ _ID = _form(
     pattern=f"^{_VISIBLE}({_WITHIN}*{_VISIBLE})?$",
 )
 _TEXT = _form("Text", f"at most {values.TEXT_LENGTH:,} characters", maxLength=values.TEXT_LENGTH)
-_LONG_TEXT = _form("LongText", f"at most {values.KEPT_LENGTH:,} characters", maxLength=values.KEPT_LENGTH)
+_LONG_TEXT = _form("LongText", f"at most {values.LONG_TEXT_LENGTH:,} characters", maxLength=values.LONG_TEXT_LENGTH)
 _BINS = _form("Bins", f"1 to {values.MOST_BINS:,}", minimum=1, maximum=values.MOST_BINS)
 _DECIMALS = _form("Decimals", f"0 to {values.MOST_DECIMALS}", minimum=0, maximum=values.MOST_DECIMALS)
 _PRESET = _form("Preset", "the name of a preset", enum=list(PRESETS))

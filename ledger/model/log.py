@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model.events import AnyEvent, ContestOpened
-from forecast_ledger.ledger.model.rules import spelt
+from forecast_ledger.ledger.model.rules import recorded_fields
 
 GENESIS = "0" * 64  # the digest of an empty log
 _BEFORE_DIGEST, _AFTER_DIGEST = b',"digest":"', b'"}'
@@ -92,26 +92,26 @@ def fingerprint(content: bytes) -> str:
 
 def seal(recorded: Recorded) -> tuple[bytes, str]:
     """A row's canonical bytes and its digest, whatever digest it claims."""
-    body = encoded(recorded)[: -_FRAME - len(recorded.digest)]
+    body = encode_row(recorded)[: -_FRAME - len(recorded.digest)]
     digest = sha256(body).hexdigest()
     return body + _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST, digest
 
 
-def encoded(recorded: Recorded) -> bytes:
+def encode_row(recorded: Recorded) -> bytes:
     """The whole row, with the digest it claims; a contest's rule set is spelt as `rules` says."""
     if type(recorded.event) is not ContestOpened:
         return _encode(recorded)
     plain = msgspec.to_builtins(recorded)
-    plain["event"]["rules"] = spelt(recorded.event.rules)
+    plain["event"]["rules"] = recorded_fields(recorded.event.rules)
     return _encode(plain)
 
 
-def decoded(rows: Sequence[bytes]) -> list[Recorded]:
+def decode_rows(rows: Sequence[bytes]) -> list[Recorded]:
     """The events in rows, whose digests are not checked. Raises one of UNREADABLE."""
     return [*map(_one.decode, rows)]
 
 
-def decoded_one(row: bytes, position: int) -> Recorded:
+def decode_row(row: bytes, position: int) -> Recorded:
     """The event in the row at a log position, whose digest is not checked. Raises Corrupt if it cannot be read."""
     try:
         return _one.decode(row)
@@ -119,7 +119,7 @@ def decoded_one(row: bytes, position: int) -> Recorded:
         raise Corrupt(position, f"not a record that this version can read: {error}", "schemas") from None
 
 
-def envelope(row: bytes) -> Envelope | None:
+def decode_envelope(row: bytes) -> Envelope | None:
     """What a row says around its event; None if that cannot be read either."""
     try:
         return _envelope.decode(row)
@@ -127,12 +127,12 @@ def envelope(row: bytes) -> Envelope | None:
         return None
 
 
-def body(row: bytes) -> bytes:
+def digested_bytes(row: bytes) -> bytes:
     """The bytes of a row that its digest is of."""
     return row[:-_SEAL]
 
 
-def digest_of(row: bytes) -> str:
+def compute_digest(row: bytes) -> str:
     """The digest of a row's bytes, whatever the row says it is."""
     return sha256(row[:-_SEAL]).hexdigest()
 
@@ -167,16 +167,16 @@ def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
     unknown fields, bytes that do not match their digest, a position out of turn, a digest that does not follow.
     """
     try:
-        records = decoded(rows)
+        records = decode_rows(rows)
     except UNREADABLE:
         for row in rows:  # that row, or one before it with another fault, is found
-            before = _check([row], [decoded_one(row, before.position + 1)], before)
+            before = _check([row], [decode_row(row, before.position + 1)], before)
         raise
     _check(rows, records, before)
     return records
 
 
-def follow(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[list[Recorded]]:
+def unseal_pages(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iterator[list[Recorded]]:
     """Unseal page after page."""
     for rows in pages:
         events = unseal(rows, before)
@@ -184,16 +184,16 @@ def follow(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -> Iter
         yield events
 
 
-def upto(pages: Iterator[list[bytes]], position: int) -> Iterator[list[bytes]]:
+def pages_up_to(pages: Iterator[list[bytes]], position: int) -> Iterator[list[bytes]]:
     """Pages of rows from the first on, up to a log position; no page beyond it is asked for."""
     while position > 0 and (rows := next(pages, [])):
         yield rows[:position]
         position -= len(rows)
 
 
-def unseal_one(row: bytes, position: int) -> Recorded:
+def unseal_row(row: bytes, position: int) -> Recorded:
     """The event in one row, checked like others, but for the row that it follows. Raises Corrupt."""
-    [recorded] = unseal([row], Checkpoint(position - 1, decoded_one(row, position).previous))
+    [recorded] = unseal([row], Checkpoint(position - 1, decode_row(row, position).previous))
     return recorded
 
 
@@ -202,7 +202,7 @@ def _check(rows: Sequence[bytes], records: Sequence[Recorded], before: Checkpoin
     position, previous = before
     for row, recorded in zip(rows, records, strict=True):
         position += 1
-        digest = digest_of(row)
+        digest = compute_digest(row)
         if digest != recorded.digest:
             said = f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}"
             raise Corrupt(position, said, "digests")

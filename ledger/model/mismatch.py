@@ -23,82 +23,82 @@ _DIGEST = 66  # characters of one, in quotes
 _LARGEST = 10**30
 
 
-def unlike(expected: str, found: str) -> str:
+def mismatch(expected: str, found: str) -> str:
     """The message of a finding, in the one form that all findings have.
 
-    >>> unlike("an amount of 500.00, the bet that was asked for", money(500_000_001))
+    >>> mismatch("an amount of 500.00, the bet that was asked for", money_text(500_000_001))
     'expected an amount of 500.00, the bet that was asked for; found 500.000001'
     """
     return f"expected {expected}; found {found}"
 
 
-def named(text: object, most: int = _LONGEST) -> str:
+def short_repr(text: object, most: int = _LONGEST) -> str:
     """An id, a text or a whole number as it stands in a message: escaped, and shortened.
 
-    >>> named("cup"), named(7), named("an id of a contest that is as long as an id may be")
+    >>> short_repr("cup"), short_repr(7), short_repr("an id of a contest that is as long as an id may be")
     ("'cup'", '7', "'an id of a contest that is as long as a…")
     """
     if isinstance(text, int) and abs(text) > _LARGEST:
         return "a number of more than 30 digits"
-    return short(repr(text), most)
+    return shorten(repr(text), most)
 
 
-def several(values: Iterable[object]) -> str:
+def short_reprs(values: Iterable[object]) -> str:
     """Ids and whole numbers.
 
-    >>> several(["week", "ada", 1])
+    >>> short_reprs(["week", "ada", 1])
     "'week', 'ada', 1"
     """
-    return ", ".join(map(named, values))
+    return ", ".join(map(short_repr, values))
 
 
-def short(text: str, most: int = _LONGEST) -> str:
+def shorten(text: str, most: int = _LONGEST) -> str:
     """The beginning of a text."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def fixed(value: int, unit: int, least: int = 0) -> str:
+def decimal_text(value: int, unit: int, least: int = 0) -> str:
     """An integer in 1/unit as a decimal.
 
-    >>> fixed(-1, 10**9)
+    >>> decimal_text(-1, 10**9)
     '-0.000000001'
     """
-    return format_fixed(value, unit, least) if abs(value) <= _LARGEST else named(value)
+    return format_fixed(value, unit, least) if abs(value) <= _LARGEST else short_repr(value)
 
 
-def money(value: int) -> str:
+def money_text(value: int) -> str:
     """An amount or shares, 1e-6."""
-    return fixed(value, MONEY, least=2)
+    return decimal_text(value, MONEY, least=2)
 
 
-def chance(value: int | None) -> str:
+def probability_text(value: int | None) -> str:
     """A probability, a price or a payout, 1e-9; none where there is none."""
-    return "none" if value is None else fixed(value, PROBABILITY)
+    return "none" if value is None else decimal_text(value, PROBABILITY)
 
 
-def instant(micros: int) -> str:
+def instant_text(micros: int) -> str:
     """RFC 3339, or what no calendar has.
 
-    >>> instant(0), instant(2**62)
+    >>> instant_text(0), instant_text(2**62)
     ('1970-01-01T00:00:00Z', '4611686018427387904 µs since 1970')
     """
     inside = FIRST_INSTANT <= micros <= LAST_INSTANT
-    return format_instant(micros) if inside else f"{named(micros)} µs since 1970"
+    return format_instant(micros) if inside else f"{short_repr(micros)} µs since 1970"
 
 
-def first_unlike(expected: Struct, found: Struct, quantum: int = 1) -> str:
+def first_difference(expected: Struct, found: Struct, quantum: int = 1) -> str:
     """The first field in which two things of one type differ, and what it is in both, in printed units.
 
     quantum: units in 1 of quantiles.
 
     >>> from forecast_ledger.ledger.model.events import ForecastMade
     >>> one, other = (ForecastMade(at=0, question="q", participant="a", probabilities=(p, 1)) for p in (5 * 10**8, 2))
-    >>> first_unlike(one, other)
+    >>> first_difference(one, other)
     'expected probabilities[0] 0.5; found 0.000000002'
     """
     path, one, other = _first_unlike("", expected, found)
     name = path.rpartition(".")[2].partition("[")[0]
-    return unlike(f"{path} {printed(name, one, quantum)}", printed(name, other, quantum))
+    return mismatch(f"{path} {field_text(name, one, quantum)}", field_text(name, other, quantum))
 
 
 def _first_unlike(path: str, one: Any, other: Any) -> tuple[str, Any, Any]:
@@ -113,33 +113,35 @@ def _first_unlike(path: str, one: Any, other: Any) -> tuple[str, Any, Any]:
     return path, one, other
 
 
-def printed(name: str, value: Any, quantum: int = 1) -> str:
+def field_text(name: str, value: Any, quantum: int = 1) -> str:
     """The value of a field of an event, in the unit that fields of this name have.
 
     quantum: units in 1 of quantiles.
 
-    >>> printed("amount", 2_500_000), printed("closes_at", 0), printed("title", "Rain?"), printed("bot", True)
-    ('2.50', '1970-01-01T00:00:00Z', "'Rain?'", 'true')
+    >>> field_text("amount", 2_500_000), field_text("closes_at", 0), field_text("bot", True)
+    ('2.50', '1970-01-01T00:00:00Z', 'true')
     """
     if isinstance(value, tuple):
         return f"of {len(value)} items"
     if value is None or isinstance(value, bool | Struct):
-        return "none" if value is None else short(str(value).lower() if isinstance(value, bool) else "some")
+        return "none" if value is None else shorten(str(value).lower() if isinstance(value, bool) else "some")
     if isinstance(value, int) and name == "quantiles":
-        return fixed(value, quantum)
+        return decimal_text(value, quantum)
     if not isinstance(value, int):
-        return named(value, _DIGEST)
-    return instant(value) if is_instant(name) else _PRINTED.get(name, named)(value)
+        return short_repr(value, _DIGEST)
+    return instant_text(value) if is_instant(name) else _PRINTED.get(name, short_repr)(value)
 
 
 def _unit(unit: int) -> Callable[[int], str]:
-    return lambda value: fixed(value, unit)
+    return lambda value: decimal_text(value, unit)
 
 
 _PRINTED: dict[str, Callable[[int], str]] = {
-    **dict.fromkeys(["amount", "cash", "shares", "cost", "proceeds", "pool", "payable_unit"], money),
-    **dict.fromkeys(["starting_cash", "least_bet", "least_prize"], money),
-    **dict.fromkeys(["price", "prices", "payout", "payouts", "confidence", "probabilities", "levels"], chance),
+    **dict.fromkeys(["amount", "cash", "shares", "cost", "proceeds", "pool", "payable_unit"], money_text),
+    **dict.fromkeys(["starting_cash", "least_bet", "least_prize"], money_text),
+    **dict.fromkeys(
+        ["price", "prices", "payout", "payouts", "confidence", "probabilities", "levels"], probability_text
+    ),
     **dict.fromkeys(["percentage", "least_percentage"], _unit(PERCENT)),
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _unit(WEIGHT)),
     "cdf": _unit(CUMULATIVE),

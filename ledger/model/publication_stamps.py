@@ -6,7 +6,7 @@ from datetime import date
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import DAY, FIRST_INSTANT, LAST_INSTANT, instant
+from forecast_ledger.ledger.core.values import DAY, FIRST_INSTANT, LAST_INSTANT, read_instant
 
 _HOUR = 3_600 * 10**6  # µs
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -20,14 +20,14 @@ _STAMP = re.compile(_NAMED)
 WRITTEN_STAMP = f"^{re.sub(r'[?]P<[a-z]+>', '', _NAMED)}$"  # as JSON Schema has it
 
 
-class Span(NamedTuple):
+class StampSpan(NamedTuple):
     """The instants that a stamp may stand for: µs since the epoch, both ends inclusive, on the calendar."""
 
     earliest: int
     latest: int
 
 
-def span(text: str, field: str) -> Span:
+def stamp_span(text: str, field: str) -> StampSpan:
     """All readings of an RFC 3339 instant, a naive date-time, or a bare date, month or year.
 
     An instant with an offset is that instant alone, to the µs, however few digits it has. Without an offset the zone
@@ -38,9 +38,9 @@ def span(text: str, field: str) -> Span:
     Earth).
 
     >>> from forecast_ledger.ledger.core.values import format_instant
-    >>> [format_instant(end) for end in span("2022-03-22 12:00:00", "published")]
+    >>> [format_instant(end) for end in stamp_span("2022-03-22 12:00:00", "published")]
     ['2022-03-21T22:00:00Z', '2022-03-23T00:00:00Z']
-    >>> [format_instant(end) for end in span("2022-03", "trained_until")]
+    >>> [format_instant(end) for end in stamp_span("2022-03", "trained_until")]
     ['2022-02-28T10:00:00Z', '2022-04-01T11:59:59.999999Z']
     """
     stamp = _STAMP.fullmatch(text) if isinstance(text, str) else None
@@ -52,15 +52,15 @@ def span(text: str, field: str) -> Span:
         raise Refused("bad_instant", field, text) from None
 
 
-def _moment(text: str, stamp: re.Match[str]) -> Span:
+def _moment(text: str, stamp: re.Match[str]) -> StampSpan:
     if stamp["offset"] is not None:
-        exact = instant(text)
-        return Span(exact, exact)
-    local = instant(text + "Z")
+        exact = read_instant(text)
+        return StampSpan(exact, exact)
+    local = read_instant(text + "Z")
     return _on_calendar(local - _EASTERNMOST, local - _WESTERNMOST)
 
 
-def _days(stamp: re.Match[str]) -> Span:
+def _days(stamp: re.Match[str]) -> StampSpan:
     year, month = int(stamp["year"]), int(stamp["month"] or 1)
     first = date(year, month, int(stamp["day"] or 1))
     last = first
@@ -82,6 +82,6 @@ def _offsets(text: str | None) -> tuple[int, int]:
     return (offset, offset) if text[0] == "+" else (-offset, -offset)
 
 
-def _on_calendar(earliest: int, latest: int) -> Span:
+def _on_calendar(earliest: int, latest: int) -> StampSpan:
     """No offset is as long as a day, so that something of every stamp stays."""
-    return Span(max(earliest, FIRST_INSTANT), min(latest, LAST_INSTANT))
+    return StampSpan(max(earliest, FIRST_INSTANT), min(latest, LAST_INSTANT))

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.events import Action, Bet, Sale
-from forecast_ledger.ledger.model.trading_rules import PERCENT, WHOLE, Trading, cap
+from forecast_ledger.ledger.model.trading_rules import PERCENT, WHOLE, Trading, bet_cap
 
 _UNCOUNTED = -(2**63)  # an amount or percentage that is no number, or beyond every limit
 _ACTIONS = get_args(Action)
@@ -55,10 +55,10 @@ _decoder = json.Decoder(_Text, float_hook=Decimal)
 _encoder = json.Encoder(order="sorted", decimal_format="number")
 
 
-def read(text: str) -> Reply | None:
+def read_reply(text: str) -> Reply | None:
     """The decision that a text is, of one JSON object; what else the object holds is let be. None if it is unreadable.
 
-    >>> read('{"action": "hold", "reasoning": "Wait."}')
+    >>> read_reply('{"action": "hold", "reasoning": "Wait."}')
     Reply(action='HOLD', bets=(), sells=(), reasoning='Wait.')
     """
     try:
@@ -72,38 +72,38 @@ def read(text: str) -> Reply | None:
     return _reply(said.action, said.bets, said.sells, said.reasoning)
 
 
-def inline(command: commands.RecordDecision) -> Reply:
+def reply_from_fields(command: commands.RecordDecision) -> Reply:
     """The decision that a command says in fields."""
     return _reply(command.action or "", command.bets or (), command.sells or (), command.reasoning or "")
 
 
-def text_of(command: commands.RecordDecision) -> str:
+def reply_text(command: commands.RecordDecision) -> str:
     """What a command says in fields, as the text of a reply."""
     fields = {name: getattr(command, name) for name in ("action", "bets", "sells", "reasoning")}
     said = {name: value for name, value in fields.items() if value is not None}
     return _encoder.encode(said).decode()
 
 
-def fault(reply: Reply | None, trading: Trading, cash: int) -> str:
+def first_fault(reply: Reply | None, trading: Trading, cash: int) -> str:
     """Why a reply is no decision for somebody with so much cash, 1e-6: the first that applies of FAULTS, else "".
 
-    >>> fault(read('{"action": "BET", "bets": [], "reasoning": "."}'), Trading(), 10**10)
+    >>> first_fault(read_reply('{"action": "BET", "bets": [], "reasoning": "."}'), Trading(), 10**10)
     'no_legs'
     """
     if reply is None:
         return "unreadable"
-    return next((name for name, is_wrong in _WRONG.items() if is_wrong(reply, trading, cap(trading, cash))), "")
+    return next((name for name, is_wrong in _WRONG.items() if is_wrong(reply, trading, bet_cap(trading, cash))), "")
 
 
-def made_malformed(fault: str, trading: Trading, cash: int) -> dict[str, Any]:
+def fields_with_fault(fault: str, trading: Trading, cash: int) -> dict[str, Any]:
     """Fields of a decision with this fault and none that comes before it, for somebody with so much cash, 1e-6; no
     fields where none can have it.
 
-    >>> made_malformed("no_legs", Trading(), 10**10)
+    >>> fields_with_fault("no_legs", Trading(), 10**10)
     {'action': 'BET', 'bets': (), 'reasoning': '-'}
     """
     bet, sale = commands.Bet(market_id="-", side="-", amount=0), commands.Sale(position_id="1", percentage=101)
-    most = Decimal(cap(trading, cash)).scaleb(-6, WIDE)
+    most = Decimal(bet_cap(trading, cash)).scaleb(-6, WIDE)
     bets: dict[str, list[commands.Bet]] = {
         "no_legs": [],
         "blank_leg": [replace(bet, side="")],
@@ -167,6 +167,6 @@ def _reply(
 def _counted(number: Any, unit: int) -> int:
     """A number in 1/unit, if it is one and not beyond every limit."""
     try:
-        return values.fixed(number, unit, "amount", -values.LARGEST_POOL, values.LARGEST_POOL)
+        return values.read_fixed(number, unit, "amount", -values.LARGEST_POOL, values.LARGEST_POOL)
     except Refused:
         return _UNCOUNTED

@@ -18,21 +18,21 @@ Logarithm = Literal["ln", "log2"]
 Gain = Literal[Logarithm, "spherical"]  # of which the greatest score is best; of every other kernel the least
 Unbounded = Literal["pinball"]  # a loss in the question's own unit, without a worst score
 Absolute = Literal["absolute", "absolute_clipped"]  # what asks for a point
-Kernel = Literal["none", Gain, "brier", "brier_sum", "ordered_brier", "error"]
-CdfKernel = Literal["none", Logarithm, "crps"]
-QuantileKernel = Literal["none", Unbounded, Absolute]
-Reference = Literal["none", "uniform", "peers", "consensus"]
-Average = Literal["median", "community", "mean", "squeezed"]
+KernelName = Literal["none", Gain, "brier", "brier_sum", "ordered_brier", "error"]
+CdfKernelName = Literal["none", Logarithm, "crps"]
+QuantileKernelName = Literal["none", Unbounded, Absolute]
+ReferenceName = Literal["none", "uniform", "peers", "consensus"]
+AverageName = Literal["median", "community", "mean", "squeezed"]
 Weights = Literal["equal", "recency"]
-Sampling = Literal["time", "day", "spot"]
+SamplingName = Literal["time", "day", "spot"]
 Period = Literal["scheduled", "actual", "covered"]
 DayEdges = Literal["both", "opening", "none"]
 CoveragePeriod = Literal["scheduled", "actual"]
 Clock = Literal["claimed", "recorded"]
-Scale = Literal["plain", "peer", "peer_whole", "baseline"]
+ScaleName = Literal["plain", "peer", "peer_whole", "baseline"]
 KindTotal = Literal["kind_means", "kind_means_third"]  # what is made of a mean for each kind of question
-Total = Literal["sum", "mean", "per_coverage", KindTotal]
-Take = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
+TotalName = Literal["sum", "mean", "per_coverage", KindTotal]
+TakeName = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
 
 Ppm = Annotated[int, Meta(ge=0, le=500_000)]
 OpenEndPpm = Annotated[int, Meta(ge=0, le=499_999)]  # so that two open ends leave something to the bins between them
@@ -60,20 +60,20 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
-    kernel: Kernel = "none"
-    cdf_kernel: CdfKernel = "none"
-    quantile_kernel: QuantileKernel = "none"
-    reference: Reference = "none"
-    consensus: Average = "median"
+    kernel: KernelName = "none"
+    cdf_kernel: CdfKernelName = "none"
+    quantile_kernel: QuantileKernelName = "none"
+    reference: ReferenceName = "none"
+    consensus: AverageName = "median"
     consensus_weights: Weights = "equal"
-    sampling: Sampling = "time"
+    sampling: SamplingName = "time"
     day_minutes: Annotated[int, Meta(ge=-1_440, le=1_440)] = 0
     period: Period = "scheduled"
     clock: Clock = "claimed"
-    scale: Scale = "plain"
-    total: Total = "sum"
+    scale: ScaleName = "plain"
+    total: TotalName = "sum"
     least_coverage: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    take: Take = "none"
+    take: TakeName = "none"
     rank_by: Literal["take", "total"] = "total"
     least_prize: Annotated[int, Meta(ge=0, le=10**18)] = 0
     bots: Literal["members", "scored_only"] = "members"
@@ -98,7 +98,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 # Fields that rule sets have got since, the newest last: where they have their defaults they are not spelt, so that what
 # was recorded before they existed keeps its bytes. Their defaults are for good.
-ADDED = (
+LATER_FIELDS = (
     "consensus_of",
     "least_prize_passes",
     "density_floor",
@@ -111,14 +111,14 @@ ADDED = (
 _DEFAULTS = structs.asdict(RuleSet(name="-"))
 
 
-def spelt(rules: RuleSet) -> dict[str, object]:
+def recorded_fields(rules: RuleSet) -> dict[str, object]:
     """A rule set as the log holds it: every field, but of those that were added none that has its default.
 
-    >>> list(spelt(RuleSet(name="x", consensus_of="others")))[-2:]
+    >>> list(recorded_fields(RuleSet(name="x", consensus_of="others")))[-2:]
     ['open_end_ppm', 'consensus_of']
     """
     said = structs.asdict(rules)
-    return {field: value for field, value in said.items() if field not in ADDED or value != _DEFAULTS[field]}
+    return {field: value for field, value in said.items() if field not in LATER_FIELDS or value != _DEFAULTS[field]}
 
 
 def kernels_of(rules: RuleSet) -> set[str]:

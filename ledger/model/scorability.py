@@ -7,10 +7,10 @@ _SQUEEZABLE = 1_000  # outcomes of 0.001 each
 _POINT = (500_000_000,)  # 1e-9: the one level that asks for a point
 
 
-def unscorable(span: NumericRange | None, rules: RuleSet, outcomes: int = 0) -> str:
+def why_unscorable(span: NumericRange | None, rules: RuleSet, outcomes: int = 0) -> str:
     """Why these rules cannot score a question of such a range, or of so many named outcomes; empty if they can.
 
-    >>> unscorable(None, RuleSet(name="x", cdf_kernel="ln"))
+    >>> why_unscorable(None, RuleSet(name="x", cdf_kernel="ln"))
     'its rule set has no kernel for named outcomes'
     """
     if span is None:

@@ -13,7 +13,7 @@ _WEEK = 7 * DAY
 _FIRST_SUNDAY = 3 * DAY  # the epoch was a Thursday
 
 # Why a reply is no decision, in order of precedence; the reading itself comes first, what money allows last.
-FAULTS = {
+REPLY_FAULTS = {
     "unreadable": "not one JSON object of the form",
     "unknown_action": "the action is none of BET, SELL and HOLD",
     "no_reasoning": "the reasoning is missing or blank",
@@ -69,37 +69,37 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     closed_marks: Literal["prior", "last"] = "prior"
 
 
-def cap(trading: Trading, cash: int) -> int:
+def bet_cap(trading: Trading, cash: int) -> int:
     """The largest bet that cash allows, 1e-6, rounded down; 0 in debt.
 
-    >>> cap(Trading(), 7_333_350_000)
+    >>> bet_cap(Trading(), 7_333_350_000)
     1833337500
     """
     return max(cash, 0) // trading.cap_divisor
 
 
-def sunday(at: int) -> int:
+def latest_sunday(at: int) -> int:
     """The latest Sunday 00:00 UTC not after an instant, µs.
 
-    >>> sunday(3 * DAY - 1) // DAY, sunday(3 * DAY) // DAY
+    >>> latest_sunday(3 * DAY - 1) // DAY, latest_sunday(3 * DAY) // DAY
     (-4, 3)
     """
     return at - (at - _FIRST_SUNDAY) % _WEEK
 
 
-def period(trading: Trading, starts_at: int, at: int) -> int:
+def period_number(trading: Trading, starts_at: int, at: int) -> int:
     """The number of the period that an instant from the start on is in, by days of UTC.
 
-    >>> period(Trading(), DAY - 1, DAY), period(Trading(), 0, 7 * DAY)
+    >>> period_number(Trading(), DAY - 1, DAY), period_number(Trading(), 0, 7 * DAY)
     (1, 2)
     """
     return (at // DAY - starts_at // DAY) // trading.period_days + 1
 
 
-def stale(trading: Trading, quoted_at: int, at: int) -> bool:
+def is_stale(trading: Trading, quoted_at: int, at: int) -> bool:
     """Whether a quote is too old to trade at.
 
-    >>> stale(Trading(), 0, 3_600 * 10**6), stale(Trading(), 0, 3_600 * 10**6 + 1)
+    >>> is_stale(Trading(), 0, 3_600 * 10**6), is_stale(Trading(), 0, 3_600 * 10**6 + 1)
     (False, True)
     """
     return at - quoted_at > trading.stale_after_seconds * _SECOND

@@ -110,7 +110,7 @@ def _checkpoint(store: Store, after: int | Checkpoint) -> Checkpoint:
     rows = store.read(position - 1, limit=1)
     if not rows:
         raise Refused("out_of_range", "after", position, f"the log ends at position {store.newest()}")
-    found = Checkpoint(position, log.unseal_one(rows[0], position).digest)
+    found = Checkpoint(position, log.unseal_row(rows[0], position).digest)
     if digest not in {None, found.digest}:
         raise Corrupt(position, f"the row has digest {found.digest}, the checkpoint says {digest}")
     return found

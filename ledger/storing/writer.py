@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from forecast_ledger.ledger.core import gc_pause, values
-from forecast_ledger.ledger.core.errors import Conflict, Refused, foremost
+from forecast_ledger.ledger.core.errors import Conflict, Refused, first_by_precedence
 from forecast_ledger.ledger.deciding.decider import decide, evolve
 from forecast_ledger.ledger.deciding.state import State, Write
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import content, parsed
+from forecast_ledger.ledger.model.canonical import canonical_content, with_decimals
 from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, DecisionRecorded
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
@@ -87,7 +87,7 @@ class Ledger:
         """
         from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
 
-        return cls(Store.open(path_or_url, values.identifier(name, "name")), clock or system_clock, prizes)
+        return cls(Store.open(path_or_url, values.check_id(name, "name")), clock or system_clock, prizes)
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
         """Decide one command and record what follows, durable on return; a retry returns the first receipt.
@@ -122,7 +122,7 @@ class Ledger:
     def read(self, after: int = 0) -> Iterator[list[Recorded]]:
         """The recorded events after a log position, page by page, digests checked."""
         before = log.START
-        for page in log.follow(self._store.pages(), before):
+        for page in log.unseal_pages(self._store.pages(), before):
             if page[-1].position > after:
                 yield [recorded for recorded in page if recorded.position > after]
 
@@ -167,7 +167,7 @@ class Ledger:
     def _handled(self, asked: Sequence[tuple[str, AnyCommand]], *, atomic: bool) -> list[Receipt | Refused]:
         from forecast_ledger.ledger.storing.store import TakenError  # noqa: PLC0415
 
-        asked = [(command_id, parsed(command)) for command_id, command in asked]
+        asked = [(command_id, with_decimals(command)) for command_id, command in asked]
         spelt = [_spelt(command_id, command) for command_id, command in asked]
         with self._lock:
             if all(map(self._is_recorded, asked, spelt)):  # then nobody has to be waited for
@@ -238,7 +238,7 @@ class Ledger:
     def _catch_up(self, source: "Store | Turn") -> None:
         """Fold in what has been appended since, by whomever."""
         state, commands = self._state, self._commands
-        for page in log.follow(source.pages(self._head.position), self._head):
+        for page in log.unseal_pages(source.pages(self._head.position), self._head):
             last = None
             try:
                 for recorded in page:
@@ -352,8 +352,8 @@ def _attempt(of: RecordDecision | DecisionRecorded | DecisionMalformed) -> _Atte
 def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
     """The fingerprint of what the command says, or the foremost reason why it cannot be said at all."""
     try:
-        values.identifier(command_id, "id")
-        said = content(command)
+        values.check_id(command_id, "id")
+        said = canonical_content(command)
         if len(said) <= LONGEST:
             return log.fingerprint(said)
         too_long = f"it says more than {LONGEST} bytes"
@@ -361,16 +361,18 @@ def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
     except Refused as refused:
         fault = refused
     try:
-        content(command)
+        canonical_content(command)
     except Refused as other:
-        return foremost([other, fault])
+        return first_by_precedence([other, fault])
     return fault
 
 
 def _worth(prizes: Prizes, turn: "Turn", batch: _Batch, contest: str) -> Mapping[str, int]:
     """What a finalized contest's board is worth, by the log with the batch's rows so far."""
     with gc_pause.paused():
-        return prizes(log.follow(chain(log.upto(turn.pages(), batch.head.position), batch.pages())), contest)
+        return prizes(
+            log.unseal_pages(chain(log.pages_up_to(turn.pages(), batch.head.position), batch.pages())), contest
+        )
 
 
 def system_clock() -> int:

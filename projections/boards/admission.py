@@ -11,17 +11,17 @@ from collections.abc import Callable
 from typing import Literal
 
 from forecast_ledger.ledger.core.values import DAY, FIRST_INSTANT, LAST_INSTANT
-from forecast_ledger.ledger.model.publication_stamps import Span
+from forecast_ledger.ledger.model.publication_stamps import StampSpan
 
 Information = Literal["certain", "undeclared", "possible", "clean"]
 Receipt = Literal["in_time", "late"]
 Restricted = Literal["restricted", "undeclared", "clean"]
 
-UNDECLARED = Span(FIRST_INSTANT, LAST_INSTANT)  # may be of any instant, and so bounds nothing
+UNDECLARED = StampSpan(FIRST_INSTANT, LAST_INSTANT)  # may be of any instant, and so bounds nothing
 _SECOND = 10**6  # µs
 
 # verdict -> whether it applies to what the newest information can be, given 00:00:00Z of the close date; first wins
-VERDICTS: dict[Information, Callable[[Span, int], bool]] = {
+VERDICTS: dict[Information, Callable[[StampSpan, int], bool]] = {
     "certain": lambda newest, midnight: newest.earliest >= midnight,
     "undeclared": lambda newest, _: newest.latest >= LAST_INSTANT,
     "possible": lambda newest, midnight: newest.latest >= midnight,
@@ -36,14 +36,14 @@ def cutoff(closes_at: int) -> int:
     published and margins are counted from. On the calendar's first day it is that day's first instant.
     Source: Autocast competition of 2022, "What does simulating forecasting faithfully mean?".
 
-    >>> from forecast_ledger.ledger.core.values import format_instant, instant
+    >>> from forecast_ledger.ledger.core.values import format_instant, read_instant
     >>> format_instant(cutoff(instant("2022-03-23T10:19:00Z")))
     '2022-03-22T23:59:59Z'
     """
     return max(closes_at // DAY * DAY - _SECOND, FIRST_INSTANT)
 
 
-def newest(source: Span | None, training_cutoff: Span | None, released: Span | None) -> Span | None:
+def newest(source: StampSpan | None, training_cutoff: StampSpan | None, released: StampSpan | None) -> StampSpan | None:
     """What the newest information of sources and model together can be: the later of both at either end.
 
     source: the newest one used; None: not declared, so it bounds nothing and no verdict is clean. Data made after the
@@ -53,7 +53,7 @@ def newest(source: Span | None, training_cutoff: Span | None, released: Span | N
     Neither of both: no model was used; for one without dates, pass UNDECLARED as its training cut-off.
     Returns None if nothing is declared.
 
-    >>> newest(Span(5, 6), training_cutoff=None, released=Span(8, 9))
+    >>> newest(StampSpan(5, 6), training_cutoff=None, released=StampSpan(8, 9))
     Span(earliest=5, latest=9)
     """
     model = _model(training_cutoff, released)
@@ -61,10 +61,10 @@ def newest(source: Span | None, training_cutoff: Span | None, released: Span | N
         return None
     source = source or UNDECLARED
     model = model or source
-    return Span(max(source.earliest, model.earliest), max(source.latest, model.latest))
+    return StampSpan(max(source.earliest, model.earliest), max(source.latest, model.latest))
 
 
-def information(newest: Span | None, cutoff: int) -> tuple[Information, int | None]:
+def information(newest: StampSpan | None, cutoff: int) -> tuple[Information, int | None]:
     """The verdict on what the newest information can be, and by how much its latest reading keeps to the cut-off, µs.
 
     certain: even the earliest reading is of the close date or later. possible: only the latest is. clean: neither.
@@ -72,7 +72,7 @@ def information(newest: Span | None, cutoff: int) -> tuple[Information, int | No
     The margin is negative if over, above -1 s if clean, and None where nothing bounds the latest reading.
 
     >>> midnight = 86_400_000_000
-    >>> information(Span(midnight - 2_000_000, midnight + 1), cutoff=midnight - 1_000_000)
+    >>> information(StampSpan(midnight - 2_000_000, midnight + 1), cutoff=midnight - 1_000_000)
     ('possible', -1000001)
     """
     if newest is None:
@@ -114,10 +114,10 @@ def empty_window(opens_at: int, cutoff: int) -> bool:
     return opens_at >= cutoff + _SECOND
 
 
-def _model(training_cutoff: Span | None, released: Span | None) -> Span | None:
+def _model(training_cutoff: StampSpan | None, released: StampSpan | None) -> StampSpan | None:
     if training_cutoff is None and released is None:
         return None
     trained, released = training_cutoff or UNDECLARED, released or UNDECLARED
     if released.latest < trained.earliest:
         return trained
-    return Span(trained.earliest, min(trained.latest, released.latest))
+    return StampSpan(trained.earliest, min(trained.latest, released.latest))

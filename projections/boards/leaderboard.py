@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.exact import ZERO, Magnitude, power
-from forecast_ledger.ledger.core.lazy_fractions import ratio, rounded
+from forecast_ledger.ledger.core.lazy_fractions import quotient, round_to_units
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
 from forecast_ledger.projections.boards.totals import Sums, Tally, sums
@@ -99,7 +99,7 @@ def total(rules: RuleSet, own: Sums) -> Fraction:
     """The total of a contest's scores."""
     means = (kind.mean for kind in own.kinds)
     worth = sum(means, Fraction(0)) if rules.total in KIND_TOTALS else own.score
-    return worth if TOTALS[rules.total].divisor is None else ratio(worth, divided_by(rules, own))
+    return worth if TOTALS[rules.total].divisor is None else quotient(worth, divided_by(rules, own))
 
 
 def divided_by(rules: RuleSet, own: Sums) -> Fraction:
@@ -168,9 +168,9 @@ def published(take: Magnitude) -> str:
         return published(ZERO)
     if take.exponent < _LARGE:
         value = take.mantissa * Fraction(10) ** (take.exponent + 9)
-        return format_fixed(rounded(value, 1), 10**9, least=9)
+        return format_fixed(round_to_units(value, 1), 10**9, least=9)
     tens = 10 ** (_DIGITS - 1)
-    digits = format_fixed(rounded(take.mantissa, tens), tens)
+    digits = format_fixed(round_to_units(take.mantissa, tens), tens)
     return f"{digits}E+{take.exponent}" if digits != "10" else f"1E+{take.exponent + 1}"
 
 

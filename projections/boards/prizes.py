@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.exact import apportion, half_even, integers
+from forecast_ledger.ledger.core.exact import apportion, half_even, magnitudes_to_integers
 from forecast_ledger.projections.boards.leaderboard import Place
 from forecast_ledger.projections.facts.columns import Contest
 
@@ -30,7 +30,7 @@ def prizes(contest: Contest, places: list[Place]) -> list[Prize]:
     unit, pool = contest.opened.payable_unit, contest.opened.pool
     rules = contest.opened.rules
     worth_paying = PASSES[rules.least_prize_passes]
-    takes = worth_paying(integers([place.take for place in paid if place.take]), pool, rules.least_prize)
+    takes = worth_paying(magnitudes_to_integers([place.take for place in paid if place.take]), pool, rules.least_prize)
     units = apportion(pool // unit, takes)
     total = sum(takes) or 1
     return [

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.lazy_fractions import added, ratio
+from forecast_ledger.ledger.core.lazy_fractions import quotient, sum_of_terms
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
 from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column, distinct, ordered, runs
@@ -34,7 +34,7 @@ class OfKind(NamedTuple):
     @property
     def mean(self) -> Fraction:
         """The weighted mean, in percent."""
-        return ratio(100 * self.score, self.weight)
+        return quotient(100 * self.score, self.weight)
 
 
 class Sums(NamedTuple):
@@ -202,9 +202,9 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, 
     found = [Tally({}, each) for each in _every(questions, parted, part, parts)]
     weights, counts = _by_kind(questions, parted, rows.question, owner, len(keys))
     for i, (place, participant) in enumerate(zip(*(each.tolist() for each in np.divmod(keys, people)), strict=True)):
-        kinds = (Earned(*kind) for kind in zip(map(added, terms[i]), weights[i], counts[i], strict=True))
+        kinds = (Earned(*kind) for kind in zip(map(sum_of_terms, terms[i]), weights[i], counts[i], strict=True))
         code = CONSENSUS if participant == consensus else participant
-        found[place].own[code] = Own(tuple(kinds), added(covered[i]))
+        found[place].own[code] = Own(tuple(kinds), sum_of_terms(covered[i]))
     return found
 
 
@@ -262,7 +262,7 @@ def _every(questions: Questions, parted: Divided, part: Int64Array, parts: int) 
     weights, counts = _by_kind(questions, parted, np.arange(len(part)), part, parts)
     for place in range(parts):
         kinds = zip(weights[place], counts[place], strict=True)
-        yield Own(tuple(Earned(Fraction(0), *kind) for kind in kinds), added(terms[place]))
+        yield Own(tuple(Earned(Fraction(0), *kind) for kind in kinds), sum_of_terms(terms[place]))
 
 
 def _with_missing(rules: RuleSet, own: Own, every: Own) -> Iterator[OfKind]:

@@ -9,7 +9,7 @@ import numpy as np
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.trading_rules import Trading, cap
+from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.column_values import Ids, Values, from_rows, known, published
@@ -83,7 +83,7 @@ def accounts_values(of: Analysis) -> list[Values]:
                 who.family,
                 who.release,
                 account.cash,
-                cap(trading, account.cash),
+                bet_cap(trading, account.cash),
                 cost,
                 half_even(exact, FINE),
                 half_even(total, FINE),

@@ -134,7 +134,7 @@ def _declared(declared: Attestation, cutoff: int) -> list[Any]:
     """earliest, latest, information and its margin, restricted."""
     stamps = (declared.newest_source, declared.training_cutoff, declared.model_released)
     source, trained, released = (
-        None if text is None else publication_stamps.span(text, "attestation") for text in stamps
+        None if text is None else publication_stamps.stamp_span(text, "attestation") for text in stamps
     )
     newest = admission.newest(source, trained, released)
     verdict, margin = admission.information(newest, cutoff)
@@ -142,7 +142,7 @@ def _declared(declared: Attestation, cutoff: int) -> list[Any]:
     return [*_ends(newest), verdict, margin, restricted]
 
 
-def _ends(newest: publication_stamps.Span | None) -> tuple[int | None, int | None]:
+def _ends(newest: publication_stamps.StampSpan | None) -> tuple[int | None, int | None]:
     """The earliest and the latest, None where the calendar alone bounds them."""
     earliest, latest = newest or admission.UNDECLARED
     return None if earliest <= FIRST_INSTANT else earliest, None if latest >= LAST_INSTANT else latest

@@ -57,8 +57,8 @@ INPUTS: dict[str, Input] = {
         ("contest",),
     ),
     "quotes": Input((events.PricesQuoted,)),
-    "accounts": Input((events.OfAccount,), ("contest",)),
-    "own_account": Input((events.OfAccount,), ("contest", "participant")),
+    "accounts": Input((events.AccountEvent,), ("contest",)),
+    "own_account": Input((events.AccountEvent,), ("contest", "participant")),
     "clock": Input((events.Event,)),  # the latest instant that an event claims, whichever it is
 }
 SCORED = ("resolutions", "scored_forecasts", "scored_questions", "consensus_name", "contests")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecast_ledger.ledger.core.lazy_fractions import rounded
+from forecast_ledger.ledger.core.lazy_fractions import round_to_units
 from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed, format_instant
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column
@@ -92,7 +92,7 @@ def published(number: Fraction) -> int:
     >>> published(Fraction(2, 3))
     666666667
     """
-    return rounded(number, POINTS)
+    return round_to_units(number, POINTS)
 
 
 class Kind(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.trading_rules import cap
+from forecast_ledger.ledger.model.trading_rules import bet_cap
 from forecast_ledger.projections.facts.accounts import Account, Attempt, Holding, Quoted, Ruling, Trade
 from forecast_ledger.projections.facts.columns import Facts
 
@@ -81,7 +81,7 @@ def _traded(found: Facts, position: int, event: events.SharesBought | events.Sha
     code, bought = found.question_codes.codes[event.question], isinstance(event, events.SharesBought)
     if isinstance(event, events.SharesBought):
         shares, cost, cash = event.shares, event.amount, -event.amount
-        price, most = None, cap(found.trading(event.contest), event.cash)
+        price, most = None, bet_cap(found.trading(event.contest), event.cash)
     else:
         shares, cost, cash = -event.shares, -event.cost, event.proceeds
         price, most = event.price, 0
@@ -150,7 +150,7 @@ def _reversed(found: Facts, position: int, event: events.SettlementReversed) -> 
     found.books.enter(position, event, "reversed", (holding.question, holding.outcome, event.position, *change))
 
 
-def _move(found: Facts, position: int, event: events.OfAccount, kind: str, cash: int) -> None:
+def _move(found: Facts, position: int, event: events.AccountEvent, kind: str, cash: int) -> None:
     found.books.accounts[event.contest, event.participant].deposits += cash
     found.books.enter(position, event, kind, (-1, -1, 0, cash, 0, 0, None))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.mismatch import money, unlike
+from forecast_ledger.ledger.model.mismatch import mismatch, money_text
 
 EXTERNAL = frozenset({"granted", "deposited", "withdrawn"})
 ENDS = frozenset({"settled", "refunded", "voided"})
@@ -169,7 +169,7 @@ class Books:
         return self.contests.setdefault(contest, Progress())
 
     def enter(
-        self, position: int, event: events.OfAccount, kind: str, change: Change, known_from: int = -(2**63)
+        self, position: int, event: events.AccountEvent, kind: str, change: Change, known_from: int = -(2**63)
     ) -> None:
         """Enter a movement; known_from: since when what it rests on is known, µs."""
         account = self.accounts[event.contest, event.participant]
@@ -185,7 +185,7 @@ class Books:
         if progress is not None and progress.completed_at is not None:
             progress.completed_at = max(progress.completed_at, movement.at)
         if max(abs(account.cash), abs(account.realised), abs(account.deposits)) > LARGEST_SUM:
-            raise Corrupt(position, unlike(f"sums within {money(LARGEST_SUM)}", money(account.cash)))
+            raise Corrupt(position, mismatch(f"sums within {money_text(LARGEST_SUM)}", money_text(account.cash)))
         self.movements.append(movement)
 
 

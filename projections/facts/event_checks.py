@@ -21,17 +21,25 @@ from forecast_ledger.ledger.core.values import (
     LONGEST_PERIOD,
     MOST_BINS,
     MOST_DECIMALS,
-    PLACES,
+    MOST_WRITTEN_DECIMALS,
     PROBABILITY,
     WEIGHT,
 )
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.mismatch import chance, fixed, instant, money, named, several, unlike
+from forecast_ledger.ledger.model.mismatch import (
+    decimal_text,
+    instant_text,
+    mismatch,
+    money_text,
+    probability_text,
+    short_repr,
+    short_reprs,
+)
 from forecast_ledger.ledger.model.rules import inconsistency
-from forecast_ledger.ledger.model.scorability import unscorable
+from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.projections.facts.columns import Facts
 
-_PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{PLACES}}})?", re.ASCII)
+_PLAIN = re.compile(rf"-?[0-9]{{1,31}}(\.[0-9]{{1,{MOST_WRITTEN_DECIMALS}}})?", re.ASCII)
 CALENDAR = "an instant of the years 1 to 9999"
 _INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "starts_at", "spot_at"}
 
@@ -52,57 +60,68 @@ def _numbers(_: Facts, event: Any) -> Iterator[str]:
     for name in event.__struct_fields__:
         value = getattr(event, name)
         if type(value) is int and name in _INSTANTS and not FIRST_INSTANT <= value <= LAST_INSTANT:
-            yield unlike(f"{CALENDAR} as {name}", instant(value))
+            yield mismatch(f"{CALENDAR} as {name}", instant_text(value))
         elif type(value) is int and abs(value) > 4 * LARGEST_HOLDING:
-            yield unlike(f"{name} within {4 * LARGEST_HOLDING}", named(value))
+            yield mismatch(f"{name} within {4 * LARGEST_HOLDING}", short_repr(value))
 
 
 def _question(found: Facts, event: events.QuestionOpened) -> Iterator[str]:
     span, outcomes, opens_at, closes_at = event.range, event.outcomes, event.opens_at, event.closes_at
     if (code := found.question_codes.codes.get(event.question)) is not None:
-        yield unlike(
-            "a question id not used before", f"{named(event.question)}, opened at log position {found.opened[code]}"
+        yield mismatch(
+            "a question id not used before",
+            f"{short_repr(event.question)}, opened at log position {found.opened[code]}",
         )
     if (event.kind == "numeric") != (span is not None) or (span is None) != bool(outcomes):
         takes = "a range and no outcomes" if event.kind == "numeric" else "outcomes and no range"
-        yield unlike(
+        yield mismatch(
             f"{takes} of a {event.kind} question", f"{'no' if span is None else 'a'} range, {len(outcomes)} outcomes"
         )
     if len(set(outcomes)) != len(outcomes) or len(outcomes) == 1:
-        yield unlike("two outcomes or more, each once", f"{len(outcomes)}, of which {len(set(outcomes))} differ")
+        yield mismatch("two outcomes or more, each once", f"{len(outcomes)}, of which {len(set(outcomes))} differ")
     if span is not None:
         yield from _range(span)
     if not FIRST_INSTANT <= opens_at <= closes_at <= LAST_INSTANT:
-        yield unlike(
-            f"{CALENDAR} for the opening, and one after it for the close", f"{instant(opens_at)}, {instant(closes_at)}"
+        yield mismatch(
+            f"{CALENDAR} for the opening, and one after it for the close",
+            f"{instant_text(opens_at)}, {instant_text(closes_at)}",
         )
     if not 0 < closes_at - opens_at <= LONGEST_PERIOD:
-        latest = instant(opens_at + LONGEST_PERIOD)
-        yield unlike(f"a close after {instant(opens_at)}, the opening, and at most at {latest}", instant(closes_at))
+        latest = instant_text(opens_at + LONGEST_PERIOD)
+        yield mismatch(
+            f"a close after {instant_text(opens_at)}, the opening, and at most at {latest}", instant_text(closes_at)
+        )
     if event.reveals_at is not None and not opens_at < event.reveals_at <= closes_at:
-        yield unlike(f"a reveal after {instant(opens_at)} and until {instant(closes_at)}", instant(event.reveals_at))
+        yield mismatch(
+            f"a reveal after {instant_text(opens_at)} and until {instant_text(closes_at)}",
+            instant_text(event.reveals_at),
+        )
 
 
 def _range(span: events.NumericRange) -> Iterator[str]:
     """A range that asks for a cdf or for quantiles, and whose bounds are numbers in order."""
-    lower, upper, bounds = _exact(span.lower), _exact(span.upper), several((span.lower, span.upper))
+    lower, upper, bounds = _exact(span.lower), _exact(span.upper), short_reprs((span.lower, span.upper))
     if lower is None or upper is None or not lower < upper:
-        yield unlike("bounds that are plain numbers, the lower first", bounds)
+        yield mismatch("bounds that are plain numbers, the lower first", bounds)
         return
     zero = lower - 1 if span.zero_point is None else _exact(span.zero_point)
     if zero is None or lower <= zero <= upper:
-        yield unlike(f"a number outside the bounds {bounds} as zero point", named(span.zero_point))
+        yield mismatch(f"a number outside the bounds {bounds} as zero point", short_repr(span.zero_point))
     if bool(span.levels) == bool(span.bins) or not 0 <= span.bins <= MOST_BINS:
-        yield unlike(f"1 to {MOST_BINS} bins, or levels instead", f"{named(span.bins)} bins, {len(span.levels)} levels")
+        yield mismatch(
+            f"1 to {MOST_BINS} bins, or levels instead", f"{short_repr(span.bins)} bins, {len(span.levels)} levels"
+        )
     most = MOST_DECIMALS if span.levels else 0
     if not 0 <= span.decimals <= most:
-        yield unlike(f"0 to {most} decimals" if most else "no decimals beside bins", named(span.decimals))
+        yield mismatch(f"0 to {most} decimals" if most else "no decimals beside bins", short_repr(span.decimals))
         return
     for before, after in pairwise((0, *span.levels, PROBABILITY)):
         if before >= after:
-            yield unlike("levels above 0 that rise to below 1", f"{chance(before)} and then {chance(after)}")
+            yield mismatch(
+                "levels above 0 that rise to below 1", f"{probability_text(before)} and then {probability_text(after)}"
+            )
     if span.levels and max(-lower, upper) * 10**span.decimals > LARGEST_MEASURE:
-        yield unlike(f"bounds within {fixed(LARGEST_MEASURE, 10**span.decimals)} of 0", bounds)
+        yield mismatch(f"bounds within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0", bounds)
 
 
 def _resolution(found: Facts, event: events.QuestionResolved) -> Iterator[str]:
@@ -110,14 +129,16 @@ def _resolution(found: Facts, event: events.QuestionResolved) -> Iterator[str]:
     span, outcomes = question.range, len(question.outcomes)
     last = (outcomes if span is None else max(span.bins, 1) + 2) - 1
     if not 0 <= event.outcome <= last and not (event.payouts and event.outcome == -1):
-        yield unlike(f"an outcome from 0 to {last}", named(event.outcome))
+        yield mismatch(f"an outcome from 0 to {last}", short_repr(event.outcome))
     if span is not None and not _countable(event.value, span):
-        most = f" within {fixed(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.levels else ""
-        yield unlike(f"a plain number{most} as the answer", named(event.value))
+        most = f" within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.levels else ""
+        yield mismatch(f"a plain number{most} as the answer", short_repr(event.value))
     if event.payouts and (len(event.payouts) != outcomes or not _chances(event.payouts)):
-        yield unlike(f"{outcomes} payouts from 0 to 1", several(event.payouts))
+        yield mismatch(f"{outcomes} payouts from 0 to 1", short_reprs(event.payouts))
     if event.known_at < question.opens_at:
-        yield unlike(f"an answer known from {instant(question.opens_at)}, the opening, on", instant(event.known_at))
+        yield mismatch(
+            f"an answer known from {instant_text(question.opens_at)}, the opening, on", instant_text(event.known_at)
+        )
 
 
 def _countable(value: str, span: events.NumericRange) -> bool:
@@ -138,58 +159,69 @@ def _chances(numbers: Iterable[int | None]) -> bool:
 def _closing(found: Facts, event: events.QuestionClosed) -> Iterator[str]:
     question = found.questions[found.question_codes.codes[event.question]]
     if not question.opens_at < event.at < question.closes_at:
-        expected = f"an early close after {instant(question.opens_at)} and before {instant(question.closes_at)}"
-        yield unlike(expected, instant(event.at))
+        expected = (
+            f"an early close after {instant_text(question.opens_at)} and before {instant_text(question.closes_at)}"
+        )
+        yield mismatch(expected, instant_text(event.at))
 
 
 def _contest(found: Facts, event: events.ContestOpened) -> Iterator[str]:
     unit, pool, rules = event.payable_unit, event.pool, event.rules
     if (there := found.contests.get(event.contest)) is not None:
-        yield unlike("a contest id not used before", f"{named(event.contest)}, opened at log position {there.position}")
+        yield mismatch(
+            "a contest id not used before", f"{short_repr(event.contest)}, opened at log position {there.position}"
+        )
     if unit <= 0:
-        yield unlike("a payable unit above 0", money(unit))
+        yield mismatch("a payable unit above 0", money_text(unit))
     elif not 0 <= pool <= LARGEST_POOL or pool % unit:
-        yield unlike(f"a pool of 0 to {money(LARGEST_POOL)}, in whole units of {money(unit)}", money(pool))
+        yield mismatch(
+            f"a pool of 0 to {money_text(LARGEST_POOL)}, in whole units of {money_text(unit)}", money_text(pool)
+        )
     if needs := inconsistency(rules):
-        yield unlike(f"rules that fit together: {needs}", f"those of {named(rules.name)}")
+        yield mismatch(f"rules that fit together: {needs}", f"those of {short_repr(rules.name)}")
 
 
 def _entry(found: Facts, event: events.QuestionAdded) -> Iterator[str]:
     question, contest = found.questions[found.question_codes.codes[event.question]], found.contests[event.contest]
     spot_at, hidden = event.spot_at, event.hidden_coverage_weight
-    if why := unscorable(question.range, contest.opened.rules, len(question.outcomes)):
-        yield unlike("a question that its contest can score", f"{named(event.question)}: {why}")
+    if why := why_unscorable(question.range, contest.opened.rules, len(question.outcomes)):
+        yield mismatch("a question that its contest can score", f"{short_repr(event.question)}: {why}")
     if not 0 < event.weight <= LARGEST_WEIGHT:
-        yield unlike(f"a weight above 0 and up to {fixed(LARGEST_WEIGHT, WEIGHT)}", fixed(event.weight, WEIGHT))
+        yield mismatch(
+            f"a weight above 0 and up to {decimal_text(LARGEST_WEIGHT, WEIGHT)}", decimal_text(event.weight, WEIGHT)
+        )
     if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
-        yield unlike(f"a spot from {instant(question.opens_at)} to {instant(question.closes_at)}", instant(spot_at))
+        yield mismatch(
+            f"a spot from {instant_text(question.opens_at)} to {instant_text(question.closes_at)}",
+            instant_text(spot_at),
+        )
     if hidden is not None and not (0 <= hidden <= WEIGHT and question.reveals_at is not None):
-        yield unlike("a hidden coverage weight of 0 to 1, and a hidden period", fixed(hidden, WEIGHT))
+        yield mismatch("a hidden coverage weight of 0 to 1, and a hidden period", decimal_text(hidden, WEIGHT))
 
 
 def _quotes(found: Facts, event: events.PricesQuoted) -> Iterator[str]:
     for quote in event.quotes:
         outcomes = len(found.questions[found.question_codes.codes[quote.question]].outcomes)
         if len(quote.prices) != outcomes or not outcomes or not _chances(quote.prices):
-            yield unlike(f"{outcomes} prices of {named(quote.question)} from 0 to 1", several(quote.prices))
+            yield mismatch(f"{outcomes} prices of {short_repr(quote.question)} from 0 to 1", short_reprs(quote.prices))
 
 
 def _trade(found: Facts, event: events.SharesBought | events.SharesSold) -> Iterator[str]:
     code = found.question_codes.codes[event.question]
     last = len(found.questions[code].outcomes) - 1
     if not 0 <= event.outcome <= last:
-        yield unlike(f"an outcome from 0 to {last}", named(event.outcome))
+        yield mismatch(f"an outcome from 0 to {last}", short_repr(event.outcome))
     if code not in found.books.quotes:
-        yield unlike(f"a quote of question {named(event.question)} before", "none")
+        yield mismatch(f"a quote of question {short_repr(event.question)} before", "none")
     if code not in found.contests[event.contest].entries:
-        yield unlike("a question of the contest", named(event.question))
+        yield mismatch("a question of the contest", short_repr(event.question))
 
 
 def _asked(_: Facts, event: events.DecisionRecorded) -> Iterator[str]:
     numbers = [*(bet.amount for bet in event.bets), *(sale.percentage for sale in event.sells)]
     largest = max(map(abs, numbers), default=0)
     if largest > LARGEST_POOL:
-        yield unlike(f"amounts and percentages within {LARGEST_POOL}", named(largest))
+        yield mismatch(f"amounts and percentages within {LARGEST_POOL}", short_repr(largest))
 
 
 _WRONG: dict[type, Callable[[Facts, Any], Iterable[str]]] = {

@@ -8,7 +8,7 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LARGEST_MEASURE, LAST_INSTANT
 from forecast_ledger.ledger.model import events, publication_stamps
-from forecast_ledger.ledger.model.mismatch import fixed, instant, named, unlike
+from forecast_ledger.ledger.model.mismatch import decimal_text, instant_text, mismatch, short_repr
 from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, chosen, column
 from forecast_ledger.projections.facts.columns import Forecasts
 from forecast_ledger.projections.facts.event_checks import CALENDAR
@@ -30,9 +30,9 @@ def check_attestation(position: int, attestation: events.Attestation) -> None:
     for name in ("newest_source", "model_released", "training_cutoff"):
         if (text := getattr(attestation, name)) is not None:
             try:
-                publication_stamps.span(text, name)
+                publication_stamps.stamp_span(text, name)
             except Refused:
-                what = unlike(f"a year, month, day or instant as {name} of an attestation", named(text))
+                what = mismatch(f"a year, month, day or instant as {name} of an attestation", short_repr(text))
                 raise Corrupt(position, what) from None
 
 
@@ -42,12 +42,14 @@ def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequen
     forecasts: in log order. lengths: how many numbers each row has, shape (n,). questions: what they are asked for.
     """
     position, at, chances, asked = forecasts.position, forecasts.at, forecasts.chances, forecasts.question
-    refute(position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), lambda row: unlike(CALENDAR, instant(int(at[row]))))
+    refute(
+        position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), lambda row: mismatch(CALENDAR, instant_text(int(at[row])))
+    )
     widths = column([each.width for each in questions])[asked] * forecasts.made
     refute(
         position,
         lengths != widths,
-        lambda row: unlike(f"{widths[row]} numbers, one for each outcome, edge or level", str(lengths[row])),
+        lambda row: mismatch(f"{widths[row]} numbers, one for each outcome, edge or level", str(lengths[row])),
     )
     some = chosen(lengths > 0)
     position, starts, asked = position[some], forecasts.start[some], asked[some]
@@ -58,11 +60,11 @@ def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequen
     lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
 
     def numbers(row: int, *them: np.int64) -> list[str]:
-        return [fixed(int(number), questions[asked[row]].unit) for number in them]
+        return [decimal_text(int(number), questions[asked[row]].unit) for number in them]
 
     def beyond(row: int) -> str:
         low, high, below, above = numbers(row, least[row], greatest[row], lowest[row], highest[row])
-        return unlike(f"numbers from {low} to {high}", f"{below} to {above}")
+        return mismatch(f"numbers from {low} to {high}", f"{below} to {above}")
 
     refute(position, (lowest < least) | (highest > greatest), beyond)
 

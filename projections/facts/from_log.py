@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.model.mismatch import named, short, unlike
+from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
 from forecast_ledger.projections.core.wide_int import Int64Array, column, ordered
 from forecast_ledger.projections.facts.account_events import keep
 from forecast_ledger.projections.facts.columns import (
@@ -63,7 +63,7 @@ def note(found: Facts, page: Sequence[Recorded]) -> Columns | None:
     try:
         return _forecast_columns(found, forecasts) if forecasts else None
     except OverflowError:
-        what = unlike("numbers of at most 64 bits, here and soon after", "a larger one")
+        what = mismatch("numbers of at most 64 bits, here and soon after", "a larger one")
         raise Corrupt(forecasts[0].position, what) from None
 
 
@@ -131,8 +131,8 @@ def _note(found: Facts, recorded: Recorded) -> None:
         keep(found, recorded.position, recorded.event)
         _file(found, recorded)
     except KeyError as missing:
-        tag, name = events.TAGS[type(recorded.event)], short(str(missing))  # of a KeyError: the key, escaped
-        what = unlike("something opened, enrolled or bought before", f"{name}, which never was")
+        tag, name = events.TAGS[type(recorded.event)], shorten(str(missing))  # of a KeyError: the key, escaped
+        what = mismatch("something opened, enrolled or bought before", f"{name}, which never was")
         raise Corrupt(recorded.position, f"{tag}: {what}") from None
 
 
@@ -181,7 +181,7 @@ def _forecast_columns(found: Facts, forecasts: Sequence[Recorded]) -> Columns:
         question = [questions[event.question] for event in rows]
     except KeyError:
         lost = next(row for row, event in enumerate(rows) if event.question not in questions)
-        what = unlike("a question opened before", f"{named(rows[lost].question)}, which never was")
+        what = mismatch("a question opened before", f"{short_repr(rows[lost].question)}, which never was")
         raise Corrupt(forecasts[lost].position, what) from None
     try:
         participant = [participants[event.participant] for event in rows]
@@ -244,8 +244,8 @@ def gathered(found: Facts, pages: list[Columns]) -> Forecasts:
     opened = column(found.opened)[forecasts.question]
 
     def too_early(row: int) -> str:
-        name = named(found.questions[forecasts.question[row]].question)
-        return unlike("a question opened before", f"{name}, opened at log position {opened[row]}")
+        name = short_repr(found.questions[forecasts.question[row]].question)
+        return mismatch("a question opened before", f"{name}, opened at log position {opened[row]}")
 
     refute(forecasts.position, forecasts.position < opened, too_early)
     check_forecasts(forecasts, lengths, [_asked(each) for each in found.questions])

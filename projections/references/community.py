@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.ledger.model.events import Kind
+from forecast_ledger.ledger.model.events import QuestionKind
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.wide_int import Int64Array, half_even_many
 from forecast_ledger.projections.facts.columns import CHANCE
@@ -34,7 +34,7 @@ class Aggregation(NamedTuple):
     words: str
     of_named: str
     of_ranges: str
-    brought_to_one: tuple[Kind, ...]
+    brought_to_one: tuple[QuestionKind, ...]
     squeezed: bool
     source: str
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from forecast_ledger.ledger.core.values import WEIGHT
-from forecast_ledger.ledger.model.events import Kind
+from forecast_ledger.ledger.model.events import QuestionKind
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.column_values import POINTS
 from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column, distinct, multiplied
@@ -15,7 +15,7 @@ from forecast_ledger.projections.references.kinds import fine_bits
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 
-KINDS: tuple[str, ...] = get_args(Kind)
+KINDS: tuple[str, ...] = get_args(QuestionKind)
 
 
 class Alike(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.trading_rules import Trading, cap
+from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.core.column_values import published
 from forecast_ledger.projections.facts.accounts import FINE, Account, Key, Trade
 from forecast_ledger.projections.facts.columns import Facts
@@ -109,7 +109,7 @@ def state(trading: Trading, account: Account) -> str:
     if account.cash < 0:
         return "debt"
     waits = any(holding.is_open() for holding in account.holdings.values())
-    return "active" if waits or cap(trading, account.cash) >= trading.least_bet else "ruined"
+    return "active" if waits or bet_cap(trading, account.cash) >= trading.least_bet else "ruined"
 
 
 def records(found: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, list[Record]]:

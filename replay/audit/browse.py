@@ -9,8 +9,8 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS
-from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, digest_of
-from forecast_ledger.ledger.model.mismatch import instant
+from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, compute_digest
+from forecast_ledger.ledger.model.mismatch import instant_text
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.reading.event_text import sentence
 from forecast_ledger.replay.reading.text_tables import Row, visible
@@ -67,7 +67,13 @@ class Listing:
 def line(recorded: Recorded) -> Row:
     """An event as a row of a list."""
     event = recorded.event
-    row = (recorded.position, instant(recorded.recorded_at), instant(event.at), TAGS[type(event)], sentence(event))
+    row = (
+        recorded.position,
+        instant_text(recorded.recorded_at),
+        instant_text(event.at),
+        TAGS[type(event)],
+        sentence(event),
+    )
     return dict(zip(COLUMNS, row, strict=True))
 
 
@@ -85,7 +91,7 @@ def checkpoint(store: Store, position: int) -> Checkpoint:
 
     Raises Refused (the log ends before it), Corrupt (the row is missing).
     """
-    return START if position == 0 else Checkpoint(position, digest_of(row(store, position)))
+    return START if position == 0 else Checkpoint(position, compute_digest(row(store, position)))
 
 
 def row(store: Store, position: int) -> bytes:
@@ -102,7 +108,7 @@ def fields(recorded: Recorded) -> Iterator[Row]:
     shown["digest"] = recorded.digest
     for name in recorded.event.__struct_fields__:
         value = getattr(recorded.event, name)
-        shown[f"event.{name}"] = instant(value) if is_instant(name) and value is not None else _plain(value)
+        shown[f"event.{name}"] = instant_text(value) if is_instant(name) and value is not None else _plain(value)
     del shown["at"]  # the event has it
     for name, value in shown.items():
         yield {"field": name, "value": value}

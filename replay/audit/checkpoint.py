@@ -51,7 +51,7 @@ def keep(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = l
     """
     cut = Cut(as_of)
     with opened(location, name) as store:
-        found = facts(cut.pages(log.follow(store.pages()), watch))
+        found = facts(cut.pages(log.unseal_pages(store.pages()), watch))
     position, digest = cut.reached()
     return Kept(
         ledger=name,

@@ -106,14 +106,14 @@ def _parting(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> Parting | 
 def _built(of: Source, watch: Watch) -> tuple[Checkpoint, dict[str, Built]]:
     cut = Cut(of.as_of)
     with _rows(of) as pages:
-        found = facts(_located(of, cut.pages(log.follow(pages), watch)))
+        found = facts(_located(of, cut.pages(log.unseal_pages(pages), watch)))
     return cut.reached(), built(found)
 
 
 @contextmanager
 def _events(of: Source, cut: Cut, watch: Watch = lambda _: None) -> Iterator[Iterator[Recorded]]:
     with _rows(of) as pages:
-        yield chain.from_iterable(_located(of, cut.pages(log.follow(pages), watch)))
+        yield chain.from_iterable(_located(of, cut.pages(log.unseal_pages(pages), watch)))
 
 
 def _located(of: Source, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:

@@ -48,14 +48,14 @@ class Rows:
     def _as_it_must_be(self, rows: Sequence[bytes]) -> list[Recorded]:
         """The events of a page before the cut with nothing wrong; none where it has to be looked at row by row."""
         try:
-            page = log.decoded(rows)
+            page = log.decode_rows(rows)
         except UNREADABLE:
             return []
-        digests = [*map(log.digest_of, rows)]
+        digests = [*map(log.compute_digest, rows)]
         clock = [self._recorded_at, *(said.recorded_at for said in page)]
         first = self.last.position + 1
         if (
-            [log.encoded(said) for said in page] != [*rows]
+            [log.encode_row(said) for said in page] != [*rows]
             or [said.digest for said in page] != digests
             or [said.previous for said in page] != [self.last.digest, *digests[:-1]]
             or [said.position for said in page] != [*range(first, first + len(rows))]
@@ -72,15 +72,15 @@ class Rows:
         wrong: Corrupt | None = None
         said: Recorded | Envelope | None
         try:
-            said = log.decoded_one(row, position)
+            said = log.decode_row(row, position)
         except Corrupt as unreadable:
-            said, wrong = log.envelope(row), unreadable
+            said, wrong = log.decode_envelope(row), unreadable
         if not self._cut.includes(position, self._recorded_at if said is None else said.recorded_at):
             return False
         canonical, digest = log.seal(said) if isinstance(said, Recorded) else (None, "")
         if canonical != row:
             digest = self._digest(position, row)
-            if canonical is not None and log.body(canonical) != log.body(row):
+            if canonical is not None and log.digested_bytes(canonical) != log.digested_bytes(row):
                 wrong = Corrupt(position, "the row is not in canonical bytes", "schemas")
         if wrong is not None:
             self.note(wrong)
@@ -105,7 +105,7 @@ class Rows:
 
     def _digest(self, position: int, row: bytes) -> str:
         """What the digest of a row should be, whatever it says; what it says is compared with that."""
-        digest, stated = log.digest_of(row), log.stated_digest(row)
+        digest, stated = log.compute_digest(row), log.stated_digest(row)
         if digest != stated:
             self.note(Corrupt(position, f"the row's bytes have digest {digest}, the row says {stated}", "digests"))
         return digest

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from forecast_ledger.ledger.auditing.audit import Audit
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model.events import TextKept
-from forecast_ledger.ledger.model.log import Checkpoint, Recorded, unseal_one
-from forecast_ledger.ledger.model.mismatch import money, named, unlike
+from forecast_ledger.ledger.model.log import Checkpoint, Recorded, unseal_row
+from forecast_ledger.ledger.model.mismatch import mismatch, money_text, short_repr
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts, Payment
@@ -113,7 +113,7 @@ def verified(
 
 def _text(store: Store, position: int) -> TextKept:
     """The text that is kept at a log position."""
-    event = unseal_one(store.at([position])[0], position).event
+    event = unseal_row(store.at([position])[0], position).event
     assert isinstance(event, TextKept)  # noqa: S101 - it was when it was read
     return event
 
@@ -169,7 +169,7 @@ def payouts(found: Facts, *, cut_short: bool) -> list[Corrupt]:
             unpaid = {winner: Payment(last, 0) for winner in worth if whole and winner not in contest.paid}
             for winner, (position, amount) in (contest.paid | unpaid).items():
                 if amount != worth.get(winner, 0):
-                    expected = f"{money(worth.get(winner, 0))} for {named(winner)}, as the sealed board says"
-                    said = f"contest {named(name)}: {unlike(expected, money(amount))}"
+                    expected = f"{money_text(worth.get(winner, 0))} for {short_repr(winner)}, as the sealed board says"
+                    said = f"contest {short_repr(name)}: {mismatch(expected, money_text(amount))}"
                     wrong.append(Corrupt(position, said, "payouts"))
     return sorted(wrong, key=lambda each: each.position)  # of one position, the first: whom the row itself pays

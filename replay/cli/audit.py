@@ -228,7 +228,7 @@ def log_(
     read. With --after, the digest of the row at that position is trusted, and later rows are checked against it.
     """
     from forecast_ledger.ledger.core import values
-    from forecast_ledger.ledger.model.log import follow
+    from forecast_ledger.ledger.model.log import unseal_pages
     from forecast_ledger.replay.audit.browse import COLUMNS, Listing, Wanted, checkpoint, kinds, listed
     from forecast_ledger.replay.reading.replay import opened
 
@@ -239,12 +239,12 @@ def log_(
         from forecast_ledger.ledger.model.events import TAGS
 
         named("type of event", missing.args[0], list(TAGS.values()))
-    first = None if since is None else values.instant(since, "from")
-    end = None if until is None else values.instant(until, "until")
+    first = None if since is None else values.read_instant(since, "from")
+    end = None if until is None else values.read_instant(until, "until")
     with opened(log, name) as store:
         start = checkpoint(store, after)
         listing = Listing(Wanted(wanted, question, participant, contest, first, end), limit, start)
-        rows = listing.rows(follow(store.pages(after), start))
+        rows = listing.rows(unseal_pages(store.pages(after), start))
         emit_list(COLUMNS, rows, view, listed)
     more = "; --limit is reached, there may be more" * (listing.shown == limit)
     say(f"{_counted(listing.shown, 'event')}{more}")
@@ -264,7 +264,7 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
     Also checks that the row matches its digest and follows the row before it. `command` is the fingerprint of the
     command that led to the event, `previous` the digest of the row before. --raw shows a damaged row too.
     """
-    from forecast_ledger.ledger.model.log import Checkpoint, decoded_one, unseal
+    from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal
     from forecast_ledger.replay.audit.browse import checkpoint, fields, row
     from forecast_ledger.replay.reading.replay import opened
 
@@ -277,7 +277,7 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
             sys.stdout.buffer.flush()
             say(f"{len(found)} bytes")
         else:
-            recorded = decoded_one(found, position)
+            recorded = decode_row(found, position)
             emit(["field", "value"], fields(recorded), view, Look(keep=("field", "value")))
             unseal([found], checkpoint(store, position - 1))
             say_as_of(Checkpoint(position, recorded.digest))

@@ -70,7 +70,7 @@ def _is_there(log: str, name: str, wait: bool) -> bool:
     from forecast_ledger.ledger.storing.store import Store
 
     try:
-        store = Store.open(log, values.identifier(name, "name"), read_only=True)
+        store = Store.open(log, values.check_id(name, "name"), read_only=True)
     except Absent:
         if wait:
             return False

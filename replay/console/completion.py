@@ -88,7 +88,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
     """The ids that begin so, sorted, as far as the log was read in time."""
     from shlex import quote
 
-    from forecast_ledger.ledger.model.log import decoded_one
+    from forecast_ledger.ledger.model.log import decode_row
     from forecast_ledger.replay.reading.replay import opened
 
     found: dict[str, None] = {}
@@ -100,7 +100,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
     def read() -> None:
         with suppress(Exception), opened(log, name) as store:
             for position, row in enumerate(chain.from_iterable(store.pages()), 1):
-                each: str = getattr(decoded_one(row, position).event, field, "")
+                each: str = getattr(decode_row(row, position).event, field, "")
                 if each.startswith(incomplete) and not each.startswith("-") and quote(each) == each:
                     found[each] = None
                 if len(found) == _MOST:

@@ -97,7 +97,7 @@ class _History:
         self._forecasts: list[Recorded] = []  # those that can change the row, or may
         cut = Cut(source.as_of)
         with opened(source.location, source.name) as store:
-            self._facts = facts(self._kept(cut.pages(log.follow(store.pages()), source.watch)))
+            self._facts = facts(self._kept(cut.pages(log.unseal_pages(store.pages()), source.watch)))
         self.checkpoint = cut.reached()
         self._whole = self._of_question(self._facts.forecasts)
         labels, codes = self._facts.question_codes.labels, self._facts.contests

@@ -58,7 +58,7 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
     """
     old, new, grows, between = Cut(source.as_of), Cut(other), Growing(), _Between(table)
     with opened(source.location, source.name) as store:
-        for page in old.pages(log.follow(store.pages()), source.watch):
+        for page in old.pages(log.unseal_pages(store.pages()), source.watch):
             grows.add(page)
             between.pass_by(page)
         first = new.last = old.reached()
@@ -66,7 +66,7 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
             said = f"it is before the other cut, {first.position}"
             raise Refused("out_of_range", "to", other, said, remedy="give the earlier cut first")
         tables = [part.table for part in grows.whole([table])]
-        for page in new.pages(log.follow(store.pages(first.position), first), source.watch):
+        for page in new.pages(log.unseal_pages(store.pages(first.position), first), source.watch):
             grows.add(page)
             between.take_in(page)
         last = new.reached()

@@ -6,7 +6,7 @@ from math import lcm
 from typing import Any
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.exact import Magnitude, integers
+from forecast_ledger.ledger.core.exact import Magnitude, magnitudes_to_integers
 from forecast_ledger.ledger.core.values import MONEY, WEIGHT, format_fixed
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
@@ -75,7 +75,9 @@ def prize(source: Source, contest: str, participant: str) -> Explained:
     won = projections.prizes(contest)
     rules, unit, pool = opened.opened.rules, opened.opened.payable_unit, opened.opened.pool
     every = [each.take for who in won if (each := places[who.participant]).take]
-    counted = PASSES[rules.least_prize_passes](integers([take for take in every if take]), pool, rules.least_prize)
+    counted = PASSES[rules.least_prize_passes](
+        magnitudes_to_integers([take for take in every if take]), pool, rules.least_prize
+    )
     total, parts = sum(counted) or 1, []
     divided = [divmod(pool // unit * own, total) for own in counted]
     for winner, own, (units, rest) in zip(won, counted, divided, strict=True):
@@ -224,7 +226,7 @@ def _explained(
     about = [
         occurrence(each)
         for each in reading.kept
-        if not isinstance(each.event, events.OfAccount | events.QuestionAdded)
+        if not isinstance(each.event, events.AccountEvent | events.QuestionAdded)
         and (
             contest.sealed is None
             or each.position <= contest.sealed.position
@@ -346,7 +348,7 @@ def _because(kept: list[Recorded], recorded: Recorded) -> int | None:
         return event.quote
     if isinstance(event, events.SettlementReversed):
         return event.reverses
-    if not isinstance(event, events.OfPosition):
+    if not isinstance(event, events.PositionEvent):
         return None
     return max(
         each.position

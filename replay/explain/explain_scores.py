@@ -83,7 +83,7 @@ def read(source: Source, wanted: Wanted, *, alone: bool = False, known: Known | 
 
     with opened(source.location, source.name) as store:
         if known is None:
-            pages = cut.pages(log.follow(store.pages()), source.watch)
+            pages = cut.pages(log.unseal_pages(store.pages()), source.watch)
         else:
             pages = log_index.pages(store, known, cut, source.watch)
         found = facts(passed(pages))
@@ -149,7 +149,7 @@ def _of_question(source: Source, contest: str, question: str) -> Reading:
     trades = False
 
     def wanted(event: Any) -> bool:
-        if isinstance(event, events.OfAccount):
+        if isinstance(event, events.AccountEvent):
             return False
         if getattr(event, "question", question) != question or getattr(event, "contest", contest) != contest:
             return False

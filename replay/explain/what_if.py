@@ -7,9 +7,9 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.contests import consistent
-from forecast_ledger.ledger.model.commands import malformed
+from forecast_ledger.ledger.model.commands import malformed_refusal
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.ledger.model.scorability import unscorable
+from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.replay.reading import lookup
@@ -28,7 +28,7 @@ def rule_set(text: str) -> RuleSet:
         try:
             rules = msgspec.json.decode(text, type=RuleSet)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            raise malformed(error, "rules") from None
+            raise malformed_refusal(error, "rules") from None
     return consistent(rules, text)
 
 
@@ -64,5 +64,5 @@ def under(projections: Projections, contest: str, rules: RuleSet) -> Projections
 def _check_scorable(facts: Facts, contest: Contest, rules: RuleSet) -> None:
     for code in contest.entries:
         question = facts.questions[code]
-        if wrong := unscorable(question.range, rules, len(question.outcomes)):
+        if wrong := why_unscorable(question.range, rules, len(question.outcomes)):
             raise Refused("unscorable_question", "question", question.question, wrong.replace("its", "the", 1))

@@ -178,7 +178,7 @@ def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
     """Chunks of rows that are bounded in number and, but for their last page, in bytes; one at least."""
     waiting: list[tuple[bytes, Recorded]] = []
     size, last = 0, log.START
-    for rows in log.upto(store.pages(), until.position):
+    for rows in log.pages_up_to(store.pages(), until.position):
         page = log.unseal(rows, last)
         last = log.Checkpoint(page[-1].position, page[-1].digest)
         waiting += zip(rows, page, strict=True)

@@ -51,7 +51,7 @@ def restore(
     ...     restore(f"{folder}/season-csv", f"{folder}/copy.db")
     1
     """
-    values.identifier(name, "name")
+    values.check_id(name, "name")
     export = Path(export)
     manifest = read_manifest(export)
     if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - of whatever is written there

@@ -8,7 +8,7 @@ from msgspec import structs
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS, Event
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.mismatch import chance, instant, money, printed, short
+from forecast_ledger.ledger.model.mismatch import field_text, instant_text, money_text, probability_text, shorten
 
 _LONGEST = 60  # characters of a text within a line
 _LONGEST_LINE = 160
@@ -18,8 +18,8 @@ def occurrence(recorded: Recorded) -> dict[str, Any]:
     """An event: where, when by either clock, what kind, and its sentence."""
     return {
         "log_position": recorded.position,
-        "recorded_at": instant(recorded.recorded_at),
-        "at": instant(recorded.event.at),
+        "recorded_at": instant_text(recorded.recorded_at),
+        "at": instant_text(recorded.event.at),
         "type": kind_of(recorded.event),
         "said": sentence(recorded.event),
     }
@@ -47,19 +47,19 @@ def sentence(event: Event) -> str:
 def _fields(event: Event) -> str:
     """Each field with its value in printed units."""
     said = [
-        f"{field.name}={printed(field.name, value)}"
+        f"{field.name}={field_text(field.name, value)}"
         for field in structs.fields(event)
         if field.name != "at" and (value := getattr(event, field.name)) != field.default
     ]
-    return short(" ".join(said), _LONGEST_LINE)
+    return shorten(" ".join(said), _LONGEST_LINE)
 
 
 def _chances(numbers: Sequence[int | None]) -> str:
-    return ", ".join(map(chance, numbers))
+    return ", ".join(map(probability_text, numbers))
 
 
 def _because(reason: str) -> str:
-    return f": {short(reason, _LONGEST)}" if reason else ""
+    return f": {shorten(reason, _LONGEST)}" if reason else ""
 
 
 def _of(event: Any) -> str:
@@ -71,11 +71,11 @@ def _share(event: Any) -> str:
 
 
 def _held(event: events.PositionSettled | events.PositionRefunded | events.TradesVoided) -> str:
-    return f"{_share(event)}: {money(event.shares)} shares that cost {money(event.cost)}"
+    return f"{_share(event)}: {money_text(event.shares)} shares that cost {money_text(event.cost)}"
 
 
 def _question_opened(event: events.QuestionOpened) -> str:
-    return f"{event.question}, {event.kind}, until {instant(event.closes_at)}{_because(event.title)}"
+    return f"{event.question}, {event.kind}, until {instant_text(event.closes_at)}{_because(event.title)}"
 
 
 def _forecast(event: events.ForecastMade) -> str:
@@ -84,17 +84,17 @@ def _forecast(event: events.ForecastMade) -> str:
     elif event.quantiles:
         said = f"{len(event.quantiles)} quantiles"
     else:
-        said = short(_chances(event.probabilities), _LONGEST)
+        said = shorten(_chances(event.probabilities), _LONGEST)
     return f"{event.participant} on {event.question}: {said}"
 
 
 def _resolved(event: events.QuestionResolved) -> str:
     answer = event.value or (f"payouts {_chances(event.payouts)}" if event.payouts else f"outcome {event.outcome}")
-    return f"{event.question}: {short(answer, _LONGEST)}, known at {instant(event.known_at)}"
+    return f"{event.question}: {shorten(answer, _LONGEST)}, known at {instant_text(event.known_at)}"
 
 
 def _contest(event: events.ContestOpened) -> str:
-    pool = f", a pool of {money(event.pool)} {event.currency}".rstrip() if event.pool else ""
+    pool = f", a pool of {money_text(event.pool)} {event.currency}".rstrip() if event.pool else ""
     return f"{event.contest}, rules {event.rules.name}{pool}{_because(event.title)}"
 
 
@@ -105,7 +105,7 @@ def _enrolled(event: events.ParticipantEnrolled) -> str:
 
 def _quoted(event: events.PricesQuoted) -> str:
     prices = "; ".join(f"{quote.question} {_chances(quote.prices)}" for quote in event.quotes[:5])
-    return f"{event.source}: {short(prices, _LONGEST)}"
+    return f"{event.source}: {shorten(prices, _LONGEST)}"
 
 
 def _decided(event: events.DecisionRecorded) -> str:
@@ -115,13 +115,13 @@ def _decided(event: events.DecisionRecorded) -> str:
 
 
 def _bought(event: events.SharesBought) -> str:
-    shares, price = money(event.shares), chance(event.price)
-    return f"{_share(event)}: {shares} shares at {price} for {money(event.amount)}"
+    shares, price = money_text(event.shares), probability_text(event.price)
+    return f"{_share(event)}: {shares} shares at {price} for {money_text(event.amount)}"
 
 
 def _sold(event: events.SharesSold) -> str:
-    shares, price = money(event.shares), chance(event.price)
-    return f"{_share(event)}: {shares} shares at {price} for {money(event.proceeds)}"
+    shares, price = money_text(event.shares), probability_text(event.price)
+    return f"{_share(event)}: {shares} shares at {price} for {money_text(event.proceeds)}"
 
 
 # Those that are more than their fields; none needs to know what came before the event.
@@ -134,24 +134,28 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.QuestionAnnulled: lambda event: f"{event.question}, {event.policy}{_because(event.reason)}",
     events.ResolutionRevoked: lambda event: f"{event.question}{_because(event.reason)}",
     events.ContestOpened: _contest,
-    events.QuestionAdded: lambda event: f"{event.question} to {event.contest}, weight {money(event.weight)}",
+    events.QuestionAdded: lambda event: f"{event.question} to {event.contest}, weight {money_text(event.weight)}",
     events.ParticipantEnrolled: _enrolled,
     events.ParticipantExcluded: lambda event: f"{_of(event)}, {event.level}{_because(event.reason)}",
     events.ContestFinalized: lambda event: str(event.contest),
-    events.PrizePaid: lambda event: f"{_of(event)}: {money(event.amount)}",
+    events.PrizePaid: lambda event: f"{_of(event)}: {money_text(event.amount)}",
     events.PricesQuoted: _quoted,
-    events.CashGranted: lambda event: f"{_of(event)}: {money(event.amount)}",
-    events.CashDeposited: lambda event: f"{_of(event)}: {money(event.amount)}{_because(event.reason)}",
-    events.CashWithdrawn: lambda event: f"{_of(event)}: {money(event.amount)}{_because(event.reason)}",
-    events.TextKept: lambda event: f"{event.digest[:16]}: {short(event.text, _LONGEST)}",
+    events.CashGranted: lambda event: f"{_of(event)}: {money_text(event.amount)}",
+    events.CashDeposited: lambda event: f"{_of(event)}: {money_text(event.amount)}{_because(event.reason)}",
+    events.CashWithdrawn: lambda event: f"{_of(event)}: {money_text(event.amount)}{_because(event.reason)}",
+    events.TextKept: lambda event: f"{event.digest[:16]}: {shorten(event.text, _LONGEST)}",
     events.DecisionRecorded: _decided,
     events.DecisionMalformed: lambda event: f"{_of(event)}, period {event.period}: {event.fault}",
     events.DecisionDefaulted: lambda event: f"{_of(event)}, period {event.period}: HOLD",
     events.SharesBought: _bought,
     events.SharesSold: _sold,
     events.LegRefused: lambda event: f"{_of(event)}, period {event.period}, leg {event.leg}: {event.code}",
-    events.PositionSettled: lambda event: f"{_held(event)}, at {chance(event.payout)} for {money(event.proceeds)}",
+    events.PositionSettled: lambda event: (
+        f"{_held(event)}, at {probability_text(event.payout)} for {money_text(event.proceeds)}"
+    ),
     events.PositionRefunded: _held,
-    events.TradesVoided: lambda event: f"{_held(event)}, for {money(event.amount)}",
-    events.SettlementReversed: lambda event: f"{_share(event)}: {money(-event.amount)}, log position {event.reverses}",
+    events.TradesVoided: lambda event: f"{_held(event)}, for {money_text(event.amount)}",
+    events.SettlementReversed: lambda event: (
+        f"{_share(event)}: {money_text(-event.amount)}, log position {event.reverses}"
+    ),
 }

@@ -126,7 +126,7 @@ def _built(of: Projections, name: str) -> Built:
 def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[Sequence[Recorded]]]:
     if isinstance(of, str | PathLike):
         with opened(of, name) as store:
-            yield log.follow(store.pages())
+            yield log.unseal_pages(store.pages())
     else:
         with gc_pause.paused():
             yield of.read()
@@ -135,7 +135,7 @@ def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[S
 @contextmanager
 def opened(location: str | PathLike[str], name: str) -> Iterator[Store]:
     """A store to read a whole log from, which can then not be written to."""
-    store = Store.open(location, values.identifier(name, "name"), read_only=True)
+    store = Store.open(location, values.check_id(name, "name"), read_only=True)
     try:
         with gc_pause.paused():
             yield store
@@ -153,7 +153,7 @@ class Cut:
         if isinstance(as_of, int) and as_of < 0:
             raise Refused("out_of_range", "as_of", as_of, "log positions start at 1; 0 is before the first")
         self._position = as_of if isinstance(as_of, int) else None
-        self._instant = None if as_of is None or isinstance(as_of, int) else values.instant(as_of, "as_of")
+        self._instant = None if as_of is None or isinstance(as_of, int) else values.read_instant(as_of, "as_of")
         self.last = log.START
         self.recorded_at: int | None = None  # of the last event
 

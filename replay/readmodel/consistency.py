@@ -86,7 +86,7 @@ def check(location: str, path: str, name: str = "main", watch: Watch = lambda _:
             of = "no ledger yet" if said is None else f"another ledger, {said.ledger!r}"
             raise Unavailable(f"{path}: the read model of {of}")
         cut, past = Cut(said.reached.position), _Past()
-        found = facts(past.noted(cut.pages(log.follow(store.pages()), watch)))
+        found = facts(past.noted(cut.pages(log.unseal_pages(store.pages()), watch)))
         if cut.last.position < said.reached.position:
             raise Corrupt(cut.last.position + 1, f"the read model has seen the log up to {said.reached.position}")
         if cut.last != said.reached:

@@ -26,7 +26,7 @@ def note(places: Places, page: Sequence[Recorded]) -> None:
     """File where a page speaks of a question, a contest or both; what is of an account alone is left out."""
     for recorded in page:
         event = recorded.event
-        if not isinstance(event, events.OfAccount):
+        if not isinstance(event, events.AccountEvent):
             key = getattr(event, "question", ""), getattr(event, "contest", "")
             if any(key):
                 places.setdefault(key, array("q")).append(recorded.position)
@@ -55,7 +55,7 @@ def pages(store: Store, known: Known, cut: Cut, watch: Watch) -> Iterator[Sequen
         yield page
         watch(page[-1].position)
     if last == reached.position:
-        yield from cut.pages(log.follow(store.pages(last), reached), watch)
+        yield from cut.pages(log.unseal_pages(store.pages(last), reached), watch)
 
 
 def _after(store: Store, cut: Cut, position: int) -> bool:
@@ -65,4 +65,4 @@ def _after(store: Store, cut: Cut, position: int) -> bool:
 
 
 def _rows(store: Store, positions: Sequence[int]) -> list[Recorded]:
-    return [log.unseal_one(row, position) for row, position in zip(store.at(positions), positions, strict=True)]
+    return [log.unseal_row(row, position) for row, position in zip(store.at(positions), positions, strict=True)]

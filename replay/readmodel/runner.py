@@ -62,7 +62,7 @@ class Runner:
         Raises, first that applies: Refused (the name is no id), Unavailable (either cannot be opened; another runner
         keeps the read model; it is not what was written, or follows another ledger).
         """
-        self._name, self._watch = values.identifier(name, "name"), watch
+        self._name, self._watch = values.check_id(name, "name"), watch
         self._store = Store.open(location, self._name, read_only=True)
         try:
             self._model = ReadModel(fspath(path))
@@ -129,7 +129,7 @@ class Runner:
         rows = self._store.read(here, limit=1)
         if not rows:
             return Lag(0, 0.0)
-        waiting = time.time() - log.unseal_one(rows[0], here + 1).recorded_at / 10**6
+        waiting = time.time() - log.unseal_row(rows[0], here + 1).recorded_at / 10**6
         return Lag(self._store.newest() - here, max(waiting, 0.0))
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class Runner:
     def _checked(self, tracking: Tracking | None) -> Tracking | None:
         """Raises Unavailable if a read model is of another ledger."""
         rows = self._store.read(0, limit=1)
-        self._first = log.unseal_one(rows[0], 1).digest if rows else log.GENESIS
+        self._first = log.unseal_row(rows[0], 1).digest if rows else log.GENESIS
         if tracking is None or (tracking.ledger == self._name and tracking.first in {self._first, log.GENESIS}):
             return tracking
         raise Unavailable(f"{self._model.path}: the read model of another ledger, {tracking.ledger!r}")

@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model import events as recorded
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
-from forecast_ledger.ledger.model.trading_rules import FAULTS, LEG_CODES, Trading
+from forecast_ledger.ledger.model.trading_rules import LEG_CODES, REPLY_FAULTS, Trading
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import KINDS
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
@@ -93,7 +93,7 @@ def trading() -> tuple[Block, ...]:
         *notes.TRADING_MECHANICS,
         *notes.TRADING_READINGS,
         Heading("Replies that are no decision"),
-        Table(("a reply's fault", "means"), _rows(FAULTS)),
+        Table(("a reply's fault", "means"), _rows(REPLY_FAULTS)),
         Heading("Legs that are not carried out"),
         Table(("a leg's code", "means"), _rows(LEG_CODES)),
     )

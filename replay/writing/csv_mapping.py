@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.commands import AnyCommand, malformed
+from forecast_ledger.ledger.model.commands import AnyCommand, malformed_refusal
 from forecast_ledger.replay.writing.append import Place, Read
 from forecast_ledger.replay.writing.csv_cells import Cell, Row, Value, template, value
 from forecast_ledger.replay.writing.csv_reader import Record, records
@@ -70,7 +70,7 @@ class Maker:
         except Refused as refused:
             return refused
         except msgspec.ValidationError as error:
-            return malformed(error, "")
+            return malformed_refusal(error, "")
 
 
 class Mapping:

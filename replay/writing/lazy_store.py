@@ -76,7 +76,7 @@ class Unstarted:
 
 def opened(location: str, name: str, prizes: Prizes) -> Ledger:
     """A ledger to append to, started by the first command that it accepts. Raises what `Ledger.open` raises."""
-    values.identifier(name, "name")
+    values.check_id(name, "name")
     if is_there(location):
         return Ledger.open(location, name, prizes=prizes)
     return Ledger(Store(Unstarted(location, name), name), system_clock, prizes)

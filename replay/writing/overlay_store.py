@@ -81,7 +81,7 @@ def branched(
 
     Of a log that is not there yet it is the branch that starts it. Raises Unavailable, Corrupt.
     """
-    values.identifier(name, "name")
+    values.check_id(name, "name")
     try:
         base: Rows = located(location, name, read_only=True)
     except Absent:

@@ -5,7 +5,7 @@ from os import PathLike
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import Instant
-from forecast_ledger.ledger.model.canonical import content
+from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import PayPrizes
 from forecast_ledger.ledger.model.log import Recorded, fingerprint
 from forecast_ledger.ledger.storing.receipt import Receipt
@@ -42,7 +42,7 @@ def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:
     be one that was opened with `prizes`. Raises what `Ledger.handle` raises, but for prizes_paid.
     """
     command = PayPrizes(at=at, contest=contest)
-    name = said = f"pay {fingerprint(content(command))}"
+    name = said = f"pay {fingerprint(canonical_content(command))}"
     try:
         while (receipt := ledger.handle(command, name)).duplicate:
             name = f"{said} {receipt.last}"  # what follows the prizes that are recorded under that id

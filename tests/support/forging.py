@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.errors import LedgerError
 from forecast_ledger.ledger.deciding.decider import evolve
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import content
+from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, ContestOpened, PrizePaid, TextKept
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import Store
@@ -58,7 +58,9 @@ def digest_of(happened: Sequence[AnyEvent], state: State) -> str:
     main = next((event for event in happened if not isinstance(event, TextKept)), None)
     place = -1 if isinstance(main, ContestOpened) else 0  # under rules given whole
     try:
-        return log.fingerprint(content(rebuilt(main, state, texts.get)[place].spellings[0])) if main else NOTHING
+        return (
+            log.fingerprint(canonical_content(rebuilt(main, state, texts.get)[place].spellings[0])) if main else NOTHING
+        )
     except (LedgerError, LookupError):
         return NOTHING
 

@@ -301,7 +301,7 @@ class Given:
 def forge(path: Path | str, *happened: AnyEvent) -> None:
     """Write events at the end of a log, every digest right, whatever a decider would say of them."""
     with closing_store(Store.open(str(path), "main")) as store:
-        before = [recorded for page in log.follow(store.pages()) for recorded in page]
+        before = [recorded for page in log.unseal_pages(store.pages()) for recorded in page]
         forged = enveloped(happened, after=before)[len(before) :]
         store.append([(each.position, TAGS[type(each.event)], log.seal(each)[0]) for each in forged])
 

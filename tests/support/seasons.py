@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from forecast_ledger.ledger.core.values import instant
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
@@ -151,7 +151,7 @@ class Season:
         Numbers are drawn on the way, so go through them once.
         """
         random, asked = self.random, oracle.named(self.asked)
-        now = instant(self.moment(-3))
+        now = read_instant(self.moment(-3))
         while asked:
             size = random.randint(1, 9)
             yield now, asked[:size]

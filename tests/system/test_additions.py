@@ -61,7 +61,7 @@ def test_fields_that_are_new_are_spelt_by_their_types(monkeypatch: pytest.Monkey
     one = Noted(at=at, seen_at=seen, share="0.50", note="n", shares=("1.0", "1e1"), by_name={"ada": 2.0})
     same = Noted(at=at, seen_at="2026-03-01T01:00:00Z", share=0.5, note="n", shares=(1, 10), by_name={"ada": "2"})
     other = Noted(at=at, seen_at=seen, share="0.51", note="n", shares=("1.0", "1e1"), by_name={"ada": 2.0})
-    assert canonical.content(one) == canonical.content(same) != canonical.content(other)  # type: ignore[arg-type]
+    assert canonical.canonical_content(one) == canonical.canonical_content(same) != canonical.canonical_content(other)  # type: ignore[arg-type]
     assert [name for name, *_ in canonical._SPELLINGS[Noted][1]] == ["at", *Noted.__struct_fields__[2:]]
 
 
@@ -116,12 +116,12 @@ ADDED = {
             "DECIDE: dict[type, Decide] = {\n",
             '''def postpone_question(command: commands.PostponeQuestion, state: State) -> events.QuestionPostponed:
     """Refuses, first that applies: out_of_range, unknown_question."""
-    likely = None if command.likely is None else values.probability(command.likely, "likely")
+    likely = None if command.likely is None else values.read_probability(command.likely, "likely")
     state.question(command.question)
     return events.QuestionPostponed(
-        at=values.instant(command.at),
+        at=values.read_instant(command.at),
         question=command.question,
-        expected_at=values.instant(command.expected_at),
+        expected_at=values.read_instant(command.expected_at),
         because=command.because,
         likely=likely,
     )

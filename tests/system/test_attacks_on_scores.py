@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.core.exact import ZERO, Magnitude, half_even, integers
+from forecast_ledger.ledger.core.exact import ZERO, Magnitude, half_even, magnitudes_to_integers
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
@@ -114,7 +114,7 @@ def test_a_take_of_nothing_beside_takes_of_next_to_nothing_gets_nothing() -> Non
     """However small the largest take is, the others are told apart, at once."""
     tiny = -(10**9)
     takes = [ZERO, Magnitude(True, tiny, Fraction(2)), Magnitude(True, tiny, Fraction(6))]
-    assert integers(takes) == [0, 1, 3]
+    assert magnitudes_to_integers(takes) == [0, 1, 3]
 
 
 def test_who_covers_nothing_and_who_loses_everything_share_a_pool() -> None:
@@ -213,12 +213,12 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 def test_nonsense_in_any_one_field_is_corrupt_or_computes(nasty: Any) -> None:
     """Whatever of a season is replaced, no table fails in another way."""
     plain = json.loads(msgspec.json.encode(SEASON))
-    assert all(len(Projections(facts(log.follow(iter([sealed(plain)])))).table(name)) >= 0 for name in CATALOGUE)
+    assert all(len(Projections(facts(log.unseal_pages(iter([sealed(plain)])))).table(name)) >= 0 for name in CATALOGUE)
     corrupt: list[int] = []
     for where, key in places(plain):
         right, where[key] = where[key], nasty
         try:
-            projections = Projections(facts(log.follow(iter([sealed(plain)]))))
+            projections = Projections(facts(log.unseal_pages(iter([sealed(plain)]))))
             assert all(projections.table(name).digest() for name in CATALOGUE)
         except Corrupt as error:
             corrupt.append(error.position)

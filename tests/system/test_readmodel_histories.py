@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, QuotePrices, read
-from forecast_ledger.ledger.model.events import OfAccount
+from forecast_ledger.ledger.model.events import AccountEvent
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -120,7 +120,7 @@ def compared(path: str, recorded: list[Recorded]) -> None:
     assert places == [
         (each.position, *about)
         for each in recorded
-        if not isinstance(each.event, OfAccount)
+        if not isinstance(each.event, AccountEvent)
         and any(about := (getattr(each.event, "question", ""), getattr(each.event, "contest", "")))
     ]
 

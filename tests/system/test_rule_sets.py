@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.core.values import instant
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
@@ -257,7 +257,7 @@ def check_parts(recorded: Sequence[Recorded], projections: Projections) -> None:
     assert {key: sum(int(row["contribution"]) for row in found) for key, found in parts.items()} == numerators
     for (name, who), score in slow(cases).items():
         case = cases[name]
-        found = [(rules_oracle.unit_of(case, instant(row["from_at"])), row) for row in parts[name, who]]
+        found = [(rules_oracle.unit_of(case, read_instant(row["from_at"])), row) for row in parts[name, who]]
         assert sum(row["weight"] for _, row in found) == sum(part.ends - part.begins for part in score.parts)
         for part in score.parts:
             row = next(row for unit, row in found if unit <= part.begins and part.ends <= unit + row["weight"])
@@ -285,7 +285,7 @@ def test_peer_scores_of_members_sum_to_nothing_at_every_instant(random: Random) 
             for stand in step.stands:
                 if stand.participant not in case.scored_only:
                     found = parts[name, stand.participant]
-                    units = [(instant(row["from_at"]) - case.opened.opens_at, row) for row in found]
+                    units = [(read_instant(row["from_at"]) - case.opened.opens_at, row) for row in found]
                     terms += [
                         Fraction(row["term"]) for unit, row in units if unit <= step.begins < unit + row["weight"]
                     ]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from forecast_ledger.ledger.core.values import format_instant, instant
+from forecast_ledger.ledger.core.values import format_instant, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -64,7 +64,7 @@ def recorded(story: str) -> list[Recorded]:
     now = [0]
     with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
         for command in commands(story):
-            now[0] = instant(command.at)
+            now[0] = read_instant(command.at)
             ledger.handle(command, command.id)
         return [each for page in ledger.read() for each in page]
 
@@ -193,7 +193,7 @@ def test_a_published_daily_score_is_the_term_of_that_day(story: str, row: dict[s
     terms = [
         Decimal(part["term"])
         for part in parts
-        if instant(part["from_at"]) <= start and start + DAY <= instant(part["to_at"])
+        if read_instant(part["from_at"]) <= start and start + DAY <= read_instant(part["to_at"])
     ]
     assert len(terms) <= 1, format_instant(start)
     assert rounded(row["score"], sum(terms, Decimal(0))) == figure(row["score"])
@@ -255,7 +255,7 @@ def test_a_published_daily_score_is_what_that_day_alone_would_score(story: str, 
     terms = [
         Fraction(int(part["contribution"]) * (question.closes_at - question.opens_at), int(part["weight"]))
         for part in rows(story, "score_parts", **where)
-        if instant(part["from_at"]) <= start and start + DAY <= instant(part["to_at"])
+        if read_instant(part["from_at"]) <= start and start + DAY <= read_instant(part["to_at"])
     ]
     assert len(terms) == (row["day"] != "1")
     assert rounded(row["score"], sum(terms, Fraction(0)) / int(score["denominator"])) == figure(row["score"])

@@ -16,11 +16,11 @@ from forecast_ledger.ledger.auditing.quick_check import Forecasts, _spelt
 from forecast_ledger.ledger.auditing.rebuild import LOST, REBUILD
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.canonical import shortest
+from forecast_ledger.ledger.model.canonical import shortest_text
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, PRESETS, RuleSet
-from forecast_ledger.ledger.model.trading_rules import FAULTS, Trading
+from forecast_ledger.ledger.model.trading_rules import REPLY_FAULTS, Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import pay, prizes
 from tests.ledger.model.test_mismatch import SAYS_BOTH
@@ -194,7 +194,7 @@ MALFORMED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", REPLY_FAULTS)
 @pytest.mark.parametrize("response", [None, "I would rather wait."])
 def test_a_reply_that_is_no_decision_is_decided_again(fault: str, response: str | None) -> None:
     """Said in fields, of which the text is made; or in fields beside a text: these are lost, but not the fault."""
@@ -443,7 +443,7 @@ def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatc
 )
 def test_a_number_is_spelt_at_a_quick_look_as_it_is_anywhere(units: int, places: int) -> None:
     """By the shortest decimal text."""
-    assert _spelt(units, places) == b'"%b"' % shortest(Decimal(units).scaleb(-places)).encode()
+    assert _spelt(units, places) == b'"%b"' % shortest_text(Decimal(units).scaleb(-places)).encode()
 
 
 def test_a_quick_look_does_not_pass_what_comes_after_the_answer() -> None:

@@ -118,7 +118,7 @@ def test_every_code_can_happen() -> None:
     assert set(EDGE) | decided | {"batch_refused"} == set(REFUSALS)
 
 
-@pytest.mark.parametrize("function", [canonical.content, *DECIDERS], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [canonical.canonical_content, *DECIDERS], ids=lambda function: function.__name__)
 def test_the_table_lists_the_codes_in_the_order_in_which_they_apply(function: Callable[..., Any]) -> None:
     """Of two that apply, the earlier in the table is reported: so no function may look at them in another order."""
     codes = promised(function)

@@ -178,7 +178,7 @@ def test_a_number_just_below_a_power_of_ten_has_its_place_below_it() -> None:
 @given(st.lists(FACTORS, max_size=8))
 def test_magnitudes_become_integers_in_exact_proportion(factors: list[Fraction]) -> None:
     """And the smallest such integers."""
-    whole = exact.integers([exact.power(factor, "e", Fraction(0)) for factor in factors])
+    whole = exact.magnitudes_to_integers([exact.power(factor, "e", Fraction(0)) for factor in factors])
     shares = {Fraction(found) / factor for found, factor in zip(whole, factors, strict=True) if factor}
     assert len(shares) <= 1
     assert [found == 0 for found in whole] == [factor == 0 for factor in factors]
@@ -188,10 +188,10 @@ def test_magnitudes_become_integers_in_exact_proportion(factors: list[Fraction])
 def test_what_is_lost_in_the_digits_of_the_largest_counts_as_nothing() -> None:
     """One part in 1e60 and less; a smaller unit of money has never been paid."""
     takes = [exact.power(Fraction(1, 10**places), "e", Fraction(0)) for places in (0, 59, 61, 10_000)]
-    assert exact.integers(takes) == [10**59, 1, 0, 0]
-    assert exact.integers([takes[3]]) == [1]
-    assert exact.integers([exact.ZERO, exact.ZERO]) == [0, 0]
-    assert exact.integers([]) == []
+    assert exact.magnitudes_to_integers(takes) == [10**59, 1, 0, 0]
+    assert exact.magnitudes_to_integers([takes[3]]) == [1]
+    assert exact.magnitudes_to_integers([exact.ZERO, exact.ZERO]) == [0, 0]
+    assert exact.magnitudes_to_integers([]) == []
 
 
 def test_a_callers_decimal_context_changes_nothing() -> None:
@@ -203,7 +203,7 @@ def test_a_callers_decimal_context_changes_nothing() -> None:
             exact.ln_fixed(123_456_789, BILLION),
             exact.log2_fixed(3, 7),
             third,
-            exact.integers([third, exact.ZERO]),
+            exact.magnitudes_to_integers([third, exact.ZERO]),
         ]
 
     plainly = reckoned()

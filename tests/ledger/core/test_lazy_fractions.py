@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core import lazy_fractions
 from forecast_ledger.ledger.core.exact import half_even, power
-from forecast_ledger.ledger.core.lazy_fractions import Bounded, added, decimal, in_proportion, ratio, rounded
+from forecast_ledger.ledger.core.lazy_fractions import (
+    Bounded,
+    integers_in_proportion,
+    quotient,
+    round_to_units,
+    sum_of_terms,
+    to_decimal,
+)
 from forecast_ledger.projections.boards.leaderboard import positive_square, published
 
 PRIMES = [p for p in range(1_000, 2_000) if all(p % q for q in range(2, 50))]
@@ -26,7 +33,7 @@ def slow(terms: list[tuple[int, int]]) -> Fraction:
 def just(number: Fraction) -> Fraction:
     """A number as a sum of terms with many denominators, of which all but one cancel out of its value."""
     terms = [(1, p) for p in PRIMES[:40]]
-    made = added([*terms, *((-1, p * 7) for p in PRIMES[:40])])
+    made = sum_of_terms([*terms, *((-1, p * 7) for p in PRIMES[:40])])
     rest = number - slow([*terms, *((-1, p * 7) for p in PRIMES[:40])])
     return made + rest
 
@@ -42,7 +49,7 @@ def test_all_that_is_asked_of_a_sum_is_as_of_a_fraction(
     one: list[tuple[int, int]], other: list[tuple[int, int]], factor: Fraction, units: int
 ) -> None:
     """Sums, differences, multiples, quotients, comparisons, roundings; of few terms, many, and those that cancel."""
-    a, b, x, y = added(one), added(other), slow(one), slow(other)
+    a, b, x, y = sum_of_terms(one), sum_of_terms(other), slow(one), slow(other)
     assert (a, b) == (x, y)
     for left, right, exact in (
         (a + b, b + a, x + y),
@@ -59,17 +66,17 @@ def test_all_that_is_asked_of_a_sum_is_as_of_a_fraction(
         assert left == exact
         assert right == exact
         assert Fraction(left.numerator, left.denominator) == exact
-        assert rounded(left, units) == half_even(exact.numerator * units, exact.denominator)
+        assert round_to_units(left, units) == half_even(exact.numerator * units, exact.denominator)
         assert (floor(left), bool(left), abs(left)) == (floor(exact), bool(exact), abs(exact))
         context = Context(prec=40)
-        assert decimal(left, context) == context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+        assert to_decimal(left, context) == context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
     assert ((a < b), (a <= b), (a > b), (a >= b), (a == b)) == ((x < y), (x <= y), (x > y), (x >= y), (x == y))
     assert (a < factor, a >= factor, factor < a, factor == a) == (x < factor, x >= factor, factor < x, factor == x)
     assert max(a, factor) == max(x, factor)
     if y:
-        assert a / b == ratio(a, b) == x / y
+        assert a / b == quotient(a, b) == x / y
     if factor:
-        assert a / factor == ratio(a, factor) == x / factor
+        assert a / factor == quotient(a, factor) == x / factor
     assert hash(a) == hash(x)
 
 
@@ -84,7 +91,7 @@ def test_at_a_boundary_what_is_exact_decides(twice: int, units: int, side: int) 
     assert isinstance(number, Bounded)
     low, high = number.bounds
     assert low < high
-    assert rounded(number, units) == half_even(exact.numerator * units, exact.denominator)
+    assert round_to_units(number, units) == half_even(exact.numerator * units, exact.denominator)
     assert floor(number) == floor(exact)
     assert [number < exact, number <= exact, number == exact, number > exact] == [False, True, True, False]
     tie = Fraction(twice, 2 * units)
@@ -103,11 +110,11 @@ def test_equal_sums_of_unlike_terms_are_equal() -> None:
 
 def test_a_certain_comparison_does_not_spell_the_number_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither it, nor a rounding, nor a take: that is why there are bounds."""
-    made = [added([(number * p, p + 1) for p in PRIMES]) for number in (3, 5)]
+    made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5)]
     monkeypatch.setattr(lazy_fractions, "_together", None)
     small = Fraction(1, 1_000)
     assert made[0] < made[1]
-    assert rounded(made[0] * Fraction(2, 7), 10**9) > 0
+    assert round_to_units(made[0] * Fraction(2, 7), 10**9) > 0
     assert power(made[0] * small, "e", made[1] * small).positive
     assert power(made[0] * small, "2", made[1] * small).positive
     with pytest.raises(TypeError):
@@ -120,7 +127,7 @@ def test_squares_are_those_of_fractions(
     one: list[tuple[int, int]], other: list[tuple[int, int]], factor: Fraction, units: int
 ) -> None:
     """Multiples, comparisons and roundings; of equal ones, of unlike ones, and beside plain fractions."""
-    a, b, x, y = (added(one) ** 2, added(other) ** 2, slow(one) ** 2, slow(other) ** 2)
+    a, b, x, y = (sum_of_terms(one) ** 2, sum_of_terms(other) ** 2, slow(one) ** 2, slow(other) ** 2)
     for left, right, exact, beside in (
         (a, b, x, y),
         (a * factor, b, x * factor, y),
@@ -129,13 +136,13 @@ def test_squares_are_those_of_fractions(
     ):
         assert (left, right) == (exact, beside)
         assert (left < right, left == right, left >= right) == (exact < beside, exact == beside, exact >= beside)
-        assert rounded(left, units) == half_even(exact.numerator * units, exact.denominator)
+        assert round_to_units(left, units) == half_even(exact.numerator * units, exact.denominator)
         assert floor(left) == floor(exact)
-        assert decimal(left, CONTEXT) == CONTEXT.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+        assert to_decimal(left, CONTEXT) == CONTEXT.divide(Decimal(exact.numerator), Decimal(exact.denominator))
         assert left - right == exact - beside
-    assert (2 * added(one)) ** 2 * Fraction(1, 4) == a
+    assert (2 * sum_of_terms(one)) ** 2 * Fraction(1, 4) == a
     numbers, exacts = [a, b * factor, factor, a * 2], [x, y * factor, factor, x * 2]
-    found = in_proportion(numbers)
+    found = integers_in_proportion(numbers)
     for i, p in zip(found, exacts, strict=True):
         assert bool(i) == bool(p)
         assert all(i * q == j * p for j, q in zip(found, exacts, strict=True))
@@ -143,7 +150,7 @@ def test_squares_are_those_of_fractions(
 
 def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor a comparison of two, even of equal ones."""
-    made = [added([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
+    made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
     real = lazy_fractions._together
 
     def few(terms: list[tuple[int, int]]) -> tuple[int, int]:
@@ -162,8 +169,8 @@ def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.Monke
 
 def test_terms_that_are_whole_are_added_as_such() -> None:
     """Shares of 1 of many lengths make a plain fraction, of which nothing is put off."""
-    assert type(added([(3 * p, p) for p in PRIMES])) is Fraction
-    assert added([(3 * p, p) for p in PRIMES]) == 3 * len(PRIMES)
+    assert type(sum_of_terms([(3 * p, p) for p in PRIMES])) is Fraction
+    assert sum_of_terms([(3 * p, p) for p in PRIMES]) == 3 * len(PRIMES)
 
 
 @settings(max_examples=60, deadline=None)
@@ -171,7 +178,7 @@ def test_terms_that_are_whole_are_added_as_such() -> None:
 def test_integers_in_proportion_are_that(numbers: list[tuple[list[tuple[int, int]], Fraction]]) -> None:
     """Of sums, of plain fractions and of both: every ratio is kept."""
     exact = [abs(slow(each)) * factor for each, factor in numbers]
-    found = in_proportion([abs(added(each)) * factor for each, factor in numbers])
+    found = integers_in_proportion([abs(sum_of_terms(each)) * factor for each, factor in numbers])
     for one, a in zip(found, exact, strict=True):
         for other, b in zip(found, exact, strict=True):
             assert one * b == other * a
@@ -185,5 +192,5 @@ def test_a_power_of_sums_is_that_of_fractions(
 ) -> None:
     """To the last digit: the mantissa too."""
     scale = Fraction(1, 10**13)
-    a, b = abs(added(factor)) * scale, added(exponent) * scale
+    a, b = abs(sum_of_terms(factor)) * scale, sum_of_terms(exponent) * scale
     assert power(a, base, b) == power(abs(slow(factor)) * scale, base, slow(exponent) * scale)

@@ -53,12 +53,12 @@ def refused(call: Any, *arguments: Any) -> tuple[str, str]:
 )
 def test_a_number_is_the_decimal_it_is_written_as(number: values.Number, value: Decimal) -> None:
     """Integers, decimals and decimal texts are exact; a float is the shortest decimal that names it."""
-    assert values.decimal(number, "weight") == value
+    assert values.read_decimal(number, "weight") == value
 
 
 def test_a_numpy_float_is_a_float() -> None:
     """What NumPy hands over as a float is read as the float it is, not by how NumPy prints it."""
-    assert values.probability(np.float64(0.1), "probability") == 100_000_000
+    assert values.read_probability(np.float64(0.1), "probability") == 100_000_000
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_numpy_float_is_a_float() -> None:
     ],
     ids=lambda number: ascii(number)[:20],
 )
-@pytest.mark.parametrize("read", [values.decimal, values.measure, values.probability])
+@pytest.mark.parametrize("read", [values.read_decimal, values.read_measure, values.read_probability])
 def test_what_is_not_written_in_digits_is_no_number(read: Any, number: Any) -> None:
     """Digits, point and exponent of ASCII only; a truth value is no number, nor is any other object."""
     assert refused(read, number, "weight") == ("bad_number", "weight")
@@ -121,7 +121,7 @@ def test_what_is_not_written_in_digits_is_no_number(read: Any, number: Any) -> N
 )
 def test_a_measure_is_a_decimal_of_a_size_that_can_be_reckoned_with(number: values.Number, value: Decimal) -> None:
     """Within 1e30, of a thousand decimals at most; one below 1e-60 counts as 0."""
-    assert values.measure(number, "value") == value
+    assert values.read_measure(number, "value") == value
 
 
 NOT_FINITE = ["nan", "NaN", "-nan", "inf", "-Infinity", "INFINITY", float("nan"), float("inf"), float("-inf")]
@@ -129,7 +129,7 @@ NOT_FINITE += [Decimal("NaN"), Decimal("sNaN"), Decimal("-Infinity")]
 
 
 @pytest.mark.parametrize("number", NOT_FINITE, ids=repr)
-@pytest.mark.parametrize("read", [values.decimal, values.measure, values.probability])
+@pytest.mark.parametrize("read", [values.read_decimal, values.read_measure, values.read_probability])
 def test_a_number_that_is_not_finite_is_refused(read: Any, number: values.Number) -> None:
     """Infinity and not-a-number have their own code, in every spelling and from every edge."""
     assert refused(read, number, "probability") == ("not_finite", "probability")
@@ -142,11 +142,11 @@ def test_a_number_that_is_not_finite_is_refused(read: Any, number: values.Number
 )
 def test_a_magnitude_beyond_1e30_is_refused(number: values.Number) -> None:
     """However it is written: nothing in this ledger counts so far, and nothing spends time on it."""
-    assert refused(values.measure, number, "value") == ("out_of_range", "value")
+    assert refused(values.read_measure, number, "value") == ("out_of_range", "value")
 
 
 @pytest.mark.parametrize("number", [Decimal("1e999999999999"), Decimal((0, (1,) * 5_000, -4_999))], ids=["1e", "1."])
-@pytest.mark.parametrize("read", [values.measure, values.probability])
+@pytest.mark.parametrize("read", [values.read_measure, values.read_probability])
 def test_a_decimal_of_absurd_size_is_refused_at_once(read: Any, number: Decimal) -> None:
     """Neither a huge exponent nor thousands of digits reach the arithmetic."""
     assert refused(read, number, "value") == ("out_of_range", "value")
@@ -158,7 +158,7 @@ def test_a_decimal_of_absurd_size_is_refused_at_once(read: Any, number: Decimal)
 def test_a_number_far_below_the_unit_rounds_to_nothing(number: values.Number) -> None:
     """1e-999999999 is a finite decimal: it is brought to the unit like any other, and at once."""
     started = time.process_time()
-    assert values.fixed(number, BILLION, "probability", 0, BILLION) == 0
+    assert values.read_fixed(number, BILLION, "probability", 0, BILLION) == 0
     assert time.process_time() - started < 1
 
 
@@ -185,7 +185,7 @@ def test_a_number_far_below_the_unit_rounds_to_nothing(number: values.Number) ->
 )
 def test_a_probability_is_brought_to_1e_9_half_even(number: values.Number, units: int) -> None:
     """Of two units equally near, the even one."""
-    assert values.probability(number, "probability") == units
+    assert values.read_probability(number, "probability") == units
 
 
 @given(st.fractions(-1000, 1000, max_denominator=1000).map(lambda share: share / 2**5), st.sampled_from([0, 2, 6, 9]))
@@ -193,33 +193,33 @@ def test_rounding_agrees_with_exact_arithmetic(number: Fraction, places: int) ->
     """Rounding a decimal to a unit is Python's half-even rounding of the same fraction."""
     text = format(Decimal(number.numerator) / Decimal(number.denominator), "f")
     exact = Fraction(text)
-    assert values.fixed(text, 10**places, "value", -(10**13), 10**13) == round(exact * 10**places)
+    assert values.read_fixed(text, 10**places, "value", -(10**13), 10**13) == round(exact * 10**places)
 
 
 @given(st.floats(-1, 1))
 def test_a_float_rounds_as_its_shortest_decimal(number: float) -> None:
     """Not as the binary fraction it is stored as: 0.0000000015 is a tie, though the double is not."""
-    assert values.fixed(number, BILLION, "value", -BILLION, BILLION) == round(Fraction(repr(number)) * BILLION)
+    assert values.read_fixed(number, BILLION, "value", -BILLION, BILLION) == round(Fraction(repr(number)) * BILLION)
 
 
 @pytest.mark.parametrize(("prec", "traps"), [(3, [Inexact, FloatOperation]), (2, []), (50, [])])
 def test_a_callers_decimal_context_changes_no_number(prec: int, traps: list[Any]) -> None:
     """Three digits, a trap for every rounding, or none at all, set by whoever embeds this: the same answers."""
     with localcontext(Context(prec=prec, traps=traps)):
-        assert values.probability("0.1234567895", "probability") == 123_456_790
-        assert values.probability(0.7, "probability") == 700_000_000
-        assert values.measure("-123456.789", "value") == Decimal("-123456.789")
+        assert values.read_probability("0.1234567895", "probability") == 123_456_790
+        assert values.read_probability(0.7, "probability") == 700_000_000
+        assert values.read_measure("-123456.789", "value") == Decimal("-123456.789")
         assert values.exact_text(Decimal("123456.7890")) == "123456.789"
-        assert refused(values.decimal, "one", "value") == ("bad_number", "value")
-        assert refused(values.measure, "1" + "0" * 31, "value") == ("out_of_range", "value")
+        assert refused(values.read_decimal, "one", "value") == ("bad_number", "value")
+        assert refused(values.read_measure, "1" + "0" * 31, "value") == ("out_of_range", "value")
 
 
 @pytest.mark.parametrize("number", ["1.000000001", "-0.000000001", 1.1, -1, 2, "1e30", Decimal("1.0000000006")])
 def test_a_probability_outside_0_to_1_is_refused(number: values.Number) -> None:
     """What is out of range after rounding is refused, never clamped; the message names the bounds."""
-    assert refused(values.probability, number, "probability") == ("out_of_range", "probability")
+    assert refused(values.read_probability, number, "probability") == ("out_of_range", "probability")
     with pytest.raises(Refused, match="must lie between 0 and 1"):
-        values.probability(number, "probability")
+        values.read_probability(number, "probability")
 
 
 @pytest.mark.parametrize(
@@ -251,14 +251,14 @@ def test_a_probability_outside_0_to_1_is_refused(number: values.Number) -> None:
 )
 def test_an_instant_is_counted_in_microseconds_utc(text: str, micros: int) -> None:
     """RFC 3339 with any offset and any number of decimals; finer than a µs rounds half-even."""
-    assert values.instant(text) == micros
+    assert values.read_instant(text) == micros
 
 
 def test_a_datetime_with_an_offset_is_an_instant() -> None:
     """A caller in Python may pass an aware datetime."""
     west = timezone(timedelta(hours=-5))
-    assert values.instant(datetime(2026, 2, 28, 19, tzinfo=west)) == MARCH
-    assert values.instant(datetime(2026, 3, 1, 0, 0, 0, 1, tzinfo=UTC)) == MARCH + 1
+    assert values.read_instant(datetime(2026, 2, 28, 19, tzinfo=west)) == MARCH
+    assert values.read_instant(datetime(2026, 3, 1, 0, 0, 0, 1, tzinfo=UTC)) == MARCH + 1
 
 
 class Unknown(tzinfo):
@@ -277,7 +277,7 @@ NAIVE_DATETIMES = [datetime(2026, 3, 1), datetime(2026, 3, 1, tzinfo=Unknown())]
 @pytest.mark.parametrize("value", [*NAIVE, *NAIVE_DATETIMES], ids=str)
 def test_an_instant_without_an_offset_is_refused(value: values.Instant) -> None:
     """A naive instant means another moment on every machine."""
-    assert refused(values.instant, value, "opens_at") == ("naive_instant", "opens_at")
+    assert refused(values.read_instant, value, "opens_at") == ("naive_instant", "opens_at")
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_an_instant_without_an_offset_is_refused(value: values.Instant) -> None:
 )
 def test_what_is_no_instant_is_refused(value: Any) -> None:
     """RFC 3339 with seconds and a full offset, on the proleptic calendar of years 1 to 9999; nothing is guessed."""
-    assert refused(values.instant, value, "at") == ("bad_instant", "at")
+    assert refused(values.read_instant, value, "at") == ("bad_instant", "at")
 
 
 FORM = re.compile(
@@ -337,7 +337,7 @@ def test_whatever_is_taken_for_an_instant_has_the_form_of_one(text: str, changes
     for place, character in changes:
         text = text[:place] + character + text[place + 1 :]
     try:
-        values.instant(text)
+        values.read_instant(text)
     except Refused:
         return
     assert FORM.fullmatch(text)
@@ -356,17 +356,17 @@ def test_whatever_is_taken_for_an_instant_has_the_form_of_one(text: str, changes
 )
 def test_an_instant_that_utc_cannot_write_is_refused(value: values.Instant) -> None:
     """Year 0 or 10000 in UTC has no RFC 3339 text: recorded, it could never be shown again."""
-    assert refused(values.instant, value, "at") == ("bad_instant", "at")
+    assert refused(values.read_instant, value, "at") == ("bad_instant", "at")
 
 
 @given(MOMENTS, OFFSETS)
 def test_an_instant_in_any_offset_is_the_same_moment(moment: datetime, minutes: int) -> None:
     """Text with an offset, datetime with an offset and text in UTC agree to the µs."""
     local = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
-    micros = values.instant(local.isoformat())
-    assert values.instant(local) == micros
+    micros = values.read_instant(local.isoformat())
+    assert values.read_instant(local) == micros
     assert (local - datetime(1970, 1, 1, tzinfo=UTC)) == timedelta(microseconds=micros)
-    assert values.instant(values.format_instant(micros)) == micros
+    assert values.read_instant(values.format_instant(micros)) == micros
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ def test_an_instant_is_shown_in_utc(micros: int, text: str) -> None:
 )
 def test_an_id_of_printable_characters_is_kept_as_it_is(text: str) -> None:
     """One to 200 characters of any script, inner spaces too."""
-    assert values.identifier(text, "question") == text
+    assert values.check_id(text, "question") == text
 
 
 @pytest.mark.parametrize(
@@ -427,13 +427,13 @@ def test_an_id_of_printable_characters_is_kept_as_it_is(text: str) -> None:
 )
 def test_an_id_that_could_be_mistaken_is_refused(text: Any, code: str) -> None:
     """Two ids that look alike are the same id, or one of them is refused."""
-    assert refused(values.identifier, text, "participant") == (code, "participant")
+    assert refused(values.check_id, text, "participant") == (code, "participant")
 
 
 @pytest.mark.parametrize("text", ["", "x" * 10_000, "two\nlines\tand \u200b more"])
 def test_prose_may_hold_any_character(text: str) -> None:
     """A title or reason is for people: nothing is compared with it."""
-    assert values.prose(text, "title") == text
+    assert values.check_text(text, "title") == text
 
 
 @pytest.mark.parametrize(
@@ -443,7 +443,7 @@ def test_prose_may_hold_any_character(text: str) -> None:
 )
 def test_prose_that_cannot_be_kept_is_refused(text: Any, code: str) -> None:
     """Up to 10,000 characters that UTF-8 can encode."""
-    assert refused(values.prose, text, "reason") == (code, "reason")
+    assert refused(values.check_text, text, "reason") == (code, "reason")
 
 
 @pytest.mark.parametrize(
@@ -472,7 +472,7 @@ def test_an_integer_is_shown_as_decimal_text(value: int, unit: int, least: int, 
 def test_decimal_text_reads_back_as_the_same_integer(value: int, places: int, least: int) -> None:
     """Nothing is lost between the inside and the edge."""
     text = values.format_fixed(value, 10**places, least)
-    assert values.fixed(text, 10**places, "value", -(10**24), 10**24) == value
+    assert values.read_fixed(text, 10**places, "value", -(10**24), 10**24) == value
     assert Fraction(text) == Fraction(value, 10**places)
 
 
@@ -531,13 +531,13 @@ def outcome(call: Callable[[], Any]) -> Any:
 @given(st.lists(NUMBERS, max_size=6) | ALIKE | st.lists(st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,12})?", fullmatch=True)))
 def test_many_numbers_are_read_as_each_alone(numbers: list[Any]) -> None:
     """The same numbers, or refused for the first that is at fault and in the same words; whatever stands together."""
-    spelt = outcome(lambda: [str(number) for number in values.decimals(numbers, "f")])
-    assert spelt == outcome(lambda: [str(values.decimal(number, "f")) for number in numbers])
-    measured = outcome(lambda: values.measures(numbers, 10**4, "f"))
-    assert measured == outcome(lambda: [round(Fraction(values.measure(each, "f")) * 10**4) for each in numbers])
+    spelt = outcome(lambda: [str(number) for number in values.read_decimals(numbers, "f")])
+    assert spelt == outcome(lambda: [str(values.read_decimal(number, "f")) for number in numbers])
+    measured = outcome(lambda: values.read_measures(numbers, 10**4, "f"))
+    assert measured == outcome(lambda: [round(Fraction(values.read_measure(each, "f")) * 10**4) for each in numbers])
     unit, low, high = values.CUMULATIVE, 0, values.CUMULATIVE
-    found = outcome(lambda: values.each_fixed(numbers, unit, "f", low, high))
-    assert found == outcome(lambda: [values.fixed(number, unit, "f", low, high) for number in numbers])
+    found = outcome(lambda: values.read_each_fixed(numbers, unit, "f", low, high))
+    assert found == outcome(lambda: [values.read_fixed(number, unit, "f", low, high) for number in numbers])
 
 
 HALVES = st.integers(-(10**13), 10**13).map(lambda units: Decimal(f"{units}.5").scaleb(-12))
@@ -546,12 +546,12 @@ HALVES = st.integers(-(10**13), 10**13).map(lambda units: Decimal(f"{units}.5").
 @given(st.lists(st.decimals(-(10**29), 10**29, allow_nan=False) | HALVES, max_size=5), st.integers(0, 12))
 def test_measures_are_counted_half_even_once(numbers: list[Decimal], places: int) -> None:
     """By their exact fractions; Python's round of a fraction is half-even."""
-    found = values.measures(numbers, 10**places, "f")
-    assert found == [round(Fraction(values.measure(each, "f")) * 10**places) for each in numbers]
+    found = values.read_measures(numbers, 10**places, "f")
+    assert found == [round(Fraction(values.read_measure(each, "f")) * 10**places) for each in numbers]
 
 
 def test_what_a_program_does_with_decimals_changes_no_number() -> None:
     """Neither few digits nor a small range of exponents, nor traps."""
     numbers = (Decimal("0.123456789012"), Decimal("1"))
     with localcontext(Context(prec=2, Emin=-3, Emax=3, traps=[Inexact])):
-        assert values.each_fixed(numbers, values.CUMULATIVE, "f", 0, values.CUMULATIVE) == [1_234_567_890, 10**10]
+        assert values.read_each_fixed(numbers, values.CUMULATIVE, "f", 0, values.CUMULATIVE) == [1_234_567_890, 10**10]

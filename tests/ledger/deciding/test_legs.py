@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, Bet, Prices, Sale
-from forecast_ledger.ledger.model.events import DecisionRecorded, LegRefused, OfLeg, SharesBought, SharesSold
+from forecast_ledger.ledger.model.events import DecisionRecorded, LegEvent, LegRefused, SharesBought, SharesSold
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import LEG_CODES, Trading
 from tests.support.given import (
@@ -57,7 +57,7 @@ def carried_out(history: list[AnyCommand], *legs: Bet | Sale, **fields: Any) -> 
     """What becomes of each leg of a decision: shares bought or sold, or the code with which it is refused."""
     outcome = given(*history).when(decision(*legs, **fields)).outcome
     assert isinstance(outcome, list), outcome
-    done = [event for event in outcome if isinstance(event, OfLeg)]
+    done = [event for event in outcome if isinstance(event, LegEvent)]
     [recorded] = [event for event in outcome if isinstance(event, DecisionRecorded)]
     assert [event.leg for event in done] == list(range(1, len(legs) + 1))
     assert recorded.executed == sum(not isinstance(event, LegRefused) for event in done)

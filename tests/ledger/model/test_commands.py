@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import commands as said
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.canonical import content
+from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.events import Attestation
-from forecast_ledger.ledger.model.rules import RuleSet, spelt
+from forecast_ledger.ledger.model.rules import RuleSet, recorded_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.writing.pay import prizes
@@ -892,7 +892,7 @@ def test_a_field_of_the_wrong_python_type_is_refused(make: Callable[..., AnyComm
 def test_a_refusal_names_the_field_that_holds_the_fault(command: AnyCommand, field: str) -> None:
     """Of the command, with a path into it where there is one: the same names as in a line."""
     with pytest.raises(Refused) as caught:
-        content(command)
+        canonical_content(command)
     assert caught.value.field.partition(".")[0].partition("[")[0] == field
 
 
@@ -921,4 +921,4 @@ def test_rules_given_as_a_dict_are_recorded_whole() -> None:
         [outcome] = ledger.handle_many([msgspec.structs.replace(command, id="c1")])
         [*rows] = ledger._store.read(0)
     assert not isinstance(outcome, Refused)
-    assert all(field.encode() in rows[0] for field in spelt(RuleSet(name="own", kernel="ln")))
+    assert all(field.encode() in rows[0] for field in recorded_fields(RuleSet(name="own", kernel="ln")))

@@ -149,13 +149,13 @@ def test_the_parts_of_a_row_are_read_without_decoding_its_event() -> None:
     tricky = events.ForecastWithdrawn(at=5, question='","event":{"digest":"', participant='"}')
     for row in sealed(*[recorded.event for recorded in log.unseal(THREE, START)], tricky):
         content, _, end = row.rpartition(b',"digest":"')
-        assert log.body(row) == content
-        assert log.digest_of(row) == sha256(content).hexdigest() == log.stated_digest(row) == end[:-2].decode()
+        assert log.digested_bytes(row) == content
+        assert log.compute_digest(row) == sha256(content).hexdigest() == log.stated_digest(row) == end[:-2].decode()
         assert json.loads(log.event_text(row.decode())) == json.loads(row)["event"]
         assert log.command_id_of(row) == json.loads(row)["command_id"]
     forged = THREE[0][:-66] + b"0" * 64 + b'"}'
     assert log.stated_digest(forged) == "0" * 64
-    assert log.digest_of(forged) == log.digest_of(THREE[0])
+    assert log.compute_digest(forged) == log.compute_digest(THREE[0])
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_around_an_event_that_cannot_be_read_the_envelope_is() -> None:
     """A type of event that this version does not know leaves position, instant and the digest before it readable."""
     row = THREE[1].replace(b"forecast_made.v1", b"forecast_made.v9")
     with pytest.raises(Corrupt, match="not a record that this version can read"):
-        log.decoded_one(row, 2)
-    assert log.envelope(row) == log.Envelope(2, NOW + 2, log.stated_digest(THREE[0]))
-    assert log.envelope(b"no JSON") is None
+        log.decode_row(row, 2)
+    assert log.decode_envelope(row) == log.Envelope(2, NOW + 2, log.stated_digest(THREE[0]))
+    assert log.decode_envelope(b"no JSON") is None
 
 
 def test_one_module_knows_the_bytes_of_a_row() -> None:
@@ -542,16 +542,16 @@ def test_pages_follow_one_another_as_one_log(size: int) -> None:
     """However many rows a page holds, and damage is named by its position in the log, not in the page."""
     rows = sealed(*[events.QuestionClosed(at=n, question="q") for n in range(7)])
     pages = [rows[start : start + size] for start in range(0, len(rows), size)]
-    assert [recorded.position for page in log.follow(iter(pages)) for recorded in page] == [1, 2, 3, 4, 5, 6, 7]
+    assert [recorded.position for page in log.unseal_pages(iter(pages)) for recorded in page] == [1, 2, 3, 4, 5, 6, 7]
     pages[-1][-1] = pages[-1][-1].replace(b'"at":6', b'"at":5')
     with pytest.raises(Corrupt, match="log position 7: "):
-        list(log.follow(iter(pages)))
+        list(log.unseal_pages(iter(pages)))
 
 
 def test_an_empty_log_is_sound() -> None:
     """No rows, no events, no complaint; its digest is the agreed beginning."""
     assert log.unseal([], START) == []
-    assert list(log.follow(iter([]))) == []
+    assert list(log.unseal_pages(iter([]))) == []
     assert Checkpoint(0, "0" * 64) == START
 
 

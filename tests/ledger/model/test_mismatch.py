@@ -10,7 +10,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import AnyEvent
-from forecast_ledger.ledger.model.mismatch import chance, instant, money, named, several
+from forecast_ledger.ledger.model.mismatch import instant_text, money_text, probability_text, short_repr, short_reprs
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.replay.reading.replay import built
@@ -357,10 +357,10 @@ def told_of_reading(log: list[AnyEvent]) -> str:
 
 def test_figures_are_told_as_they_are_printed_elsewhere() -> None:
     """Money with two decimals or more, prices with as many as they need, instants in UTC, ids in quotes."""
-    assert money(-500_000_001) == "-500.000001"
-    assert chance(HALF) == "0.5"
-    assert chance(None) == "none"
-    assert instant(CLOSES) == "1970-01-01T00:00:09Z"
-    assert instant(2**70) == "1180591620717411303424 µs since 1970"
-    assert several(("ada", 7)) == "'ada', 7"
-    assert named(10**31) == money(10**31) == "a number of more than 30 digits"
+    assert money_text(-500_000_001) == "-500.000001"
+    assert probability_text(HALF) == "0.5"
+    assert probability_text(None) == "none"
+    assert instant_text(CLOSES) == "1970-01-01T00:00:09Z"
+    assert instant_text(2**70) == "1180591620717411303424 µs since 1970"
+    assert short_reprs(("ada", 7)) == "'ada', 7"
+    assert short_repr(10**31) == money_text(10**31) == "a number of more than 30 digits"

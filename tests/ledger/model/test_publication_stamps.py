@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
-from forecast_ledger.ledger.model.publication_stamps import Span, span
+from forecast_ledger.ledger.model.publication_stamps import StampSpan, stamp_span
 from tests.support.given import DAY, HOUR, MARCH
 
 MOMENTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31))
@@ -39,7 +39,7 @@ def offset(minutes: int) -> str:
     return f"{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}"
 
 
-def holds(wide: Span, narrow: Span) -> bool:
+def holds(wide: StampSpan, narrow: StampSpan) -> bool:
     """Whether every reading of the one is a reading of the other."""
     return wide.earliest <= narrow.earliest <= narrow.latest <= wide.latest
 
@@ -62,7 +62,7 @@ def holds(wide: Span, narrow: Span) -> bool:
 )
 def test_an_instant_with_an_offset_is_that_instant_alone(text: str, at: int) -> None:
     """A stamped second is its first instant, not all of it; finer fractions round half-even, as everywhere."""
-    assert span(text, "published") == Span(at, at)
+    assert stamp_span(text, "published") == StampSpan(at, at)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_an_instant_with_an_offset_is_that_instant_alone(text: str, at: int) -> 
 )
 def test_a_moment_without_an_offset_may_be_of_any_zone(text: str, earliest: int, latest: int) -> None:
     """Earliest as read at UTC+14, latest as read at UTC-12, Anywhere on Earth: 12:00 there is the next midnight UTC."""
-    assert span(text, "published") == Span(earliest, latest)
+    assert stamp_span(text, "published") == StampSpan(earliest, latest)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_moment_without_an_offset_may_be_of_any_zone(text: str, earliest: int,
 )
 def test_a_bare_date_month_or_year_is_all_of_it_in_any_zone(text: str, earliest: int, latest: int) -> None:
     """From its first instant at UTC+14 to its last microsecond at UTC-12, where the day after lasts to 11:59:59 UTC."""
-    assert span(text, "published") == Span(earliest, latest)
+    assert stamp_span(text, "published") == StampSpan(earliest, latest)
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,12 @@ def test_a_bare_date_month_or_year_is_all_of_it_in_any_zone(text: str, earliest:
 )
 def test_a_date_month_or_year_with_an_offset_is_all_of_it_in_that_zone(text: str, earliest: int, latest: int) -> None:
     """An offset leaves one reading of where the day begins, and no doubt of more than its length."""
-    assert span(text, "published") == Span(earliest, latest)
+    assert stamp_span(text, "published") == StampSpan(earliest, latest)
 
 
 def test_a_span_is_counted_in_microseconds_since_the_epoch() -> None:
     """2026-03-01 is 20,513 days after 1970-01-01; a day is 86,400,000,000 µs."""
-    assert span("2026-03-01", "published") == Span(MARCH - 14 * HOUR, MARCH + DAY + 12 * HOUR - 1)
+    assert stamp_span("2026-03-01", "published") == StampSpan(MARCH - 14 * HOUR, MARCH + DAY + 12 * HOUR - 1)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_span_is_counted_in_microseconds_since_the_epoch() -> None:
 )
 def test_a_span_ends_with_the_calendar(text: str, earliest: int, latest: int) -> None:
     """What of a span lies before the year 1 or after 9999 is cut off; something always stays."""
-    assert span(text, "published") == Span(earliest, latest)
+    assert stamp_span(text, "published") == StampSpan(earliest, latest)
 
 
 @pytest.mark.parametrize(
@@ -223,20 +223,20 @@ def test_a_span_ends_with_the_calendar(text: str, earliest: int, latest: int) ->
 def test_any_other_text_is_refused(text: Any) -> None:
     """No guessing at other notations, at days that no calendar has, or at instants before the year 1 or after 9999."""
     with pytest.raises(Refused) as caught:
-        span(text, "published")
+        stamp_span(text, "published")
     assert (caught.value.code, caught.value.field, caught.value.value) == ("bad_instant", "published", text)
 
 
 def test_a_leap_day_is_a_date() -> None:
     """2020 and 2000 have a 29th of February, and their February lasts until it ends."""
     for year in (2000, 2020):
-        assert span(f"{year}-02-29Z", "published").latest == span(f"{year}-02Z", "published").latest
+        assert stamp_span(f"{year}-02-29Z", "published").latest == stamp_span(f"{year}-02Z", "published").latest
 
 
 @given(MOMENTS, MINUTES)
 def test_every_zone_on_earth_lies_within_the_span_of_a_naive_stamp(moment: datetime, minutes: int) -> None:
     """Whatever clock wrote it, between UTC-12 and UTC+14, the instant it meant is between the two ends."""
-    earliest, latest = span(moment.isoformat(), "published")
+    earliest, latest = stamp_span(moment.isoformat(), "published")
     assert earliest <= at_offset(moment, minutes) <= latest
     assert (earliest, latest) == (at_offset(moment, 14 * 60), at_offset(moment, -12 * 60))
 
@@ -245,7 +245,11 @@ def test_every_zone_on_earth_lies_within_the_span_of_a_naive_stamp(moment: datet
 def test_a_stamp_with_an_offset_is_read_as_every_other_instant(moment: datetime, minutes: int) -> None:
     """Commands and stamps agree on what an instant is."""
     text = moment.isoformat() + offset(minutes)
-    assert span(text, "published") == Span(*[values.instant(text)] * 2) == Span(*[at_offset(moment, minutes)] * 2)
+    assert (
+        stamp_span(text, "published")
+        == StampSpan(*[values.read_instant(text)] * 2)
+        == StampSpan(*[at_offset(moment, minutes)] * 2)
+    )
 
 
 @given(st.one_of(MOMENTS, st.datetimes()))
@@ -253,7 +257,7 @@ def test_less_precision_is_a_wider_span(moment: datetime) -> None:
     """The year holds the month, the month the day, the day the moment; without a zone as within one."""
     text = moment.isoformat()
     for zone in ("", "Z"):
-        spans = [span(part + zone, "published") for part in (text[:4], text[:7], text[:10], text)]
+        spans = [stamp_span(part + zone, "published") for part in (text[:4], text[:7], text[:10], text)]
         assert all(holds(*pair) for pair in pairwise(spans))
 
 
@@ -262,7 +266,7 @@ def test_less_knowledge_of_the_zone_is_a_wider_span(moment: datetime, minutes: i
     """A stamp without its offset holds the same stamp with any that clocks on Earth keep."""
     text = moment.isoformat()
     for part in (text[:4], text[:7], text[:10], text):
-        assert holds(span(part, "published"), span(part + offset(minutes), "published"))
+        assert holds(stamp_span(part, "published"), stamp_span(part + offset(minutes), "published"))
 
 
 @given(YEARS, st.integers(0, 12), OFFSETS)
@@ -272,13 +276,13 @@ def test_months_and_years_in_one_zone_follow_one_another(year: int, month: int, 
     this = f"{year:04}-{month:02}" if month else f"{year:04}"
     after = f"{year + (month == 12):04}-{month % 12 + 1:02}" if month else f"{year + 1:04}"
     if year < 9998:
-        assert span(this + zone, "published").latest + 1 == span(after + zone, "published").earliest
+        assert stamp_span(this + zone, "published").latest + 1 == stamp_span(after + zone, "published").earliest
 
 
 @given(st.integers(2, 9998))
 def test_a_year_lasts_as_long_as_its_days(year: int) -> None:
     """365 or 366 days, and 26 hours more where the zone is unknown."""
-    known, unknown = span(f"{year:04}Z", "published"), span(f"{year:04}", "published")
+    known, unknown = stamp_span(f"{year:04}Z", "published"), stamp_span(f"{year:04}", "published")
     assert known.latest + 1 - known.earliest == (365 + isleap(year)) * DAY
     assert unknown.latest + 1 - unknown.earliest == (365 + isleap(year)) * DAY + 26 * HOUR
 
@@ -288,9 +292,9 @@ def test_a_year_lasts_as_long_as_its_days(year: int) -> None:
 @example("0001-01-01T00:00:00")
 def test_a_text_is_a_span_on_the_calendar_or_refused(text: str) -> None:
     """Nothing else happens, whatever is written."""
-    code, ends = "", Span(FIRST_INSTANT, FIRST_INSTANT)
+    code, ends = "", StampSpan(FIRST_INSTANT, FIRST_INSTANT)
     try:
-        ends = span(text, "published")
+        ends = stamp_span(text, "published")
     except Refused as refused:
         code = refused.code
     assert code in ("", "bad_instant")

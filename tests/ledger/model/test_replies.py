@@ -24,9 +24,9 @@ from forecast_ledger.ledger.model.events import (
     SharesBought,
     TextKept,
 )
-from forecast_ledger.ledger.model.replies import fault, read, text_of
+from forecast_ledger.ledger.model.replies import first_fault, read_reply, reply_text
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.ledger.model.trading_rules import FAULTS, Trading
+from forecast_ledger.ledger.model.trading_rules import REPLY_FAULTS, Trading
 from tests.support.given import TRADES, bet, decision, given, ran, replied, sale, trading_floor
 
 CASH = 10_000 * 10**6
@@ -82,18 +82,18 @@ def test_the_forms_of_the_document_are_read() -> None:
     """Each is a decision; amounts in 1e-6, percentages in 1e-6 of a percent."""
     bets = [events.Bet(question="uuid", side="YES", amount=500_000_000)]
     sales = [events.Sale(position="uuid", percentage=WHOLE)]
-    assert [read(form) for form in FORMS] == [
+    assert [read_reply(form) for form in FORMS] == [
         ("BET", tuple(bets), (), "Why this trade should be made."),
         ("SELL", (), tuple(sales), "Why this position should be reduced or exited."),
         ("HOLD", (), (), "Why the current portfolio should remain unchanged."),
     ]
-    assert [fault(read(form), V1, CASH) for form in FORMS] == ["", "", ""]
+    assert [first_fault(read_reply(form), V1, CASH) for form in FORMS] == ["", "", ""]
 
 
 @pytest.mark.parametrize("action", ["BET", "bet", "Bet", "bEt"])
 def test_an_action_is_read_in_any_case(action: str) -> None:
     """And recorded in capitals."""
-    reply = read(betting(action=action))
+    reply = read_reply(betting(action=action))
     assert reply is not None
     assert reply.action == "BET"
 
@@ -101,12 +101,12 @@ def test_an_action_is_read_in_any_case(action: str) -> None:
 def test_what_else_a_reply_holds_is_let_be() -> None:
     """A model may say more than it was asked for, in the reply or in a leg."""
     legs = [{"market_id": "rain", "side": "YES", "amount": 500, "confidence": 0.9}]
-    assert read(text(bets=legs, mood="sure", notes={"a": [1]})) == read(betting())
+    assert read_reply(text(bets=legs, mood="sure", notes={"a": [1]})) == read_reply(betting())
 
 
 def test_a_position_may_be_named_by_its_number() -> None:
     """A JSON integer is the same as its text."""
-    assert read(selling(position_id=7)) == read(selling(position_id="7"))
+    assert read_reply(selling(position_id=7)) == read_reply(selling(position_id="7"))
 
 
 # Each fault of a reply: the reply, and the rules.
@@ -165,12 +165,12 @@ FAULTY: list[tuple[str, str, Trading]] = [
 @pytest.mark.parametrize(("code", "reply", "rules"), FAULTY)
 def test_a_reply_that_is_no_decision_has_a_fault(code: str, reply: str, rules: Trading) -> None:
     """The first that applies, for somebody with 10,000 in cash."""
-    assert fault(read(reply), rules, CASH) == code
+    assert first_fault(read_reply(reply), rules, CASH) == code
 
 
 def test_every_fault_is_reached_above() -> None:
     """A fault nobody can run into would be deleted."""
-    assert {code for code, *_ in FAULTY} == set(FAULTS)
+    assert {code for code, *_ in FAULTY} == set(REPLY_FAULTS)
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ def test_every_fault_is_reached_above() -> None:
 )
 def test_the_last_amounts_that_a_rule_allows_are_allowed(reply: str) -> None:
     """Limits belong to what they limit; numbers are brought to 1e-6 first."""
-    assert fault(read(reply), V1, CASH) == ""
+    assert first_fault(read_reply(reply), V1, CASH) == ""
 
 
 def test_two_bets_may_make_up_the_cap_together() -> None:
     """Where all bets together are capped, the cap belongs to what it limits too."""
     halves = text(bets=[{"market_id": "rain", "side": "YES", "amount": 1_250}] * 2)
-    assert fault(read(halves), V2, CASH) == ""
+    assert first_fault(read_reply(halves), V2, CASH) == ""
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_two_bets_may_make_up_the_cap_together() -> None:
 )
 def test_the_cap_is_that_of_the_cash_at_the_start_exactly(cash: str, amount: str, wrong: str) -> None:
     """Rounded down to 1e-6, with no float between."""
-    assert fault(read(bare(betting("@"), amount)), V1, int(Decimal(cash) * 10**6)) == wrong
+    assert first_fault(read_reply(bare(betting("@"), amount)), V1, int(Decimal(cash) * 10**6)) == wrong
 
 
 # What makes each fault, and no fault before it, whatever else is wrong after it.
@@ -240,7 +240,7 @@ def test_of_two_faults_the_earlier_is_recorded(first: str, second: str) -> None:
     """Whichever leg it is in: a reply is looked at whole, fault by fault."""
     fields = {name: value for code in (second, first) for name, value in MARRED.get(code, {}).items()}
     legs = [LEGS[code] for code in (second, first) if code in LEGS] or [LEGS["bad_amount"]]
-    assert fault(read(text(**({"bets": legs} | fields))), V1, CASH) == first
+    assert first_fault(read_reply(text(**({"bets": legs} | fields))), V1, CASH) == first
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_of_two_faults_the_earlier_is_recorded(first: str, second: str) -> None:
 )
 def test_of_two_faults_of_other_kinds_too_the_earlier_is_recorded(first: str, reply: str, rules: Trading) -> None:
     """What cannot be in one reply with all the others."""
-    assert fault(read(reply), rules, CASH) == first
+    assert first_fault(read_reply(reply), rules, CASH) == first
 
 
 MILLION = 10**6
@@ -329,7 +329,7 @@ def test_a_hostile_leg_is_refused(reply: str) -> None:
 def test_of_a_field_said_twice_the_last_counts() -> None:
     """As every reader of JSON in wide use has it; the text is kept, for who sees it otherwise."""
     twice = text("HOLD")[:-1] + ', "action": "BET", "bets": [{"market_id": "rain", "side": "no", "amount": 50}]}'
-    reply = read(twice)
+    reply = read_reply(twice)
     assert reply is not None
     assert (reply.action, len(reply.bets)) == ("BET", 1)
 
@@ -401,7 +401,7 @@ def test_a_malformed_decision_of_a_line_is_kept_with_its_numbers_as_they_were_wr
     fields = {"action": "SELL", "sells": [{"position_id": 1, "percentage": "@"}], "reasoning": "."}
     command = command_of(json.dumps(line | fields).replace('"@"', "0.50"))
     assert isinstance(command, RecordDecision)
-    assert text_of(command) == '{"action":"SELL","reasoning":".","sells":[{"percentage":0.50,"position_id":1}]}'
+    assert reply_text(command) == '{"action":"SELL","reasoning":".","sells":[{"percentage":0.50,"position_id":1}]}'
 
 
 JSON = st.recursive(
@@ -427,7 +427,7 @@ OFFERED = st.fixed_dictionaries(
 @examples(OFFERED.map(json.dumps) | st.text(st.characters(), max_size=100))
 def test_whatever_a_text_says_it_is_a_decision_or_has_a_fault(reply: str) -> None:
     """No exception, whatever the text."""
-    assert fault(read(reply), V1, CASH) in {"", *FAULTS}
+    assert first_fault(read_reply(reply), V1, CASH) in {"", *REPLY_FAULTS}
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -438,7 +438,7 @@ def test_whatever_a_text_says_it_is_a_decision_or_has_a_fault(reply: str) -> Non
 def test_a_number_of_a_leg_is_the_nearest_unit(bets: list[Bet], sells: list[Sale]) -> None:
     """In fields or in a text: half-even to 1e-6, of the currency or of a percent."""
     said: Any = {"bets": tuple(bets), "sells": tuple(sells)}
-    reply = read(text_of(decision(action="BET", **said)))
+    reply = read_reply(reply_text(decision(action="BET", **said)))
     assert reply is not None
     for read_as, given_as in zip(reply.bets, bets, strict=True):
         assert read_as.amount == round(Decimal(given_as.amount) * 10**6)
@@ -449,9 +449,9 @@ def test_a_number_of_a_leg_is_the_nearest_unit(bets: list[Bet], sells: list[Sale
 def test_rules_of_their_own_have_limits_of_their_own() -> None:
     """A least bet, a cap and a least percentage other than the arena's."""
     rules = Trading(least_bet=10**6, cap_divisor=1, least_percentage=50 * 10**6)
-    assert [fault(read(betting(amount)), rules, CASH) for amount in (0.99, 1, 10_000, 10_001)] == [
+    assert [first_fault(read_reply(betting(amount)), rules, CASH) for amount in (0.99, 1, 10_000, 10_001)] == [
         *["below_least_bet", "", "", "above_cap"],
     ]
-    assert [fault(read(selling(share)), rules, CASH) for share in (49.999999, 50)] == ["bad_percentage", ""]
+    assert [first_fault(read_reply(selling(share)), rules, CASH) for share in (49.999999, 50)] == ["bad_percentage", ""]
     story = ran(*trading_floor(rules=RuleSet(name="own", trading=rules)), decision(bet(10_000)))
     assert isinstance(story[-1], SharesBought)

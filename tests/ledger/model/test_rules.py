@@ -13,8 +13,8 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import rules as rules_module
 from forecast_ledger.ledger.model.commands import OpenQuestion, ResolveQuestion
 from forecast_ledger.ledger.model.events import Attestation, NumericRange
-from forecast_ledger.ledger.model.rules import ADDED, PRESETS, RuleSet, inconsistency, spelt
-from forecast_ledger.ledger.model.scorability import unscorable
+from forecast_ledger.ledger.model.rules import LATER_FIELDS, PRESETS, RuleSet, inconsistency, recorded_fields
+from forecast_ledger.ledger.model.scorability import why_unscorable
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
@@ -351,14 +351,18 @@ def test_a_rule_set_that_says_its_name_alone_scores_nothing() -> None:
 def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> None:
     """What was added is spelt only where it is not its default; what was there before always is."""
     plain = read(kernel="ln")
-    assert set(RuleSet.__struct_fields__) - set(ADDED) == set(spelt(plain)) == set(spelt(PRESETS["peer-2025-06"]))
+    assert (
+        set(RuleSet.__struct_fields__) - set(LATER_FIELDS)
+        == set(recorded_fields(plain))
+        == set(recorded_fields(PRESETS["peer-2025-06"]))
+    )
     every = {"consensus_of": "others", "least_prize_passes": "one", "density_floor": "added"}
     limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
     every |= {"coverage_period": "actual", "day_edges": "opening"}
-    assert set(ADDED) == {*every, *limits, "trading"}
-    assert spelt(read(**every, **limits)) | every | limits == spelt(read(**every, **limits))
-    assert spelt(PRESETS["arena-v1"])["trading"] == Trading()
-    assert read(**spelt(plain)) == plain
+    assert set(LATER_FIELDS) == {*every, *limits, "trading"}
+    assert recorded_fields(read(**every, **limits)) | every | limits == recorded_fields(read(**every, **limits))
+    assert recorded_fields(PRESETS["arena-v1"])["trading"] == Trading()
+    assert read(**recorded_fields(plain)) == plain
 
 
 BINS = NumericRange(lower="0", upper="4", bins=4)
@@ -406,7 +410,7 @@ def test_a_rule_set_says_which_questions_it_cannot_score(
     asked: RuleSet, span: NumericRange | None, reason: str
 ) -> None:
     """One kernel a form of distribution; a bounded distance needs a bounded range and a point."""
-    assert unscorable(span, asked) == reason
+    assert why_unscorable(span, asked) == reason
 
 
 OPTIONS: dict[str, list[Any]] = {

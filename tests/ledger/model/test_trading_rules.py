@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.model.trading_rules import FAULTS, LEG_CODES, Trading, cap, period, stale, sunday
+from forecast_ledger.ledger.model.trading_rules import (
+    LEG_CODES,
+    REPLY_FAULTS,
+    Trading,
+    bet_cap,
+    is_stale,
+    latest_sunday,
+    period_number,
+)
 from forecast_ledger.replay.reference.rule_fields import RULES
 from tests.support.given import DAY, HOUR, micros
 
@@ -97,12 +105,12 @@ def test_an_unknown_rule_is_not_passed_over() -> None:
 
 def test_every_code_of_a_fault_and_of_a_leg_says_what_is_wrong() -> None:
     """In one plain phrase each; in the order in which they apply."""
-    assert list(FAULTS) == [
+    assert list(REPLY_FAULTS) == [
         *["unreadable", "unknown_action", "no_reasoning", "no_legs", "mixed_legs", "blank_leg"],
         *["bad_amount", "below_least_bet", "above_cap", "above_sum_cap", "bad_percentage"],
     ]
     assert list(LEG_CODES)[:2] == ["unknown_market", "unknown_side"]
-    for phrase in [*FAULTS.values(), *LEG_CODES.values()]:
+    for phrase in [*REPLY_FAULTS.values(), *LEG_CODES.values()]:
         assert phrase.isprintable()
         assert phrase
         assert not phrase.endswith(".")
@@ -126,20 +134,20 @@ def test_the_cap_is_a_quarter_of_the_cash_rounded_down(cash: str, most: str) -> 
     """Never up, and never below nothing. Source: Forecaster Arena, Scoring Methodology, "Deriving
     Confidence from Bet Size".
     """
-    assert cap(Trading(), int(Fraction(cash) * MONEY)) == Fraction(most) * MONEY
+    assert bet_cap(Trading(), int(Fraction(cash) * MONEY)) == Fraction(most) * MONEY
 
 
 @examples(st.integers(-(10**15), 10**18), st.integers(1, 1_000))
 def test_the_cap_is_the_largest_amount_that_is_no_more_than_its_part_of_the_cash(cash: int, divisor: int) -> None:
     """One unit more would be more."""
-    most = cap(Trading(cap_divisor=divisor), cash)
+    most = bet_cap(Trading(cap_divisor=divisor), cash)
     assert most * divisor <= max(cash, 0) < (most + 1) * divisor
 
 
 @examples(INSTANTS)
 def test_a_week_starts_on_the_latest_sunday_at_midnight(at: int) -> None:
     """As the calendar has it."""
-    start = sunday(at)
+    start = latest_sunday(at)
     assert at - 7 * DAY < start <= at
     when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=start)
     assert (when.strftime("%A"), when.time().isoformat()) == ("Sunday", "00:00:00")
@@ -158,7 +166,7 @@ def test_a_week_starts_on_the_latest_sunday_at_midnight(at: int) -> None:
 )
 def test_a_period_is_a_week_from_the_start(at: int, number: int) -> None:
     """Floor of the days since, over seven, plus one. Source: Forecaster Arena's published code."""
-    assert period(Trading(), micros(1), at) == number
+    assert period_number(Trading(), micros(1), at) == number
 
 
 @pytest.mark.parametrize(
@@ -167,14 +175,14 @@ def test_a_period_is_a_week_from_the_start(at: int, number: int) -> None:
 )
 def test_periods_are_counted_in_days_of_utc_whatever_the_hour_of_the_start(hour: int, at: int, number: int) -> None:
     """From midnight to midnight: a contest that starts at 23:00 has an hour of its first day."""
-    assert period(Trading(period_days=2), micros(1, hour), at) == number
+    assert period_number(Trading(period_days=2), micros(1, hour), at) == number
 
 
 @examples(INSTANTS, st.integers(0, 10**15), st.integers(1, 36_525))
 def test_periods_follow_one_another_without_a_gap(start: int, later: int, days: int) -> None:
     """Each is as many days of UTC as the rules say, and the first begins with the day of the start."""
     rules = Trading(period_days=days)
-    number = period(rules, start, start + later)
+    number = period_number(rules, start, start + later)
     first = start - start % DAY
     assert first + (number - 1) * days * DAY <= start + later < first + number * days * DAY
 
@@ -182,6 +190,6 @@ def test_periods_follow_one_another_without_a_gap(start: int, later: int, days: 
 @pytest.mark.parametrize(("age", "old"), [(0, False), (HOUR, False), (HOUR + 1, True), (-1, False)])
 def test_a_price_is_stale_when_it_is_older_than_the_rules_allow(age: int, old: bool) -> None:
     """An hour, unless they say otherwise: the last µs still counts."""
-    assert stale(Trading(), micros(2), micros(2) + age) is old
-    assert stale(Trading(stale_after_seconds=0), micros(2), micros(2)) is False
-    assert stale(Trading(stale_after_seconds=0), micros(2), micros(2) + 1) is True
+    assert is_stale(Trading(), micros(2), micros(2) + age) is old
+    assert is_stale(Trading(stale_after_seconds=0), micros(2), micros(2)) is False
+    assert is_stale(Trading(stale_after_seconds=0), micros(2), micros(2) + 1) is True

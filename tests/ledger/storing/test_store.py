@@ -53,7 +53,7 @@ def changed(path: Path, *statements: str) -> Path:
 def positions(path: Path | str, *, read_only: bool = True) -> list[int]:
     """The positions that a reader sees, every digest checked."""
     with closing(Store.open(str(path), "main", read_only=read_only)) as kept:
-        return [recorded.position for page in log.follow(kept.pages()) for recorded in page]
+        return [recorded.position for page in log.unseal_pages(kept.pages()) for recorded in page]
 
 
 def stops_at(path: Path) -> list[int]:

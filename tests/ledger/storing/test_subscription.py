@@ -177,7 +177,7 @@ def test_a_row_replaced_behind_it_does_not_follow_what_it_handed_out(ledger: Led
         told(other, 10, 18)
     with closing(Store.open(str(forged), "main", read_only=True)) as others:
         rows = others.read(6)
-        [seventh, eighth] = [log.unseal_one(row, position) for position, row in enumerate(rows, 7)]
+        [seventh, eighth] = [log.unseal_row(row, position) for position, row in enumerate(rows, 7)]
     assert seventh.digest == eighth.previous
     ledger._store.append([(7, "question_opened.v1", rows[0]), (8, "question_opened.v1", rows[1])])
     with pytest.raises(Corrupt, match="log position 7: the row before has digest"):

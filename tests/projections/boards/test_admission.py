@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT
-from forecast_ledger.ledger.model.publication_stamps import Span, span
+from forecast_ledger.ledger.model.publication_stamps import StampSpan, stamp_span
 from forecast_ledger.projections.boards.admission import (
     UNDECLARED,
     VERDICTS,
@@ -23,7 +23,7 @@ from tests.support.given import DAY, HOUR, MARCH
 SECOND = 10**6  # µs
 INSTANTS = st.integers(FIRST_INSTANT, LAST_INSTANT)
 INNER = st.integers(FIRST_INSTANT + DAY, LAST_INSTANT - 1)
-SPANS = st.tuples(INNER, INNER).map(lambda ends: Span(min(ends), max(ends)))
+SPANS = st.tuples(INNER, INNER).map(lambda ends: StampSpan(min(ends), max(ends)))
 DECLARED = st.none() | SPANS
 
 
@@ -33,9 +33,9 @@ def utc(text: str) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def stamped(text: str | None) -> Span | None:
+def stamped(text: str | None) -> StampSpan | None:
     """The span of a stamp, if there is one."""
-    return None if text is None else span(text, "published")
+    return None if text is None else stamp_span(text, "published")
 
 
 CLOSES = utc("2022-03-23T10:19:00")  # the question of the rules
@@ -117,7 +117,7 @@ def test_the_newest_source_is_measured_by_the_side_that_can_hurt(published: str,
     11:59:59 is the last safe second without a zone, the day before the last safe date; the margin is that of the latest
     reading to 23:59:59Z, so that the grey second before midnight is clean and yet over by less than a second.
     """
-    assert information(span(published, "published"), CUTOFF) == (verdict, margin)
+    assert information(stamp_span(published, "published"), CUTOFF) == (verdict, margin)
 
 
 def test_nothing_declared_is_neither_clean_nor_over() -> None:
@@ -173,7 +173,7 @@ def test_sources_and_model_are_judged_together(
 
 def test_a_backbone_released_after_the_questions_resolved_may_know_their_answers() -> None:
     """Released in February 2022, on a question resolving in mid 2021: a possible leak, over by eight months."""
-    found = newest(span("2021-06-01", "published"), None, span("2022-02", "released"))
+    found = newest(stamp_span("2021-06-01", "published"), None, stamp_span("2022-02", "released"))
     at = cutoff(utc("2021-07-01T00:00:00"))
     assert information(found, at) == ("possible", -(31 + 31 + 30 + 31 + 30 + 31 + 31 + 28) * DAY - 12 * HOUR - 999_999)
 
@@ -198,12 +198,14 @@ def test_the_newest_information_is_the_later_of_sources_and_model_at_either_end(
     source: tuple[int, int], training_cutoff: tuple[int, int] | None, released: tuple[int, int] | None, found: object
 ) -> None:
     """The maximum of two instants lies between the maxima of their ends; a release cuts the model's latest end."""
-    model = [None if ends is None else Span(*ends) for ends in (training_cutoff, released)]
-    assert newest(Span(*source), *model) == found
+    model = [None if ends is None else StampSpan(*ends) for ends in (training_cutoff, released)]
+    assert newest(StampSpan(*source), *model) == found
 
 
 @given(SPANS, SPANS, st.integers(0, 10**6), st.integers(0, 10**6))
-def test_the_newer_of_two_readings_lies_within_the_newest(source: Span, model: Span, here: int, there: int) -> None:
+def test_the_newer_of_two_readings_lies_within_the_newest(
+    source: StampSpan, model: StampSpan, here: int, there: int
+) -> None:
     """Whatever reading of each is the true one, the later of the two is a reading of the result, which is no wider."""
     readings = [
         one.earliest + (one.latest - one.earliest) * part // 10**6 for one, part in ((source, here), (model, there))
@@ -217,7 +219,7 @@ def test_the_newer_of_two_readings_lies_within_the_newest(source: Span, model: S
 
 @given(DECLARED, DECLARED, DECLARED, INSTANTS)
 def test_more_is_never_cleaner_for_the_sources_declared(
-    source: Span | None, training_cutoff: Span | None, released: Span | None, closes_at: int
+    source: StampSpan | None, training_cutoff: StampSpan | None, released: StampSpan | None, closes_at: int
 ) -> None:
     """Clean needs declared sources; and a model never makes the verdict on the sources a milder one."""
     at = cutoff(closes_at)
@@ -232,10 +234,10 @@ def test_more_is_never_cleaner_for_the_sources_declared(
 
 
 @given(SPANS, INSTANTS)
-def test_a_verdict_is_what_all_readings_agree_on(found: Span, closes_at: int) -> None:
+def test_a_verdict_is_what_all_readings_agree_on(found: StampSpan, closes_at: int) -> None:
     """Clean: both ends before the midnight that follows the cut-off; certain: neither; possible: they differ."""
     at = cutoff(closes_at)
-    late = [information(Span(end, end), at)[0] == "certain" for end in found]
+    late = [information(StampSpan(end, end), at)[0] == "certain" for end in found]
     expected = {(False, False): "clean", (False, True): "possible", (True, True): "certain"}[late[0], late[1]]
     assert information(found, at) == (expected, at - found.latest)
     assert late == [end >= at + SECOND for end in found]
@@ -243,19 +245,19 @@ def test_a_verdict_is_what_all_readings_agree_on(found: Span, closes_at: int) ->
 
 def test_an_undated_model_is_told_from_no_model() -> None:
     """UNDECLARED in the place of its training cut-off: sources cannot be clean then, but can still convict."""
-    clean, late = span("2022-03-21", "published"), span("2022-03-24", "published")
+    clean, late = stamp_span("2022-03-21", "published"), stamp_span("2022-03-24", "published")
     assert information(newest(clean, UNDECLARED, None), CUTOFF) == ("undeclared", None)
     assert information(newest(late, UNDECLARED, None), CUTOFF) == ("certain", None)
     assert information(newest(None, UNDECLARED, None), CUTOFF) == ("undeclared", None)
-    assert information(newest(clean, UNDECLARED, span("2022-02", "released")), CUTOFF)[0] == "clean"
+    assert information(newest(clean, UNDECLARED, stamp_span("2022-02", "released")), CUTOFF)[0] == "clean"
 
 
 def test_a_stamp_that_runs_to_the_end_of_the_calendar_bounds_nothing() -> None:
     """The last day of 9999 without a zone reaches the calendar's end, and says no more than no stamp does."""
     at = cutoff(LAST_INSTANT)
-    assert information(span("9999", "published"), at) == ("undeclared", None)
-    assert information(span("9999", "published"), CUTOFF) == ("certain", None)
-    assert information(Span(at, LAST_INSTANT - 1), at) == ("possible", at - LAST_INSTANT + 1)
+    assert information(stamp_span("9999", "published"), at) == ("undeclared", None)
+    assert information(stamp_span("9999", "published"), CUTOFF) == ("certain", None)
+    assert information(StampSpan(at, LAST_INSTANT - 1), at) == ("possible", at - LAST_INSTANT + 1)
 
 
 def test_every_verdict_stands_in_the_table_once() -> None:
@@ -285,7 +287,7 @@ def test_a_forecast_is_in_time_if_recorded_before_the_close_date(recorded_at: in
 @given(INSTANTS, INSTANTS)
 def test_receipt_and_information_share_one_line(at: int, closes_at: int) -> None:
     """An instant that is too late to be known is too late to be received, by the same margin."""
-    known, known_margin = information(Span(at, at), cutoff(closes_at))
+    known, known_margin = information(StampSpan(at, at), cutoff(closes_at))
     received, margin = receipt(at, cutoff(closes_at))
     assert (known == "clean") == (received == "in_time")
     assert known_margin == (None if at == LAST_INSTANT else margin)

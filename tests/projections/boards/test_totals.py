@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from forecast_ledger.ledger.core.lazy_fractions import added
+from forecast_ledger.ledger.core.lazy_fractions import sum_of_terms
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -52,7 +52,7 @@ def own(projections: Projections, name: str = "cup") -> dict[str, Sums]:
 @given(PAIRS)
 def test_fractions_are_added_exactly(pairs: list[tuple[int, int]]) -> None:
     """However many, in any signs; nothing adds up to nothing."""
-    assert added(pairs) == sum((Fraction(*pair) for pair in pairs), Fraction(0))
+    assert sum_of_terms(pairs) == sum((Fraction(*pair) for pair in pairs), Fraction(0))
 
 
 def test_the_consensus_is_labelled_as_nobody_is() -> None:

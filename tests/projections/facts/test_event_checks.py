@@ -115,7 +115,7 @@ def read(*written: AnyEvent) -> Facts:
         row, digest = log.seal(sealed)
         head = log.Checkpoint(position, digest)
         rows.append(row)
-    return facts(log.follow(iter([rows])))
+    return facts(log.unseal_pages(iter([rows])))
 
 
 IMPOSSIBLE: dict[str, list[AnyEvent]] = {

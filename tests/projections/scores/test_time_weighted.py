@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import instant
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -436,7 +436,7 @@ def test_scores_by_quantiles_keep_the_unit_of_their_question() -> None:
 
 def recorded(*said: tuple[str, AnyCommand], under: RuleSet) -> Scores:
     """Scores where each of these was recorded at an instant of its own."""
-    clock = iter([instant(BEFORE)] * 3 + [instant(at) for at, _ in said])
+    clock = iter([read_instant(BEFORE)] * 3 + [read_instant(at) for at, _ in said])
     with Ledger.open(":memory:", clock=lambda: next(clock)) as ledger:
         for number, command in enumerate([opened(), contest(rules=under), entry(), *(command for _, command in said)]):
             ledger.handle(command, f"c{number}")
@@ -483,7 +483,12 @@ def by_score(table: list[Row]) -> dict[tuple[str, str, str], list[Part]]:
     """Parts by contest, question and participant, each at its own instants and probabilities."""
     found: dict[tuple[str, str, str], list[Part]] = {}
     for row in table:
-        part = instant(row["from_at"]), instant(row["to_at"]), Fraction(row["probability"]), Fraction(row["reference"])
+        part = (
+            read_instant(row["from_at"]),
+            read_instant(row["to_at"]),
+            Fraction(row["probability"]),
+            Fraction(row["reference"]),
+        )
         found.setdefault((row["contest"], row["question"], row["participant"]), []).append(part)
     return found
 

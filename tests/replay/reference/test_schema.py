@@ -29,7 +29,7 @@ from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import canonical, commands, events
 from forecast_ledger.ledger.model.forms import FORMS
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, spelt
+from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, recorded_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.replay.cli import main, reference
@@ -71,8 +71,8 @@ def code_of(line: str) -> str:
     """Why the ledger refuses how a command is written; empty if it does not. Its id may be told apart from it."""
     try:
         command = commands.read(line)
-        values.identifier(command.id if "id" in plain(line) else "told apart", "id")
-        canonical.content(command)
+        values.check_id(command.id if "id" in plain(line) else "told apart", "id")
+        canonical.canonical_content(command)
         decide(command, State())
     except Refused as refused:
         return refused.code if refused.code in WRITTEN else ""
@@ -100,7 +100,7 @@ def test_every_row_of_the_stories_logs_is_accepted(story: str, tmp_path: Path) -
 @pytest.mark.parametrize("rules", PRESETS.values(), ids=PRESETS)
 def test_every_preset_is_accepted(rules: RuleSet) -> None:
     """As the log holds it, and with every field."""
-    assert accepted(plain(msgspec.json.encode(spelt(rules))), "rules")
+    assert accepted(plain(msgspec.json.encode(recorded_fields(rules))), "rules")
     assert accepted(plain(msgspec.json.encode(rules)), "rules")
 
 
@@ -277,7 +277,7 @@ def test_the_bounds_of_a_number_are_those_after_rounding(form: str, unit: int, l
         for tenths in (-6, -5, -4, 0, 4, 5, 6):
             number = (Decimal(10 * units + tenths)).scaleb(-len(str(unit)))
             try:
-                values.fixed(number, unit, "x", low, high)
+                values.read_fixed(number, unit, "x", low, high)
                 taken = True
             except Refused:
                 taken = False

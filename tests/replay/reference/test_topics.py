@@ -10,7 +10,7 @@ from forecast_ledger.ledger.auditing.rebuild import LOST
 from forecast_ledger.ledger.core.errors import KEYS, REFUSALS, Refused
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS
-from forecast_ledger.ledger.model.trading_rules import FAULTS, LEG_CODES
+from forecast_ledger.ledger.model.trading_rules import LEG_CODES, REPLY_FAULTS
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
@@ -80,7 +80,7 @@ def test_help_alone_lists_the_topics() -> None:
         *RULES,
         *{value.partition(".")[2]: None for value in VALUES},
         *PRESETS,
-        *FAULTS,
+        *REPLY_FAULTS,
         *LEG_CODES,
         *CATALOGUE,
         *KINDS,

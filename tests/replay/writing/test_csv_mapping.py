@@ -117,15 +117,15 @@ def test_a_cell_that_is_not_as_the_map_says_is_refused(said: str, text: str, cod
 
 def test_percent_is_exact() -> None:
     """A hundredth, by the exponent: no float, no rounding."""
-    assert values.decimal(made('{from = "{a}", number = "1234.5%"}', a="12.3456789%"), "p") * 100 == values.decimal(
-        "12.3456789", "p"
-    )
+    assert values.read_decimal(
+        made('{from = "{a}", number = "1234.5%"}', a="12.3456789%"), "p"
+    ) * 100 == values.read_decimal("12.3456789", "p")
 
 
 def test_the_fields_that_are_instants_are_those_of_the_commands() -> None:
     """By their names: the map's own format and offset are for them, so that none is forgotten."""
     spelt = canonical._SPELLING | canonical._ADDED
-    instants = {name for name, spell in spelt.items() if spell is values.instant}
+    instants = {name for name, spell in spelt.items() if spell is values.read_instant}
     assert instants == {name for name in spelt if values.is_instant(name)} >= {"at", "spot_at"}
 
 
@@ -308,11 +308,11 @@ def test_what_a_map_makes_is_what_a_line_of_json_says(tmp_path: Path) -> None:
     line = b'{"id": "1", "type": "enrol_participant", "at": "2026-03-01T00:00:00Z", "contest": "cup",'
     line += b' "participant": "ada", "bot": true}'
     assert not isinstance(mapped_one, Refused)
-    assert canonical.content(mapped_one) == canonical.content(commands.read(line))
+    assert canonical.canonical_content(mapped_one) == canonical.canonical_content(commands.read(line))
     naive = read(enrol, b"n,t,who,bot\n1,2026-03-01 00:00:00,ada,True\n")[0]
     assert isinstance(naive, commands.EnrolParticipant)
     with pytest.raises(Refused, match="naive_instant"):
-        canonical.content(naive)
+        canonical.canonical_content(naive)
 
 
 def test_the_example_gives_the_scores_that_its_story_tells(tmp_path: Path) -> None:
