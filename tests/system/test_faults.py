@@ -591,6 +591,9 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["import", str(folder / "out"), str(folder / "copy.db")],
         ["follow", log, str(folder / "tables.db"), "--once"],
         ["what-if", log, str(commands), "--show", "standing"],
+        ["help"],
+        ["schema", "commands"],
+        ["completion", "bash"],
     ]
     assert {name for name, *_ in named} == set(main.commands)
     return named

@@ -377,7 +377,7 @@ def test_a_very_large_take_is_still_written_as_a_decimal() -> None:
 def test_takes_that_lie_apart_by_millions_of_digits_cost_no_more_than_others() -> None:
     """A weight of 1,000,000 is allowed, and e^-6,000,000 beside 1 must not be written out."""
     program = """
-from tests.test_leaderboard import *
+from tests.projections.boards.test_leaderboard import *
 asked = [opened(), contest(pool=100), entry(weight=1_000_000), *said(chances={"ada": "0.9", "bob": "0.9", "cyd": "0"})]
 assert [row["prize"] for row in board(*asked, resolution())] == ["50.00", "50.00", "0.00"]
 """

@@ -406,7 +406,7 @@ def test_a_ledger_that_was_opened_without_prizes_pays_nobody() -> None:
     with Ledger(store, lambda: NOW, prizes) as ledger:
         ledger.handle_many(oracle.named(sealed()))
         bare = Ledger(store, lambda: NOW)
-        with pytest.raises(Refused, match=r"prizes_unknown: .*prizes=replay\.pay\.prizes"):
+        with pytest.raises(Refused, match=r"prizes_unknown: .*forecast_ledger\.open"):
             pay(bare, "cup", PAID_AT)
         assert bare.head().position == 9
         first = ledger.handle(payment(), "by hand")
