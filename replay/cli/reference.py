@@ -47,10 +47,10 @@ def help_(name: str | None, markdown: bool) -> None:
         last = "NAME can also be a command, an event, a refusal, a rule, a table, or any other name on these pages."
         print(pages.as_text(["forecast-ledger help NAME", pages.Table(("topic", "about"), rows), last], width))
         return
-    if blocks := topics.found(name):
+    if blocks := topics.look_up(name):
         print(pages.as_text(blocks, width))
         return
-    near = topics.like(name)
+    near = topics.nearest_name(name)
     fail(f"nothing is known of {name[:80]!r}{f'; the nearest is {near}' * bool(near)}; `help` lists the topics", USAGE)
 
 

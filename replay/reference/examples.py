@@ -1,4 +1,4 @@
-"""Commands of every kind, one a line, which an empty ledger that can pay prizes accepts in this order."""
+"""Commands of every type, one a line; an empty ledger that can pay prizes accepts them in this order."""
 
 _AT = '"at": "2026-03-02T00:00:00Z"'
 _NINE = '"at": "2026-03-02T09:00:00Z"'

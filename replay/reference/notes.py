@@ -1,65 +1,65 @@
-"""What the reference says beside its tables, by topic: paragraphs of Markdown, or items of a list."""
+"""The prose of the reference, by topic: paragraphs of Markdown, or items of a list."""
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
-    """Paragraphs, and items of lists, each on one line."""
+    """Return the paragraphs and list items of a text, each on one line."""
     return tuple(" ".join(part.split()) for part in text.strip().replace("\n- ", "\n\n- ").split("\n\n"))
 
 
 COMMANDS = _paragraphs("""
 A command is one JSON object on one line: `id`, `type`, `at`, then the fields of its type. `forecast-ledger append`
-takes a file of them; `forecast-ledger schema commands` prints their JSON Schema. `?` marks a field that may be left
-out; null counts as left out.
+reads a file of commands; `forecast-ledger schema commands` prints their JSON Schema. `?` marks an optional field; null
+counts as absent.
 
 Numbers are JSON numbers or decimal text; they are rounded half-even to the unit of their field. Instants are RFC 3339
-with an offset. Other fields than those listed are refused.
+with an offset. A command with an unknown field is refused.
 """)
-EXAMPLES = "Commands of every kind, which an empty ledger accepts in this order:"
+EXAMPLES = "Commands of every type. An empty ledger accepts them in this order:"
 EVENTS = _paragraphs("""
-An event is what a command led to: one JSON object with a `type`, `at` and its fields. The type is the stored name,
-for ever. `forecast-ledger schema events` prints their JSON Schema.
+An event is a fact that a command led to: one JSON object with a `type`, `at` and its fields. The type is the stored
+name of the event and never changes. `forecast-ledger schema events` prints the JSON Schema of events.
 
 Numbers are integers, or exact decimal text where a range has no unit. Instants are µs since the epoch in UTC,
 probabilities and prices 1e-9, cumulative probabilities 1e-10, money, shares and weights 1e-6, percentages 1e-6 of a
-percent. A field that has its default is left out.
+percent. A field that has its default value is left out.
 
-A row of the log is one line of JSON with the event in it. Its bytes are canonical: no floats, fields in one order.
+A row of the log is one line of JSON that contains the event. Its bytes are canonical: no floats, fields in one order.
 """)
 REFUSALS = _paragraphs("""
-A command that breaks a rule is refused: nothing of it is recorded. The codes are in order of precedence: if two
-apply, the earlier one is reported. If the usual remedy does not fit a case, the refusal has its own.
+A command that breaks a rule is refused, and nothing of it is recorded. The codes are in order of precedence: if two
+apply, the earlier one is reported. If the usual remedy does not fit a case, the refusal has its own remedy.
 """)
 ERRORS = _paragraphs("""
 Every error is a `LedgerError` with `to_dict()` and `as_json()`; `append --errors json` prints one error a line. An
-error has, in this order, those of the following keys that apply. Keys, kinds of error and codes are for good; the
-wording of the rest is not. `forecast-ledger schema errors` prints their JSON Schema.
+error has those of the following keys that apply, in this order. Keys, kinds of error and codes do not change; other
+wording may. `forecast-ledger schema errors` prints the JSON Schema of errors.
 """)
 RULES = _paragraphs("""
-The `rules` of a contest are the name of a preset, or a whole rule set: an object of a `name` and the fields that are
-not to have their defaults; in Python a dict of them, or a `RuleSet`. The contest's first event carries the whole rule
-set, so that no later change of a preset changes an old contest. Of the fields from `consensus_of` on, which are newer
-than the others, it carries only those that do not have their default, so that the bytes of older logs stay as they
-are.
+The `rules` of a contest are the name of a preset, or a whole rule set: an object with a `name` and the fields that
+differ from their defaults; in Python a dict of them, or a `RuleSet`. The first event of a contest contains the whole
+rule set, so a later change of a preset does not change an old contest. The fields from `consensus_of` on are newer than
+the others: the event contains them only if they differ from their defaults, so that the bytes of older logs stay the
+same.
 
 A score is kernel x reference x sampling x scale; a board is total x take x rank. A rule set that contradicts itself
-is refused, with what to change: for example, a kernel of which the least is best needs a reference, or a total that
-is a mean over what one's forecasts covered.
+is refused, and the refusal says what to change. For example, a kernel whose scores are better when lower needs a
+reference, or else the period `covered` and a total of means.
 
 A kernel is rounded once, to 1e-12 (`pinball` to four decimals more than its question has, 12 at most). An average
-that feeds a logarithm is rounded to 1e-18, and so is the n / (n - 1) of peers in each step. Sums are exact.
+whose logarithm is taken is rounded to 1e-18, and so is the n / (n - 1) of peers in each step. Sums are exact.
 
-Prizes are the pool in proportion to the takes, in payable units by largest remainder; ties go by id. If the pool is
+Prizes divide the pool in proportion to the takes, in payable units by largest remainder; ties go by id. If the pool is
 below the least prize, nobody is paid.
 """)
 PRESETS = _paragraphs("""
 The `relative` presets are Metaculus's tournament scores before April 6th, 2022 (`relative-2021-11`), as published on
-that day (`relative-2022-04`), and as its Scores FAQ has them (`relative-faq`). The `baseline`, `peer` and `spot`
-presets are those of the same FAQ; `peer-2025-06` adds the least prize of June 2025; `peer-average` is the average
-over contests of January 2024. `autocast-2022` is Autocast competition of 2022, `brier-daily` the daily Brier
-score of the forecasting tournaments of the 2010s, and `arena-v1` and `arena-v2` are the two methodologies of
-Forecaster Arena. The folder `data` has worked examples of each.
+that day (`relative-2022-04`), and as described in its Scores FAQ (`relative-faq`). The `baseline`, `peer` and `spot`
+presets are those of the same FAQ; `peer-2025-06` adds the least prize of June 2025; `peer-average` is the average over
+contests of January 2024. `autocast-2022` is the Autocast competition of 2022, `brier-daily` the daily Brier score of
+the forecasting tournaments of the 2010s, and `arena-v1` and `arena-v2` are the two methodologies of Forecaster Arena.
+The folder `data` has worked examples of each.
 """)
-READINGS = "Where documents, or a document and the code behind it, disagree, a rule set has a field for either reading:"
+READINGS = "Where documents disagree, or a document and the code behind it, a rule set can follow either:"
 DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
     (
         "base of the legacy score in the take e^score",
@@ -71,32 +71,32 @@ DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
         "`scheduled`: the rest of the period counts as 0, as both documents say",
         (
             '`"period":"actual"` divides the score, and `"coverage_period":"actual"` the coverage, by the '
-            "time until the answer; the code behind them did both"
+            "time until the answer was known; the code behind the documents did both"
         ),
     ),
     (
         "days cut short",
         "`brier-daily` counts full days only",
         (
-            '`"day_edges":"both"` counts the day of the opening, and that on which scored time ends with what'
-            " then stands; `opening` counts the first of them"
+            '`"day_edges":"both"` also counts the day of the opening and the day on which scored time ends, by '
+            "what then stands; `opening` counts only the first of these two"
         ),
     ),
     (
         'the median of "all other" forecasts',
-        "one's own is included, as in the example of the 2022 document",
-        '`"consensus_of":"others"`: it is not',
+        "a participant's own forecast is included, as in the example of the 2022 document",
+        '`"consensus_of":"others"`: it is not included',
     ),
     (
         "numeric consensus",
         "`median` of the outcome's probabilities",
-        "`community`: the mean of the cdfs",
+        "`community`: the mean of the cumulative distributions",
     ),
     (
         "consensus of multiple choice",
         "`median` of the outcome's probabilities",
         (
-            "`squeezed`: medians of all outcomes, brought to one and into 0.1% to 99.9%, as in Metaculus's "
+            "`squeezed`: the medians of all outcomes, normalised and limited to 0.1% to 99.9%, as in Metaculus's "
             "code since October 2024"
         ),
     ),
@@ -111,8 +111,8 @@ DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
         '`"kernel":"log2"`: ±996 = 100 log2 999',
     ),
     (
-        "probabilities above 99.9%, densities above 35 times the uniform one",
-        "count as they are",
+        "probabilities above 99.9%, densities above 35 times the uniform density",
+        "not changed",
         (
             '`"greatest_probability_ppm":999000`, `"greatest_density_ppm":35000000`: capped, which makes '
             "+99.9 and +183 the best baseline scores"
@@ -120,7 +120,7 @@ DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "the uniform 0.01 in a numeric density",
-        "the least that counts",
+        "the least density: a smaller one counts as 0.01",
         '`"density_floor":"added"`: added to every density',
     ),
     (
@@ -136,19 +136,19 @@ DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
     (
         "a bot compared with n members",
         '`"scored_only_factor":"one"`, as the text says',
-        "`members`: n / (n - 1), as in the code, which is nothing if n is 1",
+        "`members`: n / (n - 1), as in the code, and nothing if n is 1",
     ),
     (
         "the Brier score of several outcomes",
         "`brier` halves it, `brier_sum` does not",
-        "each by its name",
+        "both kernels exist",
     ),
     (
         "the combined metric of the Autocast competition",
         "100 times the sum of three means",
         (
             '`"total":"kind_means_third"`: a third of it; `"kernel":"error"`: accuracies less distance, as '
-            "notebooks print"
+            "printed by the notebooks"
         ),
     ),
     (
@@ -158,95 +158,98 @@ DISAGREEMENTS: tuple[tuple[str, str, str], ...] = (
     ),
 )
 TRADING = _paragraphs("""
-In a contest whose rule set has `trading` rules, participants bet cash on the outcomes of its questions at quoted
-prices. `arena-v1` and `arena-v2` are Forecaster Arena's two methodologies; `trading` takes any other numbers. These
-presets also have the kernel `brier`: forecasts on the same questions are scored in `scores` and `leaderboard`, beside
-`bet_brier` and `arena_leaderboard`. The folder `data/arena-week` is a worked example.
+In a contest whose rule set has `trading` rules, participants buy shares of the outcomes of its questions at quoted
+prices, with the cash of their accounts. `arena-v1` and `arena-v2` are Forecaster Arena's two methodologies; `trading`
+accepts other numbers. These presets also have the kernel `brier`: forecasts on the same questions are scored in
+`scores` and `leaderboard`, beside `bet_brier` and `arena_leaderboard`. The folder `data/arena-week` is a worked
+example.
 """)
 TRADING_MECHANICS = _paragraphs("""
-- Start: a `weekly` contest starts on the latest Sunday 00:00 UTC that is not after `starts_at` (else `at`), one a
-  week and `series`. Of a series, the newest `deciding_cohorts` decide.
-- Enrolment: `enrol_participant` grants `starting_cash`, once. `family` and `release` say what takes part, and cannot
-  change. `deposit_cash` and `withdraw_cash` need `recapitalisation`.
-- Quotes: `quote` gives the prices of one question or of many. A price that is missing is never assumed.
+- Start: a `weekly` contest starts on the latest Sunday 00:00 UTC that is not after `starts_at` (else `at`). A series
+  has one contest a week, and only its newest `deciding_cohorts` contests accept decisions.
+- Enrolment: `enrol_participant` grants `starting_cash`, once. `family` and `release` identify the competitor and its
+  version, and cannot change. `deposit_cash` and `withdraw_cash` need `recapitalisation`.
+- Quotes: `quote` gives the prices of one question or of several. A missing price is never assumed.
 - Decisions: `record_decision` is a participant's decision for a period of `period_days`, counted from 1 at the
-  contest's start. A reply that is no decision is recorded as malformed, with its fault. After `attempts` of them the
-  decision is HOLD by default, for ever distinct from a HOLD that was chosen. An attempt whose legs were all refused
-  may be followed by another; every attempt stays. The same attempt sent again is a duplicate, whatever its command
-  id; with other content it is refused.
-- Legs are carried out in order, each on what the one before left. The largest bet is cash / `cap_divisor`, rounded
-  down, before each leg; a reply is held to that of its start. If bets are `all_or_nothing`, one refused bet refuses
-  all of them.
+  contest's start. A reply that is not a valid decision is recorded as malformed, with its fault. After `attempts`
+  malformed replies the decision is HOLD by default, which stays distinguishable from a HOLD that was chosen. If every
+  leg of an attempt was refused, another attempt may follow; every attempt stays in the log. The same attempt sent
+  again is a duplicate, whatever its command id; with different content it is refused.
+- Legs are carried out in order, each after the effects of the one before. The largest bet is cash / `cap_divisor`,
+  rounded down, before each leg; the reply as a whole is checked against the largest bet at its start. If bets are
+  `all_or_nothing`, one refused bet refuses all of them.
 - A bet buys amount / price shares, rounded down to 1e-6, and adds to the open position on that outcome at average
   cost. Its confidence is amount / largest bet.
-- A sale is a percentage of the shares held now, with that part of their cost. A sale of 100 closes the position at
-  exactly 0; a later bet opens one with another number.
+- A sale is a percentage of the shares held at that time, with the same percentage of their cost. A sale of 100 closes
+  the position at exactly 0; a later bet opens a position with a new number.
 - A resolution settles every open position in its own transaction: 1 a share of the outcome, or its part of `payouts`.
-  With payouts no outcome is known, and forecasts are not scored. `cancel_market` annuls the question and gives back
-  what open positions cost (`refund_cost`, as `annul_question` does), or undoes all trades (`void_trades`).
-- A revoked resolution is taken back from each position. Cash may become a debt, which is shown and never forgiven. If
-  an annulment that came after a resolution is revoked, every open position is settled by that resolution again.
-- A contest is complete when every participant has taken a decision, be it to hold, and nothing is open. Then it takes
-  no more decisions and enrolments, and only then can it be finalized. A question that is closed and not resolved
-  keeps positions pending.
-- A look at a portfolio has what is known at its instant, by the instants that commands claim. A quote is known from
-  the `at` of its command, not from its `quoted_at`, and not before the question's quote before it. A movement counts
-  from its `at`, and not before the account's movement before it, nor before its quote is known. Looks at ticks and at
-  movements follow this one rule; a look at a movement leaves out what the log has after it. Ticks go on until the
-  latest instant that any event claims. The field `clock` of a rule set is about forecasts only.
-- A position is worth its shares at the last quote that is known. A mark is stale if it was quoted more than
-  `stale_after_seconds` before, or if its question is closed, after which quotes count only if `closed_marks` is
+  If there are payouts, no outcome is known, and forecasts are not scored. `cancel_market` annuls the question and
+  gives back what open positions cost (`refund_cost`, as `annul_question` does), or undoes all trades (`void_trades`).
+- If a resolution is revoked, its settlement of each position is reversed. Cash may become negative; such a debt is
+  shown and never forgiven. If an annulment that came after a resolution is revoked, every open position is settled by
+  that resolution again.
+- A contest is complete when every participant has made a decision (HOLD counts) and no position is open. From then on
+  it accepts no decisions and no enrolments, and can be finalized. While a question is closed and not resolved, its
+  positions are pending.
+- A snapshot of a portfolio contains what is known at its instant, by the instants that commands claim. A quote is known
+  from the `at` of its command, not from its `quoted_at`, and not before the previous quote of the question. A movement
+  counts from its `at`, and not before the previous movement of the account, nor before its quote is known. Snapshots
+  at ticks and at movements follow the same rule; a snapshot at a movement leaves out later rows of the log. Ticks go
+  on until the latest instant that any event claims. The field `clock` of a rule set is about forecasts only.
+- The value of a position is its shares at the last quote that is known. A mark is stale if it was quoted more than
+  `stale_after_seconds` before, or if its question is closed. Quotes after the close count only if `closed_marks` is
   `last`.
 - `drawdown` is the largest (P - I) / P, where P is the greatest I before. I is the account's total times a factor,
-  which is multiplied with (V - F) / V whenever cash F is put in or (below 0) taken out, where V is the total right
-  after. So deposits are no gains and withdrawals no losses, as in a time-weighted return of the Global Investment
-  Performance Standards.
-- What rounding down keeps back is booked as `rounding` in `journal`, in 1e-15.
-- Every purchase of a resolved question is scored, also if it was sold before. Its Brier score is (confidence - what
-  the share paid)², which is the same by the probability of yes, whichever side was bought. Skill against the market
-  is a ratio of means.
+  which is multiplied by (V - F) / V whenever cash F is deposited or (below 0) withdrawn, where V is the total right
+  afterwards. So deposits are not gains and withdrawals are not losses, as in a time-weighted return of the Global
+  Investment Performance Standards.
+- The amounts that rounding down withholds are booked as `rounding` in `journal`, in 1e-15.
+- Every purchase of a resolved question is scored, even if its shares were sold before. Its Brier score is
+  (confidence - what the share paid)², which is the same by the probability of yes, whichever side was bought. Skill
+  against the market is a ratio of means.
 """)
 TRADING_READINGS = _paragraphs("""
-Where Forecaster Arena's documents and its code disagree, or neither says: an unknown winner stays pending until
-somebody resolves or cancels, as in the newer code; `cancel_market` refunds as in the document; a contest can be
-entered again after a full exit; how old a price may be is this project's number, an hour.
+Where Forecaster Arena's documents and its code disagree, or neither answers: a market with an unknown winner stays
+pending until it is resolved or cancelled, as in the newer code; `cancel_market` refunds as in the document; an
+outcome can be bought again after its position was closed; the greatest age of a price, an hour, is a choice of this
+project.
 """)
 TABLES = _paragraphs("""
-`forecast-ledger table LOG TABLE` prints a table, `forecast-ledger help TABLE` its columns. `replay` builds all but
-two, which can be far larger than the log: `score_parts`, with a row for each forecast and each change of what it is
-compared with, and `portfolio_snapshots`. A table `score_parts` of more than 3,000,000 rows is refused before it is
-built; `explain LOG score … --parts` prints the parts of one score. `portfolio_snapshots` is refused if all contests
-together would look at portfolios more than 50,000,000 times.
+`forecast-ledger table LOG TABLE` prints a table, `forecast-ledger help TABLE` its columns. `replay` builds all tables
+but two, which can be far larger than the log: `score_parts`, with a row for each forecast and each change of its
+reference, and `portfolio_snapshots`. If `score_parts` would have more than 3,000,000 rows, it is refused before it is
+built; `explain LOG score … --parts` prints the parts of one score. If `portfolio_snapshots` would need more than
+50,000,000 snapshots of all contests together, it is refused.
 
-`brier`, `brier_overall` and `calibration` are of binary questions, by the forecast at the spot, or, if the rule set
-has none, by what stood as scored time ended. A mean Brier score of 0 is called Perfect, below 0.10 Excellent, below
-0.20 Good, below 0.25 Fair (at or near random), below 0.40 Poor, else Very Poor; what the document gives to two words
-belongs to the worse. `consensus` is the median of everybody, whatever a contest's rules; the consensus of its rules
-is in `score_parts`.
+`brier`, `brier_overall` and `calibration` are about binary questions. They use the forecast at the spot, or, if the
+rule set has no spot, the forecast that stood when scored time ended. A mean Brier score of 0 is called Perfect, below
+0.10 Excellent, below 0.20 Good, below 0.25 Fair (at or near random), below 0.40 Poor, else Very Poor; if the document
+puts a score in two classes, the worse one applies. `consensus` is the median of all participants, whatever the rules of
+a contest; the consensus by the rules of a contest is in `score_parts`.
 """)
-COLUMN_KINDS = "Printed, every quantity is decimal text, rounded half-even once. Inside, the kinds of columns are:"
+COLUMN_KINDS = "A printed quantity is decimal text, rounded half-even once. Inside, columns have these kinds:"
 KINDS = _paragraphs("""
-A question is of one of three kinds. A numeric question is asked by the probability of its bins, or by quantiles at
-given levels; each form has a kernel of its own in a rule set.
+A question is binary, multiple choice or numeric. A numeric question asks for the probability of its bins, or for
+quantiles at given levels; a rule set has a kernel of its own for each of these two forms.
 """)
 QUESTION_KINDS: tuple[tuple[str, str, str, str, str], ...] = (
     (
         "`binary`",
         "`yes` and `no`",
-        "`probability`, of yes",
+        "`probability` of yes",
         "`outcome`",
         "`kernel`",
     ),
     (
         "`multiple_choice`",
         "named in `outcomes`",
-        "`probabilities`, one an outcome",
+        "`probabilities`, one for each outcome",
         "`outcome`",
         "`kernel`",
     ),
     (
         "`numeric` with bins",
-        "each bin, and each open end",
+        "the bins and the open ends",
         "`cdf`, at the bins + 1 edges",
         "`value`",
         "`cdf_kernel`",
@@ -254,19 +257,19 @@ QUESTION_KINDS: tuple[tuple[str, str, str, str, str], ...] = (
     (
         "`numeric` with levels",
         "none",
-        "`quantiles`, one a level",
+        "`quantiles`, one for each level",
         "`value`",
         "`quantile_kernel`",
     ),
 )
-KERNELS = "A kernel says what one forecast is worth once the outcome is known:"
+KERNELS = "A kernel is the formula that scores one forecast once the outcome is known:"
 NUMBERS = _paragraphs("""
 Floats change their last bits with the processor, the library and the order of summation, and last bits decide ties
 and prizes. So nothing that is stored, summed, compared or paid is a float.
 
-At the edge, decimals and floats are accepted (a float as the shortest decimal that names it), brought to the unit
-half-even, and refused if they are not finite or out of range. The same log gives the same digest of every table: on
-any machine, in any batch size, however the work is divided.
+At the edge, decimals and floats are accepted (a float as the shortest decimal that denotes it), rounded half-even to
+their unit, and refused if they are not finite or out of range. The same log gives the same digest of every table on any
+machine, in any batch size, and with any division of the work.
 """)
 UNITS: tuple[tuple[str, str], ...] = (
     (
@@ -283,7 +286,7 @@ UNITS: tuple[tuple[str, str], ...] = (
     ),
     (
         "quantile",
-        "10^-decimals, as its question says",
+        "10^-decimals, where the question sets `decimals`",
     ),
     (
         "money, weights",
@@ -303,16 +306,16 @@ UNITS: tuple[tuple[str, str], ...] = (
     ),
 )
 EXIT_CODES = _paragraphs("""
-A signal ends the command with 128 and the signal's number, as in shells: 130 for Ctrl-C, 143 for SIGTERM. `follow` is
-meant to be ended so, and exits with 0. Output that nobody reads is no fault.
+If a signal ends the command, the exit code is 128 plus the number of the signal, as in shells: 130 for Ctrl-C, 143 for
+SIGTERM. A signal is the usual way to end `follow`, which then exits with 0. If the reader of a pipe closes it early,
+that is not an error.
 """)
 CHECKS = _paragraphs("""
-`verify` looks at every row and says of each check whether it holds. `--only CHECK` runs that one and those that it
-rests on. Damage exits with 4; a prize that is not what the board says is a finding, 1, since the log can be read all
-the same.
+`verify` reads every row and reports of each check whether it passes. `--only CHECK` runs that check and those that it
+depends on. Damage exits with 4. A prize that differs from the board exits with 1, since the log can still be read.
 """)
 LOST = _paragraphs("""
-The check `decided` compares the digest of what each command said with that of the command rebuilt from its events. If
-a command said more than its events keep, that digest cannot be rebuilt and is not compared; `verify` tells how many
-such commands there are.
+The check `decided` compares the digest of each command with the digest of the command rebuilt from its events. If a
+command had contents that its events do not contain, that digest cannot be rebuilt and is not compared; `verify` prints
+the number of such commands.
 """)

@@ -1,29 +1,29 @@
-"""Pages of reference: what stands on them, and how they are printed as Markdown and for a terminal."""
+"""Pages of reference: their contents, and how they are printed as Markdown and for a terminal."""
 
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import NamedTuple
 
-WIDTH = 120  # of a page in Markdown
-_TERM = 24  # characters of a term that share a line with what it means
+WIDTH = 120  # columns of a page in Markdown
+_TERM = 24  # columns of a term that shares a line with its meaning
 
 
 class Table(NamedTuple):
-    """Rows of cells under their header; a cell is Markdown without line breaks. The first cell is what a row is of."""
+    """Rows of cells under a header; a cell is Markdown without line breaks. The first cell is the name of the row."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 class Code(NamedTuple):
-    """Lines that are shown as they are."""
+    """Lines that are printed unchanged."""
 
     language: str
     text: str
 
 
 class Entry(NamedTuple):
-    """What is known of one name; of what kind the name is."""
+    """The description of one name; kind: what the name is, such as a command."""
 
     name: str
     kind: str
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """The title of what follows."""
+    """The title of the blocks that follow."""
 
     text: str
 
@@ -40,7 +40,7 @@ Block = str | Table | Code | Entry | Heading  # a str is a paragraph of Markdown
 
 
 class Page(NamedTuple):
-    """A topic, in a few words and at length."""
+    """A topic: its title, a summary of one line, and its blocks."""
 
     topic: str
     title: str
@@ -49,7 +49,7 @@ class Page(NamedTuple):
 
 
 def bare(cell: str) -> str:
-    """The name that a cell is about.
+    """Return the name in a cell, without its marks.
 
     >>> bare("`title`?")
     'title'
@@ -57,8 +57,8 @@ def bare(cell: str) -> str:
     return cell.rstrip("?").strip("`")
 
 
-def named(page: Page) -> Iterator[str]:
-    """Every name that a page has an entry or a row of a table for, also within an entry."""
+def names(page: Page) -> Iterator[str]:
+    """Yield every name that has an entry on a page, or a row of a table, also within an entry."""
     for block in page.blocks:
         if isinstance(block, Entry):
             yield block.name
@@ -66,16 +66,16 @@ def named(page: Page) -> Iterator[str]:
             yield from (bare(row[0]) for row in table.rows)
 
 
-def of_name(page: Page, name: str, *, within: bool = False) -> list[Block]:
-    """The entries of a name on a page, and its rows of tables; or its rows within entries, each under its entry."""
-    found: list[Block] = []
+def entries_of(page: Page, name: str, *, within: bool = False) -> list[Block]:
+    """Return the entries of a name on a page, and its rows of tables; within: its rows within entries instead."""
+    blocks: list[Block] = []
     for block in page.blocks:
         if isinstance(block, Entry) and not within:
-            found += [block] * (block.name == name)
+            blocks += [block] * (block.name == name)
         elif isinstance(block, Entry) == within:
             rows = [part for table in _tables(block) if (part := _rows_of(table, name)).rows]
-            found += [block._replace(blocks=tuple(rows))] * bool(rows) if isinstance(block, Entry) else rows
-    return found
+            blocks += [block._replace(blocks=tuple(rows))] * bool(rows) if isinstance(block, Entry) else rows
+    return blocks
 
 
 def _tables(block: "Block") -> list[Table]:
@@ -88,13 +88,13 @@ def _rows_of(table: Table, name: str) -> Table:
 
 
 def as_markdown(page: Page) -> str:
-    """The page as a file of Markdown."""
+    """Return the page as a file of Markdown."""
     parts = [f"# {page.title}", _paragraph(page.summary), *_joined(map(_markdown, _flat(page.blocks)))]
     return "\n\n".join(parts) + "\n"
 
 
 def as_text(blocks: Iterable[Block], width: int) -> str:
-    """Blocks for a terminal of so many columns.
+    """Return blocks as text for a terminal of `width` columns.
 
     >>> print(as_text(["Of `ids`.", Table(("code", "means"), (("`none`", "nothing"),))], 40))
     Of ids.
@@ -106,7 +106,7 @@ def as_text(blocks: Iterable[Block], width: int) -> str:
 
 
 def _flat(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Entries as a heading and what stands below it."""
+    """Yield blocks with each entry replaced by its heading and its own blocks."""
     for block in blocks:
         if isinstance(block, Entry):
             yield Heading(f"`{block.name}`")
@@ -116,14 +116,14 @@ def _flat(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _joined(parts: Iterable[str]) -> list[str]:
-    """Items of one list stand below one another, without a line between."""
-    found: list[str] = []
+    """Join the items of one list, without empty lines between them."""
+    joined: list[str] = []
     for part in parts:
-        if found and part.startswith("- ") and found[-1].startswith("- "):
-            found[-1] += "\n" + part
+        if joined and part.startswith("- ") and joined[-1].startswith("- "):
+            joined[-1] += "\n" + part
         else:
-            found.append(part)
-    return found
+            joined.append(part)
+    return joined
 
 
 def _paragraph(text: str) -> str:
@@ -166,10 +166,10 @@ def _text(block: Block, width: int) -> str:
 
 
 def _row(row: tuple[str, ...], width: int) -> list[str]:
-    """A term, and beside or below it what the other cells say."""
+    """Return the lines of a row: the term, and beside or below it the other cells."""
     term, *others = (cell.replace("`", "") for cell in row)
-    said = "; ".join(filter(None, others))
-    lines = wrap(said, max(width - _TERM - 4, 20), break_on_hyphens=False)
+    meaning = "; ".join(filter(None, others))
+    lines = wrap(meaning, max(width - _TERM - 4, 20), break_on_hyphens=False)
     beside = [f"  {'':{_TERM}}  {line}" for line in lines]
     if len(term) > _TERM or not lines:
         return [f"  {term}", *beside]

@@ -1,160 +1,171 @@
-"""What the fields of a rule set and of its trading rules mean, and each of their values."""
+"""The meanings of the fields of a rule set and of its trading rules, and of their values."""
 
 from forecast_ledger.projections.scores.kernels import KERNELS
 
 RULES: dict[str, str] = {
-    "name": "what the rule set is called",
-    "kernel": "the formula for named outcomes; `none` where the contest takes no such question",
-    "cdf_kernel": "the formula for numeric questions with bins; `none` where the contest takes no such question",
-    "quantile_kernel": "the formula for numeric questions with levels; `none` where the contest takes no such question",
+    "name": "the name of the rule set",
+    "kernel": "the formula for named outcomes; `none` if the contest has no such questions",
+    "cdf_kernel": "the formula for numeric questions with bins; `none` if the contest has no such questions",
+    "quantile_kernel": "the formula for numeric questions with levels; `none` if the contest has no such questions",
     "reference": "what a forecast is compared with",
-    "consensus": "how the consensus is made of the forecasts that stand at an instant, one's own included",
-    "consensus_weights": "how much each forecast weighs in the consensus",
+    "consensus": (
+        "how the consensus is computed from the forecasts that stand at an instant, a participant's own included"
+    ),
+    "consensus_weights": "the weight of each forecast in the consensus",
     "sampling": "which instants of a question's period count",
-    "day_minutes": "with sampling `day`: how many minutes east of UTC a day is",
-    "period": "what the sum over time is divided by",
-    "clock": "whose instants count",
-    "scale": "what a score is multiplied by",
-    "total": "what a contest's total is",
-    "least_coverage": "with total `per_coverage`: the least that the total is divided by, in questions",
-    "take": "what prizes are proportional to; without a take nobody is paid",
-    "rank_by": "what the board is sorted by",
+    "day_minutes": "with sampling `day`: the offset of the days from UTC, in minutes east",
+    "period": "the period that the sum over time is divided by",
+    "clock": "the clock whose instants count",
+    "scale": "the factor that a score is multiplied by",
+    "total": "how the total of a contest is computed",
+    "least_coverage": "with total `per_coverage`: the least divisor of the total, in questions",
+    "take": "the number that prizes are proportional to; without a take nobody is paid",
+    "rank_by": "the number that the board is sorted by",
     "least_prize": (
-        "whoever is worth less is dropped and the others share it; 1e-6 of the currency, so that 50000000 is 50. "
-        "The largest takes stay if the pool is not below it, however many they are"
+        "the least prize that is paid; 1e-6 of the currency, so that 50000000 is 50. A participant who would get "
+        "less is dropped, and the others share the money"
     ),
     "bots": "whether the forecasts of bots count among the peers and in the consensus",
     "scored_only_levels": "the levels of exclusion at which forecasts are scored without counting among the members",
-    "scored_only_factor": "how who is no member is compared with n members",
+    "scored_only_factor": "how a participant who is not a member is compared with n members",
     "score_consensus": (
-        "whether the consensus is a row of the board. It is called `[consensus]`, in more brackets if somebody "
-        "has that name; the tables `brier` and `calibration` have it in any case"
+        "whether the consensus has a row on the board. Its name is `[consensus]`, with more brackets if a "
+        "participant has that name; the tables `brier` and `calibration` have such a row in any case"
     ),
-    "best_of_entrant": "whether only an entrant's best submission is ranked",
-    "attested": "whether the table `admissions` says of each forecast what it may have known",
-    "early_forecasts": "whether a forecast that is made before the opening stands from the opening on",
+    "best_of_entrant": "whether only the best submission of an entrant is ranked",
+    "attested": "whether the table `admissions` has a row for each forecast, with what it may have known",
+    "early_forecasts": "whether a forecast that was made before the opening stands from the opening on",
     "least_probability_ppm": (
-        "what a smaller probability of an outcome, or of an open end, counts as in a logarithm; 1e-6"
+        "the least probability of an outcome or an open end in a logarithm; a smaller one counts as it; 1e-6"
     ),
     "least_density_ppm": (
-        "what a smaller density of a numeric bin counts as in a logarithm; 1e-6 of the uniform density"
+        "the least density of a numeric bin in a logarithm, as `density_floor` says; 1e-6 of the uniform density"
     ),
     "open_end_ppm": "the probability that the uniform distribution gives to an open end; 1e-6",
-    "consensus_of": "whose median a member is compared with",
-    "least_prize_passes": "in which order takes below the least prize are dropped",
-    "density_floor": "how `least_density_ppm` counts",
-    "greatest_probability_ppm": "what a greater probability counts as in a logarithm; 1e-6",
-    "greatest_density_ppm": "what a greater density counts as in a logarithm; 1e-6 of the uniform density",
-    "trading": "by what rules participants trade, if they do",
-    "coverage_period": "of which period a coverage is a share",
-    "day_edges": "with sampling `day`: which of the days count that the opening or the end of scored time cuts short",
-    # Trading
-    "starting_cash": "what a participant is granted, once; 1e-6 of the currency",
-    "least_bet": "a bet of less is a fault; 1e-6 of the currency",
-    "cap_divisor": (
-        "the largest bet is cash / cap_divisor, rounded down; a reply is held to that of its start, each leg to "
-        "that of the cash which the legs before left"
+    "consensus_of": "whose median the forecasts of a member are compared with",
+    "least_prize_passes": "how takes below the least prize are dropped",
+    "density_floor": "how `least_density_ppm` is applied",
+    "greatest_probability_ppm": "the greatest probability in a logarithm; a greater one counts as it; 1e-6",
+    "greatest_density_ppm": (
+        "the greatest density in a logarithm; a greater one counts as it; 1e-6 of the uniform density"
     ),
-    "least_percentage": "the least part of a position that is sold at once; 1e-6 of a percent",
+    "trading": "the rules of trading, if participants trade",
+    "coverage_period": "the period that a coverage is a share of",
+    "day_edges": "with sampling `day`: which days count of those that the opening or the end of scored time cuts short",
+    # Trading
+    "starting_cash": "the cash that a participant is granted, once; 1e-6 of the currency",
+    "least_bet": "the least bet; a reply with a smaller one is malformed; 1e-6 of the currency",
+    "cap_divisor": (
+        "the largest bet is cash / cap_divisor, rounded down. A reply is checked with the cash at its start, each "
+        "leg with the cash after the legs before it"
+    ),
+    "least_percentage": "the least part of a position that one sale may sell; 1e-6 of a percent",
     "legs": "whether one refused bet refuses all bets of a decision",
-    "sum_capped": "whether all bets of a decision together are held to the largest bet too",
-    "attempts": "after so many malformed replies the decision is HOLD by default",
-    "stale_after_seconds": "how old a quote may be at which one trades; an older mark is stale",
-    "snapshot_seconds": "the time from one look at a portfolio to the next",
-    "period_days": "how many days one decision is for, from the contest's start; 0 where a period is only a number",
+    "sum_capped": "whether all bets of a decision together may not exceed the largest bet either",
+    "attempts": "the number of malformed replies after which the decision is HOLD by default",
+    "stale_after_seconds": "the greatest age of a quote for a trade; an older mark is stale",
+    "snapshot_seconds": "the time from one snapshot of a portfolio to the next",
+    "period_days": "the length of a period in days, from the contest's start; 0 if a period is only a number",
     "cohorts": "when contests start",
-    "deciding_cohorts": "how many of the newest contests of a series still decide; 0 for all",
+    "deciding_cohorts": "the number of the newest contests of a series that still accept decisions; 0 for all",
     "recapitalisation": "whether cash may be deposited and withdrawn",
-    "closed_marks": "what a closed question that is not resolved is valued at",
+    "closed_marks": "the price at which positions in a closed question are valued until it is resolved",
 }
 VALUES: dict[str, str] = {
-    "kernel.none": "such questions are not taken",
-    "reference.none": "nothing: a score is the kernel itself",
-    "reference.uniform": "the uniform distribution, of which an open end has `open_end_ppm`",
+    "kernel.none": "the contest has no such questions",
+    "reference.none": "nothing: a score is the value of the kernel",
+    "reference.uniform": "the uniform distribution, which gives `open_end_ppm` to an open end",
     "reference.peers": (
-        "the mean of the other members' kernels. A member earns nothing while no other member stands; who is no "
-        "member is compared with a single one too, unless `scored_only_factor` is `members`"
+        "the mean of the other members' kernels. A member scores nothing while no other member's forecast stands; "
+        "a participant who is not a member is also compared with a single member, unless `scored_only_factor` is "
+        "`members`"
     ),
-    "reference.consensus": "the consensus, one's own forecast included",
+    "reference.consensus": "the consensus, a participant's own forecast included",
     "consensus.median": "the median of the outcome's probabilities",
     "consensus.community": (
-        "the median of every outcome, brought to one; of numeric questions the mean of the distributions"
+        "the medians of the outcomes, normalised to one; for numeric questions the mean of the distributions"
     ),
     "consensus.mean": "the mean",
     "consensus.squeezed": (
-        "like `community`, but with multiple choice 0.001 is taken off each median, and each outcome has 0.001 "
+        "like `community`, but for multiple choice 0.001 is taken off each median, and each outcome gets 0.001 "
         "and its share of the rest"
     ),
-    "consensus_weights.equal": "all the same",
+    "consensus_weights.equal": "every forecast has the same weight",
     "consensus_weights.recency": (
-        "the i-th oldest of n weighs e^(√i - √n), by when forecasts were made by the clock that counts, and of "
-        "one instant by the participants' ids"
+        "the i-th oldest of n forecasts has the weight e^(√i - √n); forecasts are sorted by when they were made, "
+        "by the clock that counts, then by the participants' ids"
     ),
     "sampling.time": "every instant",
-    "sampling.day": "the last forecast of each day",
+    "sampling.day": "the forecast that stands at the end of each day",
     "sampling.spot": "one instant: `spot_at`, else the reveal, else the close",
     "period.scheduled": "the scheduled period, so that a question that resolves early earns less",
     "period.actual": "the period until the answer was known",
-    "period.covered": "the time on which one's own forecasts stood",
-    "clock.claimed": "forecasts count from the instant that their command claims",
-    "clock.recorded": "forecasts count from when they were recorded by the ledger's own clock",
+    "period.covered": "the time during which the participant's forecasts stood",
+    "clock.claimed": "a forecast counts from the instant that its command claims",
+    "clock.recorded": "a forecast counts from the instant at which it was recorded, by the ledger's own clock",
     "scale.plain": "1",
-    "scale.peer": "100, and 50 for numeric questions",
+    "scale.peer": "100; for numeric questions 50",
     "scale.peer_whole": "100",
-    "scale.baseline": "100 / log K of K outcomes, and 50 for numeric questions",
-    "total.sum": "the weighted sum of its scores",
-    "total.mean": "their weighted mean over the questions forecast on",
-    "total.per_coverage": "the weighted sum over the larger of `least_coverage` and the summed coverage",
-    "total.kind_means": (
-        "100 times the sum of the means of each kind of question, a missing forecast counting as the worst. With "
-        "the kernel `error` this is 200 less twice (accuracy + accuracy - distance) x 50, as the Autocast "
-        "notebooks print it"
+    "scale.baseline": "100 / log K, where K is the number of outcomes; for numeric questions 50",
+    "total.sum": "the weighted sum of the scores",
+    "total.mean": "the weighted mean of the scores, over the questions that the participant forecast on",
+    "total.per_coverage": (
+        "the weighted sum of the scores, divided by the larger of `least_coverage` and the sum of the coverages"
     ),
-    "total.kind_means_third": "a third of that, whatever kinds there are",
-    "take.none": "no take and no prizes",
+    "total.kind_means": (
+        "100 times the sum of the means of each kind of question, where a missing forecast counts as the worst. "
+        "With the kernel `error` this is 200 less twice (accuracy + accuracy - distance) x 50, as printed by the "
+        "Autocast notebooks"
+    ),
+    "total.kind_means_third": "a third of `kind_means`, however many kinds there are",
+    "take.none": "no take, and no prizes",
     "take.coverage_exp": "coverage x e^total",
     "take.coverage_exp2": "coverage x 2^total",
     "take.positive_square": "max(total, 0)²",
     "rank_by.take": "the take",
     "rank_by.total": "the total",
-    "bots.members": "they count like everybody",
-    "bots.scored_only": "they are scored without counting",
-    "scored_only_factor.members": "as if it were one of them: times n / (n - 1), and only while two or more stand",
-    "scored_only_factor.one": "with all n, a single one too",
-    "consensus_of.all": "that of everybody",
-    "consensus_of.others": (
-        "that of the other members, in logarithms only; nothing is earned alone. Who is no member, and the "
-        "consensus itself, are compared with that of all"
+    "bots.members": "they count like the forecasts of other participants",
+    "bots.scored_only": "they are scored, but do not count",
+    "scored_only_factor.members": (
+        "as if the participant were a member: times n / (n - 1), and only while forecasts of two or more members stand"
     ),
-    "least_prize_passes.many": "from the bottom up, equal takes together",
-    "least_prize_passes.one": "all at once, without a second look",
-    "least_prize_passes.one_by_one": "from the bottom up, of equal takes the last id first",
-    "density_floor.least": "a smaller density counts as that",
-    "density_floor.added": "it is added to every bin instead, and taken from none",
+    "scored_only_factor.one": "with all n members, even if n is 1",
+    "consensus_of.all": "the median of all members",
+    "consensus_of.others": (
+        "the median of the other members, for logarithms only; a member alone scores nothing. A participant who "
+        "is not a member, and the consensus itself, are compared with the median of all members"
+    ),
+    "least_prize_passes.many": (
+        "from the bottom up, equal takes together; the largest takes stay, unless the pool is below the least prize"
+    ),
+    "least_prize_passes.one": "all at once, without a second pass",
+    "least_prize_passes.one_by_one": "from the bottom up, one by one, the last id first among equal takes",
+    "density_floor.least": "a smaller density counts as the least density",
+    "density_floor.added": "the least density is added to every bin, and taken from none",
     "coverage_period.scheduled": "the scheduled period",
     "coverage_period.actual": "the period until the answer was known",
-    "day_edges.both": "both: that of the opening, and that on which scored time ends",
-    "day_edges.opening": "that of the opening",
-    "day_edges.none": "neither: full days only",
+    "day_edges.both": "the day of the opening, and the day on which scored time ends",
+    "day_edges.opening": "the day of the opening",
+    "day_edges.none": "neither: only full days",
     "scored_only_levels.no_prize": "ranked, not paid",
     "scored_only_levels.no_rank": "shown without a rank, not paid",
     "scored_only_levels.hidden": "not on the board",
-    "legs.independent": "each bet is carried out or refused by itself",
+    "legs.independent": "each bet is carried out or refused independently",
     "legs.all_or_nothing": "all bets are carried out or none",
-    "cohorts.weekly": "on a Sunday 00:00 UTC, one a week and series",
-    "cohorts.none": "whenever they are opened",
-    "closed_marks.prior": "at the last quote before its close",
-    "closed_marks.last": "at the last quote",
+    "cohorts.weekly": "on a Sunday 00:00 UTC, one a week in each series",
+    "cohorts.none": "at any instant",
+    "closed_marks.prior": "the last quote before the close",
+    "closed_marks.last": "the last quote",
 }
 
 
 def value_meaning(field: str, value: str) -> str:
-    """What a value of a field means; what a kernel is stands in its row of KERNELS.
+    """Return the meaning of a value of a field; the meaning of a kernel is in its row of KERNELS.
 
     >>> value_meaning("cdf_kernel", "none")
-    'such questions are not taken'
+    'the contest has no such questions'
     """
     if not field.endswith("kernel") or value == "none":
         return VALUES[f"{field.removeprefix('cdf_').removeprefix('quantile_')}.{value}"]
     kernel = KERNELS[value]
-    return f"{kernel.words}; the {'least' if kernel.lower_is_better else 'greatest'} is best"
+    return f"{kernel.words}; {'lower' if kernel.lower_is_better else 'higher'} is better"

@@ -52,15 +52,15 @@ def _rules(where: str) -> tuple[Schema, dict[str, Schema]]:
 
 
 def _errors(where: str) -> tuple[Schema, dict[str, Schema]]:
-    """Each kind of error with those of KEYS that it can have; a refused line of a file has its place too."""
+    """Return the schemas of errors, with the keys of each; a refused line of a file also has its place."""
     detail = {"detail": _TEXT}
     of_refusal: dict[str, Schema] = {
-        "line": _POSITION | {"description": "the line of the file; on the command line only"},
-        "command": _TEXT | {"description": "the command's type; of a CSV only"},
+        "line": _POSITION | {"description": "the line of the file; only on the command line"},
+        "command": _TEXT | {"description": "the command's type; only for a CSV file"},
         "columns": {
             "type": "array",
             "items": _TEXT,
-            "description": "the columns that the field is made of; of a CSV only",
+            "description": "the columns that the field is made from; only for a CSV file",
         },
         "code": {"enum": list(REFUSALS)},
         "field": _TEXT,
@@ -93,7 +93,7 @@ def _error(kind: type[LedgerError], fields: dict[str, Schema], required: list[st
     }
 
 
-# topic -> what it is called as one schema, and how that and its components are made.
+# topic -> the name of its schema, and the function that makes the schema and its components.
 TOPICS: dict[str, tuple[str, Callable[[str], tuple[Schema, dict[str, Schema]]]]] = {
     "commands": ("Command", _commands),
     "events": ("Event", _events),
@@ -103,7 +103,7 @@ TOPICS: dict[str, tuple[str, Callable[[str], tuple[Schema, dict[str, Schema]]]]]
 
 
 def schema(topic: str) -> Schema:
-    """The JSON Schema of a topic: one of TOPICS.
+    """Return the JSON Schema of a topic: one of TOPICS.
 
     >>> schema("commands")["$defs"]["SubmitForecast"]["properties"]["probability"]["anyOf"]
     [{'$ref': '#/$defs/Probability'}, {'type': 'null'}]
@@ -113,7 +113,7 @@ def schema(topic: str) -> Schema:
 
 
 def openapi(topic: str) -> Schema:
-    """The same as components of an OpenAPI document without paths.
+    """Return the schema of a topic as components of an OpenAPI document without paths.
 
     >>> openapi("rules")["components"]["schemas"]["RuleSet"]["required"]
     ['name']
@@ -126,7 +126,7 @@ def openapi(topic: str) -> Schema:
 
 
 def _version() -> str:
-    """The installed version; a checkout that is not installed has none."""
+    """Return the installed version, or "0" in a checkout that is not installed."""
     try:
         return version("forecast-ledger")
     except PackageNotFoundError:
@@ -134,41 +134,44 @@ def _version() -> str:
 
 
 def text(document: Schema) -> str:
-    """A document as JSON, its keys sorted, numbers exact."""
+    """Return a document as JSON, with sorted keys and exact numbers."""
     return msgspec.json.format(_encoder.encode(document), indent=2).decode()
 
 
 def _made(kind: Any, kinds: tuple[type[Struct], ...], where: str) -> tuple[Schema, dict[str, Schema]]:
-    """The schema of a type and its components, of these kinds: what msgspec says, with forms and descriptions."""
-    named = {each.__name__: each for each in kinds}
+    """Return msgspec's schema of a type and its components, of these kinds, with forms and descriptions added."""
+    by_name = {kind.__name__: kind for kind in kinds}
     [whole], parts = msgspec.json.schema_components([kind], ref_template=where)
     forms: dict[str, Schema] = {}
-    found = {name: _described(_hoisted(part, where, forms), named[name]) for name, part in parts.items()}
-    return whole, found | forms
+    described = {name: _described(_hoisted(part, where, forms), by_name[name]) for name, part in parts.items()}
+    return whole, described | forms
 
 
 def _hoisted(part: Any, where: str, forms: dict[str, Schema]) -> Any:
-    """The same with a reference in place of each form; `forms` gets them."""
+    """Return a schema with a reference in place of each form; the forms are added to `forms`."""
     if isinstance(part, list):
-        return [_hoisted(each, where, forms) for each in part]
+        return [_hoisted(item, where, forms) for item in part]
     if not isinstance(part, dict):
         return part
     title = part.get("title")
     if not isinstance(title, str) or title not in FORMS:
         return {name: _hoisted(each, where, forms) for name, each in part.items()}
     forms[title] = {name: value for name, value in part.items() if name != "default"} | FORMS[title]  # exact numbers
-    usual = {"default": part["default"]} if part.get("default") or part.get("default", "") != "" else {}
-    return {"$ref": where.format(name=title)} | usual
+    default = {"default": part["default"]} if part.get("default") or part.get("default", "") != "" else {}
+    return {"$ref": where.format(name=title)} | default
 
 
 def _described(part: Schema, kind: type[Struct]) -> Schema:
-    """A component with what its type and each of its fields mean."""
-    tag, told = kind.__struct_config__.tag_field, prose(kind)
+    """Return a component with the descriptions of its type and its fields."""
+    tag, paragraphs = kind.__struct_config__.tag_field, prose(kind)
     properties = {
         name: field if name == tag else field | {"description": _meaning(kind, name)}
         for name, field in part["properties"].items()
     }
-    return part | {"description": told[0] if kind in _RULES else "\n\n".join(told), "properties": properties}
+    return part | {
+        "description": paragraphs[0] if kind in _RULES else "\n\n".join(paragraphs),
+        "properties": properties,
+    }
 
 
 def _meaning(kind: type[Struct], field: str) -> str:
@@ -176,6 +179,6 @@ def _meaning(kind: type[Struct], field: str) -> str:
 
 
 def prose(kind: type) -> list[str]:
-    """The paragraphs of a type's docstring, each on one line, without its examples."""
+    """Return the paragraphs of a type's docstring, each on one line, without its examples."""
     paragraphs = cleandoc(kind.__doc__ or "").split("\n\n")
     return [" ".join(paragraph.split()) for paragraph in paragraphs if not paragraph.startswith(">>>")]

@@ -1,10 +1,10 @@
-"""The documents that rules, scores and methods are taken from, each so that an outsider can find it."""
+"""The documents that rules, scores and methods are taken from, with where to find them."""
 
 from typing import NamedTuple
 
 
 class Source(NamedTuple):
-    """A document: how it is cited in short, what it is in full, where it is, and what is taken from it."""
+    """A document: how it is cited, its full title, where to find it, and what it is used for."""
 
     short: str
     title: str
@@ -27,7 +27,7 @@ SOURCES = (
     ),
     Source(
         "Metaculus's published code",
-        "Metaculus, source code, `utils/the_math/aggregations.py` and `scoring/`; commit 100c4088 where no date is",
+        "Metaculus, source code, `utils/the_math/aggregations.py` and `scoring/`; commit 100c4088 if no date is given",
         "https://github.com/Metaculus/metaculus",
         "recency weights, the consensus of multiple choice, numeric resolutions, how the least prize is applied",
     ),
@@ -36,13 +36,13 @@ SOURCES = (
         'ML Safety, Autocast forecasting competition, official rules: "Evaluation", "Warm-up Round", "How can I '
         'demonstrate faithful simulation of forecasting?"; and the evaluation notebooks',
         "https://forecasting.mlsafety.org/official-rules",
-        "`autocast-2022`; cut-offs, attestations and what forecasts may have known",
+        "`autocast-2022`; cut-offs, attestations, and the sources that forecasts may use",
     ),
     Source(
         "Forecaster Arena, Scoring Methodology",
         'Forecaster Arena, "Scoring Methodology", `docs/SCORING.md`',
         "https://github.com/setrf/forecasterarena",
-        "confidence from stakes, Brier scores and skill, aggregates, the words for Brier scores",
+        "confidence from bets, Brier scores and skill, aggregates, the classes of Brier scores",
     ),
     Source(
         "Forecaster Arena, Methodology v1",
@@ -60,7 +60,7 @@ SOURCES = (
         "Forecaster Arena, Methodology v2",
         "Forecaster Arena, `docs/METHODOLOGY_v2.md`",
         "https://github.com/setrf/forecasterarena",
-        "bets of a decision all or none, the five newest cohorts: `arena-v2`",
+        "all bets of a decision or none, the five newest cohorts: `arena-v2`",
     ),
     Source(
         "Cultivate Labs, Forecasts",
