@@ -183,7 +183,8 @@ def _least(column: _Column, *, last: bool) -> int:
     if not column.is_text():
         return column.width()
     least = _LEAST_PROSE if last and column.is_prose() else _LEAST
-    return min(column.width(), max(least, cells_wide(column.name)))
+    numbers = [cells_wide(cell) for cell in column.cells if is_number(cell) or _INSTANT.fullmatch(cell)]
+    return min(column.width(), max(least, cells_wide(column.name), *numbers))
 
 
 def _making_room(columns: list[_Column], look: Look, room: int) -> tuple[list[_Column], list[str]]:

@@ -214,6 +214,13 @@ def test_wide_characters_are_counted_as_the_terminal_counts_them() -> None:
     assert (max(map(cells_wide, lines)) <= 20, note) == (True, "shortened: who")
 
 
+def test_a_number_among_texts_is_not_cut_either() -> None:
+    """A column of old values holds names and numbers; where it gives way, a number stays whole."""
+    lines, _ = shown("key old", "first -110.000000000", "second a-name-that-is-much-too-long-for-this", room=20)
+    assert "-110.000000000" in lines[1]
+    assert "…" in lines[2]
+
+
 def test_nothing_that_a_terminal_obeys_reaches_it(tmp_path: Path) -> None:
     """Control codes and changes of direction in a title, from a log that no decider wrote, however it is printed."""
     path = str(tmp_path / "log.db")
