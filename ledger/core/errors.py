@@ -1,167 +1,204 @@
-"""What can go wrong, what each refusal is called, and how every error is told to people and to programs."""
+"""Errors: every refusal code with its meaning and remedy, and each error as text and as JSON."""
 
 import json
 from collections.abc import Iterable
 from typing import Any
 
-# code -> (what is wrong, what to do), in order of precedence: of two that apply, the earlier one is reported.
+# code -> (what is wrong, what to do), in order of precedence: if two apply, the earlier one is reported.
 REFUSALS: dict[str, tuple[str, str]] = {
-    "bad_map": ("the map does not say how to make commands", "compare it with the example of a map"),
+    "bad_map": ("the map is not valid", "compare it with the example of a map"),
     "bad_csv": (
-        "not a row of the table that the map describes",
-        "one header, in it each column of the map once, a cell a column, quotes closed, UTF-8",
+        "the file or the row is not valid CSV, or does not have the columns of the map",
+        "write one header that has each column of the map once, one cell for each column, closed quotes, and UTF-8",
     ),
-    "unmapped_value": ("the map has no such value", "add it to the field's `map`, or leave such rows out with `where`"),
+    "unmapped_value": (
+        "the `map` of the field does not have this value",
+        "add the value to the `map`, or leave out such rows with `where`",
+    ),
     "malformed": (
-        "not one JSON object of this vocabulary: bad JSON, unknown type, missing or unknown field",
-        "compare the line with the table of commands",
+        "the line is not a command: invalid JSON, an unknown type, or a missing, unknown or invalid field",
+        "compare it with `forecast-ledger help commands`",
     ),
-    "id_empty": ("an id is the empty text", "give it at least one character"),
-    "id_too_long": ("an id has more than 200 characters", "shorten it; keep long names in a title"),
+    "id_empty": ("the id is empty", "give an id of at least one character"),
+    "id_too_long": ("the id is longer than 200 characters", "use a shorter id; a title can hold a long name"),
     "id_not_plain": (
-        "an id holds control, invisible or unassigned characters, outer spaces, or is not in Unicode form NFC",
+        "the id has control, invisible or unassigned characters, or outer spaces, or is not in Unicode form NFC",
         "use printable characters in form NFC",
     ),
     "text_too_long": (
-        "a title, reason, currency or note has more than 10,000 characters, a prompt or reply more than 1,000,000",
+        "a prompt, response or reasoning has at most 1,000,000 characters, any other text at most 10,000",
         "shorten it",
     ),
-    "bad_instant": ("not an RFC 3339 instant, or not on the calendar", "write 2026-03-01T09:30:00Z"),
-    "naive_instant": ("the instant has no offset", "end it with Z or an offset such as +01:00"),
-    "bad_number": ("not a decimal number", "write it as 0.25, with digits, point and exponent only"),
-    "not_finite": ("the number is infinite or not a number", "give a finite decimal"),
-    "command_id_reused": (
-        "this command id is recorded with other content",
-        "send a retry unchanged, and a new command under a new id",
+    "bad_instant": (
+        "this is not an RFC 3339 instant, or no such date or time exists",
+        "write it as 2026-03-01T09:30:00Z",
     ),
-    "out_of_range": ("the number lies outside its range", "keep to the range in the message"),
-    "unknown_contest": ("no such contest in this ledger", "open it first"),
-    "unknown_question": ("no such question in this ledger", "open it first"),
-    "unknown_rules": ("no preset of this name", "name a preset, or give the whole rule set as an object"),
-    "rules_not_consistent": ("fields of the rule set contradict one another", "change one of those in the message"),
-    "duplicate_question": ("a question of this id exists", "choose another id"),
-    "duplicate_contest": ("a contest of this id exists", "choose another id"),
-    "duplicate_outcome": ("an outcome is named twice, or there are fewer than two", "name each of two or more once"),
+    "naive_instant": ("the instant has no offset from UTC", "add Z or an offset such as +01:00"),
+    "bad_number": ("this is not a decimal number", "write it as 0.25, with only digits, a point and an exponent"),
+    "not_finite": ("the number is infinite or NaN", "give a finite number"),
+    "command_id_reused": (
+        "another command with this id is already recorded",
+        "retry a command without changes, and give a new command a new id",
+    ),
+    "out_of_range": ("the number is out of range", "give a number in the range that the message names"),
+    "unknown_contest": ("this ledger has no such contest", "open the contest first"),
+    "unknown_question": ("this ledger has no such question", "open the question first"),
+    "unknown_rules": ("there is no preset of this name", "name a preset, or give a whole rule set as an object"),
+    "rules_not_consistent": (
+        "fields of the rule set contradict each other",
+        "change one of the fields that the message names",
+    ),
+    "duplicate_question": ("a question with this id already exists", "choose another id"),
+    "duplicate_contest": ("a contest with this id already exists", "choose another id"),
+    "duplicate_outcome": (
+        "two outcomes have the same name, or there are fewer than two outcomes",
+        "give two or more outcomes, each with its own name",
+    ),
     "wrong_fields_for_kind": (
-        "the fields do not belong to this kind of question",
-        "outcomes go with multiple_choice, range with numeric, neither with binary",
+        "a field is missing, or does not belong to a question of this kind",
+        "give outcomes for multiple_choice, range for numeric, and neither for binary",
     ),
     "wrong_distribution": (
-        "not the one kind of distribution that the question takes",
-        "probability for binary, probabilities for multiple_choice, cdf or quantiles for numeric",
+        "the question takes another kind of forecast, or more than one was given",
+        "give probability for binary, probabilities for multiple_choice, cdf or quantiles for numeric",
     ),
-    "wrong_resolution": ("not the one kind of answer the question takes", "value for numeric, else outcome"),
-    "unknown_outcome": ("the question has no such outcome", "use the outcomes it was opened with"),
+    "wrong_resolution": (
+        "the question takes another kind of answer, or more than one was given",
+        "give value for numeric, otherwise outcome or payouts",
+    ),
+    "unknown_outcome": ("the question has no such outcome", "use an outcome that the question was opened with"),
     "wrong_length": (
-        "not bins + 1 values of the cdf, not one quantile a level, or an outcome without a probability",
-        "give the value at every edge of a bin, the quantile at every level, or each outcome its probability",
+        "a cdf takes bins + 1 values, quantiles one for each level, probabilities or payouts one for each outcome",
+        "give a value for every edge of a bin, every level, or every outcome",
     ),
-    "not_summing_to_one": ("the probabilities miss one by more than 0.000001", "give each outcome its probability"),
-    "decreasing": ("the cdf or the quantiles decrease", "sort them; each value includes the one before"),
+    "not_summing_to_one": (
+        "the sum of the probabilities differs from 1 by more than 0.000001",
+        "give each outcome its probability",
+    ),
+    "decreasing": ("the values of the cdf or the quantiles decrease", "give them in increasing order"),
     "open_end_needed": (
-        "probability or value beyond a closed end of the range",
-        "start the cdf at 0 and end it at 1 there, or open that end",
+        "probability, or a value, is beyond an end of the range that is closed",
+        "start the cdf at 0 and end it at 1 if these ends are closed, or open a question with open_lower or open_upper",
     ),
-    "question_resolved": ("the question is resolved or annulled", "revoke the resolution first"),
-    "question_closed": ("the question is closed at that instant", "nothing can be done after the close"),
-    "not_resolved": ("the question has no resolution to revoke", "nothing is left to do"),
-    "before_opening": ("that cannot happen before the question opens", "use an instant from opens_at on"),
+    "question_resolved": ("the question is already resolved or annulled", "revoke that first"),
+    "question_closed": ("the question is closed at this instant", "forecasts cannot change after the close"),
+    "not_resolved": ("the question is neither resolved nor annulled", "no action is needed"),
+    "before_opening": ("this cannot happen before the question opens", "use an instant at or after opens_at"),
     "wrong_order_of_instants": (
-        "the instants do not follow one another",
-        "opens_at < reveals_at <= closes_at, within 100 years; spot_at among them; known_at from the opening until at",
+        "the instants are in the wrong order",
+        "use opens_at < reveals_at <= closes_at, within 100 years; spot_at between them; known_at, quoted_at up to at",
     ),
-    "contest_finalized": ("the contest is finalized", "open another contest"),
-    "question_in_contest": ("the question is in the contest already", "nothing is left to do"),
+    "contest_finalized": ("the contest is finalized", "use another contest"),
+    "question_in_contest": ("the question is already in the contest", "no action is needed"),
     "unscorable_question": (
-        "the contest's rule set does not score such a question",
-        "add it to a contest whose rules have a kernel for its kind",
+        "the contest's rule set cannot score this question",
+        "add it to a contest whose rule set has a kernel for its kind",
     ),
     "no_hidden_period": (
-        "hidden_coverage_weight on a question that has no hidden period, or below 1 where nothing follows it",
-        "open the question with reveals_at before its close, or leave the weight out",
+        "hidden_coverage_weight needs a question with reveals_at; below 1, reveals_at must be before closes_at",
+        "leave the weight out, or open a question with reveals_at before closes_at",
     ),
-    "pool_not_payable": ("the pool is not a whole number of payable units", "round the pool or refine the unit"),
-    "contest_not_finalized": ("the contest's board is not sealed", "finalize the contest first"),
+    "pool_not_payable": (
+        "the pool is not a multiple of payable_unit",
+        "round the pool, or choose a smaller payable_unit",
+    ),
+    "contest_not_finalized": ("the contest is not finalized", "finalize the contest first"),
     "not_trading": (
         "the contest's rule set has no trading",
-        "open the contest with a trading rule set, or leave out starts_at and series",
+        "open a contest with a trading rule set, or leave out starts_at and series",
     ),
-    "duplicate_cohort": ("the series has a cohort of that week", "use that one, or name another series"),
-    "not_enrolled": ("the participant is not enrolled in the contest", "enrol it first"),
-    "enrolled_already": ("the participant is enrolled, with its starting cash", "nothing is left to do"),
+    "duplicate_cohort": (
+        "the series already has a cohort that starts in that week",
+        "use that cohort, or name another series",
+    ),
+    "not_enrolled": ("the participant is not enrolled in the contest", "enrol the participant first"),
+    "enrolled_already": (
+        "the participant is already enrolled and has its starting cash",
+        "no action is needed",
+    ),
     "no_recapitalisation": (
-        "the rule set lets no cash in or out",
-        "open the contest with recapitalisation in its trading rules",
+        "the contest's rule set allows no deposits or withdrawals",
+        "open a contest whose trading rules set recapitalisation",
     ),
-    "not_enough_cash": ("more than the cash there is", "withdraw at most the balance"),
+    "not_enough_cash": ("the participant has less cash than that", "withdraw at most the balance"),
     "contest_complete": (
-        "everybody has decided, and no position is open",
-        "open another contest; a revoked resolution opens positions again",
+        "every participant has taken a decision and no position is open",
+        "use another contest; if a resolution is revoked, its positions are open again",
     ),
-    "wrong_period": ("at is not in that period of the contest", "number periods from 1, from the contest's start"),
-    "cohort_not_deciding": ("newer cohorts of the series decide instead", "decide in one of the newest"),
+    "wrong_period": (
+        "at is not in this period of the contest",
+        "give the period that at is in; periods are numbered from 1",
+    ),
+    "cohort_not_deciding": (
+        "newer cohorts of the series have replaced this one: it takes no more decisions",
+        "decide in one of the newest cohorts",
+    ),
     "decision_taken": (
-        "the decision for that period is taken, or that attempt recorded with other content",
+        "the participant's decision for this period is already recorded, or another reply for this attempt",
         "decide again in the next period",
     ),
-    "wrong_attempt": ("not the attempt that comes next", "number attempts from 1"),
+    "wrong_attempt": ("this is not the number of the next attempt", "number attempts from 1, without gaps"),
     "out_of_order": (
-        "earlier than what the participant last did there, or than the question's last quote or trade",
-        "send them in order of time",
+        "this is earlier than the participant's last action there, or than the question's last quote or trade",
+        "send commands in order of time",
     ),
-    "nothing_standing": ("the participant has no standing forecast on the question", "nothing is left to do"),
+    "nothing_standing": ("the participant has no standing forecast on the question", "no action is needed"),
     "contest_not_complete": (
-        "somebody has taken no decision yet, or a position is open",
-        "wait for the resolutions, or cancel the markets",
+        "a participant has taken no decision yet, or a position is open",
+        "wait for the decisions and resolutions, or cancel the open markets",
     ),
-    "prizes_paid": ("the contest's prizes are paid, the whole pool", "nothing is left to do"),
+    "prizes_paid": ("the whole pool of the contest is already paid", "no action is needed"),
     "prizes_unknown": (
-        "this writer does not know what a sealed board is worth",
+        "this writer cannot compute prizes",
         "use `forecast-ledger`, or open the ledger with forecast_ledger.open",
     ),
-    "nobody_wins": ("the contest's sealed board gives nobody a prize", "nothing is left to do"),
+    "nobody_wins": ("no participant wins a prize on the contest's final board", "no action is needed"),
     "prizes_differ": (
-        "a prize that is recorded as paid is not what the sealed board says",
-        "let `verify` name it, and pay from a copy of the log that ends before it",
+        "a prize that is already paid differs from the contest's final board",
+        "run `verify` to find the payment, and pay from a copy of the log that ends before it",
     ),
-    "batch_refused": ("another command of the same atomic batch was refused", "mend that one and send all again"),
+    "batch_refused": (
+        "another command of the same atomic batch was refused",
+        "correct that command, then send all again",
+    ),
 }
-# What an error has as plain values, in this order, where it applies.
+# The keys of an error as plain values, in this order; an error has those that apply.
 KEYS: dict[str, str] = {
-    "error": "`refused`; `conflict`: somebody else wrote at the same time, send it again; `unavailable`: the store; "
-    "`uncertain`: it may be recorded, send it again; `corrupt`: the log",
-    "code": "of a refusal, one of the codes",
-    "field": "where in the command",
-    "value": "what stood there, as text, shortened",
+    "error": "`refused`: the command or request broke a rule; `conflict`: another program wrote at the same time; "
+    "`unavailable`: the store cannot be used now; `uncertain`: the command may or may not be recorded; "
+    "`corrupt`: the log is damaged",
+    "code": "the code of the refusal",
+    "field": "the field of the command",
+    "value": "the value of that field, as text, shortened",
     "position": "the log position of the damage",
-    "detail": "more about this case",
-    "meaning": "what is wrong",
+    "detail": "what is wrong in this case",
+    "meaning": "what is wrong in general",
     "remedy": "what to do",
 }
 
 
 class LedgerError(Exception):
-    """Root of everything this project raises on purpose.
+    """Base class of the errors that this package raises.
 
-    `to_dict` and `as_json` have those of KEYS that apply, in that order. Keys, kinds of error and codes are for good;
-    the wording of the rest is not.
+    `to_dict` and `as_json` have the KEYS that apply, in that order. Keys, kinds of error and codes never change; the
+    other texts may.
 
     >>> from forecast_ledger import LedgerError, replay
     >>> try:
     ...     replay("no/such/folder/season.db")
     ... except LedgerError as error:
     ...     error.to_dict()["error"], error.to_dict()["remedy"]
-    ('unavailable', 'mend what the message says, then send it again')
+    ('unavailable', 'correct what the message names, then try again')
     """
 
-    kind, meaning, remedy = "error", "something went wrong", "read the message"
+    kind, meaning, remedy = "error", "an error occurred", "read the message"
 
     def to_dict(self) -> dict[str, str | int]:
-        """The error as plain values, all of them printable."""
+        """Return the error as plain values, all of them printable."""
         return {"error": self.kind, **self._particulars(), "meaning": self.meaning, "remedy": self.remedy}
 
     def as_json(self) -> str:
-        """The error as one line of JSON in ASCII.
+        """Return the error as one line of JSON in ASCII.
 
         >>> print(Refused("id_empty", "question", "").as_json()[:73])
         {"error": "refused", "code": "id_empty", "field": "question", "value": ""
@@ -169,13 +206,13 @@ class LedgerError(Exception):
         return json.dumps(self.to_dict())
 
     def _particulars(self) -> dict[str, str | int]:
-        return {"detail": _shown(str(self), 1_000)}
+        return {"detail": _printable(str(self), 1_000)}
 
 
 class Refused(LedgerError):
-    """A command or a question broke a rule; nothing of it is in the log. `code` is a key of REFUSALS.
+    """A command or a request broke a rule, and nothing was recorded. `code` is a key of REFUSALS.
 
-    remedy: what to do, where it is not what the table says: whoever only asks can open or enrol nothing.
+    remedy: what to do in this case, if the remedy in REFUSALS does not fit: a reader cannot open or enrol anything.
 
     >>> from forecast_ledger import Refused, commands, open
     >>> close = commands.CloseQuestion(at="2026-03-08T00:00:00Z", question="rain")
@@ -196,26 +233,26 @@ class Refused(LedgerError):
         super().__init__(code, field, value, detail)
 
     def __str__(self) -> str:
-        """The code, the field with its value, what is wrong and the remedy, on one line.
+        """Return the code, the field with its value, what is wrong and the remedy, on one line.
 
         >>> print(Refused("unknown_question", "question", "q9"))
-        unknown_question: question = 'q9': no such question in this ledger; open it first
+        unknown_question: question = 'q9': this ledger has no such question; open the question first
         """
-        field = _shown(str(self.field))
-        where = f"{field} = {_shown(repr(self.value))}: " if field and self.value is not None else f"{field}: "
-        return f"{self.code}: {where if field else ''}{_shown(self.detail, 200) or self.meaning}; {self.remedy}"
+        field = _printable(str(self.field))
+        where = f"{field} = {_printable(repr(self.value))}: " if field and self.value is not None else f"{field}: "
+        return f"{self.code}: {where if field else ''}{_printable(self.detail, 200) or self.meaning}; {self.remedy}"
 
     def _particulars(self) -> dict[str, str | int]:
-        said: dict[str, str | int] = {"code": self.code}
+        particulars: dict[str, str | int] = {"code": self.code}
         if self.field:
-            said["field"] = _shown(str(self.field))
+            particulars["field"] = _printable(str(self.field))
         if self.value is not None:
-            said["value"] = _shown(self.value if isinstance(self.value, str) else repr(self.value))
-        return said | ({"detail": _shown(self.detail, 200)} if self.detail else {})
+            particulars["value"] = _printable(self.value if isinstance(self.value, str) else repr(self.value))
+        return particulars | ({"detail": _printable(self.detail, 200)} if self.detail else {})
 
 
 def first_by_precedence(refusals: Iterable[Refused]) -> Refused:
-    """Of several refusals, the one whose code comes first in the table.
+    """Return the refusal whose code comes first in REFUSALS.
 
     >>> first_by_precedence([Refused("bad_number"), Refused("malformed")]).code
     'malformed'
@@ -224,14 +261,14 @@ def first_by_precedence(refusals: Iterable[Refused]) -> Refused:
     return min(refusals, key=lambda refused: order.index(refused.code))
 
 
-def _shown(text: str, most: int = 80) -> str:
-    """The text in printable characters, cut to a length that a message can hold."""
+def _printable(text: str, most: int = 80) -> str:
+    """Return the text in printable characters, cut to a length that fits a message."""
     cut = text if len(text) <= most else text[: most - 3] + "..."
     return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
 
 
 class Conflict(LedgerError):
-    """Somebody who takes no turns wrote at the same time, each time; nothing was recorded, so a retry is safe.
+    """Another program wrote at the same time, without the lock, in every attempt; nothing was recorded.
 
     >>> from forecast_ledger import Conflict
     >>> Conflict("log position 7 was taken").to_dict()["remedy"]
@@ -239,11 +276,11 @@ class Conflict(LedgerError):
     """
 
     kind = "conflict"
-    meaning, remedy = "somebody else wrote there at the same time; nothing was recorded", "send it again"
+    meaning, remedy = "another program wrote to the log at the same time; nothing was recorded", "send it again"
 
 
 class Unavailable(LedgerError):
-    """The store cannot be opened, read or locked now; the message says why.
+    """The store cannot be opened, read or locked; the message says why.
 
     >>> from forecast_ledger import Unavailable, open
     >>> try:
@@ -254,18 +291,18 @@ class Unavailable(LedgerError):
     """
 
     kind = "unavailable"
-    meaning, remedy = "the store cannot be opened, read or locked", "mend what the message says, then send it again"
+    meaning, remedy = "the store cannot be opened, read or locked", "correct what the message names, then try again"
 
 
 class Absent(Unavailable):
-    """There is no ledger there yet: the first command appended would start one."""
+    """The ledger does not exist yet; appending a command creates it."""
 
 
 class Uncertain(LedgerError):
-    """The store failed as it was recording: what was sent is recorded as a whole or not at all, and which is not known.
+    """The store failed during recording: all that was sent is recorded, or nothing, and it is not known which.
 
-    A disk that could not be synchronised may still have the rows after a crash, a server that did not answer may have
-    committed. Sent again, nothing is recorded twice.
+    A disk that could not be synchronised may still have the rows after a crash; a server that did not answer may have
+    committed. It is safe to send the same commands again: none is recorded twice.
 
     >>> from forecast_ledger import Uncertain
     >>> print(Uncertain("the server did not answer"))
@@ -276,15 +313,15 @@ class Uncertain(LedgerError):
     meaning, remedy = "it is not known whether this was recorded", "send it again, which is safe"
 
     def __str__(self) -> str:
-        """What failed, what that means, and the remedy."""
+        """Return what failed, what that means, and the remedy."""
         return f"{self.args[0]}: {self.meaning}; {self.remedy}"
 
     def _particulars(self) -> dict[str, str | int]:
-        return {"detail": _shown(str(self.args[0]), 1_000)}
+        return {"detail": _printable(str(self.args[0]), 1_000)}
 
 
 class Corrupt(LedgerError):
-    """The log is damaged; `position` is the first log position that cannot be trusted, by a `check` of `verify`.
+    """The log is damaged. `position` is the first log position that cannot be trusted; `check`, the check that failed.
 
     >>> from forecast_ledger import Corrupt
     >>> damage = Corrupt(7, "the row does not match its digest", "digests")
@@ -293,15 +330,15 @@ class Corrupt(LedgerError):
     """
 
     kind = "corrupt"
-    meaning, remedy = "the log is damaged", "trust nothing from that log position on; restore a copy of the log"
+    meaning, remedy = "the log is damaged", "do not trust the log from that position on; restore it from a copy"
 
     def __init__(self, position: int, message: str, check: str = "decided") -> None:
         self.position, self.check = position, check
         super().__init__(position, message)
 
     def __str__(self) -> str:
-        """Where, then what."""
+        """Return the log position, then what is wrong there."""
         return f"log position {self.position}: {self.args[1]}"
 
     def _particulars(self) -> dict[str, str | int]:
-        return {"position": self.position, "detail": _shown(str(self.args[1]), 1_000)}
+        return {"position": self.position, "detail": _printable(str(self.args[1]), 1_000)}

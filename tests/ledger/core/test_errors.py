@@ -1,4 +1,4 @@
-"""What can go wrong: every code can happen, in the order of the table, and says what to do."""
+"""Tests of errors: every code can happen, codes are in order of precedence, and every message says what to do."""
 
 import itertools
 import json
@@ -23,8 +23,7 @@ from forecast_ledger.ledger.deciding import contests as contest_rules
 from forecast_ledger.ledger.deciding import decisions as decision_rules
 from forecast_ledger.ledger.deciding import questions as question_rules
 from forecast_ledger.ledger.deciding.decider import decide
-from forecast_ledger.ledger.model import canonical
-from forecast_ledger.ledger.model import commands as said
+from forecast_ledger.ledger.model import canonical, commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet
@@ -79,7 +78,7 @@ declared: Callable[..., Any] = Attestation  # filled with anything
 
 
 def code_of(*asked: tuple[str, AnyCommand]) -> str | None:
-    """With which code the last of some commands is refused, if it is."""
+    """Return the code with which the last of some commands is refused; empty if it is accepted."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         try:
             for command_id, command in asked:
@@ -106,28 +105,26 @@ EDGE: dict[str, list[tuple[str, AnyCommand]]] = {
 
 @pytest.mark.parametrize("code", EDGE)
 def test_a_fault_at_the_edge_has_its_code(code: str) -> None:
-    """What a command says is looked at before what it asks for."""
+    """How a command is written is checked before the rules of the ledger."""
     assert code_of(*EDGE[code]) == code
 
 
 def test_every_code_can_happen() -> None:
-    """A refusal nobody can run into would be deleted: these at the edge, those of maps and of the deciders, and the
-    batch's own.
-    """
+    """Every code can occur: at the edge, in a map, in a decider, or in an atomic batch."""
     decided = {code for function in (mapping, mapped, *DECIDERS) for code in promised(function)}
     assert set(EDGE) | decided | {"batch_refused"} == set(REFUSALS)
 
 
 @pytest.mark.parametrize("function", [canonical.canonical_content, *DECIDERS], ids=lambda function: function.__name__)
 def test_the_table_lists_the_codes_in_the_order_in_which_they_apply(function: Callable[..., Any]) -> None:
-    """Of two that apply, the earlier in the table is reported: so no function may look at them in another order."""
+    """If two codes apply, the earlier in the table is reported, so every function checks in that order."""
     codes = promised(function)
     assert codes
     assert codes == sorted(codes, key=ORDER.index)
 
 
 def test_every_decider_promises_its_refusals() -> None:
-    """Whatever decides a command says in its docstring what it refuses; none is forgotten above."""
+    """Every decider lists its refusals in its docstring, and DECIDERS has every decider."""
     assert decide.__doc__
     rooms = [question_rules, contest_rules, account_rules, decision_rules]
     deciders = {
@@ -151,18 +148,18 @@ RANGE_FIELDS = {"lower", "upper", "bins"}
 
 
 def broken(*codes: str) -> AnyCommand:
-    """A command that breaks these rules."""
+    """Return a command that breaks these rules."""
     fields: dict[str, Any] = {"at": BEFORE, "question": "depth", "kind": "numeric"}
     fields |= {"opens_at": OPENS, "closes_at": CLOSES, "lower": 0, "upper": 4, "bins": 4}
     for code in codes:
         fields |= BREAKS[code]
-    span = said.Range(**{name: fields.pop(name) for name in RANGE_FIELDS})
-    return said.OpenQuestion(**fields, range=span)
+    span = commands.Range(**{name: fields.pop(name) for name in RANGE_FIELDS})
+    return commands.OpenQuestion(**fields, range=span)
 
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.combinations(BREAKS, 2)))
 def test_of_two_faults_at_the_edge_the_earlier_in_the_table_is_reported(first: str, second: str) -> None:
-    """Whatever the fields they are in."""
+    """The table decides, not the order of the fields."""
     assert ORDER.index(first) < ORDER.index(second)
     assert code_of(("c1", broken(first, second))) == first
 
@@ -197,9 +194,9 @@ SAME_KIND: list[tuple[str, AnyCommand]] = [
     ("id_empty", quote("c\n", prices={"": 1})),
     ("bad_instant", quote(quoted_at="noon", at="2026-03-01T00:00:00")),
     ("naive_instant", quote(quoted_at="2026-03-01T00:00:00", prices={"yes": "nan"})),
-    ("bad_number", quotes(*[said.Prices(question="q", prices={"yes": price}) for price in ("nan", "x")])),
-    ("id_empty", quotes(said.Prices(question="q\n", prices={"": 1}))),
-    ("bad_number", quotes(said.Prices(question="q", prices={"red": "nan", "green": "x"}))),
+    ("bad_number", quotes(*[commands.Prices(question="q", prices={"yes": price}) for price in ("nan", "x")])),
+    ("id_empty", quotes(commands.Prices(question="q\n", prices={"": 1}))),
+    ("bad_number", quotes(commands.Prices(question="q", prices={"red": "nan", "green": "x"}))),
     ("id_not_plain", decision(bet(market_id=LONG_TEXT, side="\ud800"))),
     ("text_too_long", quote(source=LONG_TEXT, at="today")),
     ("id_empty", cohort(series="", title=LONG_TEXT)),
@@ -218,7 +215,7 @@ SAME_KIND: list[tuple[str, AnyCommand]] = [
 
 @pytest.mark.parametrize(("first", "command"), SAME_KIND)
 def test_the_table_decides_between_faults_of_one_kind_too(first: str, command: AnyCommand) -> None:
-    """Two ids, two instants, two numbers: the earlier code, though it be in the later field."""
+    """Two ids, two instants, two numbers: the earlier code is reported, even if its field comes later."""
     assert code_of(("c1", command)) == first
 
 
@@ -234,12 +231,12 @@ def test_the_table_decides_between_faults_of_one_kind_too(first: str, command: A
 def test_the_table_decides_between_faults_of_the_command_and_of_its_id(
     first: str, command_id: str, command: AnyCommand
 ) -> None:
-    """The command id is an id like the others, and one fault among them."""
+    """The command id is checked like the other ids, in the same order."""
     assert code_of((command_id, command)) == first
 
 
 def test_a_reused_command_id_is_reported_after_what_cannot_be_read_and_before_the_rules() -> None:
-    """What a command says must be read to be compared; whether it could happen is asked only of a new one."""
+    """A command is parsed before it is compared with the recorded one; the rules are checked for new commands only."""
     first = ("c1", opened())
     assert code_of(first, ("c1", forecast("snow", at="today"))) == "bad_instant"
     assert code_of(first, ("c1", forecast("snow", probability="nan"))) == "not_finite"
@@ -280,7 +277,7 @@ TWO_ROOMS: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 def test_of_two_rules_of_the_ledger_the_earlier_in_the_table_is_reported(
     one: str, other: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
-    """Both are broken; the table, wherever it puts them, says which is reported."""
+    """Both rules are broken; the earlier code in the table is reported."""
     asked = [(f"c{number}", earlier) for number, earlier in enumerate([*history, command])]
     assert code_of(*asked) == min(one, other, key=ORDER.index)
 
@@ -296,7 +293,7 @@ def test_a_refusal_says_its_code_the_field_and_the_remedy(code: str) -> None:
 
 
 def test_a_case_can_have_a_remedy_of_its_own() -> None:
-    """Who only asks what is there can neither enrol nor open anything; in both forms it stands where the other did."""
+    """A reader cannot enrol or open anything, so a refusal can have its own remedy, in both forms."""
     refused = Refused("not_enrolled", "participant", "ada", remedy="name another")
     assert str(refused).endswith("is not enrolled in the contest; name another")
     assert refused.to_dict()["remedy"] == "name another"
@@ -304,7 +301,7 @@ def test_a_case_can_have_a_remedy_of_its_own() -> None:
 
 @pytest.mark.parametrize("value", ["x" * 10**6, ["a"] * 10**5, 10**1_000], ids=lambda value: type(value).__name__)
 def test_a_very_long_value_is_shortened(value: Any) -> None:
-    """The beginning is enough to find it by; the refusal keeps the whole."""
+    """The message has the beginning of the value; the refusal keeps all of it."""
     refused = Refused("out_of_range", "value", value)
     assert len(str(refused)) < 300
     assert str(refused).startswith(f"out_of_range: value = {repr(value)[:20]}")
@@ -314,12 +311,12 @@ def test_a_very_long_value_is_shortened(value: Any) -> None:
 
 @pytest.mark.parametrize("value", ["a\nb", "a\x1b[2Jb", "a\u202eb", "\ud800", b"\xff", "\u2028"], ids=ascii)
 def test_a_refusal_is_printable_whatever_the_value(value: Any) -> None:
-    """It goes to terminals and logs: no line of its own, no control sequence, nothing that cannot be encoded."""
+    """A message has no line break, no control sequence and nothing that cannot be encoded."""
     assert str(Refused("id_not_plain", "question", value)).isprintable()
 
 
 def test_every_meaning_and_remedy_is_one_plain_phrase() -> None:
-    """They are put between colons and semicolons, so they hold neither a full stop at the end nor a line break."""
+    """They stand between colons and semicolons, so they have no full stop at the end and no line break."""
     for phrase in itertools.chain.from_iterable(REFUSALS.values()):
         assert phrase.isprintable()
         assert phrase
@@ -339,7 +336,7 @@ def test_every_meaning_and_remedy_is_one_plain_phrase() -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_every_error_is_a_ledger_error_and_survives_the_way_between_processes(error: LedgerError) -> None:
-    """A worker's refusal reaches whoever asked, with all its parts."""
+    """An error keeps all its parts when it is pickled."""
     back = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert isinstance(error, LedgerError)
     assert type(back) is type(error)
@@ -347,23 +344,23 @@ def test_every_error_is_a_ledger_error_and_survives_the_way_between_processes(er
 
 
 def test_damage_is_named_with_its_log_position() -> None:
-    """Where first, then what."""
+    """The log position comes first, then the message."""
     assert str(Corrupt(88_213, "the row is missing")) == "log position 88213: the row is missing"
     assert Corrupt(88_213, "the row is missing").position == 88_213
 
 
 def test_an_absent_ledger_is_one_that_is_unavailable() -> None:
-    """Whoever only wants to know that it cannot be read need not know the difference."""
+    """A program that catches Unavailable catches Absent too."""
     assert isinstance(Absent("no such ledger"), Unavailable)
     assert Absent("no such ledger").to_dict()["error"] == "unavailable"
 
 
 @pytest.mark.parametrize("code", REFUSALS)
 def test_a_refusal_has_a_form_for_programs(code: str) -> None:
-    """JSON of what it is, the code, the field, the value as text, what is wrong and what to do; no more, in order."""
+    """The JSON has the kind, code, field, value as text, detail, meaning and remedy, in this order."""
     meaning, remedy = REFUSALS[code]
-    told = json.loads(Refused(code, "question", "q9", "not here").as_json())
-    assert list(told.items()) == [
+    plain = json.loads(Refused(code, "question", "q9", "not here").as_json())
+    assert list(plain.items()) == [
         ("error", "refused"),
         ("code", code),
         ("field", "question"),
@@ -376,7 +373,7 @@ def test_a_refusal_has_a_form_for_programs(code: str) -> None:
 
 
 def test_the_other_errors_have_the_same_form() -> None:
-    """What a program needs to know is there in every kind: which, what of this case, and whether to send it again."""
+    """Every kind of error has its name, a detail, a meaning and a remedy."""
     assert Corrupt(7, "the row is missing").to_dict() | {"remedy": ""} == {
         "error": "corrupt",
         "position": 7,
@@ -385,16 +382,16 @@ def test_the_other_errors_have_the_same_form() -> None:
         "remedy": "",
     }
     for error, kind in ((Conflict("lost"), "conflict"), (Unavailable("gone"), "unavailable")):
-        told = json.loads(error.as_json())
-        assert list(told) == ["error", "detail", "meaning", "remedy"]
-        assert (told["error"], told["detail"]) == (kind, str(error))
+        plain = json.loads(error.as_json())
+        assert list(plain) == ["error", "detail", "meaning", "remedy"]
+        assert (plain["error"], plain["detail"]) == (kind, str(error))
 
 
 def test_an_unknown_outcome_says_that_it_is_unknown_and_what_is_safe() -> None:
-    """To people and to programs."""
+    """The text and the JSON both say that it is unknown, and that it is safe to send it again."""
     error = Uncertain("a.db: disk I/O error")
-    said = "a.db: disk I/O error: it is not known whether this was recorded; send it again, which is safe"
-    assert str(error) == said
+    text = "a.db: disk I/O error: it is not known whether this was recorded; send it again, which is safe"
+    assert str(error) == text
     assert error.to_dict() == {
         "error": "uncertain",
         "detail": "a.db: disk I/O error",
@@ -405,7 +402,7 @@ def test_an_unknown_outcome_says_that_it_is_unknown_and_what_is_safe() -> None:
 
 @pytest.mark.parametrize("value", ["x" * 10**6, "a\x1b[2J\n", "\ud800", b"\xff", ["a"] * 10**5, 0, ""], ids=ascii)
 def test_the_form_for_programs_is_one_short_line_whatever_the_value(value: Any) -> None:
-    """In ASCII, so that nothing in it ends the line, moves a cursor, or cannot be encoded."""
+    """The line is ASCII, so that nothing in it ends the line, moves a cursor, or cannot be encoded."""
     line = Refused("out_of_range", "value", value).as_json()
     assert line.isascii()
     assert line.isprintable()

@@ -53,8 +53,8 @@ def test_what_would_be_kept_nowhere_is_wrong_usage(log: str, tmp_path: Path, whe
             "what-if LOG --show prizes --rules peer-2024-03 --contest NOPE",
             "there are: hidden-only, plain; name one that is there",
         ),
-        ("show LOG 35", "the log ends at position 34; keep to the range"),
-        ("log LOG --after 35", "the log ends at position 34; keep to the range"),
+        ("show LOG 35", "the log ends at position 34; give a number in the range"),
+        ("log LOG --after 35", "the log ends at position 34; give a number in the range"),
     ],
 )
 def test_a_question_about_what_is_not_there_is_told_what_is(log: str, question: str, says: str) -> None:

@@ -390,7 +390,7 @@ def test_a_contest_that_is_not_finalized_is_not_paid() -> None:
 def test_a_board_on_which_nobody_wins_pays_nobody(nobody: list[AnyCommand]) -> None:
     """The refusal says so; the pool stays where it is."""
     assert refusal(*nobody) == ("nobody_wins", "contest", "cup")
-    with kept(":memory:", *nobody) as ledger, pytest.raises(Refused, match="gives nobody a prize"):
+    with kept(":memory:", *nobody) as ledger, pytest.raises(Refused, match="no participant wins a prize"):
         ledger.handle(payment(), "by hand")
 
 
@@ -715,8 +715,8 @@ def test_a_payment_claims_the_instant_it_is_made(log: str) -> None:
     ("name", "says"),
     [
         ("spring", "unknown_contest: contest = 'spring': no such contest here; there are: cup, empty, open;"),
-        ("open", "contest_not_finalized: contest = 'open': the contest's board is not sealed;"),
-        ("empty", "nobody_wins: contest = 'empty': the contest's sealed board gives nobody a prize;"),
+        ("open", "contest_not_finalized: contest = 'open': the contest is not finalized;"),
+        ("empty", "nobody_wins: contest = 'empty': no participant wins a prize on the contest's final board;"),
     ],
 )
 def test_what_cannot_be_paid_is_wrong_usage(log: str, name: str, says: str) -> None:
