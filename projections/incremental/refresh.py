@@ -35,6 +35,8 @@ _ARRANGE = (
     events.ContestFinalized,
     events.PrizePaid,
 )
+# The events that `Growing` follows to the parts that they change; of all others tables read the clock alone.
+FOLLOWED = (*_FORECASTS, *_SETTLE, *_ARRANGE, events.QuestionOpened, events.PricesQuoted, events.OfAccount)
 
 
 @dataclass(slots=True)
@@ -118,8 +120,11 @@ class Growing:
     def _forecast(self, questions: list[int]) -> None:
         self.touched.questions.update(questions)
         self.touched.admissions |= {(contest, code) for code in questions for contest in self._holding.get(code, ())}
+        for code in self.facts.settled.keys() & questions:
+            self._score(code, self._holding.get(code, set()))
 
     def _touch(self, event: events.AnyEvent) -> None:
+        """Add what an event can have changed. Raises TypeError: tables read an event that is not in FOLLOWED."""
         codes, touched = self.facts.question_codes.codes, self.touched
         match event:
             case events.PricesQuoted():
@@ -140,10 +145,13 @@ class Growing:
                 if isinstance(event, events.ParticipantEnrolled):
                     touched.dealt.accounts |= self.facts.books.accounts.keys() & {(event.contest, event.participant)}
                 touched.dealt.contests.add(event.contest)
-            case events.QuestionOpened() | events.TextKept() | events.ForecastMade() | events.ForecastWithdrawn():
-                pass
-            case _:
+            case events.OfAccount():
                 touched.dealt.accounts.add((event.contest, event.participant))
+            case _ if not isinstance(event, FOLLOWED) and (kinds := kinds_of([type(event)]) - {"clock"}):
+                name = type(event).__name__
+                raise TypeError(
+                    f"{name} changes {', '.join(sorted(kinds))}: say in Growing which parts of tables follow"
+                )
 
     def _score(self, question: int, contests: set[str]) -> None:
         for name in contests:

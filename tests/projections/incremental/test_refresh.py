@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS
@@ -19,12 +20,13 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue import catalogue
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
+from forecast_ledger.projections.catalogue.inputs import INPUTS, kinds_of
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental import incremental_scores
 from forecast_ledger.projections.incremental.deltas import Parts, divided
-from forecast_ledger.projections.incremental.refresh import Growing
+from forecast_ledger.projections.incremental.refresh import FOLLOWED, Growing
 from tests.support import oracle
 from tests.support.given import (
     annulment,
@@ -330,6 +332,54 @@ def test_a_table_that_nobody_classified_is_made_again_whole(monkeypatch: pytest.
     recorded = tournament()
     assert divided("log") == [*BUILT]
     assert_equal_a_rebuild(grown(recorded, range(3, len(recorded), 5)), recorded)
+
+
+class Postponed(events.Event, frozen=True, kw_only=True, tag="postponed.v1"):
+    """An event of a question that no table reads, such as a new command may record."""
+
+    question: str
+
+
+POSTPONED: Any = Postponed(at=1, question="rain")
+
+
+def test_an_event_of_a_new_type_that_no_table_reads_changes_nothing() -> None:
+    """It needs neither a contest nor a place in FOLLOWED."""
+    recorded = oracle.history(opened(), forecast())
+    followed = oracle.followed(recorded, POSTPONED)
+    kept, grows = Kept(), Growing()
+    grows.add(recorded)
+    told(grows, kept)
+    grows.add(followed[-1:])
+    assert told(grows, kept) == []
+    assert_equal_a_rebuild(kept, recorded)
+
+
+def test_an_event_that_tables_read_and_nothing_follows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise tables that are kept up would silently differ from those that are rebuilt."""
+    types = (*INPUTS["questions"].types, Postponed)
+    monkeypatch.setitem(INPUTS, "questions", INPUTS["questions"]._replace(types=types))
+    with pytest.raises(TypeError, match="Postponed changes questions: say in Growing"):
+        Growing().add(oracle.followed([*oracle.history(opened())], POSTPONED)[-1:])
+
+
+@pytest.mark.parametrize("kind", events.TAGS, ids=lambda kind: kind.__name__)
+def test_every_event_that_tables_read_is_followed(kind: type[events.Event]) -> None:
+    """An event that is not in FOLLOWED changes nothing but the clock."""
+    assert issubclass(kind, FOLLOWED) or kinds_of([kind]) == {"clock"}
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("happened", ["made", "withdrawn"])
+def test_a_forecast_recorded_on_an_answered_question_is_scored(happened: str) -> None:
+    """A ledger refuses it; a log written otherwise has the same tables however it is read."""
+    scored = [opened(), opened("snow"), contest(), entry(), entry("cup", "snow"), forecast(), forecast("snow")]
+    recorded = oracle.history(*scored, forecast(participant="bob"), resolution(), resolution("snow"))
+    late: dict[str, Any] = {
+        "made": oracle.history(opened(), forecast(participant="zoe", probability="0.9"))[-1].event,
+        "withdrawn": oracle.history(opened(), forecast(), withdrawal())[-1].event,
+    }
+    assert_right_after_each(oracle.followed(recorded, late[happened]))
 
 
 def test_a_forecast_touches_its_question_alone() -> None:
