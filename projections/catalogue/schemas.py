@@ -77,4 +77,4 @@ class Projection(NamedTuple):
 
 CONTEST = Column("contest", "id", "the contest")
 QUESTION = Column("question", "id", "the question")
-PARTICIPANT = Column("participant", "id", "who forecast")
+PARTICIPANT = Column("participant", "id", "the forecaster")

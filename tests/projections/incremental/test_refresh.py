@@ -357,7 +357,7 @@ def test_an_event_of_a_new_type_that_no_table_reads_changes_nothing() -> None:
 
 def test_an_event_that_tables_read_and_nothing_follows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise tables that are kept up would silently differ from those that are rebuilt."""
-    types = (*INPUTS["questions"].types, Postponed)
+    types: Any = (*INPUTS["questions"].types, Postponed)
     monkeypatch.setitem(INPUTS, "questions", INPUTS["questions"]._replace(types=types))
     with pytest.raises(TypeError, match="Postponed changes questions: say in Growing"):
         Growing().add(oracle.followed([*oracle.history(opened())], POSTPONED)[-1:])
@@ -373,8 +373,8 @@ def test_every_event_that_tables_read_is_followed(kind: type[events.Event]) -> N
 @pytest.mark.parametrize("happened", ["made", "withdrawn"])
 def test_a_forecast_recorded_on_an_answered_question_is_scored(happened: str) -> None:
     """A ledger refuses it; a log written otherwise has the same tables however it is read."""
-    scored = [opened(), opened("snow"), contest(), entry(), entry("cup", "snow"), forecast(), forecast("snow")]
-    recorded = oracle.history(*scored, forecast(participant="bob"), resolution(), resolution("snow"))
+    scored: list[Any] = [opened(), opened("snow"), contest(), entry(), entry("cup", "snow"), forecast()]
+    recorded = oracle.history(*scored, forecast("snow"), forecast(participant="bob"), resolution(), resolution("snow"))
     late: dict[str, Any] = {
         "made": oracle.history(opened(), forecast(participant="zoe", probability="0.9"))[-1].event,
         "withdrawn": oracle.history(opened(), forecast(), withdrawal())[-1].event,
