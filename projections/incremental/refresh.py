@@ -36,7 +36,7 @@ _ARRANGE = (
     events.PrizePaid,
 )
 # The events that `Growing` follows to the parts that they change; of all others tables read the clock alone.
-FOLLOWED = (*_FORECASTS, *_SETTLE, *_ARRANGE, events.QuestionOpened, events.PricesQuoted, events.OfAccount)
+FOLLOWED = (*_FORECASTS, *_SETTLE, *_ARRANGE, events.QuestionOpened, events.PricesQuoted, events.AccountEvent)
 
 
 @dataclass(slots=True)
@@ -145,7 +145,7 @@ class Growing:
                 if isinstance(event, events.ParticipantEnrolled):
                     touched.dealt.accounts |= self.facts.books.accounts.keys() & {(event.contest, event.participant)}
                 touched.dealt.contests.add(event.contest)
-            case events.OfAccount():
+            case events.AccountEvent():
                 touched.dealt.accounts.add((event.contest, event.participant))
             case _ if not isinstance(event, FOLLOWED) and (kinds := kinds_of([type(event)]) - {"clock"}):
                 name = type(event).__name__
