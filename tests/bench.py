@@ -54,7 +54,7 @@ from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.core.wide_int import Int64Array, half_even_many
+from forecast_ledger.projections.core.arrays import Int64Array, half_even_many
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.scores.forecast_numbers import Numbers

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, Limbs, ordered, runs
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
+from forecast_ledger.projections.core.sorting import run_starts, stable_order
+from forecast_ledger.projections.core.wide_int import WideInt
 
 DECILES = tuple(range(0, PROBABILITY + 1, PROBABILITY // 10))  # 1e-9
 EVEN_ODDS = Fraction(1, 4)  # the Brier score of always saying 50%
@@ -152,9 +154,9 @@ class Counts(NamedTuple):
 
 def counted(sample: Sample) -> dict[int, Counts]:
     """The counts of each owner who has a row."""
-    order = ordered(grouped(sample))
+    order = stable_order(grouped(sample))
     sample = sample.take(order)
-    groups, starts = runs(grouped(sample)), runs(sample.owner)
+    groups, starts = run_starts(grouped(sample)), run_starts(sample.owner)
     rows = zip(
         sample.owner[starts].tolist(),
         np.diff(starts, append=len(sample.owner)).tolist(),
@@ -220,9 +222,9 @@ def binned(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int
     """By owner and bin: how many forecasts, how many came true, and their sum, 1e-9, which can all be added up."""
     last = len(bins) - 1
     key = sample.owner * last + np.searchsorted(np.array(bins[1:last], np.int64), sample.probability, "right")
-    order = ordered(key)
+    order = stable_order(key)
     sample, key = sample.take(order), key[order]
-    starts = runs(key)
+    starts = run_starts(key)
     sums = zip(
         np.diff(starts, append=len(key)).tolist(),
         _totals(sample.happened.astype(np.int64), starts),
@@ -320,7 +322,7 @@ def _skill(brier: Fraction, reference: Fraction | None) -> Fraction | None:
 def _squares(probability: Int64Array, happened: BoolArray, starts: Int64Array) -> list[int]:
     """Σ (p - o)² over runs, 1e-18: ten rows can pass 2^63."""
     distance = np.where(happened, PROBABILITY - probability, probability)
-    return Limbs.product(distance, distance).summed(starts).integers()
+    return WideInt.product(distance, distance).run_sums(starts).integers()
 
 
 def _mixed(sample: Sample, groups: Int64Array) -> defaultdict[int, Fraction]:
@@ -333,9 +335,9 @@ def _mixed(sample: Sample, groups: Int64Array) -> defaultdict[int, Fraction]:
     products = k * (m - k)
     some = np.flatnonzero(products)
     key = (sample.owner[groups] << _COUNT_BITS) | m
-    some = some[ordered(key[some])]
+    some = some[stable_order(key[some])]
     key, products = key[some], products[some]
-    starts = runs(key)
+    starts = run_starts(key)
     found: defaultdict[int, Fraction] = defaultdict(Fraction)
     for place, total in zip(key[starts].tolist(), _totals(products, starts), strict=True):
         owner, size = divmod(place, 1 << _COUNT_BITS)

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards.brier import Sample
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Facts
 from forecast_ledger.projections.scores.score_terms import terms
 from forecast_ledger.projections.scores.scored_questions import scored_questions

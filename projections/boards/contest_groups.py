@@ -9,7 +9,8 @@ import numpy as np
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import brier, totals
 from forecast_ledger.projections.boards.brier_sample import Judged, judged
-from forecast_ledger.projections.core.wide_int import Int64Array, distinct, ordered
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.sorting import distinct, stable_order
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
@@ -82,7 +83,7 @@ class JudgedTogether(NamedTuple):
 
     def samples(self) -> dict[str, Judged]:
         """That of each contest."""
-        order = ordered(self.contest)
+        order = stable_order(self.contest)
         limits = np.searchsorted(self.contest[order], np.arange(len(self.names) + 1)).tolist()
         return {
             name: Judged(self.sample.take(order[first:end]), self.owners)

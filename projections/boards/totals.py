@@ -9,7 +9,9 @@ import numpy as np
 from forecast_ledger.ledger.core.lazy_fractions import quotient, sum_of_terms
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column, distinct, ordered, runs
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.sorting import distinct, run_starts, stable_order
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.references.kinds import fine_bits
 from forecast_ledger.projections.scores.coverage import KINDS, Alike, Divided, divided, divisor
@@ -225,14 +227,14 @@ def _groups(rules: RuleSet, parted: Divided, rows: Scores, owner: Int64Array) ->
     overs, place = distinct(over)
     pairs, pair = distinct(parted.which[rows.question] * len(overs) + place)
     key = owner * len(pairs) + pair
-    order = ordered(key)
+    order = stable_order(key)
     key = key[order]
-    starts = runs(key)
+    starts = run_starts(key)
     columns = (
         key[starts].tolist(),
-        rows.numerator.take(order).totals(starts),
-        Limbs.of(rows.covered[order]).summed(starts).integers(),
-        Limbs.of(rows.covered_hidden[order]).summed(starts).integers(),
+        rows.numerator.take(order).unbounded_run_sums(starts),
+        WideInt.from_int64(rows.covered[order]).run_sums(starts).integers(),
+        WideInt.from_int64(rows.covered_hidden[order]).run_sums(starts).integers(),
     )
     for group, numerator, covered, hidden in zip(*columns, strict=True):
         i, number = divmod(group, len(pairs))
@@ -244,7 +246,7 @@ def _by_kind(
     questions: Questions, parted: Divided, question: Int64Array, owner: Int64Array, owners: int
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Of each owner, the weight of these questions, 1e-6, and how many they are, by kind."""
-    kind = column([each.kind for each in parted.alike])[parted.which[question]]
+    kind = int64_array([each.kind for each in parted.alike])[parted.which[question]]
     weights, counts = np.zeros((2, owners, len(KINDS)), np.int64)
     np.add.at(weights, (owner, kind), questions.weight[question])
     np.add.at(counts, (owner, kind), 1)

@@ -11,9 +11,9 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.catalogue.analysis import Analysis
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.column_values import Ids, Values, from_rows, known, published
-from forecast_ledger.projections.core.wide_int import column
 from forecast_ledger.projections.facts.accounts import FINE, Holding, Key, Posting, Trade, postings
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading import arena
@@ -102,14 +102,14 @@ def snapshots_values(of: Analysis) -> list[Values]:
     check_looks(of.facts, of.traded)
     seen = [of.snapshots(name) for name in of.traded]
     counts = [len(each.at) for each in seen]
-    position = np.concatenate([each.log_position for each in seen] or [column([])])
+    position = np.concatenate([each.log_position for each in seen] or [int64_array([])])
     columns = (
         "cash positions_value total profit profit_percent brier resolved_bets realised unrealised stale_marks stale_age"
     )
     return [
         Ids(np.repeat(np.arange(len(seen)), counts), of.traded),
         _participants(seen),
-        np.concatenate([each.at for each in seen] or [column([])]),
+        np.concatenate([each.at for each in seen] or [int64_array([])]),
         known(position),
         *(_together([getattr(each, name) for each in seen], name) for name in columns.split()),
     ]
@@ -117,15 +117,15 @@ def snapshots_values(of: Analysis) -> list[Values]:
 
 def _participants(seen: list[Snapshots]) -> Ids:
     codes = Codes()
-    numbered = [column([codes.add(who) for who in each.participants])[each.participant] for each in seen]
-    return Ids(np.concatenate(numbered or [column([])]), codes.labels)
+    numbered = [int64_array([codes.add(who) for who in each.participants])[each.participant] for each in seen]
+    return Ids(np.concatenate(numbered or [int64_array([])]), codes.labels)
 
 
 def _together(parts: list[Any], name: str) -> Values:
     """One column of several contests; empty where there is no score or mark."""
     if any(isinstance(part, list) for part in parts):
         return [each for part in parts for each in (part if isinstance(part, list) else part.tolist())]
-    numbers = np.concatenate(parts or [column([])])
+    numbers = np.concatenate(parts or [int64_array([])])
     return known(numbers) if name in {"brier", "stale_age"} else numbers
 
 

@@ -13,8 +13,8 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import admission, brier, totals
 from forecast_ledger.projections.catalogue.analysis import Analysis
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, published, transposed
-from forecast_ledger.projections.core.wide_int import column
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.from_log import status
 
@@ -41,7 +41,7 @@ def kind_means_values(of: Analysis) -> list[Values]:
                     for kind in own.kinds
                 ]
     participants, kinds, *numbers = transposed(rows, 5)
-    return [Ids(column(codes), of.contests), ids(participants), ids(kinds), *numbers]
+    return [Ids(int64_array(codes), of.contests), ids(participants), ids(kinds), *numbers]
 
 
 def brier_values(of: Analysis) -> list[Values]:
@@ -54,7 +54,11 @@ def brier_values(of: Analysis) -> list[Values]:
                 codes.append(code)
                 owners.append(owner)
                 rows.append([found.n, *map(_published_or_none, found[1:]), brier.interpretation(found.brier)])
-    return [Ids(column(codes), of.contests), Ids(column(owners), totals.labels(of.facts)), *transposed(rows, 11)]
+    return [
+        Ids(int64_array(codes), of.contests),
+        Ids(int64_array(owners), totals.labels(of.facts)),
+        *transposed(rows, 11),
+    ]
 
 
 def brier_overall_values(of: Analysis) -> list[Values]:
@@ -69,7 +73,7 @@ def brier_overall_values(of: Analysis) -> list[Values]:
         [len(found), sum(each.n for each in found), *map(_published_or_none, brier.means(found))]
         for found in by_owner.values()
     ]
-    return [Ids(column(list(by_owner)), totals.labels(of.facts)), *transposed(rows, 4)]
+    return [Ids(int64_array(list(by_owner)), totals.labels(of.facts)), *transposed(rows, 4)]
 
 
 def calibration_values(of: Analysis) -> list[Values]:
@@ -82,7 +86,11 @@ def calibration_values(of: Analysis) -> list[Values]:
             owners.append(found.owner)
             mean, frequency = half_even(found.said, found.n), half_even(found.happened * POINTS, found.n)
             rows.append([found.lower, found.upper, found.n, found.happened, mean, frequency, *found[-2:]])
-    return [Ids(column(codes), of.contests), Ids(column(owners), totals.labels(of.facts)), *transposed(rows, 8)]
+    return [
+        Ids(int64_array(codes), of.contests),
+        Ids(int64_array(owners), totals.labels(of.facts)),
+        *transposed(rows, 8),
+    ]
 
 
 def admissions_values(of: Analysis) -> list[Values]:
@@ -102,9 +110,9 @@ def admissions_values(of: Analysis) -> list[Values]:
                 declared = facts.attestations.get(position) or Attestation()
                 empty = "empty" if admission.empty_window(opens_at, cutoff) else "open"
                 rows.append([position, cutoff, *receipt, *_declared(declared, cutoff), empty])
-    made = column(index)
+    made = int64_array(index)
     return [
-        Ids(column(codes), of.contests),
+        Ids(int64_array(codes), of.contests),
         Ids(forecasts.question[made], facts.question_codes.labels),
         Ids(forecasts.participant[made], facts.participant_codes.labels),
         *transposed(rows, 10),

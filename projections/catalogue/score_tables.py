@@ -11,8 +11,9 @@ from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.projections.boards import leaderboard, prizes, totals
 from forecast_ledger.projections.boards.contest_groups import Together
 from forecast_ledger.projections.catalogue.analysis import Analysis
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import Ids, Values, concatenated, ids, known, published, transposed
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.references import consensus, kinds
@@ -45,10 +46,10 @@ def consensus_values(of: Analysis) -> list[Values]:
     ]
     found.sort(key=itemgetter(0, 1))
     _, outcomes, questions, parts = transposed(found, 4)
-    counts = column([len(start) for start, *_ in parts])
+    counts = int64_array([len(start) for start, *_ in parts])
     outcome = ids(outcomes)
     return [
-        Ids(np.repeat(column(questions), counts), facts.question_codes.labels),
+        Ids(np.repeat(int64_array(questions), counts), facts.question_codes.labels),
         Ids(np.repeat(outcome.codes, counts), outcome.labels),
         *_joined(parts, 4),
     ]
@@ -64,7 +65,7 @@ def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
     columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
     term: list[int] = []
-    contributions = [Limbs.wide([])]
+    contributions = [WideInt.from_integers([])]
     for each in of.together:
         questions, fine = each.questions, kinds.fine_bits(each.rules)
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
@@ -113,12 +114,14 @@ def scores_values(of: Analysis) -> list[Values]:
     """One row a question and participant of each contest."""
     facts = of.facts
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
-    columns: list[tuple[Int64Array | Limbs | list[int], ...]] = [(np.zeros(0, np.int64),) * 5 + (Limbs.wide([]),) * 2]
+    columns: list[tuple[Int64Array | WideInt | list[int], ...]] = [
+        (np.zeros(0, np.int64),) * 5 + (WideInt.from_integers([]),) * 2
+    ]
     for each in of.together:
         questions, rows = each.questions, each.rows
         score = coverage.points(each.rules, questions, rows)
         share = coverage.coverages(questions, rows)
-        most = column([published(share) for share in coverage.attainable_shares(questions)])
+        most = int64_array([published(share) for share in coverage.attainable_shares(questions)])
         codes.append(_contests(of, each)[questions.contest[rows.question]])
         columns.append((
             questions.code[rows.question],
@@ -140,20 +143,22 @@ def scores_values(of: Analysis) -> list[Values]:
 
 def _contests(of: Analysis, each: Together) -> Int64Array:
     """The codes of contests that are scored together."""
-    return column([of.contest_codes[name] for name in each.names])
+    return int64_array([of.contest_codes[name] for name in each.names])
 
 
-def _contributions(questions: Questions, question: Int64Array, earned: Limbs) -> Limbs:
+def _contributions(questions: Questions, question: Int64Array, earned: WideInt) -> WideInt:
     """What is earned on questions, in whole numbers of which one point is a whole number, too."""
-    return earned.scaled(column([each.denominator for each in questions.per_point])[question])
+    return earned.scaled(int64_array([each.denominator for each in questions.per_point])[question])
 
 
-def _denominators(questions: Questions, question: Int64Array, score: coverage.Quotients) -> Limbs:
+def _denominators(questions: Questions, question: Int64Array, score: coverage.Quotients) -> WideInt:
     """What one point is of those whole numbers."""
     factors = np.ones(len(score.divisors), np.int64)
-    factors[score.which] = column([each.denominator for each in questions.per_point])[question]  # one of one divisor
+    factors[score.which] = int64_array([each.denominator for each in questions.per_point])[
+        question
+    ]  # one of one divisor
     distinct = [int(each * by) for each, by in zip(score.divisors, factors.tolist(), strict=True)]
-    return Limbs.wide(distinct).take(score.which)
+    return WideInt.from_integers(distinct).take(score.which)
 
 
 def leaderboard_values(of: Analysis) -> list[Values]:
@@ -179,7 +184,7 @@ def leaderboard_values(of: Analysis) -> list[Values]:
                 place.excluded,
             ])  # fmt: skip
     codes, rank, participant, *others = transposed(rows, 12)
-    return [Ids(column(codes), of.contests), rank, ids(participant), *others]
+    return [Ids(int64_array(codes), of.contests), rank, ids(participant), *others]
 
 
 def prizes_values(of: Analysis) -> list[Values]:
@@ -193,7 +198,7 @@ def prizes_values(of: Analysis) -> list[Values]:
             codes.append(code)
             rows.append((participant, worth.get(participant, 0), paid.get(participant, 0)))
     participants, *amounts = transposed(rows, 3)
-    return [Ids(column(codes), of.contests), ids(participants), *amounts]
+    return [Ids(int64_array(codes), of.contests), ids(participants), *amounts]
 
 
 def _outcome(facts: Facts, question: int, outcome: int) -> str:

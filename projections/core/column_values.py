@@ -9,8 +9,9 @@ import numpy as np
 
 from forecast_ledger.ledger.core.lazy_fractions import round_to_units
 from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed, format_instant
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.codes import Codes
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column
+from forecast_ledger.projections.core.wide_int import WideInt
 
 POINTS = 10**9  # published units in 1
 _INSTANTS = 1 << 16  # whose texts are kept: those of a question are printed again with each forecast on it
@@ -31,7 +32,7 @@ class Ids(NamedTuple):
         return in_order
 
 
-Values = Ids | Int64Array | Limbs | list[Any]
+Values = Ids | Int64Array | WideInt | list[Any]
 
 
 def ids(texts: list[str]) -> Ids:
@@ -41,7 +42,7 @@ def ids(texts: list[str]) -> Ids:
     ['bo', 'ada']
     """
     codes = Codes()
-    return Ids(column([codes.add(text) for text in texts]), codes.labels)
+    return Ids(int64_array([codes.add(text) for text in texts]), codes.labels)
 
 
 def transposed(rows: list[Any], width: int) -> list[list[Any]]:
@@ -63,17 +64,17 @@ def from_rows(rows: list[Any], kinds: str) -> list[Values]:
     return [ids(c) if kind == "id" else c for kind, c in zip(names, transposed(rows, len(names)), strict=True)]
 
 
-def concatenated(pages: Sequence[Int64Array | Limbs | list[int]]) -> Int64Array | Limbs | list[int]:
+def concatenated(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Array | WideInt | list[int]:
     """One page after another, as a list unless they are all of one sort.
 
-    >>> concatenated([column([1]), [2]]), concatenated([column([1]), column([2])])
+    >>> concatenated([int64_array([1]), [2]]), concatenated([int64_array([1]), int64_array([2])])
     ([1, 2], array([1, 2]))
     """
     pages = [page for page in pages if length(page)] or pages[:1]
     if len(pages) == 1:
         return pages[0]
-    if all(isinstance(page, Limbs) for page in pages):
-        return Limbs(*(np.concatenate(limbs) for limbs in zip(*pages, strict=True)))
+    if all(isinstance(page, WideInt) for page in pages):
+        return WideInt(*(np.concatenate(limbs) for limbs in zip(*pages, strict=True)))
     if all(isinstance(page, np.ndarray) for page in pages):
         return np.concatenate(pages)
     return [number for page in pages for number in plain(page)]
@@ -131,14 +132,14 @@ class Column(NamedTuple):
 
 def length(values: Values) -> int:
     """How many rows a column has."""
-    return len(values[0]) if isinstance(values, Ids | Limbs) else len(values)
+    return len(values[0]) if isinstance(values, Ids | WideInt) else len(values)
 
 
 def sliced(values: Values, span: slice) -> Values:
     """The values of consecutive rows."""
     if isinstance(values, Ids):
         return Ids(values.codes[span], values.labels)
-    return Limbs(*(limb[span] for limb in values)) if isinstance(values, Limbs) else values[span]
+    return WideInt(*(limb[span] for limb in values)) if isinstance(values, WideInt) else values[span]
 
 
 def plain(values: Values) -> list[Any]:
@@ -146,7 +147,7 @@ def plain(values: Values) -> list[Any]:
     if isinstance(values, Ids):
         labels = values.labels
         return [labels[code] for code in values.codes.tolist()]
-    if isinstance(values, Limbs):
+    if isinstance(values, WideInt):
         return values.integers()
     return values if isinstance(values, list) else values.tolist()
 
@@ -155,7 +156,7 @@ def taken(values: Values, index: Int64Array) -> Values:
     """The values of these rows, in this order."""
     if isinstance(values, Ids):
         return Ids(values.codes[index], values.labels)
-    if isinstance(values, Limbs):
+    if isinstance(values, WideInt):
         return values.take(index)
     return [values[i] for i in index.tolist()] if isinstance(values, list) else values[index]
 

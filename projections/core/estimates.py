@@ -1,61 +1,108 @@
-"""Exact integers by way of floats: an estimate says which one it is where that is certain, and where it is not.
+"""Exact integers by way of floats: a float estimate decides the integer where it is certain, and says where it is not.
 
-All that is assumed of a float is that sums, products, quotients and roots err by 2^-53 of themselves at most.
+One thing is assumed of floats: a sum, product, quotient or root errs by at most 2^-53 of itself.
 """
 
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast_ledger.ledger.core.exact import QUANTUM
-from forecast_ledger.projections.core.wide_int import Int64Array, nearest
+from forecast_ledger.ledger.core.exact import QUANTUM, half_even
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.wide_int import LIMB_BITS, WideInt
 
 Floats = NDArray[np.float64]
 
 
 def floats(numbers: NDArray[Any]) -> Floats:
-    """The floats nearest to these integers or fractions."""
+    """Return the floats nearest to integers or fractions."""
     return numbers.astype(np.float64)
 
 
-def divided(numerators: Int64Array, denominators: Int64Array | int, estimates: Floats) -> tuple[Int64Array, Int64Array]:
-    """Divmod of wide integers of which the last 64 bits are given, as 64-bit sums wrap, shape (n,).
+def round_estimates(values: Floats, guards: Floats) -> tuple[Int64Array, Int64Array]:
+    """Return the nearest integers, shape (n,), and the rows where a tie is too near to decide; those rows hold 0.
+
+    values: estimates that err by less than their guards, shape (n,) each.
+
+    >>> [array.tolist() for array in round_estimates(np.array([1.25, 2.4999]), np.array([0.001, 0.001]))]
+    [[1, 0], [1]]
+    """
+    near = np.rint(values)
+    uncertain = np.flatnonzero(np.abs(values - near) > 0.5 - guards)
+    near[uncertain] = 0  # an uncertain estimate may be too large to cast
+    return near.astype(np.int64), uncertain
+
+
+def multiply_and_round(numbers: WideInt, factors: Sequence[Fraction], which: Int64Array) -> Int64Array | list[int]:
+    """Return numbers x factors[which], each rounded half-even once, shape (n,); a list if one needs more than 62 bits.
+
+    A float estimate decides where it is certain; the other rows are evaluated exactly.
+
+    >>> factors = [Fraction(5, 2), Fraction(10, 3)]
+    >>> multiply_and_round(WideInt.from_integers([1, 3, -5]), factors, np.array([0, 0, 1])).tolist()
+    [2, 8, -17]
+    """
+    wide = numbers.carried()
+    scale = np.array([factor.numerator / factor.denominator for factor in factors], np.float64)[which]
+    above, rest = wide.high * 2.0 ** (2 * LIMB_BITS), wide.middle * 2.0**LIMB_BITS + wide.low
+    value = (above + rest) * scale
+    guard = (np.abs(above) + rest) * np.abs(scale) * 2.0**-49  # there are six roundings, each of 2^-53 at most
+    rounded, uncertain = round_estimates(value, guard)
+    exact = [
+        half_even(number * factors[place].numerator, factors[place].denominator)
+        for number, place in zip(wide.take(uncertain).integers(), which[uncertain].tolist(), strict=True)
+    ]
+    if max(map(abs, exact), default=0) < 1 << 62:
+        rounded[uncertain] = exact
+        return rounded
+    numbers_of_any_size: list[int] = rounded.tolist()
+    for row, number in zip(uncertain.tolist(), exact, strict=True):
+        numbers_of_any_size[row] = number
+    return numbers_of_any_size
+
+
+def divide_wrapped(
+    numerators: Int64Array, denominators: Int64Array | int, estimates: Floats
+) -> tuple[Int64Array, Int64Array]:
+    """Return divmod of wide integers, given their last 64 bits, shape (n,): 64-bit sums wrap.
 
     estimates: of the same integers, less than 2^60 off. 0 < denominator < 2^60; quotients of at most 2^52.
 
     >>> wrapped = np.array([10**12]) * 10**12  # modulo 2^64
-    >>> [each.tolist() for each in divided(wrapped + 5, 10**9, np.array([1.0e24]))]
+    >>> [array.tolist() for array in divide_wrapped(wrapped + 5, 10**9, np.array([1.0e24]))]
     [[1000000000000000], [5]]
     """
     near = np.rint(estimates / denominators).astype(np.int64)
-    carried, rests = np.divmod(numerators - near * denominators, denominators)
-    return near + carried, rests
+    carried, remainders = np.divmod(numerators - near * denominators, denominators)
+    return near + carried, remainders
 
 
-def lessened(
-    quotients: Int64Array, rests: Int64Array, denominator: int, parts: Floats
+def subtract_and_round(
+    quotients: Int64Array, remainders: Int64Array, denominator: int, parts: Floats
 ) -> tuple[Int64Array, Int64Array]:
-    """Of numbers, as divmod by a denominator, less some parts: the nearest quotients, shape (n,), and the rows where
-    they are not certain.
+    """Return (quotient x denominator + remainder - sum of parts) / denominator, rounded, and the uncertain rows.
 
-    parts: not negative, up to three roundings off each; shape (n, k), k <= 3.
+    quotients, remainders: shape (n,), as divmod gives them. parts: shape (n, k), k <= 3, not negative, up to three
+    roundings off each.
 
-    >>> [each.tolist() for each in lessened(np.array([7]), np.array([3]), 5, np.array([[1.0, 2.0]]))]
+    >>> [array.tolist() for array in subtract_and_round(np.array([7]), np.array([3]), 5, np.array([[1.0, 2.0]]))]
     [[7], []]
     """
-    taken = parts.sum(axis=1)
-    beyond = (rests - taken) / denominator
-    guard = (rests + taken) / denominator * 2.0**-49  # there are eight roundings, each of 2^-53 at most
-    near, uncertain = nearest(beyond, guard)
+    subtracted = parts.sum(axis=1)
+    beyond = (remainders - subtracted) / denominator
+    guard = (remainders + subtracted) / denominator * 2.0**-49  # there are eight roundings, each of 2^-53 at most
+    near, uncertain = round_estimates(beyond, guard)
     return quotients + near, uncertain
 
 
 def root_shares(parts: Int64Array, squares: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Parts / √squares, at most 1, in 1/QUANTUM, shape (n,), and the rows where they are not certain.
+    """Return parts / √squares, at most 1, in 1/QUANTUM, rounded, shape (n,), and the uncertain rows.
 
-    >>> [each.tolist() for each in root_shares(np.array([3]), np.array([25]))]
+    >>> [array.tolist() for array in root_shares(np.array([3]), np.array([25]))]
     [[600000000000], []]
     """
     value = parts / np.sqrt(squares) * QUANTUM
-    return nearest(value, value * 2.0**-49)  # there are five roundings
+    return round_estimates(value, value * 2.0**-49)  # there are five roundings

@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.arrow import to_arrow
 from forecast_ledger.projections.core.column_values import Column, Ids, Values, length, plain, printed, sliced, taken
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, ordered
+from forecast_ledger.projections.core.sorting import stable_order
+from forecast_ledger.projections.core.wide_int import WideInt
 
 _AT_ONCE = 4_096  # rows that are printed
 _encode = msgspec.json.Encoder().encode
@@ -97,7 +99,7 @@ class Table:
     def by(self, column: str) -> dict[str, "Table"]:
         """The rows by the id they have in this column, each in the order they are in here."""
         ids = self._ids(column)
-        order = ordered(ids.codes)
+        order = stable_order(ids.codes)
         codes, first = np.unique(ids.codes[order], return_index=True)
         parts = np.split(order, first[1:]) if len(codes) else []
         return {ids.labels[code]: self.rows_at(rows) for code, rows in zip(codes.tolist(), parts, strict=True)}
@@ -144,7 +146,7 @@ def _order(keys: list[Values]) -> Int64Array:
             packed, size = packed * len(key.labels) + key.ranks(), size * len(key.labels)
         else:
             rest.append(key.ranks() if isinstance(key, Ids) else np.asarray(key))
-    order = ordered(packed)
+    order = stable_order(packed)
     if rest:
         found, last = packed[order], rest[0][order]
         if len(rest) > 1 or ((found[1:] == found[:-1]) & (last[1:] < last[:-1])).any():
@@ -162,7 +164,7 @@ def _canonical(values: Values) -> Iterator[bytes | memoryview]:
     """Bytes that depend on the values alone: not on how ids happen to be numbered, nor on the machine's byte order."""
     if isinstance(values, list):
         yield _encode([None if value is None else str(value) for value in values])
-    elif isinstance(values, Limbs):
+    elif isinstance(values, WideInt):
         yield from map(_little_endian, values.carried())
     elif isinstance(values, Ids):
         ranks = np.zeros(len(values.labels), np.int64)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from forecast_ledger.projections.core.wide_int import LARGEST_COUNT, Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
 
 LONGEST = 1 << 61  # µs
 

@@ -10,8 +10,8 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.ledger.model.rules import Level
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.codes import Codes
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array
 from forecast_ledger.projections.facts.accounts import Books
 
 CHANCE = CUMULATIVE  # units in 1: every probability that is scored

@@ -9,7 +9,8 @@ from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import FIRST_INSTANT, LARGEST_MEASURE, LAST_INSTANT
 from forecast_ledger.ledger.model import events, publication_stamps
 from forecast_ledger.ledger.model.mismatch import decimal_text, instant_text, mismatch, short_repr
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, chosen, column
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.sorting import index_where
 from forecast_ledger.projections.facts.columns import Forecasts
 from forecast_ledger.projections.facts.event_checks import CALENDAR
 
@@ -45,17 +46,17 @@ def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequen
     refute(
         position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), lambda row: mismatch(CALENDAR, instant_text(int(at[row])))
     )
-    widths = column([each.width for each in questions])[asked] * forecasts.made
+    widths = int64_array([each.width for each in questions])[asked] * forecasts.made
     refute(
         position,
         lengths != widths,
         lambda row: mismatch(f"{widths[row]} numbers, one for each outcome, edge or level", str(lengths[row])),
     )
-    some = chosen(lengths > 0)
+    some = index_where(lengths > 0)
     position, starts, asked = position[some], forecasts.start[some], asked[some]
     if not len(starts):
         return
-    greatest = column([each.greatest for each in questions])[asked]
+    greatest = int64_array([each.greatest for each in questions])[asked]
     least = np.where(greatest == LARGEST_MEASURE, -greatest, 0)
     lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
 

@@ -12,7 +12,8 @@ from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROB
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
-from forecast_ledger.projections.core.wide_int import Int64Array, column, ordered
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.account_events import keep
 from forecast_ledger.projections.facts.columns import (
     Contest,
@@ -80,15 +81,15 @@ def status_of(found: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
     now = status(found).of(questions)
     if (as_of >= found.as_of).all():
         return now
-    closings, settled = column([0, *(at for *_, at in found.closings)]), [None, *found.settlements]
+    closings, settled = int64_array([0, *(at for *_, at in found.closings)]), [None, *found.settlements]
     closing = _latest([each[:2] for each in found.closings], questions, as_of)
     answer = _latest([(each.position, each.question) for each in found.settlements], questions, as_of)
     answers = [settled[place] for place in answer.tolist()]
     known_at = zip(answers, now.closes_at.tolist(), strict=True)
     return now._replace(
         closed_at=np.where(closing > 0, closings[closing], now.closes_at),
-        outcome=column([-1 if each is None else each.outcome for each in answers]),
-        known_at=column([at if each is None else each.known_at for each, at in known_at]),
+        outcome=int64_array([-1 if each is None else each.outcome for each in answers]),
+        known_at=int64_array([at if each is None else each.known_at for each, at in known_at]),
         values=["" if each is None else each.value for each in answers],
     )
 
@@ -99,8 +100,8 @@ def _latest(said: list[tuple[int, int]], questions: Int64Array, as_of: Int64Arra
     """
     if not said:
         return np.zeros_like(questions)
-    position, question = (column(each) for each in zip(*said, strict=True))
-    order = ordered(question)
+    position, question = (int64_array(each) for each in zip(*said, strict=True))
+    order = stable_order(question)
     position, question = position[order], question[order]
     after = int(position.max()) + 1
     place = np.searchsorted(question * after + position, questions * after + np.minimum(as_of, after - 1), "right") - 1
@@ -108,9 +109,9 @@ def _latest(said: list[tuple[int, int]], questions: Int64Array, as_of: Int64Arra
 
 
 def _status(found: Facts, last: int) -> Status:
-    opens_at = column([question.opens_at for question in found.questions])
-    closes_at = column([question.closes_at for question in found.questions])
-    bins = column([question.range.bins if question.range else 0 for question in found.questions])
+    opens_at = int64_array([question.opens_at for question in found.questions])
+    closes_at = int64_array([question.closes_at for question in found.questions])
+    bins = int64_array([question.range.bins if question.range else 0 for question in found.questions])
     closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
     values = [""] * len(bins)
     for position, question, at in found.closings:
@@ -196,11 +197,11 @@ def _forecast_columns(found: Facts, forecasts: Sequence[Recorded]) -> Columns:
     if any(map(attrgetter("attestation"), said)):
         _attest(found, compress(forecasts, made))
     return (
-        column([recorded.position for recorded in forecasts]),
-        column([event.at for event in rows]),
-        column([recorded.recorded_at for recorded in forecasts]),
-        column(question),
-        column(participant),
+        int64_array([recorded.position for recorded in forecasts]),
+        int64_array([event.at for event in rows]),
+        int64_array([recorded.recorded_at for recorded in forecasts]),
+        int64_array(question),
+        int64_array(participant),
         stands,
         lengths,
         np.fromiter(chain.from_iterable(numbers), np.int64),
@@ -241,7 +242,7 @@ def _asked(question: events.QuestionOpened) -> Asked:
 def gathered(found: Facts, pages: list[Columns]) -> Forecasts:
     """The forecasts of pages of a log, checked, question after question. Raises Corrupt at one that cannot be."""
     forecasts, lengths = joined(pages)
-    opened = column(found.opened)[forecasts.question]
+    opened = int64_array(found.opened)[forecasts.question]
 
     def too_early(row: int) -> str:
         name = short_repr(found.questions[forecasts.question[row]].question)
@@ -249,4 +250,4 @@ def gathered(found: Facts, pages: list[Columns]) -> Forecasts:
 
     refute(forecasts.position, forecasts.position < opened, too_early)
     check_forecasts(forecasts, lengths, [_asked(each) for each in found.questions])
-    return forecasts.rows(ordered(forecasts.question))
+    return forecasts.rows(stable_order(forecasts.question))

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.core.wide_int import Int64Array, ordered
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.columns import Forecasts
 
 
@@ -33,7 +34,7 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     question, participant, at = forecasts.question, forecasts.participant, forecasts.at
     people = int(participant.max()) + 1 if len(participant) else 1
     key = question * people + participant
-    order = ordered(key)  # log order within question and participant
+    order = stable_order(key)  # log order within question and participant
     key, question, at = key[order], question[order], at[order]
     until = ends[question]
     same = key[1:] == key[:-1]

@@ -16,7 +16,8 @@ from forecast_ledger.projections.boards.totals import consensus_label
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import kinds_of
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.core.wide_int import Int64Array, column, ordered
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.accounts import Books
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, joined
 from forecast_ledger.projections.facts.from_log import Columns, gathered, note, width
@@ -172,7 +173,7 @@ class Growing:
         """The forecasts on these questions, question after question."""
         if len(self._runs) == 1 and isinstance(questions, range):
             return self._runs[0]
-        codes = column(sorted(questions))
+        codes = int64_array(sorted(questions))
         return _sorted([self._taken(run, _rows_on(run, codes)) for run in self._runs])
 
     def _taken(self, run: Forecasts, index: Int64Array) -> Columns:
@@ -226,7 +227,7 @@ class Growing:
         every = Projections(self._only(self._own(self.touched.dealt.contests), books=new))
         for name in divided("movements"):
             table = every.table(name)
-            table = table.rows_at(np.flatnonzero(column(table.numbers("log_position")) > self._right_at))
+            table = table.rows_at(np.flatnonzero(int64_array(table.numbers("log_position")) > self._right_at))
             if len(table):
                 yield Parts(table, [(position,) for position in sorted({*table.numbers("log_position")})])
 
@@ -251,4 +252,4 @@ def _rows_on(run: Forecasts, codes: Int64Array) -> Int64Array:
 def _sorted(pages: list[Columns]) -> Forecasts:
     """Forecasts in log order within each question, question after question."""
     forecasts, _ = joined(pages)
-    return forecasts.rows(ordered(forecasts.question))
+    return forecasts.rows(stable_order(forecasts.question))

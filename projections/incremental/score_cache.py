@@ -11,7 +11,7 @@ from forecast_ledger.projections.boards.brier import Aggregate, Counts, Sample
 from forecast_ledger.projections.boards.brier_sample import Judged
 from forecast_ledger.projections.boards.totals import consensus_label
 from forecast_ledger.projections.catalogue.analysis import Analysis, Known
-from forecast_ledger.projections.core.wide_int import Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import outsiders
 

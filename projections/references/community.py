@@ -9,7 +9,7 @@ import numpy as np
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.events import QuestionKind
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.wide_int import Int64Array, half_even_many
+from forecast_ledger.projections.core.arrays import Int64Array, half_even_many
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.references import recency
 from forecast_ledger.projections.references.consensus import Changes, Consensus, medians

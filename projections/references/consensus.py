@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.sorting import index_where, run_starts, stable_order
 from forecast_ledger.projections.core.timeline import chunks, shifts
-from forecast_ledger.projections.core.wide_int import Int64Array, chosen, ordered, runs
 from forecast_ledger.projections.facts.columns import CHANCE, Facts, Status
 from forecast_ledger.projections.facts.standing import Intervals
 
@@ -170,16 +171,16 @@ def _statistics(
 
 def _stand_at_once(group: Int64Array, known: Changes) -> bool:
     """Whether all intervals of each group begin together and end together; False, too, if groups are mixed up."""
-    first = runs(group)
-    return len(runs(group, known.begins, known.ends)) == len(first) == len(np.unique(group[first]))
+    first = run_starts(group)
+    return len(run_starts(group, known.begins, known.ends)) == len(first) == len(np.unique(group[first]))
 
 
 def _at_once(
     of: _Values, places: Callable[[Int64Array], list[Int64Array]], known: Changes
 ) -> tuple[_Counted, list[Int64Array]]:
     """The same where groups stand at once, as at a spot: then sorting is enough."""
-    order = ordered((of.group << VALUE_BITS) | of.value)
-    value, starts = of.value[order], runs(of.group[order])
+    order = stable_order((of.group << VALUE_BITS) | of.value)
+    value, starts = of.value[order], run_starts(of.group[order])
     begins = known.begins[order[starts]]
     count, columns = np.zeros_like(known.instant), []
     count[begins] = np.diff(starts, append=len(order))
@@ -199,7 +200,7 @@ class _Levels(NamedTuple):
 def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
     """Each value's place among the distinct values of its group; values lie in [0, 2^34)."""
     key = (group << VALUE_BITS) | value
-    order = ordered(key)
+    order = stable_order(key)
     key = key[order]
     sorted_group = key >> VALUE_BITS
     other_group = np.append(True, sorted_group[1:] != sorted_group[:-1])
@@ -262,7 +263,7 @@ class Medians(NamedTuple):
 
     def apart(self) -> Iterator[tuple[int, int, "Medians"]]:
         """Each run of rows of one question and outcome: these two, and the rows."""
-        starts = runs(self.question, self.outcome).tolist()
+        starts = run_starts(self.question, self.outcome).tolist()
         for begin, end in pairwise([*starts, len(self.question)]):
             yield int(self.question[begin]), int(self.outcome[begin]), self.of(slice(begin, end))
 
@@ -286,7 +287,7 @@ def medians_over_time(found: Facts, standing: Intervals, now: Status, chunk: int
             medians = _medians(found, some, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
             yield medians
             if outcome == 0:
-                yield _mirrored(medians.of(chosen(outcomes[medians.question] == 2)))
+                yield _mirrored(medians.of(index_where(outcomes[medians.question] == 2)))
                 some = some.of(np.flatnonzero(outcomes[some.question] != 2))
 
 

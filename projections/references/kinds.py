@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import UNBOUNDED, RuleSet, kernels_of
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, Limbs, half_even_many
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.references.consensus import Changes, Consensus, changes
 from forecast_ledger.projections.references.leave_one_out import Others
 
@@ -41,18 +42,18 @@ class Against(NamedTuple):
     Weights of whole units need no limbs: an axis has at most 2^61.
     """
 
-    weight: Limbs | Int64Array
-    level: Limbs
+    weight: WideInt | Int64Array
+    level: WideInt
 
-    def earned(self, own: Int64Array, begins: Int64Array, ends: Int64Array) -> Limbs:
+    def earned(self, own: Int64Array, begins: Int64Array, ends: Int64Array) -> WideInt:
         """What kernels `own` earn from each begin to each end; shape (n,)."""
-        level = self.level.running()
+        level = self.level.prefix_sums()
         imputed = level.take(ends) - level.take(begins)
-        if isinstance(self.weight, Limbs):
-            wide = self.weight.running()
+        if isinstance(self.weight, WideInt):
+            wide = self.weight.prefix_sums()
             return (wide.take(ends) - wide.take(begins)).times(own) - imputed
         weight = np.append(0, np.cumsum(self.weight))
-        return Limbs.product(own, weight[ends] - weight[begins]) - imputed
+        return WideInt.product(own, weight[ends] - weight[begins]) - imputed
 
 
 class Scored(NamedTuple):
@@ -82,7 +83,7 @@ class Compared(NamedTuple):
     kernel: Int64Array | None = None
     apart: Others | None = None
 
-    def earned(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> Limbs:
+    def earned(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> WideInt:
         """What forecasts earn from each begin to each end; shape (n,)."""
         own = rows.own
         if self.apart is not None:
@@ -93,7 +94,7 @@ class Compared(NamedTuple):
             return earned
         return _by_member(rows.member, earned, self.others.earned(own, begins, ends))
 
-    def earned_between_changes(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> Limbs:
+    def earned_between_changes(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> WideInt:
         """The same where no begin and end have one of `changes` between them; shape (n,)."""
         if self.apart is None:
             return self.earned(rows, begins, ends)
@@ -118,9 +119,9 @@ class Compared(NamedTuple):
         return np.flatnonzero(np.append(True, ~same | none[1:] | none[:-1])[: len(none)])
 
 
-def _by_member(member: BoolArray, one: Limbs, other: Limbs) -> Limbs:
+def _by_member(member: BoolArray, one: WideInt, other: WideInt) -> WideInt:
     """The one of members, the other of everybody else."""
-    return Limbs(*(np.where(member, *pair) for pair in zip(one, other, strict=True)))
+    return WideInt(*(np.where(member, *pair) for pair in zip(one, other, strict=True)))
 
 
 def steps(start: Int64Array, end: Int64Array, member: BoolArray, known: Changes | None = None) -> Steps:
@@ -147,7 +148,7 @@ def of_consensus(found: Steps, reference: Int64Array) -> Against:
     [9]
     """
     lasts = np.where(found.stand > 0, found.lasts, 0)
-    return Against(lasts, Limbs.product(reference, lasts))
+    return Against(lasts, WideInt.product(reference, lasts))
 
 
 def fine_bits(rules: RuleSet) -> int:
@@ -175,21 +176,21 @@ def of_peers(found: Steps, own: Int64Array, member: BoolArray, fine: int, *, one
     lasts = np.where(enough, found.lasts, 0)
     mean, rest = _means(found, own, member, np.where(enough, found.stand, 1))
     wholes, left = np.divmod(lasts, count)
-    weight = Limbs.of(lasts).shifted(fine)
+    weight = WideInt.from_int64(lasts).shifted(fine)
     if one_of_them:  # n / (n - 1) is 1 + 1 / (n - 1)
-        weight = (weight + Limbs.of(wholes).shifted(fine) + _fractions(left, count, fine)).carried()
+        weight = (weight + WideInt.from_int64(wholes).shifted(fine) + _fractions(left, count, fine)).carried()
     # rest x lasts / count = rest x wholes + rest x left / count
     above, below = np.divmod(rest * left, count)
-    beyond = Limbs.of(rest * wholes + above).shifted(fine) + _fractions(below, count, fine)
+    beyond = WideInt.from_int64(rest * wholes + above).shifted(fine) + _fractions(below, count, fine)
     return Against(weight, (weight.times(mean) + beyond).carried())
 
 
-def _fractions(part: Int64Array, whole: Int64Array, fine: int) -> Limbs:
+def _fractions(part: Int64Array, whole: Int64Array, fine: int) -> WideInt:
     """Part / whole, 0 <= part < whole, in 2^-fine, rounded half-even once; fine up to 60."""
     first = min(fine, _FRACTION_BITS)
     further = fine - first
     high, rest = np.divmod(part << first, whole)
-    return Limbs.of(high).shifted(further) + Limbs.of(half_even_many(rest << further, whole))
+    return WideInt.from_int64(high).shifted(further) + WideInt.from_int64(half_even_many(rest << further, whole))
 
 
 def _means(found: Steps, own: Int64Array, member: BoolArray, count: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.references.consensus import VALUE_BITS, Neighbours
 
@@ -41,20 +42,20 @@ class Others(NamedTuple):
         """Twice the median that a member of each chance is compared with in each step; shape (n,)."""
         return self.doubled[self.side(chance, step), step]
 
-    def earned_in(self, own: Int64Array, chance: Int64Array, step: Int64Array) -> Limbs:
+    def earned_in(self, own: Int64Array, chance: Int64Array, step: Int64Array) -> WideInt:
         """What kernels `own`, of members of these chances, earn in these single steps; shape (n,)."""
-        return Limbs.product(own - self.kernel[self.side(chance, step), step], self.lasts[step])
+        return WideInt.product(own - self.kernel[self.side(chance, step), step], self.lasts[step])
 
-    def earned(self, own: Int64Array, chance: Int64Array, begins: Int64Array, ends: Int64Array) -> Limbs:
+    def earned(self, own: Int64Array, chance: Int64Array, begins: Int64Array, ends: Int64Array) -> WideInt:
         """What they earn from each begin to each end, all steps of one question; shape (n,)."""
         below, at, above = self.kernel
         weight = np.append(0, np.cumsum(self.lasts))
-        imputed = Limbs.product(below, self.lasts).running()
-        earned = Limbs.product(own, weight[ends] - weight[begins]) - (imputed.take(ends) - imputed.take(begins))
+        imputed = WideInt.product(below, self.lasts).prefix_sums()
+        earned = WideInt.product(own, weight[ends] - weight[begins]) - (imputed.take(ends) - imputed.take(begins))
         rank, k, there = self._ranks(chance, begins)
-        passed, order, first, past = _descend(rank, Limbs.product(above - below, self.lasts), k, (begins, ends))
-        same = Limbs.product(at - below, self.lasts).take(order).running()
-        equal = Limbs(*(np.where(there, limb, 0) for limb in same.take(past) - same.take(first)))
+        passed, order, first, past = _descend(rank, WideInt.product(above - below, self.lasts), k, (begins, ends))
+        same = WideInt.product(at - below, self.lasts).take(order).prefix_sums()
+        equal = WideInt(*(np.where(there, limb, 0) for limb in same.take(past) - same.take(first)))
         return (earned - passed - equal).carried()
 
     def _ranks(self, chance: Int64Array, begins: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -95,8 +96,8 @@ def others(
 
 
 def _descend(
-    rank: Int64Array, weights: Limbs, k: Int64Array, steps: _Range
-) -> tuple[Limbs, Int64Array, Int64Array, Int64Array]:
+    rank: Int64Array, weights: WideInt, k: Int64Array, steps: _Range
+) -> tuple[WideInt, Int64Array, Int64Array, Int64Array]:
     """The sum of the weights of steps from each begin to each end whose rank is below k; then an order of the steps,
     and from where to where in it those of rank k are.
 
@@ -104,7 +105,7 @@ def _descend(
     that bit, each half in order of time, and a query goes to the half that k is in.
     """
     first, past = steps
-    order, total = np.arange(len(rank)), Limbs(*np.zeros((3, len(k)), np.int64))
+    order, total = np.arange(len(rank)), WideInt(*np.zeros((3, len(k)), np.int64))
     for bit in reversed(range(max(int(rank.max()), int(k.max(initial=0))).bit_length())):
         smaller = rank & (1 << bit) == 0
         before = np.append(0, np.cumsum(smaller))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.exact import WIDE, half_even
-from forecast_ledger.projections.core.wide_int import Int64Array, to_even
+from forecast_ledger.projections.core.arrays import Int64Array, round_half_even
 from forecast_ledger.projections.references.consensus import Consensus, Int32Array
 
 BLOCK = 128  # instants of change looked at together; any number gives the same figures
@@ -120,7 +120,7 @@ def plain_means(of: Aged, value: Int64Array, finer: int = 1) -> Consensus:
     whole, rest = np.divmod(np.cumsum(steps)[some], changes.stand[some])
     mean = np.zeros_like(steps)
     more, rest = np.divmod(rest * finer, changes.stand[some])
-    mean[some] = to_even(whole * finer + more, rest, changes.stand[some])
+    mean[some] = round_half_even(whole * finer + more, rest, changes.stand[some])
     return Consensus(changes.instant, changes.stand, mean, mean, changes.begins, changes.ends)
 
 

@@ -9,8 +9,11 @@ import numpy as np
 from forecast_ledger.ledger.core.values import WEIGHT
 from forecast_ledger.ledger.model.events import QuestionKind
 from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import POINTS
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, column, distinct, multiplied
+from forecast_ledger.projections.core.estimates import multiply_and_round
+from forecast_ledger.projections.core.sorting import distinct
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.references.kinds import fine_bits
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
@@ -87,8 +90,8 @@ def divided(questions: Questions) -> Divided:
         questions.hidden,
         questions.weight,
         questions.hidden_weight,
-        column([place[amount] for amount in questions.per_point]),
-        column([KINDS.index(answer.question.kind) for answer in questions.answers]),
+        int64_array([place[amount] for amount in questions.per_point]),
+        int64_array([KINDS.index(answer.question.kind) for answer in questions.answers]),
     ]
     alike, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     return Divided([Alike(*common) for common in alike.tolist()], which.reshape(-1), amounts)
@@ -97,13 +100,13 @@ def divided(questions: Questions) -> Divided:
 class Quotients(NamedTuple):
     """Exact numbers: numerators / divisors[which]; shape (n,)."""
 
-    numerators: Limbs
+    numerators: WideInt
     divisors: list[Fraction]
     which: Int64Array
 
     def published(self) -> Int64Array | list[int]:
         """In 1e-9, rounded half-even once."""
-        return multiplied(self.numerators, [Fraction(POINTS, divisor) for divisor in self.divisors], self.which)
+        return multiply_and_round(self.numerators, [Fraction(POINTS, divisor) for divisor in self.divisors], self.which)
 
     def exact(self) -> list[Fraction]:
         """As fractions."""
@@ -137,7 +140,7 @@ def coverages(questions: Questions, rows: Scores) -> Quotients:
 
 def covered_shares(alike: list[Alike], which: Int64Array, covered: Int64Array, in_hidden: Int64Array) -> Quotients:
     """The `share` of each row; which: among the questions that are alike. Shape (n,)."""
-    hidden, rest = (Limbs.wide([each.rates[place] for each in alike]).take(which) for place in (0, 1))
+    hidden, rest = (WideInt.from_integers([each.rates[place] for each in alike]).take(which) for place in (0, 1))
     numerators = hidden.times(in_hidden) + rest.times(covered - in_hidden)
     return Quotients(numerators.carried(), [Fraction(each.common * WEIGHT) for each in alike], which)
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from forecast_ledger.ledger.model.events import NumericRange
-from forecast_ledger.projections.core.wide_int import Int64Array, ordered, runs
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.sorting import run_starts, stable_order
 
 _BLOCK = 1 << 16  # numbers taken at a time
 
@@ -69,8 +70,8 @@ class Numbers(NamedTuple):
         >>> [(rows.tolist(), table.tolist()) for rows, table in two.tables(two.width)]
         [([0, 1], [[3, 4, 5], [0, 1, 2]])]
         """
-        order = ordered(key)
-        edges = [*runs(key[order]).tolist(), len(order)]
+        order = stable_order(key)
+        edges = [*run_starts(key[order]).tolist(), len(order)]
         for begin, end in pairwise(edges):
             width = int(self.width[order[begin]])
             every, step = sliding_window_view(self.flat, width), max(_BLOCK // width, 1)

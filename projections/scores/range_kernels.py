@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
 from forecast_ledger.ledger.model.events import NumericRange
-from forecast_ledger.projections.core.estimates import Floats, divided, floats, lessened
-from forecast_ledger.projections.core.wide_int import Int64Array, to_even
+from forecast_ledger.projections.core.arrays import Int64Array, round_half_even
+from forecast_ledger.projections.core.estimates import Floats, divide_wrapped, floats, subtract_and_round
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 
 _FINE = Decimal("1e-30")  # to which a place on a logarithmic scale is rounded
@@ -101,8 +101,8 @@ def absolute(numbers: Numbers) -> Int64Array:
     over, lower, upper, answer = shape[numbers.question].T
     points, length = numbers.flat[numbers.start], upper - lower
     gaps = np.abs(np.clip(points * over, lower, upper) - answer)
-    quotients, rests = divided(gaps * QUANTUM, length, floats(gaps) * QUANTUM)
-    found = to_even(quotients, rests, length)
+    quotients, rests = divide_wrapped(gaps * QUANTUM, length, floats(gaps) * QUANTUM)
+    found = round_half_even(quotients, rests, length)
     for row in np.flatnonzero(over == 0).tolist():
         question = int(numbers.question[row])
         found[row] = _distance(int(points[row]), numbers.values[question], spans[question])
@@ -177,7 +177,7 @@ class _Loss(NamedTuple):
             losses, rests = losses + taken // over, taken % over
         quotients, left = losses // self.denominator, losses % self.denominator
         beyond = np.clip(2 * left - self.denominator, -2, 1) * over + 2 * rests  # half a denominator
-        return to_even(quotients, np.sign(beyond) + 2, 4)  # one, two or three quarters: less, as much or more
+        return round_half_even(quotients, np.sign(beyond) + 2, 4)  # one, two or three quarters: less, as much or more
 
 
 def _crps(heights: Int64Array, at: Int64Array, near: Floats, shares: list[tuple[Fraction, ...]]) -> Int64Array:
@@ -195,8 +195,8 @@ def _crps(heights: Int64Array, at: Int64Array, near: Floats, shares: list[tuple[
     linear = 3 * (CUMULATIVE * (bins - at) - 2 * above + ends[:, 1] + heights[:, -1])
     over = 3 * bins * CUMULATIVE**2 // QUANTUM
     estimate = _thrice_squares(floats(heights)) + CUMULATIVE * floats(linear)
-    quotients, rests = divided(_thrice_squares(heights) + CUMULATIVE * linear, over, estimate)
-    found, uncertain = lessened(quotients, rests, over, near * floats(ends) * (3 * CUMULATIVE))
+    quotients, rests = divide_wrapped(_thrice_squares(heights) + CUMULATIVE * linear, over, estimate)
+    found, uncertain = subtract_and_round(quotients, rests, over, near * floats(ends) * (3 * CUMULATIVE))
     for doubtful in uncertain.tolist():
         exact = sum(share * end for share, end in zip(shares[doubtful], ends[doubtful].tolist(), strict=True))
         number = int(quotients[doubtful]) * over + int(rests[doubtful]) - 3 * CUMULATIVE * Fraction(exact)

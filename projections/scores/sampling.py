@@ -11,7 +11,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import DAY
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.wide_int import Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array
 
 _MINUTE = 60 * 10**6
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many
+from forecast_ledger.projections.core.sorting import index_where, stable_order
 from forecast_ledger.projections.core.timeline import chunks, shifts
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, Limbs, chosen, half_even_many, ordered
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import CHANCE, DOUBLED, Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.standing import Intervals, intervals
 from forecast_ledger.projections.references import community
@@ -50,11 +52,11 @@ class Terms:
     own: Int64Array
     compared: Compared | None = None
 
-    def earned(self) -> Limbs:
+    def earned(self) -> WideInt:
         """What each interval adds to its score's numerator."""
         if self.compared is None:
             length = self.standing.end - self.standing.start
-            return Limbs.product(self.own - self.questions.uniform[self.standing.question], length)
+            return WideInt.product(self.own - self.questions.uniform[self.standing.question], length)
         return self.compared.earned(self.scored, self.compared.steps.begins, self.compared.steps.ends)
 
     def of(self, rows: Int64Array) -> "Terms":
@@ -137,7 +139,7 @@ def _kernels(
     question = standing.question
     chance, own = np.full(len(question), -1), np.zeros(len(question), np.int64)
     for form, name in _forms(rules):
-        rows = chosen(questions.form[question] == form)
+        rows = index_where(questions.form[question] == form)
         if form != QUANTILES:
             asked = question[rows]
             chance[rows] = forecasts.chance(standing.row[rows], questions.outcome[asked], questions.bins[asked])
@@ -228,7 +230,7 @@ def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms
     """Terms with those of the consensus, in order of question, participant and start: of each question it is last."""
     columns = [np.concatenate(pair) for pair in zip(one.standing, other.standing, strict=True)]
     standing = Intervals(*columns)
-    order = ordered(standing.question)
+    order = stable_order(standing.question)
     begins, ends = np.concatenate([found.begins, stands])[order], np.concatenate([found.ends, stands + 1])[order]
     compared = one.compared and one.compared._replace(steps=found._replace(begins=begins, ends=ends))
     return replace(

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, column
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.from_log import status_of, width
 from forecast_ledger.projections.scores.kernels import KERNELS
@@ -88,8 +88,8 @@ def scored_questions(found: Facts, *contests: Contest) -> Questions:
         if kernel_of(rules, found.questions[code]) != "none"
     ]
     every = [entry for *_, entry in asked]
-    number, as_of = column([number for number, *_ in asked]), column([last for _, last, _ in asked])
-    now = status_of(found, column([entry.question for entry in every]), as_of)
+    number, as_of = int64_array([number for number, *_ in asked]), int64_array([last for _, last, _ in asked])
+    now = status_of(found, int64_array([entry.question for entry in every]), as_of)
     resolved: Int64Array = np.flatnonzero(now.outcome >= 0)
     entries, now = [every[place] for place in resolved.tolist()], now.of(resolved)
     opened = [found.questions[entry.question] for entry in entries]
@@ -99,17 +99,19 @@ def scored_questions(found: Facts, *contests: Contest) -> Questions:
     ]
     opens, closes = now.opens_at, now.closes_at
     until = np.minimum(now.closed_at, now.known_at)
-    reveals = column([each.opens_at if each.reveals_at is None else each.reveals_at for each in opened])
+    reveals = int64_array([each.opens_at if each.reveals_at is None else each.reveals_at for each in opened])
     last = [each.closes_at if each.reveals_at is None else each.reveals_at for each in opened]
-    spot = column([at if entry.spot_at is None else entry.spot_at for entry, at in zip(entries, last, strict=True)])
-    hidden_weight = column(
+    spot = int64_array(
+        [at if entry.spot_at is None else entry.spot_at for entry, at in zip(entries, last, strict=True)]
+    )
+    hidden_weight = int64_array(
         [-1 if entry.hidden_coverage_weight is None else entry.hidden_coverage_weight for entry in entries]
     )
     periods = _periods(rules, ruler(opens, closes, spot, rules), ruler(opens, until, spot, rules), reveals)
     return Questions(
         contest=number[resolved],
         as_of=as_of[resolved],
-        code=column([entry.question for entry in entries]),
+        code=int64_array([entry.question for entry in entries]),
         opens=opens,
         until=until,
         spot=spot,
@@ -117,17 +119,17 @@ def scored_questions(found: Facts, *contests: Contest) -> Questions:
         reached=periods.reached,
         whole=periods.whole,
         hidden=periods.hidden,
-        form=column([_form(each) for each in answers]),
+        form=int64_array([_form(each) for each in answers]),
         outcome=now.outcome,
         bins=now.bins,
-        width=column([width(each) for each in opened]),
-        added=column(limits[0]),
-        least=column(limits[1]),
-        greatest=column(limits[2]),
-        weight=column([entry.weight for entry in entries]),
+        width=int64_array([width(each) for each in opened]),
+        added=int64_array(limits[0]),
+        least=int64_array(limits[1]),
+        greatest=int64_array(limits[2]),
+        weight=int64_array([entry.weight for entry in entries]),
         hidden_weight=np.where(periods.split, hidden_weight, -1),
-        uniform=column([uniform_term(rules, each) if rules.reference == "uniform" else 0 for each in answers]),
-        unit=column([kernel_unit(rules, each.question) for each in answers]),
+        uniform=int64_array([uniform_term(rules, each) if rules.reference == "uniform" else 0 for each in answers]),
+        unit=int64_array([kernel_unit(rules, each.question) for each in answers]),
         answers=answers,
         per_point=[per_point(rules, each.question) for each in answers],
     )

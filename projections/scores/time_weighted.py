@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.sorting import run_starts
 from forecast_ledger.projections.core.timeline import shifts
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs, runs
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.references.kinds import Compared
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
@@ -26,7 +28,7 @@ class Scores(NamedTuple):
 
     question: Int64Array
     participant: Int64Array
-    numerator: Limbs
+    numerator: WideInt
     covered: Int64Array
     covered_hidden: Int64Array
 
@@ -62,7 +64,7 @@ class Parts(NamedTuple):
     doubled: Int64Array
     consensus: Int64Array
     peers: Int64Array
-    earned: Limbs
+    earned: WideInt
 
 
 def scores(found: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK) -> Scores:
@@ -75,9 +77,9 @@ def scores(found: Facts, contests: Sequence[Contest], questions: Questions, chun
     found_scores = [_scores(first, part) for first, part in terms(found, contests, questions, chunk)]
     if not found_scores:
         none = np.zeros(0, np.int64)
-        return Scores(none, none, Limbs.of(none), none, none)
+        return Scores(none, none, WideInt.from_int64(none), none, none)
     question, participant, numerators, covered, hidden = zip(*found_scores, strict=True)
-    numerator = Limbs(*(np.concatenate(limbs) for limbs in zip(*numerators, strict=True)))
+    numerator = WideInt(*(np.concatenate(limbs) for limbs in zip(*numerators, strict=True)))
     columns = (np.concatenate(column) for column in (question, participant, covered, hidden))
     question_column, participant_column, covered_column, hidden_column = columns
     return Scores(question_column, participant_column, numerator, covered_column, hidden_column)
@@ -142,12 +144,12 @@ def _scores(first: int, made_of: Terms) -> Scores:
     standing, earned = made_of.standing, made_of.earned()
     length = standing.end - standing.start
     question, participant = standing.question, standing.participant
-    starts = runs(question, participant)
+    starts = run_starts(question, participant)
     hidden = np.minimum(standing.end, made_of.questions.hidden[question]) - standing.start
     return Scores(
         question=question[starts] + first,
         participant=participant[starts],
-        numerator=earned.summed(starts),
+        numerator=earned.run_sums(starts),
         covered=np.add.reduceat(length, starts) if len(starts) else length,
         covered_hidden=np.add.reduceat(np.maximum(hidden, 0), starts) if len(starts) else length,
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, column
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.facts.accounts import EXTERNAL, Movement
 from forecast_ledger.projections.facts.columns import Facts
 
@@ -58,10 +58,10 @@ def paths_of(found: Facts, contest: str) -> Paths:
             by_participant.setdefault(move.key[1], []).append(move)
     participants = sorted(by_participant)
     own = [by_participant[participant] for participant in participants]
-    sizes = column(list(map(len, own)))
+    sizes = int64_array(list(map(len, own)))
 
     def running(change: Callable[[Movement], int]) -> Int64Array:
-        sums = column(list(chain.from_iterable(accumulate(map(change, moves)) for moves in own)))
+        sums = int64_array(list(chain.from_iterable(accumulate(map(change, moves)) for moves in own)))
         if len(sums) and max(int(sums.max()), -int(sums.min())) > _LARGEST:
             raise OverflowError(f"contest {contest!r}: an account of more than 2^61")
         return sums
@@ -71,8 +71,8 @@ def paths_of(found: Facts, contest: str) -> Paths:
         own,
         first=np.concatenate(([0], np.cumsum(sizes))),
         account=np.repeat(np.arange(len(own)), sizes),
-        at=column([move.at for moves in own for move in moves]),
-        position=column([move.position for moves in own for move in moves]),
+        at=int64_array([move.at for moves in own for move in moves]),
+        position=int64_array([move.position for moves in own for move in moves]),
         cash=running(lambda move: move.cash),
         net_deposits=running(lambda move: move.cash * (move.kind in EXTERNAL)),
         realised=running(lambda move: move.realised),
@@ -91,7 +91,7 @@ def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) 
     if len(numbers) * len(paths.own) > MOST_LOOKS:
         said = f"contest {contest!r} would have {len(numbers):,} looks at {len(paths.own):,} portfolios"
         raise _too_many(found, contest, said)
-    ticks = starts_at + step * column(list(numbers)) if changes else np.arange(count) * step + starts_at
+    ticks = starts_at + step * int64_array(list(numbers)) if changes else np.arange(count) * step + starts_at
     tick = np.searchsorted(ticks, paths.at)
     begins = tick[paths.first[:-1]]
     offsets = np.concatenate(([0], np.cumsum(len(ticks) - begins)))

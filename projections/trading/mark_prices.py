@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array, column
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
 
 NONE = -1  # where there is no price
@@ -43,14 +43,14 @@ class Marks:
         if self._read.get(question, 0) < len(quotes):
             self._read[question] = len(quotes)
             positions, told, instants, _, quoted = zip(*quotes, strict=True)
-            position, told_at, quoted_at = column(positions), column(told), column(instants)
+            position, told_at, quoted_at = int64_array(positions), int64_array(told), int64_array(instants)
             for number, prices in enumerate(zip(*quoted, strict=True)):
-                price = column([NONE if each is None else each for each in prices])
+                price = int64_array([NONE if each is None else each for each in prices])
                 place = np.flatnonzero(price != NONE)
                 self._series[question, number] = Series(
                     price[place], told_at[place], quoted_at[place], place, position[place]
                 )
-        return self._series.get((question, outcome), Series(*[column([])] * 5))
+        return self._series.get((question, outcome), Series(*[int64_array([])] * 5))
 
     def closed_at(self, question: int) -> int:
         """When a question closes, or has closed early, µs."""
@@ -82,7 +82,7 @@ class Marks:
         asked = (instant, count, self.closed_at(question))  # what it depends on: everybody who holds it asks the same
         known = self._last.get(place)
         if known is None or known[0] != asked:
-            price, quoted_at = self.at(trading, question, outcome, column([instant]))
+            price, quoted_at = self.at(trading, question, outcome, int64_array([instant]))
             known = self._last[place] = (asked, (int(price[0]), int(quoted_at[0])))
         return known[1]
 
@@ -105,6 +105,6 @@ class Marks:
         self._closed = len(self._found.closings)
         closings = self._closings.get(question, [])
         if upto is None or not closings:
-            return column([self.closed_at(question)])
-        ends = column([self._found.questions[question].closes_at, *(at for _, at in closings)])
-        return ends[np.searchsorted(column([position for position, _ in closings]), upto, "right")]
+            return int64_array([self.closed_at(question)])
+        ends = int64_array([self._found.questions[question].closes_at, *(at for _, at in closings)])
+        return ends[np.searchsorted(int64_array([position for position, _ in closings]), upto, "right")]

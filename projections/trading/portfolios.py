@@ -13,8 +13,8 @@ import numpy as np
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.projections.core.arrays import Int64Array, int64_array, round_half_even
 from forecast_ledger.projections.core.column_values import published
-from forecast_ledger.projections.core.wide_int import Int64Array, column, to_even
 from forecast_ledger.projections.facts.accounts import FINE, Key, Ruling
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.account_histories import Axis, Paths, axis_of, instants, paths_of
@@ -57,22 +57,22 @@ class Snapshots(NamedTuple):
     @property
     def positions_value(self) -> Int64Array:
         """What open positions are worth, 1e-6, rounded once."""
-        return to_even(self.worth, self.rest, FINE)
+        return round_half_even(self.worth, self.rest, FINE)
 
     @property
     def total(self) -> Int64Array:
         """Cash and what positions are worth, 1e-6, summed before it is rounded."""
-        return to_even(self.cash + self.worth, self.rest, FINE)
+        return round_half_even(self.cash + self.worth, self.rest, FINE)
 
     @property
     def profit(self) -> Int64Array:
         """The total less net deposits, 1e-6, likewise."""
-        return to_even(self.cash + self.worth - self.net_deposits, self.rest, FINE)
+        return round_half_even(self.cash + self.worth - self.net_deposits, self.rest, FINE)
 
     @property
     def unrealised(self) -> Int64Array:
         """What open positions are worth less what they cost, 1e-6, likewise."""
-        return to_even(self.worth - self.cost, self.rest, FINE)
+        return round_half_even(self.worth - self.cost, self.rest, FINE)
 
     @property
     def profit_percent(self) -> Int64Array | list[int]:
@@ -165,7 +165,7 @@ def _turns(whole: Int64Array, rest: Int64Array) -> Int64Array:
     """The first row, the last, and those where totals turn, which alone matter to a fall: between they only rise or
     only fall.
 
-    >>> _turns(column([1, 2, 2, 3, 1, 1, 1, 0]), column([0, 0, 0, 0, 5, 5, 4, 9])).tolist()
+    >>> _turns(int64_array([1, 2, 2, 3, 1, 1, 1, 0]), int64_array([0, 0, 0, 0, 5, 5, 4, 9])).tolist()
     [0, 3, 7]
     """
     step = np.sign(np.diff(whole))
@@ -256,7 +256,7 @@ def _worths(
             first, last, tick = numbers[begin], numbers[end], ticks[begin]
             seen = slice(tick, tick + last - first)
             of_ticks.add(slice(first, last), shares, (price[seen], quoted_at[seen], stale[seen]))
-        begins, ends, held = map(column, zip(*pieces, strict=True))
+        begins, ends, held = map(int64_array, zip(*pieces, strict=True))
         lengths = ends - begins
         rows = np.arange(int(lengths.sum())) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
         marked = _marked(marks, trading, (question, outcome), paths.at[rows], paths.position[rows])
@@ -335,9 +335,9 @@ def _steps(counting: list[Span], shift: int, first: int) -> Iterator[tuple[int, 
 
 def _filled(steps: list[tuple[int, int, int]], rows: int) -> tuple[Int64Array, Int64Array]:
     """Each step's mean and number on every row until the next."""
-    begins = column([begin for begin, _, _ in steps])
+    begins = int64_array([begin for begin, _, _ in steps])
     lengths = np.diff(np.append(begins, rows))
-    brier, count = column([brier for _, brier, _ in steps]), column([count for _, _, count in steps])
+    brier, count = int64_array([brier for _, brier, _ in steps]), int64_array([count for _, _, count in steps])
     return np.repeat(brier, lengths), np.repeat(count, lengths)
 
 
@@ -362,7 +362,7 @@ def _percent(whole: Int64Array, rest: Int64Array, base: Int64Array) -> Int64Arra
     for factor, digits in ((1_000, rest // 10**6), (1_000, rest // 1_000 % 1_000), (1_000, rest % 1_000), (100, 0)):
         more, remainder = np.divmod(remainder * factor + digits, divisor)
         quotient = quotient * factor + more
-    percent = to_even(quotient, remainder, divisor)
+    percent = round_half_even(quotient, remainder, divisor)
     if not wide.any():
         return percent
     numbers: list[int] = percent.tolist()

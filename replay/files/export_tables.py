@@ -11,9 +11,9 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.boards.totals import consensus_label
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import Column, from_rows, ids
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.core.wide_int import column
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
 
@@ -151,7 +151,7 @@ def _questions(found: Facts) -> Table:
         now.closes_at,
         now.closed_at,
         [question.reveals_at for question in found.questions],
-        column(found.opened),
+        int64_array(found.opened),
         [states.get(found.settled.get(code), "unresolved") for code in range(len(found.questions))],
         [_outcome(question, each) for question, each in zip(found.questions, outcomes, strict=True)],
         [value or None for value in now.values],
@@ -195,8 +195,8 @@ def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
 def _chunk(rows: list[tuple[bytes, Recorded]]) -> Table:
     texts = [row.decode() for row, _ in rows]
     values = (
-        column([each.position for _, each in rows]),
-        column([each.recorded_at for _, each in rows]),
+        int64_array([each.position for _, each in rows]),
+        int64_array([each.recorded_at for _, each in rows]),
         ids([each.command_id for _, each in rows]),
         ids([TAGS[type(each.event)] for _, each in rows]),
         [log.event_text(text) for text in texts],

@@ -145,9 +145,9 @@ def test_pure_modules_name_no_clock_chance_environment_or_files(path: Path) -> N
     assert not called & {"open", "print", "input", "eval", "exec", "float", "hash", "id"}
 
 
-@pytest.mark.parametrize("path", [path for path in _pure() if path.stem not in {"wide_int", "estimates"}], ids=_name)
+@pytest.mark.parametrize("path", [path for path in _pure() if path.stem not in {"fixed_logs", "estimates"}], ids=_name)
 def test_pure_modules_do_no_float_arithmetic(path: Path) -> None:
-    """No float literal, no true division, no float type, but in the guarded logarithms, which prove what they round."""
+    """No float literal, true division or float type, except in guarded estimates, which prove what they round."""
     for node in ast.walk(_tree(path)):
         assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), ast.dump(node)
         assert not isinstance(node, ast.Div), "true division"

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
-from forecast_ledger.projections.core.wide_int import Limbs
+from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import CHANCE
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.references.community import share
@@ -97,9 +97,9 @@ def test_a_century_of_days_against_peers_is_exact(east: int) -> None:
 
 def test_totals_are_exact_where_limbs_cannot_hold_them() -> None:
     """As Python adds them up, of either sign."""
-    wide = Limbs.of(np.array([1 << 61, -(1 << 61), 1 << 61, 1 << 61])).shifted(72)
-    assert wide.totals(np.array([0, 1, 2])) == [1 << 133, -(1 << 133), 1 << 134]
-    assert Limbs.of(np.zeros(0, np.int64)).totals(np.zeros(0, np.int64)) == []
+    wide = WideInt.from_int64(np.array([1 << 61, -(1 << 61), 1 << 61, 1 << 61])).shifted(72)
+    assert wide.unbounded_run_sums(np.array([0, 1, 2])) == [1 << 133, -(1 << 133), 1 << 134]
+    assert WideInt.from_int64(np.zeros(0, np.int64)).unbounded_run_sums(np.zeros(0, np.int64)) == []
 
 
 @pytest.mark.parametrize("others", [1, 4_700, 10_000, 20_000])

@@ -3,11 +3,20 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.exact import QUANTUM
-from forecast_ledger.projections.core.estimates import divided, floats, lessened, root_shares
+from forecast_ledger.projections.core.arrays import int64_array
+from forecast_ledger.projections.core.estimates import (
+    divide_wrapped,
+    floats,
+    multiply_and_round,
+    root_shares,
+    round_estimates,
+    subtract_and_round,
+)
+from forecast_ledger.projections.core.wide_int import WideInt
 
 
 @given(st.lists(st.tuples(st.integers(-(2**52), 2**52), st.integers(1, 2**60 - 1), st.floats(-0.99, 0.99)), min_size=1))
@@ -17,7 +26,7 @@ def test_a_wide_number_is_divided_by_its_last_64_bits_and_an_estimate(rows: list
     wrapped = np.array([number % 2**64 for number in numbers], np.uint64).astype(np.int64)
     divisors = np.array([over for _, over, _ in rows], np.int64)
     estimates = np.array([quotient * over + missed * (2**60 - 2**53) for quotient, over, missed in rows], np.float64)
-    quotients, rests = divided(wrapped, divisors, estimates)
+    quotients, rests = divide_wrapped(wrapped, divisors, estimates)
     expected = [divmod(number, over) for number, (_, over, _) in zip(numbers, rows, strict=True)]
     assert list(zip(quotients.tolist(), rests.tolist(), strict=True)) == expected
 
@@ -34,7 +43,7 @@ def test_what_is_certain_is_the_nearest_quotient(
     """Of the exact difference; whatever is halfway, or too near to it, is named."""
     quotients, rests = (np.array([row[place] for row in rows]) for place in (0, 1))
     shares, amounts = floats(np.array([row[2] for row in rows], object)), np.array([row[3] for row in rows])
-    found, uncertain = lessened(quotients, rests, denominator, shares * amounts * factor)
+    found, uncertain = subtract_and_round(quotients, rests, denominator, shares * amounts * factor)
     for number, (quotient, rest, exact, amount) in enumerate(rows):
         taken = factor * sum(share * each for share, each in zip(exact, amount, strict=True))
         value = quotient + (rest - taken) / Fraction(denominator)
@@ -53,7 +62,39 @@ def test_a_certain_share_of_a_root_is_the_nearest(part: int, rest: int) -> None:
 
 def test_what_is_halfway_is_not_certain() -> None:
     """7 3/5 less half of 1/5 is 7.5."""
-    _, uncertain = lessened(np.array([7]), np.array([3]), 5, np.array([[0.5]]))
+    _, uncertain = subtract_and_round(np.array([7]), np.array([3]), 5, np.array([[0.5]]))
     assert uncertain.tolist() == [0]
     _, uncertain = root_shares(np.array([1]), np.array([2**26]))  # 10^12 / 2^13 = 122,070,312.5
     assert uncertain.tolist() == [0]
+
+
+WIDE = st.integers(-(2**130), 2**130) | st.integers(-(2**70), 2**70) | st.integers(-9, 9)
+FACTORS = st.fractions() | st.builds(Fraction, st.integers(-9, 9), st.integers(1, 10**30)) | st.just(Fraction(1, 2))
+
+
+@given(st.lists(st.tuples(WIDE, FACTORS), min_size=1, max_size=20))
+@example([(1, Fraction(1, 2)), (3, Fraction(1, 2)), (-1, Fraction(1, 2)), (-3, Fraction(1, 2))])
+@example([(2**72 - 1, Fraction(1, 2**25)), (-(2**71), Fraction(1, 2**72)), (-(2**72) + 1, Fraction(10**9, 2**73))])
+@example([(2**62 - 1, Fraction(1)), (-(2**62) + 1, Fraction(1))])
+@example([(2**62, Fraction(1)), (1, Fraction(7)), (-(2**62), Fraction(1))])
+def test_products_are_rounded_once_and_half_to_even(pairs: list[tuple[int, Fraction]]) -> None:
+    """What Python's own rounding of exact fractions says, whatever the size; in 64 bits where 62 are enough."""
+    numbers, factors = WideInt.from_integers([number for number, _ in pairs]), [factor for _, factor in pairs]
+    found = multiply_and_round(numbers, factors, np.arange(len(pairs)))
+    expected = [round(number * factor) for number, factor in pairs]
+    assert list(found) == expected
+    assert isinstance(found, list) == any(abs(number) >= 2**62 for number in expected)
+
+
+def test_factors_are_those_of_the_places_they_are_asked_for() -> None:
+    """Two of three rows are of the second factor; none at all are no rows."""
+    halves = [Fraction(1, 2), Fraction(5)]
+    assert list(multiply_and_round(WideInt.from_integers([3, 3, 10]), halves, int64_array([0, 1, 1]))) == [2, 15, 50]
+    assert list(multiply_and_round(WideInt.from_integers([]), [], int64_array([]))) == []
+
+
+def test_an_estimate_decides_where_no_tie_is_within_its_guard() -> None:
+    """The others are named, and hold 0, whatever their size; a guard of a half or more decides nothing."""
+    values, guards = np.array([1.4, 1.499, -2.6, 1e300, 7.0]), np.array([0.01, 0.01, 0.01, 1e290, 0.6])
+    found, doubtful = round_estimates(values, guards)
+    assert (found.tolist(), doubtful.tolist()) == ([1, 0, -3, 0, 0], [1, 3, 4])

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, Values, concatenated, ids, plain
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.core.wide_int import Int64Array, Limbs
+from forecast_ledger.projections.core.wide_int import WideInt
 
 COLUMNS = (
     Column("who", "id", "who it is"),
@@ -199,10 +200,10 @@ def whole(numbers: Values) -> Table:
 @given(WIDE, WIDE)
 def test_wide_integers_are_as_good_in_limbs(one: list[int], other: list[int]) -> None:
     """Printed, taken, cut, compared, put together and digested as they are."""
-    mine, theirs = Limbs.wide(one), Limbs.wide(other)
+    mine, theirs = WideInt.from_integers(one), WideInt.from_integers(other)
     assert plain(mine) == one
     assert (whole(mine).digest() == whole(theirs).digest()) == (one == other)
-    uncarried = Limbs(mine.low + (1 << 36), mine.middle - 1, mine.high)
+    uncarried = WideInt(mine.low + (1 << 36), mine.middle - 1, mine.high)
     assert whole(uncarried).digest() == whole(mine).digest()
     assert [row["it"] for row in whole(mine).rows()] == [str(number) for number in one]
     assert list(whole(mine).rows_at(np.arange(len(one))[::-1]).plain()) == [(number,) for number in one[::-1]]

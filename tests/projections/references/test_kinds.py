@@ -14,7 +14,7 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.projections.core.wide_int import BoolArray, Int64Array
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.references.consensus import changes, medians
 from forecast_ledger.projections.references.kinds import (
     Against,

@@ -15,7 +15,8 @@ from msgspec import structs
 
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.projections.core.wide_int import Int64Array, log2_many
+from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.core.fixed_logs import log2_many
 from forecast_ledger.projections.references.consensus import changes, neighbours
 from forecast_ledger.projections.references.kinds import Steps, latest, steps
 from forecast_ledger.projections.references.leave_one_out import Others, others

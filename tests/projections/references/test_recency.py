@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.projections.core.wide_int import Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.references import consensus, recency
 from forecast_ledger.projections.references.consensus import Consensus
 from forecast_ledger.projections.references.recency import FINE_WEIGHT, WEIGHT, Aged

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import RuleSet
-from forecast_ledger.projections.core.wide_int import Int64Array
+from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.scores.sampling import SAMPLINGS, Ruler, ruler
 from tests.support import oracle
 from tests.support.given import (

@@ -9,7 +9,7 @@ from msgspec import structs
 from forecast_ledger.ledger.model.commands import AnyCommand, QuotePrices
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.projections.core.wide_int import column
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts, note
 from forecast_ledger.projections.trading.mark_prices import NONE, Marks, Series
@@ -39,7 +39,7 @@ def told(series: Series) -> list[list[int]]:
 
 def seen(found: Marks, trading: Trading, *instants: int, **fields: Any) -> list[tuple[int, int]]:
     """Price of yes and when it was quoted, at each instant."""
-    price, quoted_at = found.at(trading, 0, 0, column(instants), **fields)
+    price, quoted_at = found.at(trading, 0, 0, int64_array(instants), **fields)
     return list(zip(price.tolist(), quoted_at.tolist(), strict=True))
 
 
@@ -94,7 +94,7 @@ def test_of_two_quotes_of_one_instant_the_last_counts() -> None:
 def test_what_was_recorded_later_can_be_left_out() -> None:
     """A quote of the same instant that the log has only later is not known before; positions 3 and 4 are quotes."""
     found = marks(yes("0.4", day(2)), yes("0.5", day(3)))
-    assert seen(found, PRIOR, *[micros(4)] * 3, upto=column([2, 3, 4])) == [
+    assert seen(found, PRIOR, *[micros(4)] * 3, upto=int64_array([2, 3, 4])) == [
         (NONE, NONE),
         (400_000_000, micros(2)),
         (500_000_000, micros(3)),
@@ -114,18 +114,18 @@ def test_an_early_close_is_the_close() -> None:
     found = marks(yes("0.4", day(2)), yes("0.9", day(4)), closing(at=day(3)))
     assert found.closed_at(0) == micros(3)
     assert found.last(PRIOR, 0, 0, micros(9)) == (400_000_000, micros(2))
-    assert seen(found, PRIOR, *[micros(9)] * 2, upto=column([4, 5])) == [
+    assert seen(found, PRIOR, *[micros(9)] * 2, upto=int64_array([4, 5])) == [
         (900_000_000, micros(4)),
         (400_000_000, micros(2)),
     ]
-    at = column([micros(4)] * 2)
-    assert found.stale(PRIOR, 0, at, at, column([4, 5])).tolist() == [False, True]
+    at = int64_array([micros(4)] * 2)
+    assert found.stale(PRIOR, 0, at, at, int64_array([4, 5])).tolist() == [False, True]
 
 
 def test_of_two_early_closes_the_last_recorded_counts() -> None:
     """Positions 4 and 5 close the question ever earlier."""
     found = marks(yes("0.4", day(2)), closing(at=day(8)), closing(at=day(5)))
-    at, upto = column([micros(6)] * 3), column([3, 4, 5])
+    at, upto = int64_array([micros(6)] * 3), int64_array([3, 4, 5])
     assert found.stale(Trading(stale_after_seconds=10**9), 0, at, at, upto).tolist() == [False, False, True]
 
 
@@ -139,8 +139,8 @@ def test_a_close_before_every_quote_leaves_no_mark() -> None:
 def test_a_mark_is_stale_where_it_is_too_old_to_trade_at_or_the_question_is_closed() -> None:
     """An hour is not too old, a microsecond more is; at the close everything is stale."""
     found = marks(market("snow", closes_at=day(3)), quote("snow"))
-    quoted_at = column([micros(2), micros(2), micros(3) - 1, micros(3) - 1])
-    instants = column([micros(2) + HOUR, micros(2) + HOUR + 1, micros(3) - 1, micros(3)])
+    quoted_at = int64_array([micros(2), micros(2), micros(3) - 1, micros(3) - 1])
+    instants = int64_array([micros(2) + HOUR, micros(2) + HOUR + 1, micros(3) - 1, micros(3)])
     assert found.stale(PRIOR, 2, quoted_at, instants).tolist() == [False, True, False, True]
     patient = structs.replace(PRIOR, stale_after_seconds=3_601)
     assert found.stale(patient, 2, quoted_at, instants).tolist() == [False, False, False, True]
@@ -160,7 +160,7 @@ def test_marks_follow_a_log_that_grows() -> None:
     """What has been asked for is asked again after a quote, an early close, and a correction of that."""
     told_of: list[AnyCommand] = [market(), palette(), yes("0.4", day(2)), yes("0.9", day(4))]
     told_of += [closing(at=day(3)), closing(at=day(2, 12)), yes("0.1", day(9))]
-    at, upto, last = column([micros(2, 18)] * 7), column(range(1, 8)), []
+    at, upto, last = int64_array([micros(2, 18)] * 7), int64_array(range(1, 8)), []
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         found = Facts()
         growing = Marks(found)

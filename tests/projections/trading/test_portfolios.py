@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.core.wide_int import column
+from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.trading import account_histories
@@ -548,7 +548,7 @@ def test_an_account_beyond_what_a_log_allows_is_no_account(amount: int) -> None:
 
 def made(rows: list[tuple[int, int, int, int, int]]) -> Snapshots:
     """Looks at one account: cash, worth, rest, net deposits, cost of each."""
-    cash, worth, rest, net_deposits, cost = (column([row[i] for row in rows]) for i in range(5))
+    cash, worth, rest, net_deposits, cost = (int64_array([row[i] for row in rows]) for i in range(5))
     none = np.zeros(len(rows), np.int64)
     known = {"cash": cash, "net_deposits": net_deposits, "cost": cost, "worth": worth, "rest": rest}
     names = ("participant", "at", "log_position", "realised", "brier", "resolved_bets", "stale_marks", "stale_age")
