@@ -217,7 +217,7 @@ def test_wide_characters_are_counted_as_the_terminal_counts_them() -> None:
 def test_a_number_among_texts_is_not_cut_either() -> None:
     """A column of old values holds names and numbers; where it gives way, a number stays whole."""
     long = "a-name-that-is-much-too-long-for-this"
-    lines, _ = shown("key old new", f"first -110.000000000 {long}", f"second {long} {long}", room=36)
+    lines, _ = shown("key old new", f"first -110.000000000 {long}", f"second {long} {long}-2", room=36)
     assert "-110.000000000" in lines[1]
     assert "…" in lines[2]
 
