@@ -65,7 +65,7 @@ from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.explain import explain_scores
 from forecast_ledger.replay.files import export
 from forecast_ledger.replay.reading.replay import built, replay
-from forecast_ledger.replay.readmodel.consistency import check
+from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.support.crowds import crowd
 from tests.support.servers import PG_CTL, postgres
@@ -272,7 +272,7 @@ def using(folder: Path) -> dict[str, float]:
             with timed(seconds.setdefault(name, [])):
                 step()
     with timed(seconds.setdefault("check of a read model", [])):
-        check(log, model)
+        check_model(log, model)
     with timed(seconds.setdefault("start of a runner", [])), Runner(log, model) as runner:
         runner.refresh()
     with Ledger.open(log) as ledger, Runner(log, model) as runner:

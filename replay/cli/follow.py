@@ -109,18 +109,18 @@ def _follow(log: str, readmodel: str, name: str, once: bool) -> None:
 
 
 def _check(log: str, readmodel: str, name: str) -> None:
-    from forecast_ledger.replay.readmodel.consistency import check
+    from forecast_ledger.replay.readmodel.consistency import check_model
 
     with progress("read") as watch:
-        checked = check(log, readmodel, name, watch)
-    for drift in checked.drifts:
+        result = check_model(log, readmodel, name, watch)
+    for drift in result.drifts:
         print(_said(drift))
-    if more := checked.found - len(checked.drifts):
+    if more := result.total - len(result.drifts):
         print(f"and {more:,} more")
-    say_as_of(checked.reached)
-    if checked.found:
-        fail(f"{readmodel}: differs from what the log makes it, in places: {checked.found:,}", FINDINGS)
-    say(f"{readmodel}: every table is what the log makes it")
+    say_as_of(result.reached)
+    if result.total:
+        fail(f"{readmodel}: differs from its log in {result.total:,} places", FINDINGS)
+    say(f"{readmodel}: every table agrees with the log")
 
 
 def _said(drift: "Drift") -> str:

@@ -24,7 +24,7 @@ from forecast_ledger.replay.reading.descriptions import rule, score_words
 from forecast_ledger.replay.reading.event_text import occurrence
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, opened
 from forecast_ledger.replay.readmodel import log_index
-from forecast_ledger.replay.readmodel.log_index import Known
+from forecast_ledger.replay.readmodel.log_index import IndexQuery
 
 NAMED = 10  # of those a number depends on, how many are named
 
@@ -66,8 +66,8 @@ class Reading(NamedTuple):
 Wanted = Callable[[Any], bool]  # of an event
 
 
-def read(source: Source, wanted: Wanted, *, alone: bool = False, known: Known | None = None) -> Reading:
-    """Read a log, keeping the events that are wanted; alone: whether its facts are to be of those alone; known: what
+def read(source: Source, wanted: Wanted, *, alone: bool = False, query: IndexQuery | None = None) -> Reading:
+    """Read a log, keeping the events that are wanted; alone: whether its facts are to be of those alone; query: what
     of a log to read alone.
 
     Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
@@ -82,10 +82,10 @@ def read(source: Source, wanted: Wanted, *, alone: bool = False, known: Known | 
                 yield some if alone else page
 
     with opened(source.location, source.name) as store:
-        if known is None:
+        if query is None:
             pages = cut.pages(log.unseal_pages(store.pages()), source.watch)
         else:
-            pages = log_index.pages(store, known, cut, source.watch)
+            pages = log_index.indexed_pages(store, query, cut, source.watch)
         found = facts(passed(pages))
     return Reading(cut.reached(), found, kept)
 
@@ -162,8 +162,8 @@ def _of_question(source: Source, contest: str, question: str) -> Reading:
             trades = event.rules.trading is not None
         return found and not trades
 
-    known = None if source.model is None else Known(source.model, question, contest)
-    reading = read(source, until_it_trades, alone=True, known=known)
+    query = None if source.model is None else IndexQuery(source.model, question, contest)
+    reading = read(source, until_it_trades, alone=True, query=query)
     there = contest in reading.facts.contests
     return reading if there and not trades else read(source, wanted)  # else to say which there are
 

@@ -1,4 +1,4 @@
-"""The layout of tables in a read model: their columns, keys and parts, and the digest of a part."""
+"""The layout of the tables in a read model: their columns, keys and parts, and the digest of a part."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
@@ -13,15 +13,15 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.incremental.deltas import Key
 
 TRACKING, VERSIONS, PLACES, PARTS = "_tracking", "_projections", "_places", "_parts"
-ROW = "row"  # place within its contest, of a table whose rows are in an order of their own
-Row = tuple[Any, ...]
-Group = tuple[Key, list[Row]]  # a part's key and its rows, in order
+ROW = "row"  # the number of a row within its contest, in a table whose rows have an order of their own
+StoredRow = tuple[Any, ...]
+Group = tuple[Key, list[StoredRow]]  # a part's key and its rows, in order
 _encode = msgpack.Encoder().encode
 
 
 class Layout(NamedTuple):
-    """A table as SQLite has it. columns: names and types, of which the first `key` tell rows apart, and the first
-    `part` of these say which part a row belongs to.
+    """A table in SQLite. columns: names and types; the first `key` columns are the key of a row, and the first `part`
+    of these are the key of the part that the row belongs to.
     """
 
     name: str
@@ -30,32 +30,32 @@ class Layout(NamedTuple):
     part: int
 
     def key_names(self) -> list[str]:
-        """The names of the columns that tell rows apart."""
+        """Return the names of the columns of the key."""
         return [name for name, _ in self.columns[: self.key]]
 
-    def made_by(self) -> str:
-        """The statement that makes it; SQLite keeps its text."""
+    def create_statement(self) -> str:
+        """Return the statement that creates the table; SQLite stores its text."""
         columns = ", ".join(f'"{name}" {kind}' for name, kind in self.columns)
         keys = ", ".join(f'"{name}"' for name in self.key_names())
         return f'CREATE TABLE "{self.name}" ({columns}, PRIMARY KEY ({keys})) WITHOUT ROWID'
 
     def indexes(self) -> dict[str, str]:
-        """The statements that make its indexes, by name: rows are asked for by contest and question."""
-        there = {name for name, _ in self.columns} - set(self.key_names()[:1])
-        found = {f"{self.name} by {by}": by for by in ("contest", "question") if by in there}
+        """Return the statements that create the indexes, by name: queries select rows by contest and question."""
         if self.name.startswith("_"):
             return {}
-        return {name: f'CREATE INDEX "{name}" ON "{self.name}" ("{by}")' for name, by in found.items()}
+        others = {name for name, _ in self.columns} - set(self.key_names()[:1])
+        indexed = {f"{self.name} by {column}": column for column in ("contest", "question") if column in others}
+        return {name: f'CREATE INDEX "{name}" ON "{self.name}" ("{column}")' for name, column in indexed.items()}
 
-    def grouped(self, rows: Iterable[Row]) -> Iterator[Group]:
-        """Rows in order of their keys, part by part."""
+    def group_parts(self, rows: Iterable[StoredRow]) -> Iterator[Group]:
+        """Yield rows, in order of their keys, part by part."""
         for key, group in groupby(rows, itemgetter(slice(self.part))):
             yield key, list(group)
 
 
 _SYSTEM = {
-    each.name: each
-    for each in (
+    table.name: table
+    for table in (
         Layout(
             TRACKING,
             (
@@ -78,33 +78,33 @@ SYSTEM = (
     TRACKING,
     VERSIONS,
     PLACES,
-)  # what a read model holds beside its tables; PARTS has the digests of all of these
+)  # the tables of a read model that are not projections; PARTS has the digests of the parts of every other table
 
 
 def layout(name: str) -> Layout:
-    """The layout of a projection's table, or of one of a read model's own."""
+    """Return the layout of a projection's table, or of one of the read model's own tables."""
     if name in _SYSTEM:
         return _SYSTEM[name]
     projection = CATALOGUE[name]
-    columns = [(each.name, "INTEGER" if each.kind == "count" else "TEXT") for each in projection.columns]
+    columns = [(column.name, "INTEGER" if column.kind == "count" else "TEXT") for column in projection.columns]
     if projection.as_built:
         columns.insert(1, (ROW, "INTEGER"))
     return Layout(name, tuple(columns), 2 if projection.as_built else len(projection.key), len(projection.part))
 
 
-def versions() -> list[Row]:
-    """Name, version and shape of every table: of another version or shape, it has to be made again."""
+def table_versions() -> list[StoredRow]:
+    """Return the name, version and shape of every table; a table with another version or shape is made again."""
     return sorted((name, CATALOGUE[name].version, _shape(name)) for name in BUILT)
 
 
 def _shape(name: str) -> str:
     columns = " ".join(f"{column.name}:{column.kind}" for column in CATALOGUE[name].columns)
-    of = layout(name)
-    return f"v{CATALOGUE[name].version} ({', '.join(of.key_names())}) by {of.part} {columns}"
+    table = layout(name)
+    return f"v{CATALOGUE[name].version} ({', '.join(table.key_names())}) by {table.part} {columns}"
 
 
-def printed(table: Table) -> Iterator[Row]:
-    """The rows as published and stored, those of a board numbered within their contest."""
+def stored_rows(table: Table) -> Iterator[StoredRow]:
+    """Yield the rows of a table as they are stored: as published, and those of a board numbered within the contest."""
     if not CATALOGUE[table.name].as_built:
         yield from table.printed()
         return
@@ -112,19 +112,21 @@ def printed(table: Table) -> Iterator[Row]:
         yield from ((contest, number, *row[1:]) for number, row in enumerate(rows, 1))
 
 
-def digest(rows: list[Row]) -> str:
-    r"""SHA-256 of rows in MessagePack, which tells the types of values apart.
+def rows_digest(rows: list[StoredRow]) -> str:
+    r"""Return the SHA-256 of rows in MessagePack, which distinguishes the types of values.
 
-    >>> digest([("a", 1)]) == sha256(b"\x91\x92\xa1a\x01").hexdigest() != digest([("a", "1")])
+    >>> rows_digest([("a", 1)]) == sha256(b"\x91\x92\xa1a\x01").hexdigest() != rows_digest([("a", "1")])
     True
     """
     return sha256(_encode(rows)).hexdigest()
 
 
-def paired(old: Iterator[Group], new: Iterator[Group]) -> Iterator[tuple[Key, list[Row], list[Row]]]:
-    """The parts that there were and that there are, both in order of their keys; no rows where one has no such part.
+def pair_parts(old: Iterator[Group], new: Iterator[Group]) -> Iterator[tuple[Key, list[StoredRow], list[StoredRow]]]:
+    """Yield the key, the old rows and the new rows of each part; no rows if there was or is no such part.
 
-    >>> list(paired(iter([(("a",), [("a", 1)])]), iter([(("b",), [("b", 2)])])))
+    old, new: in order of their keys.
+
+    >>> list(pair_parts(iter([(("a",), [("a", 1)])]), iter([(("b",), [("b", 2)])])))
     [(('a',), [('a', 1)], []), (('b',), [], [('b', 2)])]
     """
     was, now = next(old, None), next(new, None)
@@ -141,12 +143,12 @@ def paired(old: Iterator[Group], new: Iterator[Group]) -> Iterator[tuple[Key, li
             was, now = next(old, None), next(new, None)
 
 
-def apart(of: Layout, old: list[Row], new: list[Row]) -> tuple[list[Row], list[Row]]:
-    """The keys of rows that are no more, and the rows that are new or other than they were.
+def row_changes(table: Layout, old: list[StoredRow], new: list[StoredRow]) -> tuple[list[StoredRow], list[StoredRow]]:
+    """Return the keys of the rows that no longer exist, and the rows that are new or changed.
 
-    >>> apart(Layout("t", (), 1, 0), [("a", 1), ("b", 2), ("c", 3)], [("b", 2), ("c", 4), ("d", 5)])
+    >>> row_changes(Layout("t", (), 1, 0), [("a", 1), ("b", 2), ("c", 3)], [("b", 2), ("c", 4), ("d", 5)])
     ([('a',)], [('c', 4), ('d', 5)])
     """
-    before = {row[: of.key]: row for row in old}
-    put = [row for row in new if before.pop(row[: of.key], None) != row]
+    before = {row[: table.key]: row for row in old}
+    put = [row for row in new if before.pop(row[: table.key], None) != row]
     return list(before), put

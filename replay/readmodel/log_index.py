@@ -1,4 +1,4 @@
-"""Where a log speaks of a question or a contest: kept in a read model, so that those rows can be read alone."""
+"""The log index: the positions of the rows about a question or a contest, so that only those rows are read."""
 
 from array import array
 from bisect import bisect_left
@@ -14,16 +14,16 @@ from forecast_ledger.replay.reading.replay import Cut, Watch
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel
 
 
-class Known(NamedTuple):
-    """A read model, and what is asked of the log that it is of."""
+class IndexQuery(NamedTuple):
+    """The path of a read model, and the question and the contest whose rows are wanted."""
 
     model: str
     question: str
     contest: str
 
 
-def note(places: Places, page: Sequence[Recorded]) -> None:
-    """File where a page speaks of a question, a contest or both; what is of an account alone is left out."""
+def add_page(places: Places, page: Sequence[Recorded]) -> None:
+    """Add the rows of a page to the index, by question and contest; rows about an account only are left out."""
     for recorded in page:
         event = recorded.event
         if not isinstance(event, events.AccountEvent):
@@ -32,26 +32,27 @@ def note(places: Places, page: Sequence[Recorded]) -> None:
                 places.setdefault(key, array("q")).append(recorded.position)
 
 
-def pages(store: Store, known: Known, cut: Cut, watch: Watch) -> Iterator[Sequence[Recorded]]:
-    """What a log says as of a cut: the rows that a read model knows to speak of a question or contest, then the rest.
+def indexed_pages(store: Store, query: IndexQuery, cut: Cut, watch: Watch) -> Iterator[Sequence[Recorded]]:
+    """Yield the rows about a question or a contest up to a cut, as the index lists them, then the rows after the index.
 
-    The row that the read model speaks of last must have the digest it says, and each row that is read its own; that
-    they all follow one another is for who made the read model, and `verify`. Raises, first that applies: Unavailable
-    (no read model, or of another ledger), Corrupt.
+    The digest of the last row that the read model has followed is compared, and that of each row that is read. The
+    chain of the rows between them is not checked: the runner and `verify` do that. Raises, first that applies:
+    Unavailable (no read model, or of another ledger), Corrupt.
     """
-    with closing(ReadModel(known.model, read_only=True)) as model:
-        reached, positions = model.places(store.name, known.question, known.contest)
+    with closing(ReadModel(query.model, read_only=True)) as model:
+        reached, positions = model.places(store.name, query.question, query.contest)
     last = 0
     if reached.position:
-        [seen] = _rows(store, [reached.position])
-        if seen.digest != reached.digest:
-            raise Corrupt(reached.position, f"the read model has seen digest {reached.digest} here, not this row's")
-        last = bisect_left(range(1, seen.position + 1), True, key=lambda position: _after(store, cut, position))
+        [newest] = _rows(store, [reached.position])
+        if newest.digest != reached.digest:
+            other = f"the read model has digest {reached.digest} for this row, but the log has another"
+            raise Corrupt(reached.position, other)
+        last = bisect_left(range(1, newest.position + 1), True, key=lambda position: _after(store, cut, position))
     if last:
         cut.last = Checkpoint(last, _rows(store, [last])[0].digest)
-    asked = [position for position in positions if position <= last]
-    for first in range(0, len(asked), PAGE):
-        page = _rows(store, asked[first : first + PAGE])
+    wanted = [position for position in positions if position <= last]
+    for first in range(0, len(wanted), PAGE):
+        page = _rows(store, wanted[first : first + PAGE])
         yield page
         watch(page[-1].position)
     if last == reached.position:
@@ -59,7 +60,7 @@ def pages(store: Store, known: Known, cut: Cut, watch: Watch) -> Iterator[Sequen
 
 
 def _after(store: Store, cut: Cut, position: int) -> bool:
-    """Whether a row lies after a cut."""
+    """Return whether a row lies after a cut."""
     [row] = _rows(store, [position])
     return not cut.includes(position, row.recorded_at)
 

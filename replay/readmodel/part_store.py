@@ -1,4 +1,4 @@
-"""Rows in an SQLite file, part by part, with a digest of each part: a part that something else changed is found."""
+"""Rows in an SQLite file, part by part, with a digest of each part, so that a foreign change is detected."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -6,37 +6,48 @@ from itertools import chain
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.projections.incremental.deltas import Key, Parts
-from forecast_ledger.replay.readmodel.layouts import PARTS, Group, Layout, Row, apart, digest, layout, paired, printed
+from forecast_ledger.replay.readmodel.layouts import (
+    PARTS,
+    Group,
+    Layout,
+    StoredRow,
+    layout,
+    pair_parts,
+    row_changes,
+    rows_digest,
+    stored_rows,
+)
 
 REMEDY = "delete the file with its -wal and -shm files, and follow the log again"
-_AT_ONCE = 10_000  # rows that are written together
+_BATCH_ROWS = 10_000  # rows that are written together
 
 
-class Stored:
-    """The tables of a read model, through a connection to its file. Whoever calls begins and ends the transactions."""
+class StoredTables:
+    """The tables of a read model, through a connection to its file. The caller begins and ends transactions."""
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         self._connection = connection
         self._path = path
 
     def check_file(self) -> None:
-        """Raises Unavailable if SQLite finds that tables and indexes do not fit together."""
-        [(said, *_)] = self._connection.execute("PRAGMA integrity_check(1)")
-        if said != "ok":
-            raise Unavailable(f"{self._path}: the file is damaged, SQLite says: {said}; {REMEDY}")
+        """Run SQLite's integrity check. Raises Unavailable if it fails."""
+        [(result, *_)] = self._connection.execute("PRAGMA integrity_check(1)")
+        if result != "ok":
+            raise Unavailable(f"{self._path}: the file is damaged: SQLite reports {result}; {REMEDY}")
 
-    def made(self) -> dict[str, str]:
-        """The statements that made what there is, by name."""
+    def statements(self) -> dict[str, str]:
+        """Return the statements that created the tables and indexes of the file, by name."""
         return dict(self._connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
 
     def has(self, *names: str) -> bool:
-        """Whether these tables exist and are made as today."""
-        return not self.lacking(names)
+        """Return whether these tables exist, with the layout of this version."""
+        return not self.missing(names)
 
-    def lacking(self, names: Iterable[str]) -> list[str]:
-        """The tables among these that do not exist, or are not made as today, or lack an index."""
-        made = self.made().items()
-        return [name for name in names if not {name: layout(name).made_by(), **layout(name).indexes()}.items() <= made]
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Return the tables among these that do not exist, have another layout, or lack an index."""
+        present = self.statements().items()
+        needed = {name: {name: layout(name).create_statement(), **layout(name).indexes()} for name in names}
+        return [name for name, statements in needed.items() if not statements.items() <= present]
 
     def drop(self, name: str) -> None:
         """Remove a table, its rows and the digests of its parts."""
@@ -45,93 +56,98 @@ class Stored:
             self._connection.execute(f"DELETE FROM {PARTS} WHERE name = ?", [name])  # noqa: S608 - a constant
 
     def make(self, name: str) -> None:
-        """Make a table without rows; one of this name is removed first."""
+        """Create a table without rows; a table of this name is removed first."""
         self.drop(name)
-        self._connection.execute(layout(name).made_by())
+        self._connection.execute(layout(name).create_statement())
 
     def index(self, name: str) -> None:
-        """Make a table's indexes, which is faster after its rows are written."""
-        for said in layout(name).indexes().values():
-            self._connection.execute(said)
+        """Create the indexes of a table, which is faster after its rows are written."""
+        for statement in layout(name).indexes().values():
+            self._connection.execute(statement)
 
     def digests(self, name: str, key: Key = ()) -> dict[Key, str]:
-        """The digests of what was written in the parts whose keys begin so."""
+        """Return the stored digests of the parts whose keys begin with `key`."""
         query = f"SELECT first, second, digest FROM {PARTS} WHERE name = ?"  # noqa: S608 - a constant
         query += "".join(f" AND {column} = ?" for column, _ in zip(("first", "second"), key, strict=False))
         width = layout(name).part
-        return {tuple(both[:width]): said for *both, said in self._connection.execute(query, (name, *key))}
+        return {tuple(both[:width]): digest for *both, digest in self._connection.execute(query, (name, *key))}
 
-    def divided(self, name: str) -> set[Key]:
-        """The parts that have rows."""
-        of = layout(name)
-        columns = ", ".join(f'"{column}"' for column in of.key_names()[: of.part]) or "NULL"
+    def part_keys(self, name: str) -> set[Key]:
+        """Return the keys of the parts that have rows."""
+        table = layout(name)
+        columns = ", ".join(f'"{column}"' for column in table.key_names()[: table.part]) or "NULL"
         query = f'SELECT DISTINCT {columns} FROM "{name}"'  # noqa: S608 - names of layouts
-        return {row[: of.part] for row in self._connection.execute(query)}
+        return {row[: table.part] for row in self._connection.execute(query)}
 
-    def rows(self, name: str, key: Key = ()) -> list[Row]:
-        """The rows of the parts whose keys begin so, in order; their digests are not compared."""
+    def rows(self, name: str, key: Key = ()) -> list[StoredRow]:
+        """Return the rows of the parts whose keys begin with `key`, in order; digests are not compared."""
         return self._rows(layout(name), key).fetchall()
 
     def parts(self, name: str, key: Key = ()) -> Iterator[Group]:
-        """The parts whose keys begin so, in order. Raises Unavailable at the first that does not match its digest."""
-        of = layout(name)
-        kept = self.digests(name, key)
-        for part, rows in of.grouped(self._rows(of, key)):
-            if kept.pop(part, None) != digest(rows):
+        """Yield the parts whose keys begin with `key`, in order.
+
+        Raises Unavailable at the first part that does not match its digest.
+        """
+        table = layout(name)
+        digests = self.digests(name, key)
+        for part, rows in table.group_parts(self._rows(table, key)):
+            if digests.pop(part, None) != rows_digest(rows):
                 raise self._differs(name, part)
             yield part, rows
-        for part in kept:
+        for part in digests:
             raise self._differs(name, part)
 
-    def put(self, name: str, key: Key, rows: list[Row]) -> int:
-        """Write the rows of a part that differ from these; returns how many. Raises what `parts` raises."""
+    def put(self, name: str, key: Key, rows: list[StoredRow]) -> int:
+        """Replace the rows of a part, writing only those that differ; returns how many. Raises what `parts` raises."""
         return self._exchange(layout(name), self.parts(name, key), iter([(key, sorted(rows))] if rows else []))
 
     def replace(self, parts: Parts) -> int:
-        """Do the same with parts of a projection's table."""
-        of = layout(parts.table.name)
-        before = chain.from_iterable(self.parts(of.name, key) for key in parts.keys)
-        now = ((key, sorted(rows)) for key, rows in of.grouped(printed(parts.table)))  # as text, as SQLite has them
-        return self._exchange(of, before, now)
+        """Replace parts of a projection's table, likewise."""
+        table = layout(parts.table.name)
+        before = chain.from_iterable(self.parts(table.name, key) for key in parts.keys)
+        now = ((key, sorted(rows)) for key, rows in table.group_parts(stored_rows(parts.table)))  # in SQLite's order
+        return self._exchange(table, before, now)
 
-    def _rows(self, of: Layout, key: Key) -> sqlite3.Cursor:
+    def _rows(self, table: Layout, key: Key) -> sqlite3.Cursor:
         columns, order = (
-            ", ".join(f'"{name}"' for name in names) for names in ([n for n, _ in of.columns], of.key_names())
+            ", ".join(f'"{name}"' for name in names) for names in ([n for n, _ in table.columns], table.key_names())
         )
-        where = " AND ".join(f'"{name}" = ?' for name, _ in zip(of.key_names(), key, strict=False)) or "1"
-        query = f'SELECT {columns} FROM "{of.name}" WHERE {where} ORDER BY {order}'  # noqa: S608 - names of layouts
+        where = " AND ".join(f'"{name}" = ?' for name, _ in zip(table.key_names(), key, strict=False)) or "1"
+        query = f'SELECT {columns} FROM "{table.name}" WHERE {where} ORDER BY {order}'  # noqa: S608 - names of layouts
         return self._connection.execute(query, key)
 
-    def _exchange(self, of: Layout, before: Iterator[Group], now: Iterator[Group]) -> int:
-        """Replace parts, and write only the rows that differ."""
-        changed, gone, come, digests = 0, list[Row](), list[Row](), list[Row]()
-        for key, old, new in paired(before, now):
+    def _exchange(self, table: Layout, before: Iterator[Group], now: Iterator[Group]) -> int:
+        """Replace parts, writing only the rows that differ; returns their number."""
+        changed, gone, come, digests = 0, list[StoredRow](), list[StoredRow](), list[StoredRow]()
+        for key, old, new in pair_parts(before, now):
             if old != new:
-                removed, put = apart(of, old, new)
+                removed, put = row_changes(table, old, new)
                 gone += removed
                 come += put
-                digests.append((of.name, *(*key, "", "")[:2], digest(new) if new else None))
-            if len(gone) + len(come) >= _AT_ONCE:  # all of them lie before those that are yet to be read
-                changed += self._written(of, gone, come, digests)
+                digests.append((table.name, *(*key, "", "")[:2], rows_digest(new) if new else None))
+            if len(gone) + len(come) >= _BATCH_ROWS:  # all of them precede the rows that are not read yet
+                changed += self._write_batch(table, gone, come, digests)
                 gone, come, digests = [], [], []
-        return changed + self._written(of, gone, come, digests)
+        return changed + self._write_batch(table, gone, come, digests)
 
-    def _written(self, of: Layout, gone: list[Row], come: list[Row], digests: list[Row]) -> int:
-        self._remove(of, gone)
-        self._add(of, come)
+    def _write_batch(
+        self, table: Layout, gone: list[StoredRow], come: list[StoredRow], digests: list[StoredRow]
+    ) -> int:
+        self._remove(table, gone)
+        self._add(table, come)
         self._remove(layout(PARTS), [row[:3] for row in digests if row[3] is None])
         self._add(layout(PARTS), [row for row in digests if row[3] is not None])
         return len(gone) + len(come)
 
-    def _remove(self, of: Layout, keys: Iterable[Row]) -> None:
-        where = " AND ".join(f'"{name}" = ?' for name in of.key_names())
-        self._connection.executemany(f'DELETE FROM "{of.name}" WHERE {where}', keys)  # noqa: S608 - names of layouts
+    def _remove(self, table: Layout, keys: Iterable[StoredRow]) -> None:
+        where = " AND ".join(f'"{name}" = ?' for name in table.key_names())
+        self._connection.executemany(f'DELETE FROM "{table.name}" WHERE {where}', keys)  # noqa: S608 - names of layouts
 
-    def _add(self, of: Layout, rows: Iterable[Row]) -> None:
-        values = ", ".join("?" * len(of.columns))
-        self._connection.executemany(f'REPLACE INTO "{of.name}" VALUES ({values})', rows)  # noqa: S608 - likewise
+    def _add(self, table: Layout, rows: Iterable[StoredRow]) -> None:
+        values = ", ".join("?" * len(table.columns))
+        self._connection.executemany(f'REPLACE INTO "{table.name}" VALUES ({values})', rows)  # noqa: S608 - likewise
 
     def _differs(self, name: str, key: Key) -> Unavailable:
         which = " of " + ", ".join(map(repr, key)) if key else ""
-        said = f"the rows{which} in {name} are not those that were written: changed by hand, or damaged"
-        return Unavailable(f"{self._path}: {said}; {REMEDY}")
+        wrong = f"the rows{which} in {name} differ from those that were written: changed by hand, or damaged"
+        return Unavailable(f"{self._path}: {wrong}; {REMEDY}")

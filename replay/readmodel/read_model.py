@@ -1,4 +1,4 @@
-"""A read model: the tables of the catalogue in an SQLite file, as published, with the checkpoint that they speak of."""
+"""A read model: the tables of the catalogue in an SQLite file, as published, and the checkpoint that they are as of."""
 
 import os
 import sqlite3
@@ -14,142 +14,153 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.incremental.deltas import Parts
-from forecast_ledger.replay.readmodel.layouts import PARTS, PLACES, SYSTEM, TRACKING, VERSIONS, Row, versions
-from forecast_ledger.replay.readmodel.part_store import REMEDY, Stored
+from forecast_ledger.replay.readmodel.layouts import (
+    PARTS,
+    PLACES,
+    SYSTEM,
+    TRACKING,
+    VERSIONS,
+    StoredRow,
+    table_versions,
+)
+from forecast_ledger.replay.readmodel.part_store import REMEDY, StoredTables
 
-_LOCK_TIMEOUT = 30  # s, to wait for whoever else writes to the file
+_LOCK_TIMEOUT = 30  # s to wait for another connection that writes to the file
 Places = dict[tuple[str, str], "array[int]"]  # question and contest, "" for none -> log positions, rising
 
 
 class Tracking(NamedTuple):
-    """What a read model speaks of: which ledger, the digest of its first row, and how far it has been followed."""
+    """What a read model is made from: the ledger, the digest of its first row, and the checkpoint reached."""
 
     ledger: str
     first: str
     reached: Checkpoint
-    recorded_at: int  # µs, of the last event
+    recorded_at: int  # µs; when the last event was recorded
 
-    def row(self) -> Row:
-        """As it is stored."""
+    def row(self) -> StoredRow:
+        """Return the row that is stored."""
         return self.ledger, self.first, *self.reached, format_instant(self.recorded_at), self.recorded_at
 
 
-class Change(NamedTuple):
-    """What a read model is to hold from now on: parts of tables; places, where new rows of the log speak of what; and
-    which tables are to be made again, from the parts that are here.
+class Update(NamedTuple):
+    """An update of a read model.
+
+    parts: the parts of tables to replace. places: the new entries of the log index. rebuilt: the tables to make again,
+    all of whose parts are in `parts`.
     """
 
     parts: Iterable[Parts]
     places: Places
-    anew: Sequence[str] = ()
+    rebuilt: Sequence[str] = ()
 
 
 class ReadModel:
-    """The tables, which change together with the checkpoint they speak of, or not at all.
+    """The tables and their checkpoint, which change in one transaction.
 
-    The file holds a digest of each part of a table, which is compared when the part is replaced.
+    The file has a digest of each part of a table, which is compared when the part is replaced.
     """
 
     def __init__(self, path: str, *, read_only: bool = False) -> None:
-        """Open a file, or start one, and keep others from writing to it as a runner does; or only read it.
+        """Open or create a file, and lock it against other runners; read_only: neither create, lock nor check it.
 
-        Raises Unavailable: the file cannot be opened, holds something else, is kept up to date by another runner, is
-        damaged, or was changed by something else. A file that is only read is not checked here.
+        Raises Unavailable: the file cannot be opened, is not a read model, is locked by another runner, is damaged, or
+        was changed by another program.
         """
         self.path = path
         self._lock: sqlite3.Connection | None = None
-        self._checked = -1  # SQLite's number for what others had written when everything was last compared
-        with self._told():
-            self._connection = self._connected("ro" if read_only else "rwc")
-            self._stored = Stored(self._connection, path)
+        self._checked = -1  # SQLite's data_version at the last check of all parts
+        with self._translated_errors():
+            self._connection = self._connect("ro" if read_only else "rwc")
+            self._stored = StoredTables(self._connection, path)
             try:
-                others = {name for name, said in self._stored.made().items() if said.startswith("CREATE TABLE")}
-                if others and not {TRACKING, VERSIONS} <= others:
-                    raise Unavailable(f"{path}: not a read model: it has tables of something else")
+                statements = self._stored.statements().items()
+                tables = {name for name, statement in statements if statement.startswith("CREATE TABLE")}
+                if tables and not {TRACKING, VERSIONS} <= tables:
+                    raise Unavailable(f"{path}: not a read model: the file has other tables")
                 if not read_only:
-                    self._keep()
-                    self._connection.execute("PRAGMA journal_mode=WAL")  # who reads never waits
-                    self._connection.execute("PRAGMA synchronous=NORMAL")  # what power takes is whole refreshes
+                    self._lock_file()
+                    self._connection.execute("PRAGMA journal_mode=WAL")  # readers never wait
+                    self._connection.execute("PRAGMA synchronous=NORMAL")  # a power failure undoes whole refreshes only
                     self.check()
             except BaseException:
                 self.close()
                 raise
 
     def close(self) -> None:
-        """Close the file, and let others keep it up to date."""
+        """Close the file, and release its lock."""
         self._connection.close()
         if self._lock is not None:
             self._lock.close()
 
     @contextmanager
-    def reading(self) -> Iterator[Stored]:
-        """The tables as of one moment."""
-        with self._told(), self._transaction("DEFERRED"):
+    def reading(self) -> Iterator[StoredTables]:
+        """Read the tables in one transaction."""
+        with self._translated_errors(), self._transaction("DEFERRED"):
             yield self._stored
 
     def tracking(self) -> Tracking | None:
-        """What the tables speak of; None if there are none yet. Raises Unavailable."""
-        with self._told():
-            if TRACKING not in self._stored.made():
+        """Return what the tables are made from; None if there are no tables yet. Raises Unavailable."""
+        with self._translated_errors():
+            if TRACKING not in self._stored.statements():
                 return None
             if self._stored.has(PARTS, TRACKING):
                 deque(self._stored.parts(TRACKING), maxlen=0)
             rows = self._stored.rows(TRACKING)
         if [[*map(type, row)] for row in rows] != [[str, str, int, str, str, int]]:
-            raise Unavailable(f"{self.path}: {TRACKING} does not say what the tables speak of; {REMEDY}")
+            raise Unavailable(f"{self.path}: the table {TRACKING} is damaged; {REMEDY}")
         [(ledger, first, position, digest, _, recorded_at)] = rows
         return Tracking(ledger, first, Checkpoint(position, digest), recorded_at)
 
     def outdated(self) -> list[str]:
-        """The projections that have no table here, or one of another version or shape. Raises Unavailable."""
-        with self._told():
-            if not self.placed():
+        """Return the projections without a table, or with one of another version or shape. Raises Unavailable."""
+        with self._translated_errors():
+            if not self.is_indexed():
                 return [*BUILT]
-            found = self._stored.rows(VERSIONS)
-            other = {row[0] for row in versions() if row not in found}
-            lacking = self._stored.lacking(BUILT)
-        return [name for name in BUILT if name in other or name in lacking]
+            stored = self._stored.rows(VERSIONS)
+            changed = {row[0] for row in table_versions() if row not in stored}
+            missing = self._stored.missing(BUILT)
+        return [name for name in BUILT if name in changed or name in missing]
 
     def places(self, ledger: str, question: str, contest: str) -> tuple[Checkpoint, list[int]]:
-        """How far the tables have followed a log, and where up to there it speaks of a question in a contest.
+        """Return the checkpoint reached, and the positions up to it of the rows about a question or a contest.
 
-        Raises Unavailable: it cannot be read, or follows another ledger, or none yet.
+        Raises Unavailable: the file cannot be read, or follows another ledger, or none yet.
         """
         with self.reading() as stored:
             tracking = self.tracking()
-            if tracking is None or tracking.ledger != ledger or not self.placed():
-                raise Unavailable(f"{self.path}: no read model of {ledger!r}: `forecast-ledger follow` makes one")
-            about = {(question, ""), (question, contest), ("", contest)}
-            found = [row[-1] for key in about for _, rows in stored.parts(PLACES, key) for row in rows]
-        return tracking.reached, sorted(found)
+            if tracking is None or tracking.ledger != ledger or not self.is_indexed():
+                raise Unavailable(f"{self.path}: no read model of {ledger!r}; `forecast-ledger follow` makes one")
+            keys = {(question, ""), (question, contest), ("", contest)}
+            positions = [row[-1] for key in keys for _, rows in stored.parts(PLACES, key) for row in rows]
+        return tracking.reached, sorted(positions)
 
-    def placed(self) -> bool:
-        """Whether it knows where the log speaks of what, and has digests of its parts. Raises Unavailable."""
-        with self._told():
+    def is_indexed(self) -> bool:
+        """Return whether the file has a log index, and digests of its parts. Raises Unavailable."""
+        with self._translated_errors():
             return self._stored.has(PARTS, *SYSTEM)
 
-    def write(self, before: Tracking | None, now: Tracking, change: Change) -> int:
-        """Replace parts of tables and say what they speak of now, in one transaction; returns how many rows changed.
+    def write(self, before: Tracking | None, now: Tracking, update: Update) -> int:
+        """Replace parts of tables and the tracking in one transaction; returns how many rows changed.
 
-        Raises, first that applies: Unavailable (also where a part is not what was written there), Conflict (somebody
-        else says what the tables speak of since `before`). Then nothing has changed.
+        Raises, first that applies: Unavailable (also if a part differs from what was written), Conflict (another
+        process has changed the tracking since `before`). If it raises, nothing has changed.
         """
-        with self._told(), self._transaction("IMMEDIATE"):
+        with self._translated_errors(), self._transaction("IMMEDIATE"):
             self._check()
             if self.tracking() != before:
-                raise Conflict(f"{self.path}: somebody else keeps this read model up to date; nothing was changed")
-            self._make(change.anew)
-            changed = sum(self._stored.replace(parts) for parts in change.parts)
-            for name in change.anew:
+                raise Conflict(f"{self.path}: another process has updated this read model; nothing was changed")
+            self._make(update.rebuilt)
+            changed = sum(self._stored.replace(parts) for parts in update.parts)
+            for name in update.rebuilt:
                 self._stored.index(name)
-            for about in sorted(change.places):
-                known = [row for _, rows in self._stored.parts(PLACES, about) for row in rows]
-                self._stored.put(PLACES, about, known + [(*about, position) for position in change.places[about]])
+            for key in sorted(update.places):
+                rows = [row for _, part in self._stored.parts(PLACES, key) for row in part]
+                self._stored.put(PLACES, key, rows + [(*key, position) for position in update.places[key]])
             self._stored.put(TRACKING, (), [now.row()])
         return changed
 
     def check(self) -> None:
-        """Compare every part with its digest, unless nobody else has written to the file since that was last done.
+        """Compare every part with its digest, unless no other connection has written to the file since the last check.
 
         Raises Unavailable: the file is damaged, or a part does not match its digest.
         """
@@ -160,45 +171,45 @@ class ReadModel:
         [(now,)] = self._connection.execute("PRAGMA data_version")
         if now != self._checked:
             self._stored.check_file()
-            if self.placed():
+            if self.is_indexed():
                 outdated = self.outdated()
                 for name in (*SYSTEM, *(name for name in BUILT if name not in outdated)):
                     deque(self._stored.parts(name), maxlen=0)
             self._checked = now
 
-    def _make(self, anew: Sequence[str]) -> None:
-        """Tables without rows for these projections, and what goes with them; none for projections that are no more."""
+    def _make(self, rebuilt: Sequence[str]) -> None:
+        """Create empty tables for these projections, and drop the tables of projections that no longer exist."""
         stored = self._stored
-        known = [name for name, *_ in stored.rows(VERSIONS)] if VERSIONS in stored.made() else []
-        if not self.placed():
+        known = [name for name, *_ in stored.rows(VERSIONS)] if VERSIONS in stored.statements() else []
+        if not self.is_indexed():
             for name in (PARTS, *SYSTEM):
                 stored.make(name)
         for name in {*known} - {*BUILT}:
             stored.drop(name)
-        for name in anew:
+        for name in rebuilt:
             stored.make(name)
-        stored.put(VERSIONS, (), versions())
+        stored.put(VERSIONS, (), table_versions())
 
     # --- the file
 
-    def _connected(self, mode: str, beside: str = "", timeout: float | None = None) -> sqlite3.Connection:
+    def _connect(self, mode: str, beside: str = "", timeout: float | None = None) -> sqlite3.Connection:
         location = f"file:{quote(os.path.abspath(self.path))}{beside}?mode={mode}"  # noqa: PTH100 - as the store's
         wait = _LOCK_TIMEOUT if timeout is None else timeout
         return sqlite3.connect(location, timeout=wait, isolation_level=None, uri=True)
 
-    def _keep(self) -> None:
+    def _lock_file(self) -> None:
         """Lock a file beside this one until `close`; if the process is killed, the system releases the lock.
 
-        Readers of the tables do not wait for it. Raises Unavailable: another runner has the lock.
+        Readers of the tables do not wait for the lock. Raises Unavailable: another runner has it.
         """
-        self._lock = self._connected("rwc", "-lock", timeout=0)
+        self._lock = self._connect("rwc", "-lock", timeout=0)
         try:
             self._lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
             if "locked" not in str(error):
                 raise
-            said = "another runner keeps this read model up to date; end that one, or follow into another file"
-            raise Unavailable(f"{self.path}: {said}") from None
+            wrong = "another runner keeps this read model up to date; end that runner, or follow into another file"
+            raise Unavailable(f"{self.path}: {wrong}") from None
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[None]:
@@ -212,11 +223,11 @@ class ReadModel:
             raise
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
-        except UnicodeDecodeError:  # what SQLite says of a damaged schema has parts of it
-            raise Unavailable(f"{self.path}: the file is damaged: its schema is no text; {REMEDY}") from None
+        except UnicodeDecodeError:  # SQLite's message about a damaged schema quotes its bytes
+            raise Unavailable(f"{self.path}: the file is damaged: its schema is not text; {REMEDY}") from None
         except sqlite3.Error as error:
             damaged = any(sign in str(error) for sign in ("malformed", "decode"))
             raise Unavailable(f"{self.path}: {error}{f'; {REMEDY}' if damaged else ''}") from None

@@ -1,4 +1,4 @@
-"""The runner: keeps a read model up to date with a log, each event's consequences exactly once."""
+"""The runner: keeps a read model up to date with a log, and applies each event exactly once."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,21 +13,20 @@ from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.projections.incremental.refresh import Growing
+from forecast_ledger.replay.reading.replay import Watch
 from forecast_ledger.replay.readmodel import log_index
-from forecast_ledger.replay.readmodel.read_model import Change, Places, ReadModel, Tracking
-
-Watch = Callable[[int], None]  # told how many events have been read
+from forecast_ledger.replay.readmodel.read_model import Places, ReadModel, Tracking, Update
 
 
 class Lag(NamedTuple):
-    """How far a read model is behind its log: events, and seconds since the first of them was recorded."""
+    """The events that a read model is behind its log, and the seconds since the first of them was recorded."""
 
     positions: int
     seconds: float
 
 
 class Refreshed(NamedTuple):
-    """What a refresh did: how many events it took in, how many rows it changed, and where the read model now is."""
+    """The result of a refresh: the number of events read, the number of rows changed, and the checkpoint reached."""
 
     events: int
     rows: int
@@ -35,10 +34,10 @@ class Refreshed(NamedTuple):
 
 
 class Runner:
-    """Keeps a read model up to date with a log, which it reads once and never writes.
+    """Keeps a read model up to date with a log, which is read once and never written.
 
-    A read model that was followed before is gone on with, whatever had happened to the runner: rows and checkpoint
-    change in one transaction. Tables whose projection has another version since are made again.
+    An existing read model is continued from its checkpoint, even if its runner was killed, because rows and checkpoint
+    change in one transaction. If the version of a projection has changed since, its table is made again.
 
     >>> from tempfile import TemporaryDirectory
     >>> from forecast_ledger import Runner, commands, open
@@ -57,10 +56,11 @@ class Runner:
         name: str = "main",
         watch: Watch = lambda _: None,
     ) -> None:
-        """location, name: of the log. path: of the read model, which is started if there is none. watch: of reading.
+        """location, name: of the log. path: of the read model, which is created if need be. watch: called with the
+        number of events read so far.
 
-        Raises, first that applies: Refused (the name is no id), Unavailable (either cannot be opened; another runner
-        keeps the read model; it is not what was written, or follows another ledger).
+        Raises, first that applies: Refused (the name is not an id), Unavailable (either cannot be opened; another
+        runner keeps the read model up to date; it was changed by another program, or follows another ledger).
         """
         self._name, self._watch = values.check_id(name, "name"), watch
         self._store = Store.open(location, self._name, read_only=True)
@@ -70,22 +70,22 @@ class Runner:
             self._store.close()
             raise
         self._growing = Growing()
-        self._places: Places = {}  # of what has been read since the last refresh
+        self._places: Places = {}  # of the rows read since the last refresh
         self._first, self._recorded_at = "", 0
         self._subscription = Subscription(self._store)
         try:
             self._tracking = self._checked(self._model.tracking())
-            self._placed = self._model.placed()
+            self._indexed = self._model.is_indexed()
         except BaseException:
             self.close()
             raise
 
     def refresh(self) -> Refreshed:
-        """Take in whatever has been recorded since, and write what follows.
+        """Read the events recorded since the last refresh, and update the tables.
 
-        Raises, first that applies: Corrupt (the log is damaged, or not the one that the read model was made of),
-        Unavailable (also where the read model is not what was written), Conflict (somebody else has changed what it
-        speaks of). Then the read model is as it was.
+        Raises, first that applies: Corrupt (the log is damaged, or not the one that the read model was made from),
+        Unavailable (also if the read model was changed by another program), Conflict (another process has updated
+        it). If it raises, the read model is unchanged.
         """
         before = self._tracking
         with gc_pause.paused():
@@ -93,44 +93,46 @@ class Runner:
                 self._add(page)
             reached = self._subscription.reached
             if before and reached.position < before.reached.position:
-                raise Corrupt(reached.position + 1, f"the read model has seen the log up to {before.reached.position}")
+                raise Corrupt(
+                    reached.position + 1, f"the read model has followed the log up to {before.reached.position}"
+                )
             self._model.check()
-            anew = self._model.outdated()
-            if self._subscription.stopped or (before and before.reached == reached and not anew):
+            rebuilt = self._model.outdated()
+            if self._subscription.stopped or (before and before.reached == reached and not rebuilt):
                 return Refreshed(0, 0, before.reached if before else START)
             now = Tracking(self._name, self._first, reached, self._recorded_at)
-            parts = [*self._growing.whole(anew)]
+            parts = [*self._growing.whole(rebuilt)]
             if before:
-                parts += [each for each in self._growing.parts() if each.table.name not in anew]
-            rows = self._model.write(before, now, Change(parts, self._places, anew))
+                parts += [each for each in self._growing.parts() if each.table.name not in rebuilt]
+            rows = self._model.write(before, now, Update(parts, self._places, rebuilt))
         self._growing.forget()
         self._places = {}
         self._tracking = now
         return Refreshed(reached.position - (before.reached.position if before else 0), rows, reached)
 
-    def follow(self, told: Callable[[Refreshed], None]) -> None:
-        """Refresh whenever something is recorded, until `stop`; `told` of each that had something to do.
+    def follow(self, report: Callable[[Refreshed], None]) -> None:
+        """Refresh whenever something is recorded, until `stop`.
 
-        Raises what `refresh` raises.
+        report: called with the result of each refresh that read events or changed rows. Raises what `refresh` raises.
         """
         while not self._subscription.stopped:
             done = self.refresh()
             if done.events or done.rows:
-                told(done)
+                report(done)
             self._subscription.wait()
 
     def stop(self) -> None:
-        """End `follow` once what it is writing is written; for any thread, or a signal handler."""
+        """End `follow` after the refresh that is running; may be called from any thread or a signal handler."""
         self._subscription.stop()
 
     def lag(self) -> Lag:
-        """How far behind its log the read model is. Raises, first that applies: Unavailable, Corrupt."""
-        here = self._tracking.reached.position if self._tracking else 0
-        rows = self._store.read(here, limit=1)
+        """Return how far the read model is behind its log. Raises, first that applies: Unavailable, Corrupt."""
+        reached = self._tracking.reached.position if self._tracking else 0
+        rows = self._store.read(reached, limit=1)
         if not rows:
             return Lag(0, 0.0)
-        waiting = time.time() - log.unseal_row(rows[0], here + 1).recorded_at / 10**6
-        return Lag(self._store.newest() - here, max(waiting, 0.0))
+        waiting = time.time() - log.unseal_row(rows[0], reached + 1).recorded_at / 10**6
+        return Lag(self._store.newest() - reached, max(waiting, 0.0))
 
     def close(self) -> None:
         """Close the log and the read model."""
@@ -147,26 +149,27 @@ class Runner:
         self.close()
 
     def _checked(self, tracking: Tracking | None) -> Tracking | None:
-        """Raises Unavailable if a read model is of another ledger."""
+        """Return the tracking. Raises Unavailable if the read model follows another ledger."""
         rows = self._store.read(0, limit=1)
         self._first = log.unseal_row(rows[0], 1).digest if rows else log.GENESIS
         if tracking is None or (tracking.ledger == self._name and tracking.first in {self._first, log.GENESIS}):
             return tracking
-        raise Unavailable(f"{self._model.path}: the read model of another ledger, {tracking.ledger!r}")
+        raise Unavailable(f"{self._model.path}: the read model follows another ledger, {tracking.ledger!r}")
 
     def _add(self, page: Sequence[Recorded]) -> None:
-        """Take in a page; up to the checkpoint of the read model nothing of it is new."""
+        """Read a page; its rows up to the checkpoint of the read model are not new."""
         reached = self._tracking.reached if self._tracking else START
         if page[0].position == 1:
             self._first = page[0].digest
         old = max(reached.position - page[0].position + 1, 0)
         if 0 < old <= len(page) and page[old - 1].digest != reached.digest:
-            raise Corrupt(reached.position, f"the read model has seen digest {reached.digest} here, not this row's")
+            other = f"the read model has digest {reached.digest} for this row, but the log has another"
+            raise Corrupt(reached.position, other)
         if page[:old]:
             self._growing.add(page[:old])
             self._growing.forget()
         if page[old:]:
             self._growing.add(page[old:])
-        log_index.note(self._places, page[old:] if self._placed else page)
+        log_index.add_page(self._places, page[old:] if self._indexed else page)
         self._recorded_at = page[-1].recorded_at
         self._watch(page[-1].position)

@@ -263,7 +263,7 @@ def test_a_second_follower_is_refused_as_long_as_the_first_lives(tmp_path: Path)
     follower = start("follow", log, tables)
     assert follower.stderr is not None
     assert "events" in follower.stderr.readline()  # of its first refresh
-    told(run("follow", log, tables), UNREADABLE, "another runner keeps this read model up to date; end that one")
+    told(run("follow", log, tables), UNREADABLE, "another runner keeps this read model up to date; end that runner")
     assert run("follow", log, tables, "--check").returncode == FINE
     follower.kill()
     assert ended(follower).returncode == KILLED

@@ -1,4 +1,4 @@
-"""A read model is a rebuild: after every command of random histories every table is what the log makes it.
+"""A read model is a rebuild: after every command of random histories every table agrees with the log.
 
 Each season is followed by one runner, refreshed after every command and compared after every refresh; now and then it
 is refreshed after several, or started again. LONG in the environment says how many seasons of each sort; a few without.

@@ -147,7 +147,7 @@ def test_a_log_that_is_not_the_one_followed_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(holed)) as connection, connection:
         connection.execute("DELETE FROM stored_events WHERE originator_version = 6")
     for log, position, said in (
-        (other, len(recorded), "the read model has seen digest"),
+        (other, len(recorded), "the read model has digest"),
         (short, len(recorded), "missing"),
         (holed, 6, "missing"),
     ):

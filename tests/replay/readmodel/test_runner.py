@@ -76,14 +76,14 @@ def assert_up_to_date(path: str, recorded: Sequence[Recorded]) -> None:
 
 def crashing(model: ReadModel, after: int) -> None:
     """Have a read model fail after so many changes of a table, in the middle of its transaction."""
-    written, left = model._stored._written, iter(range(after))
+    written, left = model._stored._write_batch, iter(range(after))
 
     def fail(*arguments: Any) -> int:
         if next(left, None) is None:
             raise RuntimeError("crashed")
         return written(*arguments)
 
-    vars(model._stored)["_written"] = fail
+    vars(model._stored)["_write_batch"] = fail
 
 
 def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> None:
@@ -104,7 +104,7 @@ def interrupted(folder: str, recorded: Sequence[Recorded], random: Random) -> No
             runner.close()
             runner = Runner(path, tables)
         else:
-            vars(runner._model._stored).pop("_written", None)  # the same runner goes on after a failure
+            vars(runner._model._stored).pop("_write_batch", None)  # the same runner goes on after a failure
         if random.random() < 0.7:
             runner.refresh()
             assert_up_to_date(tables, recorded[:end])
@@ -186,7 +186,7 @@ def test_a_read_model_of_another_ledger_is_refused(followed: tuple[str, str], tm
     with Ledger.open(elsewhere) as ledger:
         ledger.handle(opened("other"), "c1")
     for location, name in ((path, "second"), (elsewhere, "main")):
-        with pytest.raises(Unavailable, match="the read model of another ledger, 'main'"):
+        with pytest.raises(Unavailable, match="the read model follows another ledger, 'main'"):
             Runner(location, tables, name)
     assert stored(tables) == before
 
@@ -200,8 +200,8 @@ def test_a_log_that_does_not_continue_what_was_followed_is_refused(followed: tup
     record(forked, recorded[:-1])
     with Ledger.open(forked) as ledger:
         ledger.handle(forecast(participant="eve"), "fork")
-    seen_further = "log position 5: the read model has seen the log up to 5"
-    for location, message in ((short, seen_further), (forked, "position 5: the read model has seen digest")):
+    seen_further = "log position 5: the read model has followed the log up to 5"
+    for location, message in ((short, seen_further), (forked, "position 5: the read model has digest")):
         with Runner(location, tables) as runner, pytest.raises(Corrupt, match=message):
             runner.refresh()
     assert stored(tables) == before
@@ -248,7 +248,7 @@ def test_a_second_runner_on_one_read_model_is_refused_when_it_starts(followed: t
     path, tables = followed
     with Runner(path, tables) as one, Ledger.open(path) as ledger:
         for _ in range(2):
-            with pytest.raises(Unavailable, match="another runner keeps this read model up to date; end that one"):
+            with pytest.raises(Unavailable, match="another runner keeps this read model up to date; end that runner"):
                 Runner(path, tables)
         ledger.handle(forecast(participant="eve"), "eve")
         assert one.refresh().events == 1
@@ -262,11 +262,11 @@ def test_two_runners_do_not_both_write_where_locks_do_not_work(
 ) -> None:
     """As on some network drives: the second to write finds that the tables are no longer those it knows."""
     path, tables = followed
-    monkeypatch.setattr(ReadModel, "_keep", lambda _: None)
+    monkeypatch.setattr(ReadModel, "_lock_file", lambda _: None)
     with Runner(path, tables) as one, Runner(path, tables) as two, Ledger.open(path) as ledger:
         ledger.handle(forecast(participant="eve"), "eve")
         one.refresh()
-        with pytest.raises(Conflict, match="somebody else"):
+        with pytest.raises(Conflict, match="another process"):
             two.refresh()
     assert_up_to_date(tables, history(path))
 
