@@ -1,4 +1,4 @@
-"""Messages of what was expected and what was found, with numbers, instants and ids as they are printed."""
+"""Messages of `verify`: what was expected and what was found, in printed units."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,13 +18,13 @@ from forecast_ledger.ledger.core.values import (
 )
 from forecast_ledger.ledger.model.trading_rules import PERCENT
 
-_LONGEST = 40  # characters of an id, a text or a list: a log that anything wrote holds any
-_DIGEST = 66  # characters of one, in quotes
-_LARGEST = 10**30
+_LONGEST = 40  # characters of an id, a text or a list; a log that another program wrote can hold any
+_DIGEST = 66  # characters of a digest in quotes
+_LARGEST = 10**30  # of a number that is printed
 
 
 def mismatch(expected: str, found: str) -> str:
-    """The message of a finding, in the one form that all findings have.
+    """Return the message of a mismatch; every one has this form.
 
     >>> mismatch("an amount of 500.00, the bet that was asked for", money_text(500_000_001))
     'expected an amount of 500.00, the bet that was asked for; found 500.000001'
@@ -33,7 +33,7 @@ def mismatch(expected: str, found: str) -> str:
 
 
 def short_repr(text: object, most: int = _LONGEST) -> str:
-    """An id, a text or a whole number as it stands in a message: escaped, and shortened.
+    """Return an id, a text or an integer as a message shows it: escaped and shortened.
 
     >>> short_repr("cup"), short_repr(7), short_repr("an id of a contest that is as long as an id may be")
     ("'cup'", '7', "'an id of a contest that is as long as a…")
@@ -44,7 +44,7 @@ def short_repr(text: object, most: int = _LONGEST) -> str:
 
 
 def short_reprs(values: Iterable[object]) -> str:
-    """Ids and whole numbers.
+    """Return a list of ids and integers as a message shows it.
 
     >>> short_reprs(["week", "ada", 1])
     "'week', 'ada', 1"
@@ -53,12 +53,12 @@ def short_reprs(values: Iterable[object]) -> str:
 
 
 def shorten(text: str, most: int = _LONGEST) -> str:
-    """The beginning of a text."""
+    """Return the beginning of a text, with an ellipsis if it is cut."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def decimal_text(value: int, unit: int, least: int = 0) -> str:
-    """An integer in 1/unit as a decimal.
+    """Return an integer in 1/unit as decimal text.
 
     >>> decimal_text(-1, 10**9)
     '-0.000000001'
@@ -67,17 +67,17 @@ def decimal_text(value: int, unit: int, least: int = 0) -> str:
 
 
 def money_text(value: int) -> str:
-    """An amount or shares, 1e-6."""
+    """Return an amount or shares, 1e-6, as decimal text."""
     return decimal_text(value, MONEY, least=2)
 
 
 def probability_text(value: int | None) -> str:
-    """A probability, a price or a payout, 1e-9; none where there is none."""
+    """Return a probability, price or payout, 1e-9, as decimal text; "none" for None."""
     return "none" if value is None else decimal_text(value, PROBABILITY)
 
 
 def instant_text(micros: int) -> str:
-    """RFC 3339, or what no calendar has.
+    """Return an instant as RFC 3339 text; outside the calendar, as µs since 1970.
 
     >>> instant_text(0), instant_text(2**62)
     ('1970-01-01T00:00:00Z', '4611686018427387904 µs since 1970')
@@ -87,36 +87,36 @@ def instant_text(micros: int) -> str:
 
 
 def first_difference(expected: Struct, found: Struct, quantum: int = 1) -> str:
-    """The first field in which two things of one type differ, and what it is in both, in printed units.
+    """Return the message about the first field in which two structs of one type differ, in printed units.
 
-    quantum: units in 1 of quantiles.
+    quantum: units in 1, for quantiles.
 
     >>> from forecast_ledger.ledger.model.events import ForecastMade
-    >>> one, other = (ForecastMade(at=0, question="q", participant="a", probabilities=(p, 1)) for p in (5 * 10**8, 2))
-    >>> first_difference(one, other)
+    >>> left, right = (ForecastMade(at=0, question="q", participant="a", probabilities=(p, 1)) for p in (5 * 10**8, 2))
+    >>> first_difference(left, right)
     'expected probabilities[0] 0.5; found 0.000000002'
     """
-    path, one, other = _first_unlike("", expected, found)
+    path, left, right = _differing_part("", expected, found)
     name = path.rpartition(".")[2].partition("[")[0]
-    return mismatch(f"{path} {field_text(name, one, quantum)}", field_text(name, other, quantum))
+    return mismatch(f"{path} {field_text(name, left, quantum)}", field_text(name, right, quantum))
 
 
-def _first_unlike(path: str, one: Any, other: Any) -> tuple[str, Any, Any]:
-    """Where the difference is, and what is there."""
-    if isinstance(one, Struct) and type(one) is type(other):
-        for name in one.__struct_fields__:
-            if getattr(one, name) != getattr(other, name):
-                return _first_unlike(f"{path}.{name}" if path else name, getattr(one, name), getattr(other, name))
-    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
-        place = next(place for place in range(len(one)) if one[place] != other[place])
-        return _first_unlike(f"{path}[{place}]", one[place], other[place])
-    return path, one, other
+def _differing_part(path: str, left: Any, right: Any) -> tuple[str, Any, Any]:
+    """Return the path of the first difference, and the values there."""
+    if isinstance(left, Struct) and type(left) is type(right):
+        for name in left.__struct_fields__:
+            if getattr(left, name) != getattr(right, name):
+                return _differing_part(f"{path}.{name}" if path else name, getattr(left, name), getattr(right, name))
+    if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
+        place = next(place for place in range(len(left)) if left[place] != right[place])
+        return _differing_part(f"{path}[{place}]", left[place], right[place])
+    return path, left, right
 
 
 def field_text(name: str, value: Any, quantum: int = 1) -> str:
-    """The value of a field of an event, in the unit that fields of this name have.
+    """Return the value of an event's field as text, in the unit of fields of this name.
 
-    quantum: units in 1 of quantiles.
+    quantum: units in 1, for quantiles.
 
     >>> field_text("amount", 2_500_000), field_text("closes_at", 0), field_text("bot", True)
     ('2.50', '1970-01-01T00:00:00Z', 'true')
@@ -129,20 +129,20 @@ def field_text(name: str, value: Any, quantum: int = 1) -> str:
         return decimal_text(value, quantum)
     if not isinstance(value, int):
         return short_repr(value, _DIGEST)
-    return instant_text(value) if is_instant(name) else _PRINTED.get(name, short_repr)(value)
+    return instant_text(value) if is_instant(name) else _FIELD_TEXTS.get(name, short_repr)(value)
 
 
-def _unit(unit: int) -> Callable[[int], str]:
+def _text_in(unit: int) -> Callable[[int], str]:
     return lambda value: decimal_text(value, unit)
 
 
-_PRINTED: dict[str, Callable[[int], str]] = {
+_FIELD_TEXTS: dict[str, Callable[[int], str]] = {
     **dict.fromkeys(["amount", "cash", "shares", "cost", "proceeds", "pool", "payable_unit"], money_text),
     **dict.fromkeys(["starting_cash", "least_bet", "least_prize"], money_text),
     **dict.fromkeys(
         ["price", "prices", "payout", "payouts", "confidence", "probabilities", "levels"], probability_text
     ),
-    **dict.fromkeys(["percentage", "least_percentage"], _unit(PERCENT)),
-    **dict.fromkeys(["weight", "hidden_coverage_weight"], _unit(WEIGHT)),
-    "cdf": _unit(CUMULATIVE),
+    **dict.fromkeys(["percentage", "least_percentage"], _text_in(PERCENT)),
+    **dict.fromkeys(["weight", "hidden_coverage_weight"], _text_in(WEIGHT)),
+    "cdf": _text_in(CUMULATIVE),
 }
