@@ -1,1 +1,1 @@
-"""Numbers, instants and errors: exact arithmetic, the units at the edge, and how an error is reported."""
+"""Numbers, instants and errors: exact arithmetic, units and their conversion, and how an error is reported."""

@@ -1,1 +1,1 @@
-"""What the ledger speaks of: commands, events, rule sets, and the row of the log that holds an event."""
+"""The types of the ledger: commands, events, rule sets, and the row of the log that holds an event."""

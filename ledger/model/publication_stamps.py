@@ -1,4 +1,4 @@
-"""What a publication stamp can mean: the span of instants between its earliest and its latest reading."""
+"""Publication stamps: dates and times, each with the span of instants that it can mean."""
 
 import re
 from calendar import monthrange
@@ -10,8 +10,8 @@ from forecast_ledger.ledger.core.values import DAY, FIRST_INSTANT, LAST_INSTANT,
 
 _HOUR = 3_600 * 10**6  # µs
 _EPOCH = date(1970, 1, 1).toordinal()
-_EASTERNMOST = 14 * _HOUR  # the Line Islands: the first to write a date
-_WESTERNMOST = -12 * _HOUR  # Anywhere on Earth: the last to
+_EASTERNMOST = 14 * _HOUR  # the Line Islands, where a date begins first
+_WESTERNMOST = -12 * _HOUR  # Anywhere on Earth, where it ends last
 _NAMED = (
     r"(?P<year>[0-9]{4})(-(?P<month>[0-9]{2})(-(?P<day>[0-9]{2}))?)?"
     r"(?P<time>[Tt ][0-9:.]+)?(?P<offset>[Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?"
@@ -21,18 +21,18 @@ WRITTEN_STAMP = f"^{re.sub(r'[?]P<[a-z]+>', '', _NAMED)}$"  # as JSON Schema has
 
 
 class StampSpan(NamedTuple):
-    """The instants that a stamp may stand for: µs since the epoch, both ends inclusive, on the calendar."""
+    """The instants that a stamp can mean: µs since the epoch, both ends inclusive, within the calendar."""
 
     earliest: int
     latest: int
 
 
 def stamp_span(text: str, field: str) -> StampSpan:
-    """All readings of an RFC 3339 instant, a naive date-time, or a bare date, month or year.
+    """Return the span of an RFC 3339 instant, a date and time without offset, or a date, month or year.
 
-    An instant with an offset is that instant alone, to the µs, however few digits it has. Without an offset the zone
-    may be any from UTC+14 (the earliest reading) to UTC-12 (the latest). A date, month or year is every instant of it,
-    in its zone if an offset follows. What of a span lies beyond the calendar is cut off.
+    An instant with an offset is exact, to the µs. Without an offset, the zone is any from UTC+14 (the earliest instant)
+    to UTC-12 (the latest). A date, month or year is all of its instants, in its zone if an offset follows. The span is
+    cut to the calendar.
     Refuses: bad_instant.
     Source:  Autocast competition of 2022, "How can I demonstrate faithful simulation of forecasting?" (Anywhere on
     Earth).
@@ -73,7 +73,7 @@ def _days(stamp: re.Match[str]) -> StampSpan:
 
 
 def _offsets(text: str | None) -> tuple[int, int]:
-    """The most eastern and the most western offset that a stamp may have, µs ahead of UTC."""
+    """Return the easternmost and the westernmost offset that a stamp can have, µs ahead of UTC."""
     if text is None:
         return _EASTERNMOST, _WESTERNMOST
     if text in {"Z", "z"}:
@@ -83,5 +83,5 @@ def _offsets(text: str | None) -> tuple[int, int]:
 
 
 def _on_calendar(earliest: int, latest: int) -> StampSpan:
-    """No offset is as long as a day, so that something of every stamp stays."""
+    """Return the span cut to the calendar; no offset is as long as a day, so it is never empty."""
     return StampSpan(max(earliest, FIRST_INSTANT), min(latest, LAST_INSTANT))

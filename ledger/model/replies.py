@@ -1,4 +1,4 @@
-"""What a forecaster answers when asked for a decision: BET, SELL or HOLD, as fields or as the text of a reply.
+"""Replies: decisions to BET, SELL or HOLD, as fields of a command or as text.
 
 Source: Forecaster Arena, Methodology v1, "Decision Protocol".
 """
@@ -18,14 +18,12 @@ from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.events import Action, Bet, Sale
 from forecast_ledger.ledger.model.trading_rules import PERCENT, WHOLE, Trading, bet_cap
 
-_UNCOUNTED = -(2**63)  # an amount or percentage that is no number, or beyond every limit
+_NOT_A_NUMBER = -(2**63)  # an amount or percentage that is not a number, or beyond every limit
 _ACTIONS = get_args(Action)
 
 
 class Reply(NamedTuple):
-    """A decision as it was asked for; the action in capitals if it is one, numbers in units, those that
-    are none hugely negative.
-    """
+    """A decision as asked for: an ASCII action in capitals, numbers in units, -2^63 for those that are not numbers."""
 
     action: str
     bets: tuple[Bet, ...]
@@ -56,36 +54,35 @@ _encoder = json.Encoder(order="sorted", decimal_format="number")
 
 
 def read_reply(text: str) -> Reply | None:
-    """The decision that a text is, of one JSON object; what else the object holds is let be. None if it is unreadable.
+    """Return the decision in a text of one JSON object, without its other fields; None if it cannot be read.
 
     >>> read_reply('{"action": "hold", "reasoning": "Wait."}')
     Reply(action='HOLD', bets=(), sells=(), reasoning='Wait.')
     """
     try:
-        said = _decoder.decode(text)
+        decision = _decoder.decode(text)
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
         return None
-    for bet in said.bets:
+    for bet in decision.bets:
         bet.amount = None if isinstance(bet.amount, str) else bet.amount
-    for sale in said.sells:
+    for sale in decision.sells:
         sale.percentage = None if isinstance(sale.percentage, str) else sale.percentage
-    return _reply(said.action, said.bets, said.sells, said.reasoning)
+    return _reply(decision.action, decision.bets, decision.sells, decision.reasoning)
 
 
 def reply_from_fields(command: commands.RecordDecision) -> Reply:
-    """The decision that a command says in fields."""
+    """Return the decision in the fields of a command."""
     return _reply(command.action or "", command.bets or (), command.sells or (), command.reasoning or "")
 
 
 def reply_text(command: commands.RecordDecision) -> str:
-    """What a command says in fields, as the text of a reply."""
+    """Return the decision in the fields of a command as the text of a reply."""
     fields = {name: getattr(command, name) for name in ("action", "bets", "sells", "reasoning")}
-    said = {name: value for name, value in fields.items() if value is not None}
-    return _encoder.encode(said).decode()
+    return _encoder.encode({name: value for name, value in fields.items() if value is not None}).decode()
 
 
 def first_fault(reply: Reply | None, trading: Trading, cash: int) -> str:
-    """Why a reply is no decision for somebody with so much cash, 1e-6: the first that applies of FAULTS, else "".
+    """Return the first of REPLY_FAULTS that a reply has, given the participant's cash, 1e-6; empty if it has none.
 
     >>> first_fault(read_reply('{"action": "BET", "bets": [], "reasoning": "."}'), Trading(), 10**10)
     'no_legs'
@@ -96,8 +93,9 @@ def first_fault(reply: Reply | None, trading: Trading, cash: int) -> str:
 
 
 def fields_with_fault(fault: str, trading: Trading, cash: int) -> dict[str, Any]:
-    """Fields of a decision with this fault and none that comes before it, for somebody with so much cash, 1e-6; no
-    fields where none can have it.
+    """Return fields of a decision whose first fault is this one, given the participant's cash, 1e-6.
+
+    Returns no fields if the fields of a command cannot have this fault.
 
     >>> fields_with_fault("no_legs", Trading(), 10**10)
     {'action': 'BET', 'bets': (), 'reasoning': '-'}
@@ -142,7 +140,7 @@ _WRONG: dict[str, Callable[[Reply, Trading, int], bool]] = {
             ]
         )
     ),
-    "bad_amount": lambda reply, _, __: any(bet.amount == _UNCOUNTED for bet in reply.bets),
+    "bad_amount": lambda reply, _, __: any(bet.amount == _NOT_A_NUMBER for bet in reply.bets),
     "below_least_bet": lambda reply, trading, _: any(bet.amount < trading.least_bet for bet in reply.bets),
     "above_cap": lambda reply, _, most: any(bet.amount > most for bet in reply.bets),
     "above_sum_cap": lambda reply, trading, most: trading.sum_capped and sum(bet.amount for bet in reply.bets) > most,
@@ -158,15 +156,17 @@ def _reply(
     sells: Iterable[_Sale | commands.Sale],
     reasoning: str,
 ) -> Reply:
-    """Sides and ids as they were written; an action in any case."""
-    asked = tuple(Bet(question=bet.market_id, side=bet.side, amount=_counted(bet.amount, values.MONEY)) for bet in bets)
-    sales = tuple(Sale(position=str(s.position_id), percentage=_counted(s.percentage, PERCENT)) for s in sells)
+    """Return the reply with sides and ids as written, and the action in capitals."""
+    asked = tuple(
+        Bet(question=bet.market_id, side=bet.side, amount=_in_units(bet.amount, values.MONEY)) for bet in bets
+    )
+    sales = tuple(Sale(position=str(s.position_id), percentage=_in_units(s.percentage, PERCENT)) for s in sells)
     return Reply(action.upper() if action.isascii() else action, asked, sales, reasoning)
 
 
-def _counted(number: Any, unit: int) -> int:
-    """A number in 1/unit, if it is one and not beyond every limit."""
+def _in_units(number: Any, unit: int) -> int:
+    """Return a number in 1/unit; -2^63 if it is not a number, or beyond every limit."""
     try:
         return values.read_fixed(number, unit, "amount", -values.LARGEST_POOL, values.LARGEST_POOL)
     except Refused:
-        return _UNCOUNTED
+        return _NOT_A_NUMBER

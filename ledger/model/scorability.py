@@ -1,26 +1,26 @@
-"""Whether the rules of a contest can score a question."""
+"""The check that the rule set of a contest can score a question."""
 
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import ABSOLUTES, RuleSet
 
 _SQUEEZABLE = 1_000  # outcomes of 0.001 each
-_POINT = (500_000_000,)  # 1e-9: the one level that asks for a point
+_POINT = (500_000_000,)  # 1e-9: the level of a point forecast
 
 
 def why_unscorable(span: NumericRange | None, rules: RuleSet, outcomes: int = 0) -> str:
-    """Why these rules cannot score a question of such a range, or of so many named outcomes; empty if they can.
+    """Return why a rule set cannot score a question with this range or number of named outcomes; empty if it can.
 
     >>> why_unscorable(None, RuleSet(name="x", cdf_kernel="ln"))
     'its rule set has no kernel for named outcomes'
     """
     if span is None:
         if rules.consensus == "squeezed" and outcomes >= _SQUEEZABLE:
-            return f"its rule set's consensus squeezed leaves 0.001 to each of fewer than {_SQUEEZABLE} outcomes"
+            return f"its rule set's consensus squeezed is limited to fewer than {_SQUEEZABLE} outcomes"
         return "its rule set has no kernel for named outcomes" * (rules.kernel == "none" and rules.trading is None)
     if not span.levels:
         return "its rule set has no cdf_kernel" * (rules.cdf_kernel == "none")
     if rules.quantile_kernel in ABSOLUTES and span.levels != _POINT:
-        return "the absolute error needs the one level 0.5"
+        return "the absolute error needs 0.5 as the only level"
     if rules.quantile_kernel == "absolute" and (span.open_lower or span.open_upper):
         return "the absolute error needs a range closed at both ends; absolute_clipped does not"
     return "its rule set has no quantile_kernel" * (rules.quantile_kernel == "none")

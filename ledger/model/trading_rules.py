@@ -1,4 +1,4 @@
-"""Trading rules: what a contest grants, what a bet may be, and when what it earns is looked at, as data."""
+"""Trading rules: starting cash, limits of bets, and the periods of decisions, as data."""
 
 from typing import Annotated, Literal
 
@@ -12,41 +12,41 @@ _SECOND = 10**6  # µs
 _WEEK = 7 * DAY
 _FIRST_SUNDAY = 3 * DAY  # the epoch was a Thursday
 
-# Why a reply is no decision, in order of precedence; the reading itself comes first, what money allows last.
+# Why a reply is not a decision, in order of precedence.
 REPLY_FAULTS = {
-    "unreadable": "not one JSON object of the form",
-    "unknown_action": "the action is none of BET, SELL and HOLD",
+    "unreadable": "the reply is not one JSON object of action, bets, sells and reasoning",
+    "unknown_action": "the action is not BET, SELL or HOLD",
     "no_reasoning": "the reasoning is missing or blank",
-    "no_legs": "BET without bets, or SELL without sells",
-    "mixed_legs": "legs that do not belong to the action",
-    "blank_leg": "a leg without market_id and side, or without position_id",
-    "bad_amount": "an amount is no number, or beyond every limit",
-    "below_least_bet": "a bet of less than the least",
-    "above_cap": "one bet of more than the cap at the start",
-    "above_sum_cap": "all bets together are more than the cap at the start",
-    "bad_percentage": "a percentage is no number, or out of range",
+    "no_legs": "the action is BET without bets, or SELL without sells",
+    "mixed_legs": "there are bets without BET, or sells without SELL",
+    "blank_leg": "a bet has no market_id or no side, or a sale has no position_id",
+    "bad_amount": "an amount is not a number, or beyond every limit",
+    "below_least_bet": "a bet is less than least_bet",
+    "above_cap": "a bet is more than the cap of the cash before the decision",
+    "above_sum_cap": "the bets together are more than the cap of the cash before the decision",
+    "bad_percentage": "a percentage is not a number, or out of range",
 }
 # Why a leg is refused, in order of precedence.
 LEG_CODES = {
     "unknown_market": "the contest has no such question",
     "unknown_side": "the question has no such outcome",
     "no_position": "no such position is open",
-    "market_closed": "the question is not open, or is settled",
+    "market_closed": "the question is not open, or it is resolved or annulled",
     "no_quote": "the outcome has no price",
-    "quote_too_new": "the price is of a later instant",
+    "quote_too_new": "the price was quoted after the decision",
     "stale_quote": "the price is too old",
-    "no_price": "nothing can be bought at a price of 0",
-    "above_cap": "more than the cap of the cash that the legs before left",
-    "no_shares": "not one unit of a share",
-    "too_many_shares": "more shares than one account may ever buy",
-    "sibling_refused": "all or nothing: another leg was refused",
+    "no_price": "the price is 0, at which nothing can be bought",
+    "above_cap": "the bet is more than the cap of the cash that the earlier legs left",
+    "no_shares": "the amount or the percentage is less than 0.000001 shares",
+    "too_many_shares": "the account would have bought more shares than the limit of an account",
+    "sibling_refused": "another leg was refused, and the rules carry out all legs or none",
 }
 
 Seconds = Annotated[int, Meta(ge=0, le=10**9)]
 
 
 class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a contest's participants trade; the defaults are those of Forecaster Arena's first methodology.
+    """The trading rules of a contest. The defaults are those of Forecaster Arena's first methodology.
 
     `forecast-ledger help trading` says what each field means, and each of its values.
     Source: Forecaster Arena, Methodology v1, "Starting Capital and Constraints", "Decision Protocol" and "Snapshot
@@ -70,7 +70,7 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def bet_cap(trading: Trading, cash: int) -> int:
-    """The largest bet that cash allows, 1e-6, rounded down; 0 in debt.
+    """Return the largest bet that the cash allows, 1e-6, rounded down; 0 if the cash is negative.
 
     >>> bet_cap(Trading(), 7_333_350_000)
     1833337500
@@ -79,7 +79,7 @@ def bet_cap(trading: Trading, cash: int) -> int:
 
 
 def latest_sunday(at: int) -> int:
-    """The latest Sunday 00:00 UTC not after an instant, µs.
+    """Return the latest Sunday 00:00 UTC at or before an instant, µs.
 
     >>> latest_sunday(3 * DAY - 1) // DAY, latest_sunday(3 * DAY) // DAY
     (-4, 3)
@@ -88,7 +88,7 @@ def latest_sunday(at: int) -> int:
 
 
 def period_number(trading: Trading, starts_at: int, at: int) -> int:
-    """The number of the period that an instant from the start on is in, by days of UTC.
+    """Return the number, from 1, of the period that an instant is in, in days of UTC; at >= starts_at.
 
     >>> period_number(Trading(), DAY - 1, DAY), period_number(Trading(), 0, 7 * DAY)
     (1, 2)
@@ -97,7 +97,7 @@ def period_number(trading: Trading, starts_at: int, at: int) -> int:
 
 
 def is_stale(trading: Trading, quoted_at: int, at: int) -> bool:
-    """Whether a quote is too old to trade at.
+    """Return whether a quote is too old for a trade.
 
     >>> is_stale(Trading(), 0, 3_600 * 10**6), is_stale(Trading(), 0, 3_600 * 10**6 + 1)
     (False, True)

@@ -206,7 +206,7 @@ def look_up(name: str) -> tuple[Block, ...]:
     If the name has an entry or a row of its own, the fields and values of other entries are not searched.
 
     >>> [block for block in look_up("id_empty")][-1].rows[0][2]
-    'give it at least one character'
+    'give an id of at least one character'
     """
     if name in TOPICS:
         whole = page(name)

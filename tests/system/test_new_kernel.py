@@ -117,7 +117,7 @@ def test_it_is_explained_in_its_own_words_with_its_source(tree: Path, log: str) 
 def test_a_rule_set_that_does_not_fit_it_is_refused(tree: Path, log: str) -> None:
     """It is a loss: it does not go with a logarithm, nor with a take."""
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"cdf_kernel": "ln"}, "least score is best"),
+        ({"cdf_kernel": "ln"}, "kernels must agree"),
         ({"take": "coverage_exp"}, "a take needs"),
     ]
     for more, why in wrong:

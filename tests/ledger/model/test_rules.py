@@ -135,26 +135,38 @@ SPHERICAL = {"kernel": "spherical"}
 OTHERS = {"kernel": "ln", "reference": "consensus", "consensus_of": "others"}
 # What is wrong: fields that contradict one another, and the one field whose change mends it.
 CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    ("no kernel", {}, {"kernel": "ln"}),
-    ("no kernel", {"reference": "peers"}, {"quantile_kernel": "pinball"}),
-    ("no kernel", {"total": "mean"}, {"trading": Trading()}),
+    ("the rule set has no kernel", {}, {"kernel": "ln"}),
+    ("the rule set has no kernel", {"reference": "peers"}, {"quantile_kernel": "pinball"}),
+    ("the rule set has no kernel", {"total": "mean"}, {"trading": Trading()}),
     *[
         ("a logarithm needs", {kernel: base, floor: 0}, {floor: 1})
         for kernel in ("kernel", "cdf_kernel")
         for base in ("ln", "log2")
         for floor in ("least_probability_ppm", "least_density_ppm", "open_end_ppm")
     ],
-    ("of some kernels the least", LOSS | {"cdf_kernel": "ln"}, {"cdf_kernel": "crps"}),
-    ("of some kernels the least", LOSS | {"kernel": "spherical", "cdf_kernel": "crps"}, {"kernel": "brier"}),
-    ("of some kernels the least", POINTS | {"kernel": "ln", "reference": "peers"}, {"quantile_kernel": "none"}),
-    ("the two logarithms", {"kernel": "ln", "cdf_kernel": "log2"}, {"cdf_kernel": "ln"}),
-    ("the two logarithms", {"kernel": "log2", "cdf_kernel": "ln"}, {"cdf_kernel": "none"}),
-    ("the scales peer and baseline", SPHERICAL | {"reference": "uniform", "scale": "baseline"}, {"kernel": "ln"}),
-    ("the scales peer and baseline", SPHERICAL | {"reference": "uniform", "scale": "baseline"}, {"scale": "plain"}),
-    ("the scales peer and baseline", SPHERICAL | {"reference": "peers", "scale": "peer"}, {"kernel": "log2"}),
-    ("the scales peer and baseline", LOSS | {"reference": "peers", "scale": "peer"}, {"scale": "plain"}),
-    ("the scales peer and baseline", POINTS | {"reference": "peers", "scale": "peer"}, {"scale": "plain"}),
-    ("the scales peer and baseline", SPHERICAL | {"cdf_kernel": "ln", "scale": "peer"}, {"kernel": "ln"}),
+    ("kernels must agree", LOSS | {"cdf_kernel": "ln"}, {"cdf_kernel": "crps"}),
+    ("kernels must agree", LOSS | {"kernel": "spherical", "cdf_kernel": "crps"}, {"kernel": "brier"}),
+    ("kernels must agree", POINTS | {"kernel": "ln", "reference": "peers"}, {"quantile_kernel": "none"}),
+    ("logarithms of two bases", {"kernel": "ln", "cdf_kernel": "log2"}, {"cdf_kernel": "ln"}),
+    ("logarithms of two bases", {"kernel": "log2", "cdf_kernel": "ln"}, {"cdf_kernel": "none"}),
+    (
+        "the scales peer, peer_whole and baseline",
+        SPHERICAL | {"reference": "uniform", "scale": "baseline"},
+        {"kernel": "ln"},
+    ),
+    (
+        "the scales peer, peer_whole and baseline",
+        SPHERICAL | {"reference": "uniform", "scale": "baseline"},
+        {"scale": "plain"},
+    ),
+    (
+        "the scales peer, peer_whole and baseline",
+        SPHERICAL | {"reference": "peers", "scale": "peer"},
+        {"kernel": "log2"},
+    ),
+    ("the scales peer, peer_whole and baseline", LOSS | {"reference": "peers", "scale": "peer"}, {"scale": "plain"}),
+    ("the scales peer, peer_whole and baseline", POINTS | {"reference": "peers", "scale": "peer"}, {"scale": "plain"}),
+    ("the scales peer, peer_whole and baseline", SPHERICAL | {"cdf_kernel": "ln", "scale": "peer"}, {"kernel": "ln"}),
     *[
         ("the scale baseline", {"kernel": "ln", "scale": "baseline", "reference": reference}, {"reference": "uniform"})
         for reference in ("none", "peers", "consensus")
@@ -165,10 +177,14 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ],
     ("a take needs", LOSS | {"reference": "peers", "take": "positive_square"}, {"take": "none"}),
     *[
-        ("quantiles take reference", POINTS | {"reference": reference}, {"reference": "peers"})
+        ("quantile_kernel needs reference", POINTS | {"reference": reference}, {"reference": "peers"})
         for reference in ("uniform", "consensus")
     ],
-    ("quantiles take reference", POINTS | {"reference": "peers", "score_consensus": True}, {"score_consensus": False}),
+    (
+        "quantile_kernel needs reference",
+        POINTS | {"reference": "peers", "score_consensus": True},
+        {"score_consensus": False},
+    ),
     ("per_coverage needs", {"kernel": "ln", "total": "per_coverage"}, {"least_coverage": 1}),
     ("least_prize needs", {"kernel": "ln", "least_prize": 1}, {"take": "positive_square"}),
     ("least_prize needs", LOSS | {"least_prize": 50_000_000}, {"least_prize": 0}),
@@ -178,10 +194,10 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         contradiction
         for total in ("kind_means", "kind_means_third")
         for contradiction in (
-            ("a total of kind means", {"kernel": "ln", "total": total}, {"total": "mean"}),
-            ("a total of kind means", LOSS | {"total": total, "reference": "peers"}, {"reference": "none"}),
+            ("the totals of kind means", {"kernel": "ln", "total": total}, {"total": "mean"}),
+            ("the totals of kind means", LOSS | {"total": total, "reference": "peers"}, {"reference": "none"}),
             (
-                "a total of kind means",
+                "the totals of kind means",
                 LOSS | {"total": total, "quantile_kernel": "pinball"},
                 {"quantile_kernel": "absolute"},
             ),
@@ -197,8 +213,8 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             ({"consensus_weights": "recency"}, "consensus_weights", "equal"),
         )
     ],
-    ("consensus_of others is for logarithms", OTHERS | {"kernel": "spherical"}, {"kernel": "ln"}),
-    ("consensus_of others is for logarithms", OTHERS | LOSS, {"consensus_of": "all"}),
+    ("consensus_of others needs kernels", OTHERS | {"kernel": "spherical"}, {"kernel": "ln"}),
+    ("consensus_of others needs kernels", OTHERS | LOSS, {"consensus_of": "all"}),
     (
         "greatest_probability_ppm must be above",
         {"kernel": "ln", "least_probability_ppm": 500_000, "greatest_probability_ppm": 500_000},
@@ -206,8 +222,8 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("greatest_probability_ppm and", SPHERICAL | {"greatest_probability_ppm": 999_000}, {"kernel": "ln"}),
     ("greatest_probability_ppm and", LOSS | {"greatest_density_ppm": 10**9}, {"greatest_density_ppm": 10**12}),
-    ("density_floor added is", {"kernel": "ln", "density_floor": "added"}, {"cdf_kernel": "ln"}),
-    ("density_floor added is", LOSS | {"density_floor": "added"}, {"density_floor": "least"}),
+    ("density_floor added needs", {"kernel": "ln", "density_floor": "added"}, {"cdf_kernel": "ln"}),
+    ("density_floor added needs", LOSS | {"density_floor": "added"}, {"density_floor": "least"}),
     *[
         ("day_edges opening and none", LOSS | {"day_edges": edges, "sampling": other}, {"sampling": "day"})
         for edges in ("opening", "none")
@@ -221,11 +237,11 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         )
         for passes in ("one", "one_by_one")
     ],
-    ("a loss without reference", LOSS | {"period": "scheduled"}, {"period": "covered"}),
-    ("a loss without reference", LOSS | {"period": "actual"}, {"reference": "peers"}),
-    ("a loss without reference", LOSS | {"total": "sum"}, {"total": "mean"}),
-    ("a loss without reference", LOSS | {"total": "per_coverage", "least_coverage": 1}, {"reference": "uniform"}),
-    ("a loss without reference", POINTS | {"period": "scheduled"}, {"period": "covered"}),
+    ("a loss without a reference", LOSS | {"period": "scheduled"}, {"period": "covered"}),
+    ("a loss without a reference", LOSS | {"period": "actual"}, {"reference": "peers"}),
+    ("a loss without a reference", LOSS | {"total": "sum"}, {"total": "mean"}),
+    ("a loss without a reference", LOSS | {"total": "per_coverage", "least_coverage": 1}, {"reference": "uniform"}),
+    ("a loss without a reference", POINTS | {"period": "scheduled"}, {"period": "covered"}),
 ]
 
 
@@ -345,7 +361,7 @@ def test_what_is_of_no_type_of_a_rule_set_is_not_read(field: str, wrong: list[An
 def test_a_rule_set_that_says_its_name_alone_scores_nothing() -> None:
     """Every kernel is asked for by name."""
     assert (read().kernel, read().cdf_kernel, read().quantile_kernel) == ("none", "none", "none")
-    assert inconsistency(read()) == "no kernel and no trading: nothing could be scored"
+    assert inconsistency(read()) == "the rule set has no kernel and no trading, so nothing can be scored"
 
 
 def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> None:
@@ -398,7 +414,7 @@ SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
     ],
     *[(CLIPPED_ONLY, span, "") for span in (POINT, TAILED, LEFT)],
     *[
-        (rules, span, "the absolute error needs the one level 0.5")
+        (rules, span, "the absolute error needs 0.5 as the only level")
         for rules in (POINTS_ONLY, CLIPPED_ONLY)
         for span in (QUARTILES, OTHER_LEVEL)
     ],

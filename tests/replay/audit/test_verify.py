@@ -417,7 +417,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
             3,
             (
                 "forecast_made.v1: expected submit_forecast to be allowed; "
-                "found question_resolved: at = '2026-03-11T00:00:00Z': the question is resolved or annulled"
+                "found question_resolved: at = '2026-03-11T00:00:00Z': the question is already resolved or annulled"
             ),
         ),
         (
@@ -425,7 +425,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
             2,
             (
                 "contest_opened.v1: expected open_contest to be allowed; found rules_not_consistent: rules = 'own': "
-                "of some kernels the least score is best, of others"
+                "kernels must agree on the better score"
             ),
         ),
         (
@@ -497,7 +497,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
             11,
             (
                 "participant_enrolled.v1: expected enrol_participant to be allowed; found contest_complete: "
-                "contest = 'week': everybody has decided, and no position is open"
+                "contest = 'week': every participant has taken a decision and no position is open"
             ),
         ),
     ],

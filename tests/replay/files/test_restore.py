@@ -217,7 +217,7 @@ def test_what_is_no_export_is_refused(log: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_ledger_that_is_the_beginning_is_continued(log: str, outs: Path, tmp_path: Path, form: str) -> None:
-    """From wherever it ends; imported again, nothing is left to do."""
+    """The import continues where the log ends; a second import changes nothing."""
     location = str(tmp_path / "copy.db")
     export(log, tmp_path / "part", "jsonl", as_of=33)
     assert restore(tmp_path / "part", location) == 33
