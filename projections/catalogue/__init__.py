@@ -1,1 +1,1 @@
-"""Every table: its columns, its key, how it is built and how it is divided."""
+"""The catalogue of tables: columns, key, builder and division of each."""

@@ -1,4 +1,4 @@
-"""The values of the tables of accounts: positions, cash, trades, decisions, the journal, marks."""
+"""Builders of the tables of accounts: positions, cash, trades, decisions, journal and marks."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -17,13 +17,13 @@ from forecast_ledger.projections.core.column_values import Ids, Values, from_row
 from forecast_ledger.projections.facts.accounts import FINE, Holding, Key, Posting, Trade, postings
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading import arena
-from forecast_ledger.projections.trading.account_histories import check_looks
+from forecast_ledger.projections.trading.account_histories import check_tick_rows
 from forecast_ledger.projections.trading.mark_prices import NONE
 from forecast_ledger.projections.trading.portfolios import Snapshots
 
 
 def positions_values(of: Analysis) -> list[Values]:
-    """One row a position."""
+    """One row for each position."""
     rows = [
         [*key, number, *_position(of, of.facts.trading(key[0]), holding)]
         for key, account in of.facts.books.accounts.items()
@@ -56,7 +56,7 @@ def _position(of: Analysis, trading: Trading, holding: Holding) -> list[Any]:
 
 
 def cash_values(of: Analysis) -> list[Values]:
-    """One row a movement of an account."""
+    """One row for each movement of an account."""
     balances: dict[Key, int] = {}
     rows = []
     for movement in of.facts.books.movements:
@@ -71,7 +71,7 @@ def cash_values(of: Analysis) -> list[Values]:
 
 
 def accounts_values(of: Analysis) -> list[Values]:
-    """One row an account, at the clock of the books."""
+    """One row for each account, at the latest instant in the log."""
     rows = []
     for key, account in of.facts.books.accounts.items():
         trading, who = of.facts.trading(key[0]), account.enrolled
@@ -98,8 +98,8 @@ def accounts_values(of: Analysis) -> list[Values]:
 
 
 def snapshots_values(of: Analysis) -> list[Values]:
-    """One row a tick and one a movement of every account. Raises Refused: more looks in all than can be held."""
-    check_looks(of.facts, of.traded)
+    """One row for each tick and each movement of every account. Raises Refused(out_of_range): too many ticks."""
+    check_tick_rows(of.facts, of.traded)
     seen = [of.snapshots(name) for name in of.traded]
     counts = [len(each.at) for each in seen]
     position = np.concatenate([each.log_position for each in seen] or [int64_array([])])
@@ -122,7 +122,7 @@ def _participants(seen: list[Snapshots]) -> Ids:
 
 
 def _together(parts: list[Any], name: str) -> Values:
-    """One column of several contests; empty where there is no score or mark."""
+    """Join one column of several contests; a missing score or mark is empty."""
     if any(isinstance(part, list) for part in parts):
         return [each for part in parts for each in (part if isinstance(part, list) else part.tolist())]
     numbers = np.concatenate(parts or [int64_array([])])
@@ -130,7 +130,7 @@ def _together(parts: list[Any], name: str) -> Values:
 
 
 def trades_values(of: Analysis) -> list[Values]:
-    """One row a leg carried out."""
+    """One row for each executed leg."""
     rows = [_trade(of.facts, trade) for trade in of.facts.books.trades]
     kinds = "id id count instant count count count text id id count points count instant text"
     return from_rows(rows, f"{kinds} money money money money money share share share share")
@@ -168,7 +168,7 @@ def _trade(facts: Facts, trade: Trade) -> list[Any]:
 
 
 def decisions_values(of: Analysis) -> list[Values]:
-    """One row an attempt at a decision."""
+    """One row for each attempt at a decision."""
     rows = []
     for position, event, defaulted in of.facts.books.attempts:
         row: list[Any] = [event.contest, event.participant, event.period, event.attempt, position, event.at]
@@ -182,7 +182,7 @@ def decisions_values(of: Analysis) -> list[Values]:
 
 
 def refused_legs_values(of: Analysis) -> list[Values]:
-    """One row a leg refused."""
+    """One row for each refused leg."""
     rows = [
         [event.contest, event.participant, position, event.period, event.attempt, event.leg, event.code]
         for position, event in of.facts.books.refusals
@@ -191,13 +191,13 @@ def refused_legs_values(of: Analysis) -> list[Values]:
 
 
 def journal_values(of: Analysis) -> list[Values]:
-    """One row a side of an entry; amounts in Python integers, which may need more than 64 bits."""
+    """One row for each posting; the amounts are Python integers, because they may need more than 64 bits."""
     rows = [[side.position, side.account, side.contest, side.participant, side.amount] for side in _sides(of.facts)]
     return from_rows(rows, "count id id id fine_money")
 
 
 def _sides(facts: Facts) -> Iterator[Posting]:
-    """Of everything that moves money: accounts, pools and prizes."""
+    """Yield the postings of all movements of money: accounts, pools and prizes."""
     for movement in facts.books.movements:
         yield from postings(movement)
     for name, contest in facts.contests.items():
@@ -210,7 +210,7 @@ def _sides(facts: Facts) -> Iterator[Posting]:
 
 
 def marks_values(of: Analysis) -> list[Values]:
-    """One row an outcome that has ever had a price: the last, whatever the rules of a contest."""
+    """One row for each outcome that ever had a price: the last price, regardless of a contest's rules."""
     facts, rows = of.facts, []
     for code, quotes in facts.books.quotes.items():
         question, payouts = facts.questions[code], facts.books.payouts.get(code)

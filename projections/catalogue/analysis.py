@@ -1,4 +1,4 @@
-"""What tables are made of: what follows from one set of facts, each worked out when it is first asked for."""
+"""The results that tables are built from; each is computed from one set of facts on first use."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,26 +24,26 @@ from forecast_ledger.projections.trading.mark_prices import Marks
 
 @dataclass(slots=True)
 class Known:
-    """What is known of contests, by id, however it was worked out."""
+    """Results of contests that are already computed, by contest id."""
 
     tallies: dict[str, totals.Tally] = field(default_factory=dict)
     aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
 
     def add(self, other: "Known") -> None:
-        """Take in what is known of other contests."""
+        """Add the results of other contests."""
         self.tallies |= other.tallies
         self.aggregates |= other.aggregates
         self.calibration |= other.calibration
 
 
 class Analysis:
-    """What follows from one set of facts: scores, boards, prizes, records of trading; each is worked out once."""
+    """The results of one set of facts: scores, leaderboards, prizes, trading results; each is computed once."""
 
     def __init__(self, facts: Facts, chunk: int = score_terms.CHUNK, known: Known | None = None) -> None:
-        """chunk: how many forecasts are scored at a time; it changes memory and speed, never a number.
+        """chunk: the number of forecasts scored at a time; it changes memory and speed, never a result.
 
-        known: what need not be worked out.
+        known: results that need not be computed again.
         """
         self.facts = facts
         self.chunk = chunk
@@ -56,15 +56,15 @@ class Analysis:
 
     @cached_property
     def together(self) -> list[Together]:
-        """Every contest's scores, those of one rule set together."""
+        """The scores of all contests; contests with the same rule set are scored together."""
         return [together(self.facts, names, self.chunk) for names in grouped(self.facts, self.contests)]
 
     def scored(self, contest: str) -> Scored:
-        """A contest's scores."""
+        """Return the scores of a contest."""
         return self._alone(contest).of(0)
 
     def tally(self, contest: str) -> totals.Tally:
-        """What a contest's scores add up to."""
+        """Return the totals of a contest's scores."""
         if contest not in self.known.tallies:
             self.known.tallies |= self._alone(contest).tallies(self._consensus)
         return self.known.tallies[contest]
@@ -75,30 +75,30 @@ class Analysis:
         return self._scored[contest]
 
     def tally_all(self) -> None:
-        """Work out every contest's tally, if not all are known."""
+        """Compute the tally of every contest, unless all are known."""
         if not self.known.tallies.keys() >= self.facts.contests.keys():
             for each in self.together:
                 self.known.tallies = each.tallies(self._consensus) | self.known.tallies
 
     @property
     def _consensus(self) -> int:
-        """The code of the consensus."""
+        """The participant code of the consensus."""
         return len(self.facts.participant_codes.codes)
 
     def board(self, contest: str) -> list[leaderboard.Place]:
-        """A contest's board, best first."""
+        """Return the leaderboard of a contest, best first."""
         if contest not in self._boards:
             self._boards[contest] = leaderboard.board(self.facts, self.facts.contests[contest], self.tally(contest))
         return self._boards[contest]
 
     def prizes(self, contest: str) -> list[prizes.Prize]:
-        """A contest's prizes, by id."""
+        """Return the prizes of a contest, by participant."""
         if contest not in self._prizes:
             self._prizes[contest] = prizes.prizes(self.facts.contests[contest], self.board(contest))
         return self._prizes[contest]
 
     def judged(self, contest: str) -> Judged:
-        """What a contest's Brier aggregates are computed from."""
+        """Return the sample that a contest's Brier aggregates are computed from."""
         if contest not in self._samples:
             self._samples |= self._judged_alone(contest).samples()
         return self._samples[contest]
@@ -109,46 +109,46 @@ class Analysis:
         return self._judged[contest]
 
     def judge_all(self) -> None:
-        """Work out what every contest's Brier aggregates are computed from."""
+        """Compute the Brier samples of all contests."""
         for each in self.judged_together:
             self._samples |= each.samples()
 
     def aggregates(self, contest: str) -> dict[int, brier.Aggregate]:
-        """A contest's Brier aggregates, by participant code, the consensus last; of who has one."""
+        """Return the Brier aggregates of a contest that exist, by participant code, the consensus last."""
         if contest not in self.known.aggregates:
             self.known.aggregates |= self._judged_alone(contest).aggregates()
         return self.known.aggregates[contest]
 
     def calibration(self, contest: str) -> list[brier.Bin]:
-        """How often what was forecast in a contest came true, by owner, as in its Brier aggregates, and probability."""
+        """Return the calibration bins of a contest, by owner (as in its Brier aggregates) and probability."""
         if contest not in self.known.calibration:
             self.known.calibration |= self._judged_alone(contest).calibration()
         return self.known.calibration[contest]
 
     @cached_property
     def judged_together(self) -> list[JudgedTogether]:
-        """What every contest's Brier aggregates are computed from, those of one rule set together."""
+        """The Brier samples of all contests; contests with the same rule set are processed together."""
         return [judged_together(self.facts, names, self.chunk) for names in grouped(self.facts, self.contests)]
 
     def aggregate_all(self) -> None:
-        """Work out every contest's Brier aggregates, if not all are known."""
+        """Compute the Brier aggregates of every contest, unless all are known."""
         if not self.known.aggregates.keys() >= self.facts.contests.keys():
             for each in self.judged_together:
                 self.known.aggregates = each.aggregates() | self.known.aggregates
 
     def calibrate_all(self) -> None:
-        """Work out every contest's calibration, if not all is known."""
+        """Compute the calibration of every contest, unless all are known."""
         if not self.known.calibration.keys() >= self.facts.contests.keys():
             for each in self.judged_together:
                 self.known.calibration = each.calibration() | self.known.calibration
 
     def snapshots(self, contest: str) -> portfolios.Snapshots:
-        """Portfolios of a contest in which one trades, over time; not kept, for all of them may not fit in memory."""
+        """Return the portfolios of a trading contest over time; not cached, because all may not fit in memory."""
         return portfolios.snapshots(self.facts, self.marks, contest)
 
     @cached_property
     def records(self) -> dict[str, list[arena.Record]]:
-        """What everybody has made of each contest in which one trades, by id."""
+        """The results of every account, by trading contest."""
         drawdowns: dict[Key, int] = {}
         for contest in self.traded:
             seen = portfolios.snapshots(self.facts, self.marks, contest, changes=True)
@@ -157,26 +157,26 @@ class Analysis:
 
     @cached_property
     def marks(self) -> Marks:
-        """What shares are worth."""
+        """The marks of shares."""
         return Marks(self.facts)
 
     @cached_property
     def traded(self) -> list[str]:
-        """Contests in which one trades, in order of id."""
+        """The ids of the trading contests, in order."""
         return [name for name in self.contests if self.facts.contests[name].opened.rules.trading is not None]
 
     @cached_property
     def contests(self) -> list[str]:
-        """Contests in order of id."""
+        """The ids of the contests, in order."""
         return sorted(self.facts.contests)
 
     @cached_property
     def contest_codes(self) -> dict[str, int]:
-        """The place of each contest in that order."""
+        """The place of each contest in the order of ids."""
         return {name: code for code, name in enumerate(self.contests)}
 
     @cached_property
     def standing(self) -> Intervals:
-        """When every forecast stood, whatever became of its question."""
+        """The intervals during which forecasts stood, for all questions, resolved or not."""
         now = status(self.facts)
         return intervals(self.facts.forecasts, now.opens_at, now.closed_at)

@@ -1,4 +1,4 @@
-"""The values of the tables beside scores and boards: contests, Brier aggregates, calibration, admissions."""
+"""Builders of the tables of contests, means by kind, Brier aggregates, calibration and admissions."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -20,13 +20,13 @@ from forecast_ledger.projections.facts.from_log import status
 
 
 def contests_values(of: Analysis) -> list[Values]:
-    """One row a contest."""
+    """One row for each contest."""
     rows = [_contest(of.facts, of.facts.contests[name]) for name in of.contests]
     return [Ids(np.arange(len(of.contests)), of.contests), *transposed(rows, 10)]
 
 
 def kind_means_values(of: Analysis) -> list[Values]:
-    """One row a participant and kind of question, of each contest whose total is made of them."""
+    """One row for each participant and kind of question, for contests whose total is made of means by kind."""
     of.tally_all()
     codes, rows = [], []
     for code, name in enumerate(of.contests):
@@ -45,7 +45,7 @@ def kind_means_values(of: Analysis) -> list[Values]:
 
 
 def brier_values(of: Analysis) -> list[Values]:
-    """One row a participant of each contest with a binary question that counts, and one for its consensus."""
+    """One row for each participant of a contest with a binary question that counts, and one for the consensus."""
     of.aggregate_all()
     codes, owners, rows = [], [], []
     for code, name in enumerate(of.contests):
@@ -62,7 +62,7 @@ def brier_values(of: Analysis) -> list[Values]:
 
 
 def brier_overall_values(of: Analysis) -> list[Values]:
-    """One row a participant, over all contests."""
+    """One row for each participant, over all contests."""
     of.aggregate_all()
     by_owner: dict[int, list[brier.Aggregate]] = {}
     for name in of.contests:
@@ -77,7 +77,7 @@ def brier_overall_values(of: Analysis) -> list[Values]:
 
 
 def calibration_values(of: Analysis) -> list[Values]:
-    """One row a bin that a participant of a contest forecast in."""
+    """One row for each bin that contains a forecast of a participant of a contest."""
     of.calibrate_all()
     codes, owners, rows = [], [], []
     for code, name in enumerate(of.contests):
@@ -94,7 +94,7 @@ def calibration_values(of: Analysis) -> list[Values]:
 
 
 def admissions_values(of: Analysis) -> list[Values]:
-    """One row a forecast on a question of a contest whose rule set examines them."""
+    """One row for each forecast on a question of an attested contest."""
     facts, forecasts = of.facts, of.facts.forecasts
     closes = status(facts).closes_at
     codes, index, rows = [], [], []
@@ -139,7 +139,7 @@ def _on_questions_of(facts: Facts, contest: Contest) -> Iterator[int]:
 
 
 def _declared(declared: Attestation, cutoff: int) -> list[Any]:
-    """earliest, latest, information and its margin, restricted."""
+    """Return the columns earliest_at, latest_at, information, information_margin and restricted."""
     stamps = (declared.newest_source, declared.training_cutoff, declared.model_released)
     source, trained, released = (
         None if text is None else publication_stamps.stamp_span(text, "attestation") for text in stamps
@@ -151,7 +151,7 @@ def _declared(declared: Attestation, cutoff: int) -> list[Any]:
 
 
 def _ends(newest: publication_stamps.StampSpan | None) -> tuple[int | None, int | None]:
-    """The earliest and the latest, None where the calendar alone bounds them."""
+    """Return the earliest and the latest instant, None for an end that nothing declared bounds."""
     earliest, latest = newest or admission.UNDECLARED
     return None if earliest <= FIRST_INSTANT else earliest, None if latest >= LAST_INSTANT else latest
 

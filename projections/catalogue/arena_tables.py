@@ -1,4 +1,4 @@
-"""The values of the tables of trading's results: stakes scored, the boards of contests, and all contests together."""
+"""Builders of the tables of trading results: scored stakes, leaderboards, and all contests together."""
 
 from bisect import bisect_left
 from fractions import Fraction
@@ -13,7 +13,7 @@ from forecast_ledger.projections.trading.arena import Record, Stake
 
 
 def bet_brier_values(of: Analysis) -> list[Values]:
-    """One row a purchase of a resolved question."""
+    """One row for each purchase on a resolved question."""
     rows = []
     for stake in arena.stakes(of.facts, of.facts.books.trades):
         event, question = stake.trade.event, of.facts.questions[stake.trade.question]
@@ -26,7 +26,7 @@ def bet_brier_values(of: Analysis) -> list[Values]:
 
 
 def leaderboard_values(of: Analysis) -> list[Values]:
-    """One row an account that is not hidden, contest by contest, the largest profit first; ranks of who has one."""
+    """One row for each account that is not hidden, contest by contest, largest profit first."""
     rows: list[list[Any]] = []
     for contest in of.traded:
         levels = of.facts.contests[contest].levels
@@ -47,7 +47,7 @@ def leaderboard_values(of: Analysis) -> list[Values]:
 
 
 def _place(brier: Fraction | None, scored: list[Fraction]) -> int | None:
-    """The rank of a Brier score among those in order; None of none."""
+    """Return the rank of a Brier score among sorted scores; None without a score."""
     return None if brier is None else bisect_left(scored, brier) + 1
 
 
@@ -73,12 +73,12 @@ def _row(record: Record, by_brier: int | None) -> list[Any]:
 
 
 def _percent(profit: int, deposits: int) -> int | None:
-    """A profit, 1e-15, of deposits, 1e-6; None of nothing."""
+    """Return a profit, 1e-15, in percent of deposits, 1e-6; None unless the deposits are positive."""
     return published(Fraction(100 * profit, deposits * FINE)) if deposits > 0 else None
 
 
 def overall_values(of: Analysis) -> list[Values]:
-    """One row a family and one a release, over all contests."""
+    """One row for each family and each release, over all trading contests."""
     every = [record for contest in of.traded for record in of.records.get(contest, [])]
     rows: list[list[Any]] = []
     for by in ("family", "release"):
@@ -94,7 +94,7 @@ def overall_values(of: Analysis) -> list[Values]:
 
 
 def _stake_weighted(made: list[Stake]) -> Fraction:
-    """The mean Brier score, each purchase counting as much as was paid for it."""
+    """Return the mean Brier score, weighted by the amount of each purchase."""
     return Fraction(sum(stake.amount * stake.brier for stake in made), sum(stake.amount for stake in made))
 
 
@@ -103,7 +103,7 @@ def _profit(group: list[Record]) -> int:
 
 
 def _together(group: list[Record]) -> list[Any]:
-    """The columns of several accounts; the mean of contest means leaves out contests without a score."""
+    """Return the columns of several accounts; the mean of contest means leaves out contests without a score."""
     pooled = [stake for record in group for stake in record.stakes]
     n, brier, *others = arena.scores_of(pooled)
     by_contest: dict[str, list[Fraction]] = {}

@@ -1,4 +1,4 @@
-"""The catalogue: every projection, its schema, and how its table follows from the facts."""
+"""The catalogue of projections: the schema of each table and the function that builds it from the facts."""
 
 from forecast_ledger.projections.catalogue import analytics_tables, score_tables
 from forecast_ledger.projections.catalogue.inputs import SCORED
@@ -253,4 +253,4 @@ CATALOGUE: dict[str, Projection] = {
         divided="receipts",
     ),
 } | TRADING
-BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.asked_for)  # without being asked for
+BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.asked_for)  # by a replay

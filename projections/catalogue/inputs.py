@@ -1,7 +1,7 @@
-"""What tables read: kinds of facts, and the events that change each of them.
+"""Kinds of facts, and the events that change each of them.
 
-A row of the catalogue names the kinds that its table reads. What can change a table, or one row of it, follows from
-this: a refresh, `blame` and `diff` ask here and name no table.
+A row of the catalogue names the kinds of facts that its table reads. From this, a refresh, `blame` and `diff` derive
+which events can change a table or one of its rows; they name no table themselves.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,9 +17,9 @@ SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionR
 class Input(NamedTuple):
     """A kind of facts.
 
-    types: the events that change it. shared: the columns in which a row that reads it agrees with the event,
-    as far as both have them. answered: whether only an event on a question that has an answer counts. renaming: whether
-    only a forecast counts whose participant takes the name of the consensus.
+    types: the events that change it. shared: the columns whose value must be the same in the event and in a row that
+    it can change, if both have them. answered: if true, only events on a question that has an answer count. renaming:
+    if true, only forecasts of a participant with the name of the consensus count.
     """
 
     types: tuple[type[events.Event], ...]
@@ -28,7 +28,7 @@ class Input(NamedTuple):
     renaming: bool = False
 
     def has(self, event: events.Event, *, answered: bool) -> bool:
-        """Whether an event changes it; answered: whether the event's question has an answer as it happens."""
+        """Tell whether an event changes it. answered: whether the event's question has an answer at that time."""
         if not isinstance(event, self.types) or (self.answered and not answered):
             return False
         return not self.renaming or takes_its_name(getattr(event, "participant", ""))
@@ -39,7 +39,7 @@ INPUTS: dict[str, Input] = {
     "resolutions": Input(SETTLING, ("question",)),
     "forecasts": Input(FORECASTS, ("question",)),
     "own_forecasts": Input(FORECASTS, ("question", "participant")),
-    # What scores are made of: it counts as soon as the question has an answer, and comes to nothing before.
+    # A forecast changes scores only if its question has an answer.
     "scored_forecasts": Input(FORECASTS, ("question",), answered=True),
     "scored_questions": Input(
         (events.QuestionOpened, events.QuestionClosed, events.QuestionAdded), ("contest", "question"), answered=True
@@ -59,18 +59,18 @@ INPUTS: dict[str, Input] = {
     "quotes": Input((events.PricesQuoted,)),
     "accounts": Input((events.AccountEvent,), ("contest",)),
     "own_account": Input((events.AccountEvent,), ("contest", "participant")),
-    "clock": Input((events.Event,)),  # the latest instant that an event claims, whichever it is
+    "clock": Input((events.Event,)),  # the latest instant of all events
 }
 SCORED = ("resolutions", "scored_forecasts", "scored_questions", "consensus_name", "contests")
 
 
 def changing(reads: Iterable[str], event: events.Event, *, answered: bool) -> Iterator[Input]:
-    """The kinds of facts among these that an event changes."""
+    """Yield the kinds of facts, among those that a table reads, that an event changes."""
     return (found for kind in reads if (found := INPUTS[kind]).has(event, answered=answered))
 
 
 def kinds_of(types: Iterable[type[events.Event]]) -> set[str]:
-    """The kinds of facts that events of these types may change.
+    """Return the kinds of facts that events of these types can change.
 
     >>> sorted(kinds_of([events.PricesQuoted]))
     ['clock', 'quotes']

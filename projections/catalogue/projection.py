@@ -1,4 +1,4 @@
-"""Every table that follows from one set of facts."""
+"""All tables of one set of facts."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ __all__ = ["CATALOGUE", "Projections"]
 
 
 class Projections(Analysis):
-    """Every table that follows from one set of facts; each is worked out when first asked for.
+    """All tables of one set of facts; each is computed on first use.
 
     >>> from forecast_ledger import Projections, commands, facts, open
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline", pool=100)
@@ -25,11 +25,11 @@ class Projections(Analysis):
     """
 
     def table(self, name: str) -> Table:
-        """The table of a projection in the catalogue, in order of its key. Raises KeyError."""
+        """Return the table of a projection, in order of its key. Raises KeyError: no such projection."""
         return self._table(name, CATALOGUE[name].build(self))
 
     def score_parts(self, participant: str) -> Table:
-        """The rows of `score_parts` that one participant, or the consensus, has. Raises ValueError: there is none."""
+        """Return the rows of `score_parts` of a participant or the consensus. Raises ValueError: not found."""
         owner = totals.labels(self.facts).index(participant)
         return self._table("score_parts", score_tables.score_parts_values(self, owner))
 

@@ -1,4 +1,4 @@
-"""What a projection is, how its table is divided, and the columns that many have in common."""
+"""The types of the catalogue: projections, divisions of tables into parts, and columns used by many tables."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from forecast_ledger.projections.core.column_values import Column, Values
 
 
 class Division(NamedTuple):
-    """A way to divide a table into parts: the smallest units that are worked out again, compared, written and checked.
+    """A way to divide a table into parts: the smallest units that are rebuilt, compared, written and checked.
 
-    part: the columns that say which part a row belongs to; without any the whole table is one part. follows: the kinds
-    of facts whose changes are followed to the parts that they touch; a table that reads others is made again whole.
-    aside: whether a replay builds such a table in its second thread, beside all others.
+    part: the columns that identify the part of a row; if empty, the whole table is one part. follows: the kinds of
+    facts whose changes are followed to the parts that they touch; a table that reads another kind is rebuilt whole.
+    aside: whether a replay builds such a table in its second thread.
     """
 
     part: tuple[str, ...]
@@ -26,7 +26,7 @@ _ACCOUNT = frozenset({"own_account", "resolutions"})
 _VALUES = _ACCOUNT | {"accounts", "questions", "quotes", "contests", "clock"}
 _SCORED = frozenset(SCORED)
 DIVISIONS: dict[str, Division] = {
-    "log": Division((), frozenset(INPUTS)),  # made again whenever something that it reads is recorded
+    "log": Division((), frozenset(INPUTS)),  # rebuilt when any kind of facts that the table reads changes
     "forecasts": Division(("question",), _FORECASTS | {"questions", "resolutions"}),
     "receipts": Division(("contest", "question"), _FORECASTS | {"entries"}),
     "contests": Division(("contest",), frozenset({"contests", "entries", "accounts"})),
@@ -38,19 +38,19 @@ DIVISIONS: dict[str, Division] = {
     "holdings": Division(("contest", "participant"), _VALUES - {"accounts"}),
     "trading_boards": Division(("contest",), _VALUES),
     "trading_overall": Division((), _VALUES),
-    "movements": Division(("log_position",), frozenset({"accounts", "contests"})),  # whose rows never change
-    "quotes": Division((), frozenset({"quotes", "questions", "resolutions", "clock"})),  # each row has its age
+    "movements": Division(("log_position",), frozenset({"accounts", "contests"})),  # rows never change
+    "quotes": Division((), frozenset({"quotes", "questions", "resolutions", "clock"})),  # every row has an age
 }
 
 
 class Projection(NamedTuple):
     """A named, versioned pure function from facts to a table.
 
-    key: the columns that tell rows apart, by which they are sorted. build: the values of the columns, in their order.
-    reads: the kinds of facts, of INPUTS, that its rows depend on. divided: how, one of DIVISIONS, whose columns come
-    first in the key. as_built: whether the rows keep the order in which they are built, contest by contest, instead.
-    final: whether each row is as the event at its log position made it, for ever. asked_for: whether it is built only
-    when asked for, because it can have far more rows than the log.
+    key: the columns that identify a row; rows are sorted by them. build: returns the values of the columns, in their
+    order. reads: the kinds of facts, of INPUTS, that its rows depend on. divided: the name of its division, of
+    DIVISIONS, whose columns come first in the key. as_built: if true, rows keep the order in which they are built,
+    contest by contest. final: if true, a row never changes after the event at its log position. asked_for: if true,
+    the table is built only on request, because it can have far more rows than the log.
     """
 
     version: int
@@ -66,12 +66,12 @@ class Projection(NamedTuple):
 
     @property
     def part(self) -> tuple[str, ...]:
-        """The columns that say which part of the table a row belongs to."""
+        """The columns that identify the part of a row."""
         return DIVISIONS[self.divided].part
 
     @property
     def kept_up(self) -> str:
-        """The division by which new events are followed to its parts: "log" if its own does not follow all it reads."""
+        """The division by which a refresh updates the table: "log" if its own does not follow all that it reads."""
         return self.divided if DIVISIONS[self.divided].follows.issuperset(self.reads) else "log"
 
 

@@ -1,4 +1,4 @@
-"""The tables' values, column by column: what each projection of the catalogue is built from."""
+"""Builders of the tables of forecasts and scores: the values of each table, column by column."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -20,11 +20,11 @@ from forecast_ledger.projections.references import consensus, kinds
 from forecast_ledger.projections.scores import coverage, score_terms, time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions
 
-_CHANCE_DIGITS = 5  # 1e-11 in half of 1e-10
+_CHANCE_DIGITS = 5  # units of 1e-11 in half a unit of 1e-10
 
 
 def standing_values(of: Analysis) -> list[Values]:
-    """One row an interval of a forecast."""
+    """One row for each interval of a forecast."""
     facts, standing = of.facts, of.standing
     return [
         Ids(standing.question, facts.question_codes.labels),
@@ -37,7 +37,7 @@ def standing_values(of: Analysis) -> list[Values]:
 
 
 def consensus_values(of: Analysis) -> list[Values]:
-    """One row an interval of the median of an outcome; of each outcome they lie together, in order."""
+    """One row for each interval of the median of an outcome; the rows of an outcome are adjacent and in order."""
     facts = of.facts
     found = [
         (facts.questions[question].question, _outcome(facts, question, outcome), question, part[2:])
@@ -56,9 +56,9 @@ def consensus_values(of: Analysis) -> list[Values]:
 
 
 def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
-    """One row a part; terms in Python integers, which may need more than 64 bits.
+    """One row for each part; the terms are Python integers, because they may need more than 64 bits.
 
-    owner: the code of the only participant whose parts are asked for. Raises Refused: more rows than can be held.
+    owner: if given, return only the parts of this participant code. Raises Refused(out_of_range): too many rows.
     """
     facts = of.facts
     _check_parts(of, owner)
@@ -97,7 +97,7 @@ def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
 
 
 def _terms(of: Analysis, each: Together, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
-    """The terms of contests that are scored together, or of one participant in them."""
+    """Yield the terms of contests that are scored together, or of one participant in them."""
     for first, made_of in score_terms.terms(of.facts, each.contests, each.questions, of.chunk):
         yield first, made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
 
@@ -105,13 +105,13 @@ def _terms(of: Analysis, each: Together, owner: int | None) -> Iterator[tuple[in
 def _check_parts(of: Analysis, owner: int | None) -> None:
     count = sum(time_weighted.count_parts(made_of) for each in of.together for _, made_of in _terms(of, each, owner))
     if count > time_weighted.MOST_PARTS:
-        said = f"it would have {count:,} rows; at most {time_weighted.MOST_PARTS:,} are made at once"
-        remedy = "`explain LOG score CONTEST QUESTION PARTICIPANT --parts` prints those of one score"
-        raise Refused("out_of_range", "score_parts", None, said, remedy=remedy)
+        detail = f"the table would have {count:,} rows; the limit is {time_weighted.MOST_PARTS:,}"
+        remedy = "print the parts of one score with `explain LOG score CONTEST QUESTION PARTICIPANT --parts`"
+        raise Refused("out_of_range", "score_parts", None, detail, remedy=remedy)
 
 
 def scores_values(of: Analysis) -> list[Values]:
-    """One row a question and participant of each contest."""
+    """One row for each question and participant of each contest."""
     facts = of.facts
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
     columns: list[tuple[Int64Array | WideInt | list[int], ...]] = [
@@ -142,17 +142,17 @@ def scores_values(of: Analysis) -> list[Values]:
 
 
 def _contests(of: Analysis, each: Together) -> Int64Array:
-    """The codes of contests that are scored together."""
+    """Return the codes of contests that are scored together."""
     return int64_array([of.contest_codes[name] for name in each.names])
 
 
 def _contributions(questions: Questions, question: Int64Array, earned: WideInt) -> WideInt:
-    """What is earned on questions, in whole numbers of which one point is a whole number, too."""
+    """Scale earned terms to a unit in which one point is a whole number, too."""
     return earned.scaled(int64_array([each.denominator for each in questions.per_point])[question])
 
 
 def _denominators(questions: Questions, question: Int64Array, score: coverage.Quotients) -> WideInt:
-    """What one point is of those whole numbers."""
+    """Return one point in that unit."""
     factors = np.ones(len(score.divisors), np.int64)
     factors[score.which] = int64_array([each.denominator for each in questions.per_point])[
         question
@@ -162,7 +162,7 @@ def _denominators(questions: Questions, question: Int64Array, score: coverage.Qu
 
 
 def leaderboard_values(of: Analysis) -> list[Values]:
-    """One row a participant of each contest, best first."""
+    """One row for each participant of each contest, best first."""
     of.tally_all()
     rows: list[list[Any]] = []
     for code, contest in enumerate(of.contests):
@@ -188,7 +188,7 @@ def leaderboard_values(of: Analysis) -> list[Values]:
 
 
 def prizes_values(of: Analysis) -> list[Values]:
-    """One row a participant who can win, or has been paid."""
+    """One row for each participant who can win a prize or was paid one."""
     of.tally_all()
     codes, rows = [], []
     for code, name in enumerate(of.contests):
@@ -202,7 +202,7 @@ def prizes_values(of: Analysis) -> list[Values]:
 
 
 def _outcome(facts: Facts, question: int, outcome: int) -> str:
-    """An outcome by name; of a numeric question the number of its bin."""
+    """Return the name of an outcome; for a numeric question, the number of the bin."""
     names = facts.questions[question].outcomes
     return names[outcome] if names else str(outcome)
 
@@ -213,5 +213,5 @@ def _joined(found: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Ar
 
 
 def _chances(doubled: Int64Array) -> Values:
-    """Probabilities in 1e-11 from twice 1e-10, none where negative."""
+    """Return probabilities in 1e-11 from twice 1e-10; negative means missing."""
     return known(doubled * _CHANCE_DIGITS)

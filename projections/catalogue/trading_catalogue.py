@@ -1,4 +1,4 @@
-"""The catalogue's part of trading: accounts, portfolios over time, stakes scored, boards and books."""
+"""The projections of trading contests: accounts, portfolios over time, scored stakes, leaderboards and journal."""
 
 from forecast_ledger.projections.catalogue import account_tables, arena_tables
 from forecast_ledger.projections.catalogue.schemas import CONTEST, QUESTION, Projection

@@ -1,1 +1,1 @@
-"""What new events change: the parts of tables that are worked out again."""
+"""Incremental updates: the parts of tables that new events change, computed again."""

@@ -1,4 +1,4 @@
-"""Parts of tables, from which tables are kept up; how a table is divided is in its row of the catalogue."""
+"""Parts of tables, the units of a refresh. The catalogue tells how each table is divided."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -7,13 +7,13 @@ from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
 
-Key = tuple[str | int, ...]  # values of the columns that a table is divided by, or of the first of these
+Key = tuple[str | int, ...]  # values of the columns that a table is divided by, or of the first of them
 
 
 class Parts(NamedTuple):
-    """Parts of a projection's table as they now are: all their rows, and which parts they are, in order.
+    """The current rows of some parts of a table, and the keys of these parts, in order.
 
-    keys: one that names only the first columns stands for all the parts that begin so; () is the whole table.
+    keys: a key with only the first columns stands for all parts that begin with it; () is the whole table.
     """
 
     table: Table
@@ -21,7 +21,7 @@ class Parts(NamedTuple):
 
 
 def divided(division: str) -> list[str]:
-    """The projections whose tables are kept up by this division.
+    """Return the projections whose tables a refresh updates by this division.
 
     >>> divided("forecasts")
     ['standing', 'consensus']
@@ -30,6 +30,6 @@ def divided(division: str) -> list[str]:
 
 
 def parts(of: Projections, division: str, keys: Iterable[Key]) -> Iterator[Parts]:
-    """The same parts of each table that is divided in this way."""
+    """Yield the parts with these keys of each table that has this division."""
     if due := sorted(keys):
         yield from (Parts(of.table(name), due) for name in divided(division))

@@ -1,4 +1,4 @@
-"""Accounts of contests in which one trades, kept up one by one, and the boards that are made of all of them."""
+"""Incremental updates of trading tables: account by account, and the leaderboards of all accounts of a contest."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,8 +15,10 @@ from forecast_ledger.projections.trading.mark_prices import Marks
 
 @dataclass(slots=True)
 class Dealt:
-    """Accounts of which something was recorded; those whose value may be another; questions that were quoted, and that
-    were closed, resolved or the like; contests whose board may be another.
+    """The trading facts that new events can have changed.
+
+    accounts: accounts with new events. marked: accounts whose value can have changed. quoted: questions with new
+    quotes. ruled: questions closed, resolved, annulled or revoked. contests: those whose leaderboard can have changed.
     """
 
     accounts: set[Key] = field(default_factory=set)
@@ -27,7 +29,7 @@ class Dealt:
 
 
 class Filed:
-    """The books' entries by account."""
+    """The entries of the books, filed by account."""
 
     def __init__(self, books: Books) -> None:
         self._books = books
@@ -35,12 +37,12 @@ class Filed:
         self._accounts = 0
         self._movements: dict[Key, list[Movement]] = defaultdict(list)
         self._trades: dict[Key, list[Trade]] = defaultdict(list)
-        self._attempts: dict[Key, list[int]] = defaultdict(list)  # their places, for the last may change yet
+        self._attempts: dict[Key, list[int]] = defaultdict(list)  # places; the last one can still change
         self._refusals: dict[Key, list[int]] = defaultdict(list)
         self._read = (0, 0, 0, 0)
 
     def read(self) -> None:
-        """File what is new."""
+        """File the new entries."""
         books = self._books
         for key in islice(books.accounts, self._accounts, None):
             self.keys.setdefault(key[0], set()).add(key)
@@ -57,7 +59,7 @@ class Filed:
         self._read = (len(books.movements), len(books.trades), len(books.attempts), len(books.refusals))
 
     def of(self, keys: Iterable[Key]) -> Books:
-        """The books of some accounts, one after another."""
+        """Return the books of some accounts only, account after account."""
         books, some = self._books, sorted(keys)
         return replace(
             books,
@@ -70,20 +72,20 @@ class Filed:
 
 
 class Traders:
-    """What everybody has made of each contest in which one trades, as the facts now are."""
+    """The results of all trading accounts, as of the current facts."""
 
     def __init__(self, found: Facts) -> None:
         self._found = found
         self._filed = Filed(found.books)
         self.marks = Marks(found)
         self._records: dict[str, dict[Key, Record]] = {}
-        self._waits: dict[Key, int] = {}  # until which tick, which sees what the ones before did not
+        self._waits: dict[Key, int] = {}  # the next tick, at which the drawdown can change
 
     def _holders(self, question: int) -> set[Key]:
         return {key[:2] for key in self._found.books.holders.get(question, ())}
 
     def parts(self, due: Dealt, *, ticked: bool) -> Iterator[Parts]:
-        """The parts of tables that can have changed. ticked: whether the clock has moved on."""
+        """Yield the parts of tables that can have changed. ticked: whether the latest instant in the log changed."""
         self._filed.read()
         self._find(due, ticked=ticked)
         contests = sorted(self._traded(due.contests))
@@ -94,7 +96,7 @@ class Traders:
             yield from parts(self._every(contests), "trading_boards", [(name,) for name in contests])
 
     def _find(self, due: Dealt, *, ticked: bool) -> None:
-        """Whoever holds or held a question is due with it; what waits for a resolution or a tick, with the clock."""
+        """Add the holders of changed questions, and the accounts that wait for a resolution or a tick."""
         books = self._found.books
         for question in due.ruled:
             due.accounts |= self._holders(question)
@@ -114,7 +116,7 @@ class Traders:
         due.contests |= {contest for contest, _ in due.marked}
 
     def overall(self) -> Iterator[Parts]:
-        """Families and releases over all contests."""
+        """Yield the results of families and releases over all contests."""
         contests = sorted(self._traded(self._found.contests))
         self._record(self._unknown(contests))
         yield from parts(self._every(contests), "trading_overall", [()])
@@ -130,7 +132,7 @@ class Traders:
         return found
 
     def _unknown(self, contests: Iterable[str]) -> set[Key]:
-        """The accounts that have no record yet."""
+        """Return the accounts without a record."""
         return {
             key for name in contests for key in self._filed.keys.get(name, set()) - self._records.get(name, {}).keys()
         }
@@ -144,7 +146,7 @@ class Traders:
                     self._wait(record.key)
 
     def _wait(self, key: Key) -> None:
-        """Until the next tick: what has happened since the last one may come to a fall only then."""
+        """Note the next tick, at which changes since the last tick can become a drawdown."""
         trading, opened = self._found.trading(key[0]), self._found.contests[key[0]].opened
         self._waits.pop(key, None)
         if self._found.books.progress(key[0]).completed_at is None:
@@ -152,7 +154,7 @@ class Traders:
             self._waits[key] = start + ((self._found.books.clock - start) // step + 1) * step
 
     def _every(self, contests: list[str]) -> Projections:
-        """The contests with the records of all their accounts."""
+        """Return projections of these contests with the records of all their accounts."""
         found = Projections(replace(self._found, contests={name: self._found.contests[name] for name in contests}))
         found.records = {name: [each for _, each in sorted(self._records.get(name, {}).items())] for name in contests}
         return found

@@ -1,7 +1,7 @@
-"""Scores, boards and Brier scores of contests kept up: of whatever a question's scores are added up in, the rest stays.
+"""Incremental updates of scores, leaderboards and Brier scores: only changed questions are scored again.
 
-The scores of a contest's questions follow from each question alone, given who counts as a member: where that changes,
-or most questions, all are scored again.
+The scores on a question depend on that question and on the members of the contest. If the members or most of the
+questions change, all questions of the contest are scored again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,14 +15,14 @@ from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.incremental.deltas import Parts, parts
 from forecast_ledger.projections.incremental.score_cache import Kept, basis, listed
 
-_MOST = 2  # one in so many of a contest's questions are scored by themselves, if there are no more
+_MOST = 2  # if more than 1 in _MOST questions of a contest change, all are scored again
 
-Only = Callable[[dict[str, Contest], Iterable[int]], Facts]  # contests, questions: the facts about them
+Only = Callable[[dict[str, Contest], Iterable[int]], Facts]  # contests, questions: the facts about them only
 
 
 @dataclass(slots=True)
 class Due:
-    """What of contests' scores can have changed: those of questions, by code; the boards; the name of the consensus."""
+    """The scores that can have changed: of questions (by code), of leaderboards, or the name of the consensus."""
 
     questions: dict[str, set[int]] = field(default_factory=dict)
     boards: set[str] = field(default_factory=set)
@@ -30,21 +30,21 @@ class Due:
 
     @property
     def contests(self) -> set[str]:
-        """All that are named."""
+        """All contests with a change."""
         return self.boards | self.questions.keys()
 
 
 class Boards:
-    """What is known of contests' scores, as of the log position at which the tables were last right."""
+    """The cached scores of contests, as of the log position at which the tables were last current."""
 
     def __init__(self, only: Only) -> None:
         self._only = only
         self._kept: dict[str, Kept] = {}
         self._aggregates: dict[str, dict[int, Aggregate]] = {}  # by contest and number of owner
-        self._told: set[str] = set()  # contests that are ahead of the tables
+        self._told: set[str] = set()  # contests whose cache is ahead of the tables
 
     def forget(self) -> None:
-        """The tables are right now."""
+        """Note that the tables are current."""
         self._told.clear()
 
     def _drop(self, contests: Iterable[str]) -> None:
@@ -53,7 +53,7 @@ class Boards:
             self._aggregates.pop(name, None)
 
     def parts(self, found: Facts, due: Due, before: int) -> Iterator[Parts]:
-        """The parts of tables that can have changed. before: the log position at which the tables were right."""
+        """Yield the parts of tables that can have changed. before: the log position at which tables were current."""
         if not due.contests:
             return
         self._drop(self._told)
@@ -65,7 +65,7 @@ class Boards:
         yield from self._overall(found, was)
 
     def _before(self, found: Facts, due: Due, before: int) -> dict[str, dict[int, Aggregate]] | None:
-        """The aggregates of what is due, as the tables have them; None if they are not all known."""
+        """Return the aggregates of the changed contests as in the tables, or None if some are not cached."""
         new = {name for name in due.contests if found.contests[name].position > before}
         if due.renamed or due.contests - new - self._aggregates.keys():
             return None
@@ -91,7 +91,7 @@ class Boards:
                 yield from parts(every, division, [(name,) for name in contests])
 
     def _of_some(self, found: Facts, contests: list[str], due: Due, before: int) -> Iterator[Parts]:
-        """Of contests of which few questions can have changed."""
+        """Yield the parts of contests of which few questions can have changed."""
         some = {name: due.questions[name] for name in contests if due.questions.get(name)}
         boards = due.boards & {*contests}
         if some:
@@ -109,7 +109,7 @@ class Boards:
             yield from parts(Projections(own, known=known), "boards", [(name,) for name in boards])
 
     def _judgements(self, found: Facts, contests: list[str], then: Projections, now: Projections) -> Iterator[Parts]:
-        """Take in what has become of questions of contests, and tell whom it concerns."""
+        """Update the caches with changed questions; yield the Brier parts of the participants concerned."""
         for of in (then, now):
             of.tally_all()
             of.judge_all()
@@ -123,7 +123,7 @@ class Boards:
         yield from parts(Projections(own, known=known), "judgements", keys)
 
     def _then_and_now(self, found: Facts, due: dict[str, set[int]], before: int) -> tuple[Projections, Projections]:
-        """Contests as if they had only these questions, as of the log position before and now."""
+        """Return the contests with only these questions, as of the log position before and now."""
         then, now = dict[str, Contest](), dict[str, Contest]()
         for name, questions in due.items():
             contest, held = found.contests[name], self._kept[name].entries
@@ -135,7 +135,7 @@ class Boards:
         return Projections(replace(facts, contests=then, as_of=before)), Projections(facts)
 
     def _overall(self, found: Facts, was: dict[str, dict[int, Aggregate]] | None) -> Iterator[Parts]:
-        """Brier scores over all contests: all, or, given some contests' aggregates as they were, what has changed."""
+        """Yield Brier scores over all contests: all, or only the changed ones if the earlier aggregates are given."""
         if unknown := {name: found.contests[name] for name in found.contests.keys() - self._aggregates.keys()}:
             others = Projections(self._only(unknown, {code for each in unknown.values() for code in each.entries}))
             others.aggregate_all()
@@ -152,16 +152,16 @@ class Boards:
 
 
 def _differing(one: dict[int, Aggregate], other: dict[int, Aggregate]) -> set[int]:
-    """Owners whose aggregates are not the same in both."""
+    """Return the owners whose aggregates differ."""
     return {owner for owner in one.keys() | other.keys() if one.get(owner) != other.get(owner)}
 
 
 def _names(found: Facts, owners: Iterable[int]) -> list[str]:
-    """What owners are called, by their numbers; the consensus is the last of the labels."""
+    """Return the labels of owners by number; the consensus has the last label."""
     names = labels(found)
     return [names[owner - 1] for owner in owners]
 
 
 def _owners(found: Facts) -> int:
-    """How many can have a Brier score: the participants and the consensus."""
+    """Return the number of possible owners of a Brier score: the participants and the consensus."""
     return len(found.participant_codes.codes) + 1

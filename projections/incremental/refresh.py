@@ -1,7 +1,7 @@
-"""Facts that grow with their log, and of every table only what the new events touch, worked out again.
+"""Incremental refresh: the facts of a growing log, and the parts of tables that new events touch.
 
-A table is divided as its row of the catalogue says, and each part follows from the facts about one question, contest or
-account alone: the projection of the catalogue is run over those facts, so that there is one definition of each table.
+The catalogue tells how a table is divided. Each part follows from the facts about one question, contest or account: the
+projection of the catalogue runs on those facts only, so that each table has one definition.
 """
 
 from bisect import bisect_right
@@ -26,7 +26,7 @@ from forecast_ledger.projections.incremental.incremental_accounts import Dealt, 
 from forecast_ledger.projections.incremental.incremental_scores import Boards, Due
 
 _FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
-_QUESTION = 3  # the column of forecasts that has their questions
+_QUESTION = 3  # the index of the question column of forecasts
 _SETTLE = (events.QuestionClosed, events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 _ARRANGE = (
     events.ContestOpened,
@@ -36,28 +36,30 @@ _ARRANGE = (
     events.ContestFinalized,
     events.PrizePaid,
 )
-# The events that `Growing` follows to the parts that they change; of all others tables read the clock alone.
+# The events whose changes are followed to parts of tables; any other event changes the clock only.
 FOLLOWED = (*_FORECASTS, *_SETTLE, *_ARRANGE, events.QuestionOpened, events.PricesQuoted, events.AccountEvent)
 
 
 @dataclass(slots=True)
 class Touched:
-    """What tables can have changed: those of questions, by code; of contests, their scoring or their trading part; the
-    admissions of a question in a contest; whatever reads some kinds of facts.
+    """The facts that new events can have changed.
+
+    questions: codes of questions with new forecasts or another status. scoring, dealt: the scores and the trading
+    accounts that can have changed. admissions: contest and question code of changed admissions. kinds: kinds of facts.
     """
 
     questions: set[int] = field(default_factory=set)
     scoring: Due = field(default_factory=Due)
     dealt: Dealt = field(default_factory=Dealt)
     admissions: set[tuple[str, int]] = field(default_factory=set)
-    kinds: set[str] = field(default_factory=set)  # of facts
+    kinds: set[str] = field(default_factory=set)
 
 
 class Growing:
-    """The facts of a log that is still being written.
+    """The facts of a growing log, and the parts of tables that changed.
 
-    `add` pages of it, ask for the `parts` that have changed since the last `forget`. What has been read is never read
-    again.
+    Call `add` with each new page of the log, `parts` for the parts of tables that changed since the last `forget`, and
+    `forget` once these are stored. No event is read twice.
     """
 
     def __init__(self) -> None:
@@ -68,13 +70,13 @@ class Growing:
         self._boards = Boards(self._only)
         self._right_at = 0  # the log position of the last `forget`
         self._traders = Traders(self.facts)
-        self._clock = self.facts.books.clock  # that of the last `forget`
+        self._clock = self.facts.books.clock  # the clock of the last `forget`
         self._keeps = False
-        self._told = True  # whether all that is touched has been asked for
+        self._told = True  # whether `parts` was called since the last `add`
         self.touched = Touched()
 
     def add(self, page: Sequence[Recorded]) -> None:
-        """The next page of the log. Raises Corrupt at an event that does not fit those before it."""
+        """Add the next page of the log. Raises Corrupt at an event that does not follow from those before it."""
         found, label = self.facts, consensus_label(self.facts)
         forecasts = note(found, page)
         self._told = False
@@ -91,22 +93,22 @@ class Growing:
             self.touched.scoring.renamed = True
 
     def forget(self) -> None:
-        """Nothing has changed since."""
+        """Note that the tables are current: later `parts` are those that change from here on."""
         self._boards.forget()
-        if not self._told and self._keeps:  # and what is kept is of before
+        if not self._told and self._keeps:  # the caches lack the changes
             self._boards, self._traders, self._keeps = Boards(self._only), Traders(self.facts), False
         self._right_at, self._clock = self.facts.as_of, self.facts.books.clock
         self.touched = Touched()
 
     def whole(self, names: Sequence[str]) -> Iterator[Parts]:
-        """The whole tables of some projections."""
+        """Yield the whole tables of some projections."""
         self._gather()
         if names:
             every = Projections(replace(self.facts, forecasts=self._on(range(len(self.facts.questions)))))
             yield from (Parts(every.table(name), [()]) for name in names)
 
     def parts(self) -> Iterator[Parts]:
-        """The parts of tables that can have changed, as they now are."""
+        """Yield the current rows of the parts of tables that can have changed."""
         self._gather()
         self._told = self._keeps = True
         yield from self._of_forecasts()
@@ -125,7 +127,7 @@ class Growing:
             self._score(code, self._holding.get(code, set()))
 
     def _touch(self, event: events.AnyEvent) -> None:
-        """Add what an event can have changed. Raises TypeError: tables read an event that is not in FOLLOWED."""
+        """Add what an event can have changed. Raises TypeError: tables read the event, and FOLLOWED lacks it."""
         codes, touched = self.facts.question_codes.codes, self.touched
         match event:
             case events.PricesQuoted():
@@ -158,10 +160,10 @@ class Growing:
         for name in contests:
             self.touched.scoring.questions.setdefault(name, set()).add(question)
 
-    # --- forecasts, in a few runs, so that a new one moves few others
+    # --- forecasts in a few sorted runs: a new one moves few others
 
     def _gather(self) -> None:
-        """File the new forecasts. Raises Corrupt at one that cannot be."""
+        """File the new forecasts. Raises Corrupt at an invalid one."""
         if self._new:
             self._runs.append(gathered(self.facts, self._new))
             self._new = []
@@ -170,7 +172,7 @@ class Growing:
                 self._runs[-2:] = [_sorted(both)]
 
     def _on(self, questions: Iterable[int]) -> Forecasts:
-        """The forecasts on these questions, question after question."""
+        """Return the forecasts on these questions, question after question."""
         if len(self._runs) == 1 and isinstance(questions, range):
             return self._runs[0]
         codes = int64_array(sorted(questions))
@@ -192,7 +194,7 @@ class Growing:
         return self.facts.books.clock != self._clock
 
     def _only(self, contests: dict[str, Contest], questions: Iterable[int] = (), books: Books | None = None) -> Facts:
-        """The facts about some contests, with the forecasts on some questions."""
+        """Return the facts about some contests, with the forecasts on some questions."""
         return replace(self.facts, contests=contests, forecasts=self._on(questions), books=books or self.facts.books)
 
     def _own(self, names: Iterable[str]) -> dict[str, Contest]:
@@ -220,7 +222,7 @@ class Growing:
             yield from self._traders.overall()
 
     def _of_movements(self) -> Iterator[Parts]:
-        """The rows of what has been recorded since."""
+        """Yield the rows of movements recorded since the last `forget`."""
         books = self.facts.books
         since = bisect_right(books.movements, self._right_at, key=lambda movement: movement.position)
         new = replace(books, movements=books.movements[since:])
@@ -239,7 +241,7 @@ class Growing:
 
 
 def _rows_of(rows: Forecasts) -> Columns:
-    """The columns of forecasts that are copied as they are."""
+    """Return the columns of forecasts that are copied unchanged."""
     return rows.position, rows.at, rows.recorded_at, rows.question, rows.participant
 
 
@@ -250,6 +252,6 @@ def _rows_on(run: Forecasts, codes: Int64Array) -> Int64Array:
 
 
 def _sorted(pages: list[Columns]) -> Forecasts:
-    """Forecasts in log order within each question, question after question."""
+    """Join pages into forecasts in log order within each question, question after question."""
     forecasts, _ = joined(pages)
     return forecasts.rows(stable_order(forecasts.question))

@@ -1,4 +1,4 @@
-"""What is kept of a contest's scores, so that when those of a question change, the others need not be scored again."""
+"""The cached scores of a contest: if the scores of one question change, the others need not be scored again."""
 
 from collections import defaultdict
 from collections.abc import Set as AbstractSet
@@ -17,17 +17,18 @@ from forecast_ledger.projections.scores.scored_questions import outsiders
 
 
 def basis(found: Facts, contest: Contest) -> tuple[object, ...]:
-    """What the scores of all of a contest's questions depend on: as long as it is the same, only some can change."""
+    """Return what all questions of a contest depend on; if it changes, all of them must be scored again."""
     return outsiders(contest), consensus_label(found)
 
 
 class Kept:
-    """A contest's scores added up. An owner of forecasts is numbered by the participant's code and 1, the consensus 0,
-    so that no number changes when somebody comes.
+    """The cached totals of a contest's scores.
+
+    An owner's number is the participant code + 1, and 0 for the consensus: a new participant changes no number.
     """
 
     def __init__(self, of: Analysis, name: str) -> None:
-        """of: with all of the contest's questions."""
+        """Cache the totals of one contest of an analysis that has all of its questions."""
         contest = of.facts.contests[name]
         self.name = name
         self.basis = basis(of.facts, contest)
@@ -40,7 +41,7 @@ class Kept:
         self.aggregates = {owner: brier.aggregate(counts) for owner, counts in self._counts.items()}
 
     def change(self, before: Analysis, after: Analysis) -> set[int]:
-        """Take in what has become of some questions; returns the numbers of whoever forecast on them."""
+        """Replace the scores of some questions; return the numbers of the owners who forecast on them."""
         samples = [_numbered(of.judged(self.name)) for of in (before, after)]
         concerned = {owner for sample in samples for owner in sample.owner.tolist()}
         for sign, of, sample in zip((-1, 1), (before, after), samples, strict=True):
@@ -51,7 +52,7 @@ class Kept:
         return concerned
 
     def known(self, owners: int, some: AbstractSet[int]) -> Known:
-        """What is known of some owners, of so many that there are."""
+        """Return the cached results of some owners. owners: the number of all owners."""
         there = {place: sums for place, sums in self._bins.items() if place[0] in some and sums[0]}
         calibration = [each._replace(owner=(each.owner - 1) % owners) for each in brier.filled(there)]
         return Known(
@@ -71,7 +72,7 @@ class Kept:
             self._bins[place] = tuple(a + sign * b for a, b in zip(held, sums_of, strict=True))
 
     def _regrouped(self, sign: int, sample: Sample) -> dict[int, Fraction]:
-        """File rows or take them out; returns by how much each owner's `mixed` changes."""
+        """Add rows (sign 1) or remove them (-1); return the change of each owner's `mixed`."""
         rows = np.sort(_rows(sample))
         groups, first = np.unique(rows >> 1, return_index=True)
         sizes, true = np.diff(first, append=len(rows)), np.add.reduceat(rows & 1, first) if len(rows) else first
@@ -90,7 +91,7 @@ class Kept:
 
 
 def listed(aggregates: dict[int, Aggregate], owners: int, some: AbstractSet[int]) -> dict[int, Aggregate]:
-    """The aggregates of some owners by participant code, the consensus last."""
+    """Return the aggregates of some owners by participant code, the consensus last."""
     return {(owner - 1) % owners: aggregates[owner] for owner in aggregates.keys() & some}
 
 
@@ -100,6 +101,6 @@ def _numbered(judged: Judged) -> Sample:
 
 
 def _rows(sample: Sample) -> Int64Array:
-    """A number for each row's owner, probability and what came of it, in order of these."""
+    """Return one number for each row, ordered by owner, probability and answer."""
     rows: Int64Array = 2 * brier.grouped(sample) + sample.happened
     return rows

@@ -1,1 +1,1 @@
-"""From movements of cash and shares to portfolios, bet scores and the boards of trading contests."""
+"""Marks, portfolios, bet scores and leaderboards of trading contests, from movements of cash and shares."""

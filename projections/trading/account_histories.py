@@ -1,4 +1,4 @@
-"""The way of every account through a contest, movement by movement, and the ticks at which one looks at all of them."""
+"""The movements of the accounts of a contest, and the ticks at which their portfolios are valued."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,15 +12,15 @@ from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64
 from forecast_ledger.projections.facts.accounts import EXTERNAL, Movement
 from forecast_ledger.projections.facts.columns import Facts
 
-MOST_LOOKS = 50_000_000  # at portfolios in one table, all contests and participants together
-_LARGEST = 1 << 61  # of any sum of money, 1e-6, so that a few can be added
+MOST_TICK_ROWS = 50_000_000  # in one table, all contests and participants together
+_LARGEST = 1 << 61  # largest sum of money, 1e-6: a few of them can be added in 64 bits
 
 
 class Paths(NamedTuple):
-    """The movements of a contest's accounts, account after account, each in log order, with what each leaves.
+    """The movements of a contest's accounts, account after account, each in log order, with the balances after each.
 
-    first: of each account, and the number of all; shape (accounts + 1,). account, at, position, cash, net_deposits,
-    realised, cost: shape (m,).
+    own: the movements of each account. first: the row of each account's first movement, and the number of all
+    movements; shape (accounts + 1,). account, at, position, cash, net_deposits, realised, cost: shape (m,).
     """
 
     participants: list[str]
@@ -36,12 +36,12 @@ class Paths(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """The ticks of a contest, and where they are among the movements of its accounts.
+    """The ticks of a contest, and their place among the movements of its accounts.
 
-    ticks: µs, shape (t,). tick: the first at or after each movement; shape (m,). number: the same among the ticks of
-    all accounts, one account after another, each from its first movement on; and how many those are; shape (m + 1,).
-    moved: whether a row is a movement's, else it is a tick's; shape (n,), in order of account, instant and log
-    position, the tick of an instant last.
+    ticks: µs, shape (t,). tick: the number of the first tick at or after each movement; shape (m,). number: the same
+    counted over the ticks of all accounts, one account after another, each from its first movement on; then the number
+    of all these ticks; shape (m + 1,). moved: True for the row of a movement, False for the row of a tick; shape (n,),
+    in order of account, instant and log position, a tick after the movements of its instant.
     """
 
     ticks: Int64Array
@@ -51,7 +51,7 @@ class Axis(NamedTuple):
 
 
 def paths_of(found: Facts, contest: str) -> Paths:
-    """The accounts of a contest in order of participant. Raises OverflowError if one holds more than a log allows."""
+    """Return the accounts of a contest by participant. Raises OverflowError if one holds more than a log allows."""
     by_participant: dict[str, list[Movement]] = {}
     for move in found.books.movements:
         if move.key[0] == contest:
@@ -81,16 +81,16 @@ def paths_of(found: Facts, contest: str) -> Paths:
 
 
 def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) -> Axis:
-    """Ticks from the contest's start to the clock of the books, or until it is complete.
+    """Return the ticks from the start of a contest to its completion or the latest instant in the log.
 
-    changes: leave out those at which everything is worth what it was at the tick before.
-    Raises Refused: more looks than can be held, because something in the log claims an instant far away.
+    changes: leave out ticks at which no account has another value than at the tick before.
+    Raises Refused(out_of_range): too many rows, because an event claims an instant far in the future.
     """
     starts_at, step, count = _every(found, contest)
     numbers = _changed(found, paths, starts_at, step, count) if changes else range(count)
-    if len(numbers) * len(paths.own) > MOST_LOOKS:
-        said = f"contest {contest!r} would have {len(numbers):,} looks at {len(paths.own):,} portfolios"
-        raise _too_many(found, contest, said)
+    if len(numbers) * len(paths.own) > MOST_TICK_ROWS:
+        detail = f"contest {contest!r} would have {len(numbers):,} ticks for each of {len(paths.own):,} accounts"
+        raise _too_many(found, contest, detail)
     ticks = starts_at + step * int64_array(list(numbers)) if changes else np.arange(count) * step + starts_at
     tick = np.searchsorted(ticks, paths.at)
     begins = tick[paths.first[:-1]]
@@ -101,25 +101,25 @@ def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) 
     return Axis(ticks, tick, number, moved)
 
 
-def check_looks(found: Facts, contests: Sequence[str]) -> None:
-    """Raises Refused: contests have more looks at portfolios in all than one table can hold."""
+def check_tick_rows(found: Facts, contests: Sequence[str]) -> None:
+    """Check that the rows at all ticks of these contests fit in one table. Raises Refused(out_of_range)."""
     accounts = Counter(contest for contest, _ in {move.key for move in found.books.movements})
-    looks = {name: _every(found, name)[-1] * accounts[name] for name in contests}
-    total = sum(looks.values())
-    if total > MOST_LOOKS:
-        most = max(looks, key=lambda name: looks[name])
-        said = f"its contests would have {total:,} looks at portfolios in all, {most!r} {looks[most]:,} of them"
-        raise _too_many(found, most, said)
+    tick_rows = {name: _every(found, name)[-1] * accounts[name] for name in contests}
+    total = sum(tick_rows.values())
+    if total > MOST_TICK_ROWS:
+        most = max(tick_rows, key=lambda name: tick_rows[name])
+        detail = f"the table would have {total:,} rows at ticks, {tick_rows[most]:,} of them for contest {most!r}"
+        raise _too_many(found, most, detail)
 
 
-def _too_many(found: Facts, contest: str, said: str) -> Refused:
+def _too_many(found: Facts, contest: str, detail: str) -> Refused:
     seconds = found.trading(contest).snapshot_seconds
-    remedy = "read the log as of an instant before it claims one that is far away"
-    return Refused("out_of_range", "snapshot_seconds", seconds, said, remedy=remedy)
+    remedy = "read the log as of an instant before the event that claims an instant far in the future"
+    return Refused("out_of_range", "snapshot_seconds", seconds, detail, remedy=remedy)
 
 
 def _every(found: Facts, contest: str) -> tuple[int, int, int]:
-    """The ticks of a contest: the first and the step between them, µs, and how many there are."""
+    """Return the first tick of a contest and the step between ticks, both µs, and the number of ticks."""
     starts_at, completed_at = found.contests[contest].opened.starts_at or 0, found.books.progress(contest).completed_at
     last = found.books.clock if completed_at is None else completed_at
     step = found.trading(contest).snapshot_seconds * 10**6
@@ -127,7 +127,7 @@ def _every(found: Facts, contest: str) -> tuple[int, int, int]:
 
 
 def _changed(found: Facts, paths: Paths, starts_at: int, step: int, count: int) -> list[int]:
-    """The numbers of the ticks that are the first to know a movement, or a quote of something that was ever held."""
+    """Return the numbers of the ticks that come first after a movement or after a quote for a question ever held."""
     held = {move.question for moves in paths.own for move in moves if move.number}
     told = {quoted.told_at for question in held for quoted in found.books.quotes[question]}
     seen = {max(-((starts_at - at) // step), 0) for at in told.union(paths.at.tolist())}
@@ -135,6 +135,6 @@ def _changed(found: Facts, paths: Paths, starts_at: int, step: int, count: int) 
 
 
 def instants(axis: Axis, paths: Paths) -> Int64Array:
-    """The instants of the ticks of all accounts, one account after another."""
+    """Return the instants of the ticks of all accounts, one account after another."""
     every = (axis.ticks[begin:] for begin in axis.tick[paths.first[:-1]].tolist())
     return np.concatenate([np.zeros(0, np.int64), *every])

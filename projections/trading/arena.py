@@ -1,4 +1,4 @@
-"""What trading has come to: profit, Brier scores of what stakes imply, and skill.
+"""Results of trading accounts: profit, Brier scores of the probabilities that stakes imply, and skill.
 
 Source: Forecaster Arena, Scoring Methodology, "Brier Score" and "Portfolio Returns".
 """
@@ -18,12 +18,14 @@ from forecast_ledger.projections.facts.accounts import FINE, Account, Key, Trade
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.mark_prices import Marks
 
-EVEN_ODDS = Fraction(1, 4)  # the Brier score of always saying one half
+EVEN_ODDS = Fraction(1, 4)  # the Brier score of always forecasting 0.5
 
 
 class Stake(NamedTuple):
-    """A purchase of a resolved question: the amount, 1e-6, confidence and what a share paid, 0..1, and the Brier scores
-    of both the confidence and the price.
+    """A purchase on a resolved question.
+
+    amount: 1e-6. confidence, paid: the payout of a share; 0..1. brier, market: Brier scores of the confidence and of
+    the price.
     """
 
     trade: Trade
@@ -36,7 +38,7 @@ class Stake(NamedTuple):
 
 @dataclass(frozen=True)
 class Record:
-    """One account's; profit in 1e-15, deposits, bought and sold in 1e-6; drawdown 1e-9."""
+    """The results of one account. profit: 1e-15. drawdown: 1e-9. turnover: (amounts bought + sold) / starting cash."""
 
     key: Key
     account: Account
@@ -49,7 +51,7 @@ class Record:
 
     @cached_property
     def scores(self) -> list[Any]:
-        """How many stakes, their mean Brier score, skill against even odds and the market, and the share of wins."""
+        """The number of stakes, mean Brier score, skill against even odds and against the market, and share of wins."""
         return scores_of(self.stakes)
 
     @cached_property
@@ -59,15 +61,15 @@ class Record:
 
     @property
     def decided(self) -> int:
-        """How many decisions are taken."""
+        """The number of decisions taken."""
         return self.account.decided
 
 
 def stakes(found: Facts, trades: Iterable[Trade]) -> list[Stake]:
-    """The purchases among trades whose questions are resolved.
+    """Return the purchases among trades whose questions are resolved.
 
-    The confidence is the amount over the largest bet; its Brier score is (c - w)², w being what a share paid, which for
-    a binary question is (f_yes - o_yes)², whichever side was bought.
+    The confidence c is amount / largest bet; its Brier score is (c - w)², where w is the payout of a share. For a
+    binary question this equals (f_yes - o_yes)² for either side.
     Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Handling YES vs NO Bets".
     """
     return [
@@ -79,14 +81,14 @@ def stakes(found: Facts, trades: Iterable[Trade]) -> list[Stake]:
 
 
 def _stake(trade: Trade, payout: int) -> Stake:
-    assert isinstance(trade.event, events.SharesBought)  # noqa: S101 - no other is a stake
+    assert isinstance(trade.event, events.SharesBought)  # noqa: S101 - only purchases are stakes
     confidence, paid = Fraction(trade.event.amount, trade.cap), Fraction(payout, PROBABILITY)
     price = Fraction(trade.event.price, PROBABILITY)
     return Stake(trade, trade.event.amount, confidence, paid, (confidence - paid) ** 2, (price - paid) ** 2)
 
 
 def of_yes(of_side: Fraction, outcome: int) -> Fraction:
-    """The probability of yes that one of a side is.
+    """Return the probability of yes that corresponds to a probability of the outcome 0 (yes) or 1 (no).
 
     >>> of_yes(Fraction(4, 5), 1)
     Fraction(1, 5)
@@ -95,7 +97,7 @@ def of_yes(of_side: Fraction, outcome: int) -> Fraction:
 
 
 def value(found: Facts, marks: Marks, key: Key) -> int:
-    """What an account's open positions are worth at the clock of the books, 1e-15."""
+    """Return the value of an account's open positions at the latest instant in the log, 1e-15."""
     trading, clock = found.trading(key[0]), found.books.clock
     return sum(
         holding.shares * max(marks.last(trading, holding.question, holding.outcome, clock)[0], 0)
@@ -105,7 +107,7 @@ def value(found: Facts, marks: Marks, key: Key) -> int:
 
 
 def state(trading: Trading, account: Account) -> str:
-    """Whether an account is in debt, ruined (it can neither bet nor wait for anything) or active."""
+    """Return "debt", "ruined" (no bet is possible and no position is open) or "active"."""
     if account.cash < 0:
         return "debt"
     waits = any(holding.is_open() for holding in account.holdings.values())
@@ -113,7 +115,7 @@ def state(trading: Trading, account: Account) -> str:
 
 
 def records(found: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, list[Record]]:
-    """What everybody has made of each contest in which one trades, by id."""
+    """Return the results of every account, by trading contest."""
     books = found.books
     trades: dict[Key, list[Trade]] = {key: [] for key in books.accounts}
     for trade in books.trades:
@@ -129,7 +131,7 @@ def records(found: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, 
             profit=(account.cash - account.deposits) * FINE + value(found, marks, key),
             stakes=stakes(found, own),
             turnover=Fraction(turned, trading.starting_cash or 1),
-            drawdown=drawdowns.get(key, 0),  # nobody has looked at an account before its cash is granted
+            drawdown=drawdowns.get(key, 0),  # an account has no tick before its cash is granted
             defaulted=defaulted[key],
             state=state(trading, account),
         )
@@ -138,7 +140,7 @@ def records(found: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, 
 
 
 def mean(numbers: list[Fraction]) -> Fraction | None:
-    """None of none.
+    """Return the mean, or None for an empty list.
 
     >>> mean([]), mean([Fraction(1), Fraction(0)])
     (None, Fraction(1, 2))
@@ -147,12 +149,12 @@ def mean(numbers: list[Fraction]) -> Fraction | None:
 
 
 def skill(brier: Fraction | None, reference: Fraction | None) -> Fraction | None:
-    """1 - brier / reference; None where there is neither or the reference is 0."""
+    """Return 1 - brier / reference, or None if either is missing or the reference is 0."""
     return None if brier is None or not reference else 1 - Fraction(brier, reference)
 
 
 def scores_of(made: list[Stake]) -> list[Any]:
-    """n, the mean Brier score, skill against even odds and the market, and the share of wins."""
+    """Return n, the mean Brier score, skill against even odds and against the market, and the share of wins."""
     brier = mean([stake.brier for stake in made])
     numbers = (
         brier,

@@ -1,6 +1,6 @@
-"""When the stakes of an account are scored: from the resolution of their question until that is taken back.
+"""Scores of an account's stakes over time: from the resolution of a question until the resolution is revoked.
 
-A purchase scores (c - w)²: c is the amount over the largest bet then, w what a share of its outcome pays.
+A purchase scores (c - w)²: c is amount / largest bet at that time, w the payout of a share of its outcome.
 Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Brier Score".
 """
 
@@ -16,17 +16,17 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.core.column_values import POINTS, published
 from forecast_ledger.projections.facts.accounts import ENDS, Movement, Ruling
 
-NONE = -1  # where nothing is scored
-_BITS = 128  # binary places of a score that is added up
+NONE = -1  # no score
+_BITS = 128  # binary places of the scores that are summed
 
 Ratio = tuple[int, int]  # numerator, denominator
 
 
 class Verdict(NamedTuple):
-    """From then on the purchases of a position count as this says, each by its log position, (c - w)² exactly; or, if
-    it is empty, no longer.
+    """A change of the scores of a position's purchases: from this instant on they have these scores, or none.
 
-    position: of the log. at: µs, as it counts for the account.
+    position: of the log. at: µs, as it takes effect in the account. scores: (c - w)², exact, by log position of the
+    purchase; empty if the purchases no longer count.
     """
 
     position: int
@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Scores that count on [begin, end), an axis of ticks or of movements."""
+    """Scores that count on [begin, end) of a sequence of ticks or of movements."""
 
     begin: int
     end: int
@@ -43,11 +43,11 @@ class Span(NamedTuple):
 
 
 def verdicts(own: list[Movement], rulings: dict[int, list[Ruling]], caps: dict[int, int]) -> Iterator[list[Verdict]]:
-    """Position by position, what an account's purchases have been scored with, in log order.
+    """Yield the changes of the scores of an account's purchases: one list for each position, in log order.
 
     own: the account's movements. rulings: by question. caps: the largest bet, 1e-6, by log position of each purchase.
-    An open position is scored when it is settled; one that was sold before, at the resolution: from its instant, or
-    from that of the account's movement before it in the log, if that is later.
+    An open position is scored when it is settled. A position that was sold earlier is scored at the resolution: from
+    its instant, or from the instant of the account's previous movement in the log if that is later.
     """
     positions = [move.position for move in own]
     by_number: dict[int, list[Movement]] = {}
@@ -61,7 +61,7 @@ def verdicts(own: list[Movement], rulings: dict[int, list[Ruling]], caps: dict[i
 def _verdicts(
     moves: list[Movement], rulings: list[Ruling], own: list[Movement], positions: list[int], caps: dict[int, int]
 ) -> Iterator[Verdict]:
-    """What becomes of one position; where it is open, or settled, a ruling is followed by a movement of its own."""
+    """Yield the changes of one position; if it is open or settled, a movement of its own follows each ruling."""
     outcome, shares, ended = moves[0].outcome, 0, False
     bought: list[tuple[int, int, int]] = []
     things: list[Movement | Ruling] = [*moves, *rulings]
@@ -81,7 +81,7 @@ def _verdicts(
 
 
 def _scores(bought: list[tuple[int, int, int]], payout: int | None) -> dict[int, Ratio]:
-    """(amount / cap - payout / 1e9)² of each purchase: log position, amount, cap; of none without a payout."""
+    """Return (amount / cap - payout / 1e9)² of each purchase (log position, amount, cap); {} without a payout."""
     if payout is None:
         return {}
     return {
@@ -91,13 +91,12 @@ def _scores(bought: list[tuple[int, int, int]], payout: int | None) -> dict[int,
 
 
 def spans(found: list[Verdict], begins: list[int], end: int) -> Iterator[Span]:
-    """Where on an axis each verdict on one position counts: of those that have begun, the last in the log.
+    """Yield the range in which each verdict on one position counts: of the verdicts begun, the last in the log counts.
 
-    begins: where each verdict begins.
+    begins: the place at which each verdict begins. end: the end of the sequence.
 
     >>> won, lost = {7: (0, 1)}, {7: (1, 1)}
-    >>> told = [Verdict(8, 0, won), Verdict(9, 0, lost)]
-    >>> list(spans(told, [3, 5], 9))
+    >>> list(spans([Verdict(8, 0, won), Verdict(9, 0, lost)], [3, 5], 9))
     [Span(begin=5, end=9, scores={7: (1, 1)}), Span(begin=3, end=5, scores={7: (0, 1)})]
     """
     for verdict, begin in zip(reversed(found), reversed(begins), strict=True):
@@ -108,7 +107,7 @@ def spans(found: list[Verdict], begins: list[int], end: int) -> Iterator[Span]:
 
 
 def means(counting: list[Span]) -> Iterator[tuple[int, int, int]]:
-    """Where the mean of the scores that count changes: from where on, the mean, 1e-9 half-even, and of how many.
+    """Yield each change of the mean of the scores that count: place, mean (1e-9, half-even) and number of scores.
 
     >>> list(means([Span(2, 5, {7: (1, 4)}), Span(3, 9, {8: (0, 1)})]))
     [(2, 250000000, 1), (3, 125000000, 2), (5, 0, 1), (9, -1, 0)]
@@ -129,14 +128,15 @@ def means(counting: list[Span]) -> Iterator[tuple[int, int, int]]:
 
 
 def _low(score: Ratio) -> int:
-    """A score in 2^-128, rounded down."""
+    """Return a score in 2^-128, rounded down."""
     return (score[0] << _BITS) // score[1]
 
 
 def _mean(scores: Collection[Ratio], low: int) -> int:
-    """The mean of scores, 1e-9 half-even, whose sum is at least `low` and less than one a score more, in 2^-128.
+    """Return the mean of scores, 1e-9, half-even.
 
-    Only where a tie is so near that this leaves it open are the fractions, whose sums grow long, added up.
+    low: a lower bound of their sum, 2^-128; the error is less than one unit for each score. If the rounding depends on
+    this error, the fractions themselves are summed, which is slower.
     """
     count = len(scores)
     if not count:

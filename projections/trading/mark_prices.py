@@ -1,4 +1,4 @@
-"""What a share is taken to be worth at an instant: the last quote of its outcome that is known by then."""
+"""The mark of a share at an instant: the last quote of its outcome that is known by then."""
 
 from itertools import islice
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
 
-NONE = -1  # where there is no price
+NONE = -1  # no price
 
 
 class Series(NamedTuple):
     """The quotes of one outcome that have a price for it, in log order; shape (n,).
 
-    price: 1e-9. told_at, quoted_at: µs, since when each is known and of when it is, neither decreasing. place: of each
-    among the question's quotes. position: of the log.
+    price: 1e-9. told_at: µs, the instant from which each quote is known. quoted_at: µs, the instant of its price.
+    Neither decreases. place: the number of each among the question's quotes. position: of the log.
     """
 
     price: Int64Array
@@ -27,18 +27,18 @@ class Series(NamedTuple):
 
 
 class Marks:
-    """The quotes of a log by outcome, those of a question read when asked for, as often as there are new ones."""
+    """The quotes of a log by outcome. The quotes of a question are read on first use, and again when new ones exist."""
 
     def __init__(self, found: Facts) -> None:
         self._found = found
         self._series: dict[tuple[int, int], Series] = {}
-        self._read: dict[int, int] = {}  # question -> how many quotes
+        self._read: dict[int, int] = {}  # question -> number of quotes read
         self._closings: dict[int, list[tuple[int, int]]] = {}  # question -> log position, instant
-        self._closed = 0  # how many closings
+        self._closed = 0  # number of closings read
         self._last: dict[tuple[int, int, str], tuple[tuple[int, int, int], tuple[int, int]]] = {}
 
     def series(self, question: int, outcome: int) -> Series:
-        """The quotes of an outcome."""
+        """Return the quotes of an outcome."""
         quotes = self._found.books.quotes.get(question, [])
         if self._read.get(question, 0) < len(quotes):
             self._read[question] = len(quotes)
@@ -53,17 +53,17 @@ class Marks:
         return self._series.get((question, outcome), Series(*[int64_array([])] * 5))
 
     def closed_at(self, question: int) -> int:
-        """When a question closes, or has closed early, µs."""
+        """Return the instant at which a question closes or closed early, µs."""
         return self._found.books.closed.get(question, self._found.questions[question].closes_at)
 
     def at(
         self, trading: Trading, question: int, outcome: int, instants: Int64Array, upto: Int64Array | None = None
     ) -> tuple[Int64Array, Int64Array]:
-        """The mark of a share at each instant, 1e-9, and when it was quoted, µs; NONE where there is none.
+        """Return the mark of a share at each instant, 1e-9, and when it was quoted, µs; NONE if there is no mark.
 
-        It is the last quote known by then, whatever earlier instant it was quoted for.
-        upto: log positions; what was recorded after them is left out.
-        By the rule "prior" quotes from the close on do not count: then a question waits for its resolution.
+        The mark is the last quote known by then; it may have been quoted for an earlier instant.
+        upto: log positions; quotes and closings recorded after them are left out.
+        By the rule "prior", quotes at or after the close do not count: the question waits for its resolution.
         """
         price, told_at, quoted_at, _, position = self.series(question, outcome)
         if not len(price):
@@ -77,9 +77,9 @@ class Marks:
         return np.where(none, NONE, price[until - 1]), np.where(none, NONE, quoted_at[until - 1])
 
     def last(self, trading: Trading, question: int, outcome: int, instant: int) -> tuple[int, int]:
-        """The mark of a share at one instant, 1e-9, and when it was quoted, µs; NONE where there is none."""
+        """Return the mark of a share at one instant, 1e-9, and when it was quoted, µs; NONE if there is no mark."""
         place, count = (question, outcome, trading.closed_marks), len(self._found.books.quotes.get(question, ()))
-        asked = (instant, count, self.closed_at(question))  # what it depends on: everybody who holds it asks the same
+        asked = (instant, count, self.closed_at(question))  # all holders of a share ask for the same mark
         known = self._last.get(place)
         if known is None or known[0] != asked:
             price, quoted_at = self.at(trading, question, outcome, int64_array([instant]))
@@ -94,12 +94,12 @@ class Marks:
         instants: Int64Array,
         upto: Int64Array | None = None,
     ) -> BoolArray:
-        """Whether marks quoted then are stale at each instant: too old to trade at, or of a closed question."""
+        """Tell whether marks quoted at `quoted_at` are stale at each instant: too old, or of a closed question."""
         old: BoolArray = instants - quoted_at > trading.stale_after_seconds * 10**6
         return old | (instants >= self._closes(question, upto))
 
     def _closes(self, question: int, upto: Int64Array | None) -> Int64Array:
-        """When a question closes, by what was recorded up to each of these log positions."""
+        """Return when a question closes, as recorded up to each of these log positions, µs."""
         for position, code, at in islice(self._found.closings, self._closed, None):
             self._closings.setdefault(code, []).append((position, at))
         self._closed = len(self._found.closings)

@@ -1,4 +1,4 @@
-"""Portfolios over time: what every account of a contest has at each tick and after each movement, and what it is worth.
+"""Portfolios over time: the contents and value of every account of a contest at each tick and after each movement.
 
 Source: Forecaster Arena, Methodology v1, "Snapshot Methodology".
 """
@@ -22,20 +22,20 @@ from forecast_ledger.projections.trading.bet_scores import NONE, Span, means, sp
 from forecast_ledger.projections.trading.mark_prices import Marks
 
 _LAST = (1 << 63) - 1
-_LOW_BITS = 27  # the shares of an account are 1e18 at most: what is above 2^27, by a price of 1e9, is below 2^63
+_LOW_BITS = 27  # an account has at most 1e18 shares: their part above 2^27, times a price of 1e9, is below 2^63
 _LOW_MASK = (1 << _LOW_BITS) - 1
-_BITS = 128  # binary places of a peak that is carried over a deposit or a withdrawal
-_CARRY_AFTER = 64  # products of less than 2^27 by 1e9 are added up before they are carried: 2^63 is 68 of them
+_BITS = 128  # binary places of a peak that is scaled at a deposit or a withdrawal
+_CARRY_AFTER = 64  # products below 2^27 x 1e9 are added before a carry; 68 of them reach 2^63
 
 
 class Snapshots(NamedTuple):
-    """One row a tick and one a movement of every account of a contest, in order of participant, instant and log
-    position, the tick of an instant last; shape (n,).
+    """One row for each tick and each movement of every account of a contest; shape (n,).
 
+    Rows are in order of participant, instant and log position; a tick comes after the movements of its instant.
     participant: place in `participants`, in order of id. at: µs. log_position: NONE at a tick. cash, net_deposits,
-    realised, cost (of what is open): 1e-6. worth, rest: of what is open at its marks, whole 1e-6 and the 1e-15 above.
-    brier: the mean over resolved_bets, 1e-9; NONE of none. stale_marks: of open positions, those without a mark too.
-    stale_age: of the oldest mark, µs; NONE where there is none.
+    realised, cost (of open positions): 1e-6. worth, rest: value of open positions at their marks, in whole 1e-6 and the
+    remainder in 1e-15. brier: mean over resolved_bets, 1e-9; NONE without any. stale_marks: number of open positions
+    with a stale mark or none. stale_age: age of the oldest mark, µs; NONE without a mark.
     """
 
     contest: str
@@ -56,32 +56,32 @@ class Snapshots(NamedTuple):
 
     @property
     def positions_value(self) -> Int64Array:
-        """What open positions are worth, 1e-6, rounded once."""
+        """The value of open positions, 1e-6, rounded once."""
         return round_half_even(self.worth, self.rest, FINE)
 
     @property
     def total(self) -> Int64Array:
-        """Cash and what positions are worth, 1e-6, summed before it is rounded."""
+        """Cash + value of open positions, 1e-6, rounded once after the sum."""
         return round_half_even(self.cash + self.worth, self.rest, FINE)
 
     @property
     def profit(self) -> Int64Array:
-        """The total less net deposits, 1e-6, likewise."""
+        """The total - net deposits, 1e-6, rounded once."""
         return round_half_even(self.cash + self.worth - self.net_deposits, self.rest, FINE)
 
     @property
     def unrealised(self) -> Int64Array:
-        """What open positions are worth less what they cost, 1e-6, likewise."""
+        """The value - cost of open positions, 1e-6, rounded once."""
         return round_half_even(self.worth - self.cost, self.rest, FINE)
 
     @property
     def profit_percent(self) -> Int64Array | list[int]:
-        """The profit in percent of the net deposits, 1e-9, rounded once; 0 of no net deposits."""
+        """100 x profit / net deposits, 1e-9, rounded once; 0 if the net deposits are 0."""
         return _percent(self.cash + self.worth - self.net_deposits, self.rest, self.net_deposits)
 
 
 class _Piece(NamedTuple):
-    """Shares of one outcome held from one movement of an account until another, or until its last has been."""
+    """Shares of one outcome held from one movement of an account until another, or until the end."""
 
     begin: int
     end: int
@@ -89,12 +89,13 @@ class _Piece(NamedTuple):
 
 
 def snapshots(found: Facts, marks: Marks, contest: str, *, changes: bool = False) -> Snapshots:
-    """Every look at every portfolio of a contest in which one trades; or only the first that sees each change.
+    """Return the portfolios of a trading contest at every tick and movement.
 
-    A row has what is known at its instant: the movements that count from then or before, and of each question the last
-    quote that is known by then. A tick, every so many seconds from the start to the clock of the books or the contest's
-    completion, has all of that; a movement's row has it as of its log position, and stays whatever is recorded later.
-    Raises KeyError if one does not trade there, OverflowError if an account holds more than a log allows.
+    A row shows what is known at its instant: the movements in effect by then, and the last quote of each question known
+    by then. Ticks come every `snapshot_seconds` from the start of the contest to its completion or the latest instant
+    in the log. The row of a movement shows what was recorded up to its log position; later events do not change it.
+    changes: of the ticks, only those that come first after a change.
+    Raises KeyError if it is no trading contest, OverflowError if an account holds more than a log allows.
     """
     trading, paths = found.trading(contest), paths_of(found, contest)
     axis = axis_of(found, contest, paths, changes=changes)
@@ -131,13 +132,12 @@ def snapshots(found: Facts, marks: Marks, contest: str, *, changes: bool = False
 
 
 def drawdowns(of: Snapshots) -> dict[Key, int]:
-    """The largest fall of each account from a peak before it, net of the cash that came in or went out, as a share of
-    the peak, 1e-9, rounded once.
+    """Return the maximum drawdown of each account: the largest fall from a peak / the peak, 1e-9, rounded once.
 
-    An account is followed by an index that cash from or to the outside does not move: I = f V, V being its total and f
-    a factor that each such flow F, in or (below 0) out, multiplies with (V - F) / V, V being the total right after it.
-    Where V or V - F is not above 0, index and peak begin anew. The drawdown is the largest (P - I) / P, P being the
-    greatest I until then.
+    Deposits and withdrawals do not count: the index I = f V is not moved by them. V is the total of the account; at
+    each cash flow F (negative for a withdrawal) the factor f is multiplied by (V - F) / V, with V right after the flow.
+    If V or V - F is not positive, index and peak start anew. The drawdown is the largest (P - I) / P, where P is the
+    greatest I so far.
     Source: CFA Institute, Global Investment Performance Standards (GIPS) for Firms 2020, "time-weighted return";
     Magdon-Ismail and Atiya (2004), "Maximum drawdown", Risk 17(10):99-102.
     """
@@ -156,14 +156,13 @@ def drawdowns(of: Snapshots) -> dict[Key, int]:
 
 
 def _totals(whole: Int64Array, rest: Int64Array, rows: slice) -> list[int]:
-    """Totals of some rows, 1e-15, where they turn."""
+    """Return the totals of some rows at their turning points, 1e-15."""
     turns = _turns(whole[rows], rest[rows])
     return [*_exact(whole[rows][turns], rest[rows][turns])]
 
 
 def _turns(whole: Int64Array, rest: Int64Array) -> Int64Array:
-    """The first row, the last, and those where totals turn, which alone matter to a fall: between they only rise or
-    only fall.
+    """Return the first row, the last row, and the rows where totals turn between rising and falling.
 
     >>> _turns(int64_array([1, 2, 2, 3, 1, 1, 1, 0]), int64_array([0, 0, 0, 0, 5, 5, 4, 9])).tolist()
     [0, 3, 7]
@@ -176,10 +175,10 @@ def _turns(whole: Int64Array, rest: Int64Array) -> Int64Array:
 
 
 def _drawdown(legs: Iterable[tuple[int, list[int]]]) -> Fraction:
-    """The same of one account: of each leg the cash that came in with its first total, and its totals; 0 before there
-    is a peak above 0.
+    """Return the maximum drawdown of one account; 0 before there is a positive peak.
 
-    Who withdraws half of 90 keeps half of a peak of 100: from 45 to 40 is a fall from 50. Nor does a deposit help.
+    legs: for each cash flow, the amount that came in with the first total of the leg, and the totals of the leg.
+    After a withdrawal of half of 90, half of a peak of 100 remains: from 45 to 40 is a fall from 50.
 
     >>> _drawdown([(100, [100, 90, 200, 185])]), _drawdown([(100, [100, 90]), (-45, [45, 40]), (60, [100])])
     (Fraction(1, 10), Fraction(1, 5))
@@ -195,7 +194,7 @@ def _drawdown(legs: Iterable[tuple[int, list[int]]]) -> Fraction:
 
 
 def _fallen(peak: int, deepest: Fraction, totals: list[int]) -> tuple[int, Fraction]:
-    """The peak and the deepest fall after some totals more."""
+    """Return the peak and the deepest fall after some more totals."""
     lowest = peak
     for each in totals:
         total = each << _BITS
@@ -208,12 +207,12 @@ def _fallen(peak: int, deepest: Fraction, totals: list[int]) -> tuple[int, Fract
     return peak, deepest
 
 
-# --- what positions are worth
+# --- values of positions
 
 
 class _Worth:
-    """Of each of n rows the sum of shares by price: high·2^27 + low; how many marks are stale; when the oldest was
-    quoted, _LAST if there is none.
+    """For each of n rows: the sum of shares x price, as high·2^27 + low; the number of stale marks; and the instant of
+    the oldest mark, _LAST if there is none.
     """
 
     def __init__(self, rows: int) -> None:
@@ -221,7 +220,7 @@ class _Worth:
         self.oldest = np.full(rows, _LAST)
 
     def add(self, rows: slice | Int64Array, shares: int | Int64Array, marked: tuple[Int64Array, ...]) -> None:
-        """Shares on rows that are all different, at their prices."""
+        """Add shares on distinct rows, at their prices."""
         price, quoted_at, stale = marked
         self.low[rows] += price * (shares & _LOW_MASK)
         self.high[rows] += price * (shares >> _LOW_BITS)
@@ -230,12 +229,12 @@ class _Worth:
         self.oldest[rows] = np.minimum(oldest, quoted_at, out=oldest)
 
     def carry(self) -> None:
-        """Make room for more."""
+        """Carry from low to high, so that more products can be added."""
         self.high += self.low >> _LOW_BITS
         self.low &= _LOW_MASK
 
     def divide(self) -> None:
-        """Bring the sums, 1e-15, to whole 1e-6 in high and what is left in low."""
+        """Convert the sums, 1e-15, to whole 1e-6 in high and the remainder in low."""
         self.carry()
         high, rest = np.divmod(self.high, FINE)
         whole, self.low = np.divmod((rest << _LOW_BITS) + self.low, FINE)
@@ -245,7 +244,7 @@ class _Worth:
 def _worths(
     found: Facts, marks: Marks, trading: Trading, contest: str, where: tuple[Paths, Axis]
 ) -> tuple[_Worth, _Worth]:
-    """At the ticks of all accounts, and at all movements; outcome by outcome, so that prices are looked up once."""
+    """Return the values at the ticks of all accounts, and at all movements; each price is looked up once."""
     paths, axis = where
     of_ticks, of_moves = _Worth(int(axis.number[-1])), _Worth(len(paths.at))
     as_of = np.full(len(axis.ticks), found.contests[contest].as_of(found))
@@ -270,7 +269,7 @@ def _worths(
 
 
 def _pieces(paths: Paths) -> dict[tuple[int, int], list[_Piece]]:
-    """By question and outcome what has been held; at most one piece of an account at a time."""
+    """Return the pieces held by question and outcome; the pieces of one account do not overlap."""
     pieces: dict[tuple[int, int], list[_Piece]] = {}
     for moves, first, end in zip(paths.own, paths.first.tolist(), paths.first[1:].tolist(), strict=False):
         held: dict[int, tuple[int, int]] = {}  # position -> since which movement, how many shares
@@ -290,7 +289,7 @@ def _pieces(paths: Paths) -> dict[tuple[int, int], list[_Piece]]:
 def _marked(
     marks: Marks, trading: Trading, what: tuple[int, int], instants: Int64Array, upto: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Price, when it was quoted, and 1 where it is stale; without a mark 0, _LAST and 1."""
+    """Return the price, when it was quoted, and 1 if it is stale; without a mark 0, _LAST and 1."""
     price, quoted_at = marks.at(trading, *what, instants, upto)
     stale, none = marks.stale(trading, what[0], quoted_at, instants, upto), price < 0
     return np.where(none, 0, price), np.where(none, _LAST, quoted_at), (stale | none).astype(np.int64)
@@ -302,7 +301,7 @@ def _marked(
 def _scored(
     found: Facts, contest: str, paths: Paths, axis: Axis
 ) -> tuple[tuple[Int64Array, Int64Array], tuple[Int64Array, Int64Array]]:
-    """Mean and number of resolved bets, at the ticks of all accounts and at all movements."""
+    """Return the mean score and number of resolved bets, at the ticks of all accounts and at all movements."""
     as_of = found.contests[contest].as_of(found)
     rulings: dict[int, list[Ruling]] = {}
     for ruling in found.books.rulings:
@@ -327,14 +326,14 @@ def _scored(
 
 
 def _steps(counting: list[Span], shift: int, first: int) -> Iterator[tuple[int, int, int]]:
-    """The steps of one account among those of all; nothing is scored at its first."""
+    """Yield the changes of one account, numbered among those of all; nothing is scored at its first row."""
     yield first, NONE, 0
     for place, brier, count in means(counting):
         yield place + shift, brier, count
 
 
 def _filled(steps: list[tuple[int, int, int]], rows: int) -> tuple[Int64Array, Int64Array]:
-    """Each step's mean and number on every row until the next."""
+    """Repeat the mean and number of each step on every row until the next step."""
     begins = int64_array([begin for begin, _, _ in steps])
     lengths = np.diff(np.append(begins, rows))
     brier, count = int64_array([brier for _, brier, _ in steps]), int64_array([count for _, _, count in steps])
@@ -345,14 +344,14 @@ def _filled(steps: list[tuple[int, int, int]], rows: int) -> tuple[Int64Array, I
 
 
 def _exact(whole: Int64Array, rest: Int64Array) -> Iterator[int]:
-    """The same numbers in 1e-15, not rounded."""
+    """Yield the numbers in 1e-15, not rounded."""
     return (each * FINE + more for each, more in zip(whole.tolist(), rest.tolist(), strict=True))
 
 
 def _percent(whole: Int64Array, rest: Int64Array, base: Int64Array) -> Int64Array | list[int]:
-    """(whole + rest / 1e9) / base in 1e-9 percent, half-even, 0 where the base is; a list where that may be wide.
+    """Return 100 x (whole + rest / 1e9) / base in 1e-9, half-even, 0 if the base is 0; a list if a number may be wide.
 
-    Divided three digits at a time, for which bases below 2^53 and quotients below 2^26 leave room in 64 bits.
+    The division takes three digits at a time: bases below 2^53 and quotients below 2^26 leave room in 64 bits.
     """
     divisor = np.where(base == 0, 1, base)
     whole, rest = whole * (base != 0), rest * (base != 0)

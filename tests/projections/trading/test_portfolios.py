@@ -168,27 +168,27 @@ def test_other_rules_look_at_other_times() -> None:
     assert ticks == list(range(micros(1, 5), micros(2) + 1, 7_777 * SECOND))
 
 
-def test_more_looks_than_can_be_held_are_refused() -> None:
-    """A quote of the year 2199 asks for one every minute until then: 91 million looks at one portfolio."""
+def test_more_ticks_than_fit_in_a_table_are_refused() -> None:
+    """A quote of the year 2199 asks for one every minute until then: 91 million rows of one portfolio."""
     far = quote(at="2199-01-01T00:00:00Z")
     with pytest.raises(Refused, match="contest 'week' would have 90,9"):
         looks(played(*trading_floor(rules=rules(snapshot_seconds=60)), far))
     assert len(looks(played(*trading_floor(rules=rules(snapshot_seconds=10**9)), far)).at) > 1
 
 
-def test_looks_of_all_contests_together_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ticks_of_all_contests_together_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two contests of two accounts each: every ten minutes of a day and at its end, 145 times, at each of the four."""
     floor = trading_floor("ada", "bo", rules=rules(cohorts="none"))
     again = [each for each in floor if not isinstance(each, OpenQuestion | QuotePrices)]
     again = [structs.replace(each, contest="month") for each in again]
     found = played(*floor, *again, quote(at=day(2)))
     for most, refused in ((4 * 145 - 1, True), (4 * 145, False)):
-        monkeypatch.setattr(account_histories, "MOST_LOOKS", most)
-        with pytest.raises(Refused, match=r"580 looks .* 290 of them") if refused else nullcontext():
+        monkeypatch.setattr(account_histories, "MOST_TICK_ROWS", most)
+        with pytest.raises(Refused, match=r"580 rows at ticks, 290 of them for") if refused else nullcontext():
             assert len(Projections(found).table("portfolio_snapshots")) >= 4 * 145
 
 
-def test_a_board_does_not_wait_for_looks_that_see_nothing_new() -> None:
+def test_a_board_skips_ticks_without_a_change() -> None:
     """Yes goes from 0.40 to 0.20 in the year 2199: 500 of 10,000 become 250, which is a fall of 2.5 %."""
     far = quote(at="2199-01-01T00:00:00Z", prices={"yes": "0.2"})
     story = trading_floor(rules=rules(snapshot_seconds=60, closed_marks="last"))
