@@ -1,1 +1,1 @@
-"""Replaying a log as of a cut, and printing what follows: tables, events and rules in words."""
+"""Replay a log as of a cut; print tables, events and rule sets."""

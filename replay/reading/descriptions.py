@@ -1,4 +1,4 @@
-"""What a rule set says, in words."""
+"""Descriptions of rule sets in words."""
 
 from typing import Any
 
@@ -13,19 +13,19 @@ from forecast_ledger.projections.scores.sampling import SAMPLINGS
 from forecast_ledger.projections.scores.score_policies import SCALES
 from forecast_ledger.projections.scores.score_terms import REFERENCES
 
-_EDGES = {"both": "", "opening": ", but a last one that is cut short", "none": " that is not cut short"}
+_EDGES = {"both": "", "opening": ", without a last one that is cut short", "none": " that is not cut short"}
 _PERIODS = {
     "scheduled": "over the scheduled period",
-    "actual": "over the period until the answer",
-    "covered": "over what its forecasts covered",
+    "actual": "over the period until the answer is known",
+    "covered": "over the time that its forecasts covered",
 }
 
 
 def rule(rules: RuleSet, position: int, words: str, kernel: str = "none") -> dict[str, Any]:
-    """A rule set: its name, what is said of it in words, the fields that are not the default, and its source.
+    """Describe a rule set: its name, its description, the fields that differ from their defaults, and its source.
 
-    position: of the event that carries it, in the log. kernel: by which a score was worked out; if the rule set is not
-    a preset, the source of the kernel is named.
+    position: log position of the event that holds the rule set. kernel: the kernel of a score; if the rule set is not
+    a preset, the source of the kernel is added.
     """
     source = "the contest's own"
     if PRESETS.get(rules.name) == rules:
@@ -36,7 +36,7 @@ def rule(rules: RuleSet, position: int, words: str, kernel: str = "none") -> dic
 
 
 def score_words(rules: RuleSet, kernel: str) -> str:
-    """How a score comes about.
+    """Describe how a score is computed.
 
     >>> score_words(PRESETS["baseline"], "ln").split(", ")[1]
     'less that of the uniform distribution'
@@ -54,7 +54,7 @@ def score_words(rules: RuleSet, kernel: str) -> str:
 
 
 def board_words(rules: RuleSet) -> str:
-    """How a board comes about.
+    """Describe how a board is computed.
 
     >>> board_words(PRESETS["relative-2022-04"])
     'total: the sum of weight x score; take: coverage x e^total; ranked by take'
@@ -63,12 +63,12 @@ def board_words(rules: RuleSet) -> str:
 
 
 def _own(rules: RuleSet) -> dict[str, Any]:
-    """The fields that are not the default, but for the name."""
-    usual = RuleSet(name=rules.name)
-    found = {name: value for name, value in structs.asdict(rules).items() if value != getattr(usual, name)}
-    trading = found.pop("trading", None)
+    """Return the fields that differ from their defaults, without the name."""
+    defaults = RuleSet(name=rules.name)
+    fields = {name: value for name, value in structs.asdict(rules).items() if value != getattr(defaults, name)}
+    trading = fields.pop("trading", None)
     if isinstance(trading, Trading):
-        found["trading"] = {
+        fields["trading"] = {
             name: value for name, value in structs.asdict(trading).items() if value != getattr(Trading(), name)
         }
-    return found
+    return fields

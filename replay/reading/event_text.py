@@ -1,4 +1,4 @@
-"""Events in words: one line an event, as every report and every list of events prints it."""
+"""Events as text: one line per event, as every report and every list of events prints it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _LONGEST_LINE = 160
 
 
 def occurrence(recorded: Recorded) -> dict[str, Any]:
-    """An event: where, when by either clock, what kind, and its sentence."""
+    """Return an event as a row: its log position, both instants, its type and its sentence."""
     return {
         "log_position": recorded.position,
         "recorded_at": instant_text(recorded.recorded_at),
@@ -26,7 +26,7 @@ def occurrence(recorded: Recorded) -> dict[str, Any]:
 
 
 def kind_of(event: Event) -> str:
-    """The name of an event's kind, without its version.
+    """Return the name of an event's type, without its version.
 
     >>> kind_of(events.QuestionClosed(at=0, question="rain"))
     'question_closed'
@@ -35,7 +35,7 @@ def kind_of(event: Event) -> str:
 
 
 def sentence(event: Event) -> str:
-    """What an event says, in one line; for a kind without a sentence of its own, the fields that are not their default.
+    """Return an event as one line of text; for a type without its own sentence, the fields that differ from defaults.
 
     >>> sentence(events.CashGranted(at=0, contest="cup", participant="ada", amount=10_000_000_000))
     'ada in cup: 10000.00'
@@ -45,13 +45,13 @@ def sentence(event: Event) -> str:
 
 
 def _fields(event: Event) -> str:
-    """Each field with its value in printed units."""
-    said = [
+    """Return each field with its value in printed units."""
+    fields = [
         f"{field.name}={field_text(field.name, value)}"
         for field in structs.fields(event)
         if field.name != "at" and (value := getattr(event, field.name)) != field.default
     ]
-    return shorten(" ".join(said), _LONGEST_LINE)
+    return shorten(" ".join(fields), _LONGEST_LINE)
 
 
 def _chances(numbers: Sequence[int | None]) -> str:
@@ -80,12 +80,12 @@ def _question_opened(event: events.QuestionOpened) -> str:
 
 def _forecast(event: events.ForecastMade) -> str:
     if event.cdf:
-        said = f"a cdf of {len(event.cdf)} values"
+        forecast = f"a cdf of {len(event.cdf)} values"
     elif event.quantiles:
-        said = f"{len(event.quantiles)} quantiles"
+        forecast = f"{len(event.quantiles)} quantiles"
     else:
-        said = shorten(_chances(event.probabilities), _LONGEST)
-    return f"{event.participant} on {event.question}: {said}"
+        forecast = shorten(_chances(event.probabilities), _LONGEST)
+    return f"{event.participant} on {event.question}: {forecast}"
 
 
 def _resolved(event: events.QuestionResolved) -> str:
@@ -124,7 +124,7 @@ def _sold(event: events.SharesSold) -> str:
     return f"{_share(event)}: {shares} shares at {price} for {money_text(event.proceeds)}"
 
 
-# Those that are more than their fields; none needs to know what came before the event.
+# The types with their own sentence; a sentence depends on its event alone.
 _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.QuestionOpened: _question_opened,
     events.ForecastMade: _forecast,

@@ -1,4 +1,4 @@
-"""Opening files that others made: only regular ones, none larger than it may be; a FIFO is not waited for."""
+"""Opening files from other people safely: only regular files, up to a size limit; a FIFO does not block."""
 
 import os
 import stat
@@ -7,29 +7,30 @@ from pathlib import Path
 
 from forecast_ledger.ledger.storing.database import LONGEST
 
-MANIFEST_BYTES = 2**20  # of a manifest
-MAP_BYTES = 2**20  # of a map for CSV
-ROW_BYTES = LONGEST  # of a row of a log or table, as it is written
+MANIFEST_BYTES = 2**20  # largest manifest
+MAP_BYTES = 2**20  # largest map for CSV
+ROW_BYTES = LONGEST  # largest row of a log or table, as written
 
 
 def regular(path: Path, most: int | None = None) -> BufferedReader:
-    """A file opened for reading; symbolic links are not followed. most: bytes.
+    """Open a regular file for reading; symbolic links are not followed. most: the largest size allowed, in bytes.
 
-    Raises OSError: there is none; it is a link, folder, FIFO, socket or device; it is larger. ValueError: no path.
+    Raises OSError: the file does not exist; it is a link, folder, FIFO, socket or device; it is too large.
+    ValueError: the path contains a NUL byte.
     """
     _check_regular(path, path.lstat())
-    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        found = os.fstat(opened)
-        _check_regular(path, found)
-        if most is not None and found.st_size > most:
-            raise OSError(f"{path}: has {found.st_size} bytes; at most {most} are read")
-        return os.fdopen(opened, "rb")
+        status = os.fstat(descriptor)
+        _check_regular(path, status)
+        if most is not None and status.st_size > most:
+            raise OSError(f"{path}: the file has {status.st_size} bytes; the limit is {most}")
+        return os.fdopen(descriptor, "rb")
     except BaseException:
-        os.close(opened)
+        os.close(descriptor)
         raise
 
 
-def _check_regular(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _check_regular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{path}: not a regular file")

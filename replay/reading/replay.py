@@ -1,4 +1,4 @@
-"""Running the projections over a log as of a cut."""
+"""Replay a log up to a cut and compute its projections."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -24,23 +24,23 @@ from forecast_ledger.projections.facts.from_log import facts
 
 AsOf = int | str | datetime | None  # a log position, an instant of the ledger's own clock, or the whole log
 _logger = logging.getLogger(__name__)
-Watch = Callable[[int], None]  # told how many events have been read
+Watch = Callable[[int], None]  # called with the number of events read so far
 
 
 class Readable(Protocol):
-    """What hands out its events page by page, digests checked: an open Ledger."""
+    """An object that returns its events page by page, with digests checked: an open Ledger."""
 
     @property
     def name(self) -> str:
-        """Which of a store's ledgers."""
+        """The name of the ledger in its store."""
 
     def read(self) -> Iterator[Sequence[Recorded]]:
-        """All of them, in the log's order."""
+        """Return all events in log order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The projections over a log, and the log position and digest they speak about.
+    """The projections of a log, with the log position and digest up to which they were computed.
 
     >>> from forecast_ledger import Replay, open, replay
     >>> with open(":memory:") as ledger:
@@ -53,17 +53,17 @@ class Replay:
     projections: Projections
 
     def table(self, name: str) -> Table:
-        """The table of a projection in the catalogue. Raises KeyError."""
+        """Return the table of a projection. Raises KeyError: the catalogue has no such projection."""
         return self.projections.table(name)
 
 
 def replay(
     of: str | PathLike[str] | Readable, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
 ) -> Replay:
-    """Read a log as of a cut, check its digests, and set up its projections.
+    """Read a log up to a cut, check its digests, and prepare its projections.
 
-    of: where a store is, and name which of its ledgers; or an open ledger, which is itself and stays open.
-    Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
+    of: the location of a store, of which `name` selects a ledger; or an open ledger, which stays open.
+    Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -90,7 +90,7 @@ def replay(
 
 
 class Built(NamedTuple):
-    """A projection's version, how many rows its table has, and the table's digest."""
+    """The version of a projection, the number of rows of its table, and the table's digest."""
 
     version: int
     rows: int
@@ -98,10 +98,10 @@ class Built(NamedTuple):
 
 
 def built(facts: Facts) -> dict[str, Built]:
-    """Every projection but those that are built only when asked for, in the catalogue's order.
+    """Build every projection except those that are built only by name, in the catalogue's order.
 
-    A thread builds what follows from scores, beside all else: neither needs what the other finds, and NumPy lets both
-    work at once. It ends with the call.
+    A second thread builds the tables that depend on scores: the two groups are independent, and NumPy releases the
+    interpreter lock. The thread ends with the call.
     """
     with gc_pause.paused(), ThreadPoolExecutor(1) as aside:
         scores, rest = Projections(facts), Projections(facts)
@@ -134,7 +134,7 @@ def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[S
 
 @contextmanager
 def opened(location: str | PathLike[str], name: str) -> Iterator[Store]:
-    """A store to read a whole log from, which can then not be written to."""
+    """Open a store read-only, to read a whole log from it."""
     store = Store.open(location, values.check_id(name, "name"), read_only=True)
     try:
         with gc_pause.paused():
@@ -144,9 +144,9 @@ def opened(location: str | PathLike[str], name: str) -> Iterator[Store]:
 
 
 class Cut:
-    """Passes on the events up to the cut, and remembers the last.
+    """The end of a replay: passes on the events up to the cut, and remembers the last one.
 
-    Raises Refused: as_of is no instant, or a position before the first.
+    Raises Refused: as_of is not an instant, or a negative position.
     """
 
     def __init__(self, as_of: AsOf) -> None:
@@ -158,25 +158,25 @@ class Cut:
         self.recorded_at: int | None = None  # of the last event
 
     def reached(self) -> Checkpoint:
-        """Where the reading ended. Raises Refused if the log ends before the cut."""
+        """Return the last event that was read. Raises Refused: the log ends before the cut."""
         if self._position is not None and self._position > self.last.position:
             raise Refused("out_of_range", "as_of", self._position, f"the log ends at position {self.last.position}")
         return self.last
 
     def pages(self, pages: Iterator[Sequence[Recorded]], watch: Watch) -> Iterator[Sequence[Recorded]]:
-        """The events up to the cut; an instant means the last event recorded then or before."""
+        """Return the events up to the cut; a cut at an instant includes the events recorded at that instant."""
         for page in pages:
-            kept = [recorded for recorded in page if self._includes(recorded)] if self._ends_within(page) else page
-            if kept:
-                self.last = Checkpoint(kept[-1].position, kept[-1].digest)
-                self.recorded_at = kept[-1].recorded_at
+            before = [recorded for recorded in page if self._includes(recorded)] if self._ends_within(page) else page
+            if before:
+                self.last = Checkpoint(before[-1].position, before[-1].digest)
+                self.recorded_at = before[-1].recorded_at
                 watch(self.last.position)
-                yield kept
-            if len(kept) < len(page) or self.last.position == self._position:
+                yield before
+            if len(before) < len(page) or self.last.position == self._position:
                 return
 
     def includes(self, position: int, recorded_at: int) -> bool:
-        """Whether what was recorded there and then lies before the cut."""
+        """Return whether an event with this position and instant is part of the replay."""
         if self._position is not None:
             return position <= self._position
         return self._instant is None or recorded_at <= self._instant

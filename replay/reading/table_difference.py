@@ -1,4 +1,4 @@
-"""What is other between two tables of one projection, row by row."""
+"""The differences between two tables of one projection, row by row."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -8,8 +8,9 @@ from forecast_ledger.projections.core.table import Table
 
 
 class Difference(NamedTuple):
-    """A row that is only in one of two tables, or has other values in them: column -> (old, new), as printed; None for
-    a row that is not there. row: "changed", "new" or "gone".
+    """A row that differs between two tables: column -> (old value, new value), as printed; None if the row is missing.
+
+    row: "changed", "new" or "gone".
     """
 
     key: dict[str, Any]
@@ -18,19 +19,19 @@ class Difference(NamedTuple):
 
 
 def differences(old: Table, new: Table) -> Iterator[Difference]:
-    """The rows that differ, in order of their first appearance in the new table, then those that are gone."""
+    """Return the rows that differ: in the order of the new table, then the rows that only the old table has."""
     names = CATALOGUE[new.name].key
     before, after = _by_key(old, names), _by_key(new, names)
     for key in [*after, *(key for key in before if key not in after)]:
-        one, other = before.get(key, {}), after.get(key, {})
-        named = dict(zip(names, key, strict=True))
+        old_row, new_row = before.get(key, {}), after.get(key, {})
         changed = {
-            column.name: (one.get(column.name), other.get(column.name))
+            column.name: (old_row.get(column.name), new_row.get(column.name))
             for column in new.columns
-            if column.name not in names and one.get(column.name) != other.get(column.name)
+            if column.name not in names and old_row.get(column.name) != new_row.get(column.name)
         }
-        if changed or not one or not other:
-            yield Difference(named, changed, "changed" if one and other else "new" if other else "gone")
+        if changed or not old_row or not new_row:
+            row = "changed" if old_row and new_row else "new" if new_row else "gone"
+            yield Difference(dict(zip(names, key, strict=True)), changed, row)
 
 
 def _by_key(table: Table, names: tuple[str, ...]) -> dict[tuple[Any, ...], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Tables as text: aligned for eyes, JSON and CSV for programs."""
+"""Tables as text: aligned columns for people, JSON and CSV for programs."""
 
 import csv
 import io
@@ -11,14 +11,14 @@ import msgspec
 
 Row = dict[str, Any]
 _NUMBER = re.compile(r"-?\$?[0-9][0-9.,]*(/[0-9]+|%|E[+-][0-9]+)?")
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # control codes, directions
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # control characters, text directions
 _OF_CELLS = re.compile(rf"(?!\n|\t|\r\n){_OBEYED.pattern}")  # a cell of CSV may hold lines and tabs
 _BREAK = "\r\n"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - a spreadsheet reads wide ones too
 
 
 def as_table(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    r"""Aligned columns under their names, numbers to the right.
+    r"""Return aligned columns under their names; numbers are aligned to the right.
 
     >>> print("\n".join(as_table(["who", "score"], [{"who": "ada", "score": "1.5"}, {"who": "bo", "score": None}])))
     who  score
@@ -30,12 +30,12 @@ def as_table(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def texts(names: Sequence[str], rows: Iterable[Row]) -> list[list[str]]:
-    """The cells of rows as text, empty for what is missing; a terminal obeys nothing in them."""
+    """Return the cells of rows as text, empty for None, with control characters escaped."""
     return [["" if row[name] is None else visible(str(row[name])) for name in names] for row in rows]
 
 
 def columns_of(names: Sequence[str], cells: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """The cells column by column, also if there are no rows."""
+    """Return the cells column by column, also if there are no rows."""
     return list(zip(*cells, strict=True)) or [()] * len(names)
 
 
@@ -45,7 +45,7 @@ def aligned(
     to_right: Sequence[bool],
     dress: Callable[[str, str], str] = lambda _, text: text,
 ) -> Iterator[str]:
-    """A line for the names and one for each row. dress: adds colour to a text, given its column, "" for the names'."""
+    """Return a line for the names and one per row. dress: adds colour to a text, given its column ("" for a name)."""
     columns = columns_of(names, cells)
     widths = [max(map(cells_wide, (name, *column))) for name, column in zip(names, columns, strict=True)]
     for place, row in enumerate(chain([names], cells)):
@@ -58,12 +58,12 @@ def aligned(
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number, or empty, and stands to the right."""
+    """Return whether a text is a number or empty, and so is aligned to the right."""
     return not text or _NUMBER.fullmatch(text) is not None
 
 
 def cells_wide(text: str) -> int:
-    """How many cells of a terminal a text takes: two for each wide character, none for a combining one.
+    """Return how many cells a text takes on a terminal: two per wide character, none for a combining one.
 
     >>> cells_wide("rain"), cells_wide("雨")
     (4, 2)
@@ -76,7 +76,7 @@ def cells_wide(text: str) -> int:
 
 
 def as_json(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    r"""One JSON array of objects, an object a line; what a terminal might obey is escaped as JSON does.
+    r"""Return one JSON array, one object per line; control characters are escaped as in JSON.
 
     >>> print("\n".join(as_json(["who"], [{"who": "ada"}, {"who": "bo"}])))
     [
@@ -97,14 +97,14 @@ def as_json(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_csv(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    r"""A header and a line a row. A text that a spreadsheet would take for a formula gets an apostrophe before it.
+    r"""Return a header and one line per row; an apostrophe precedes a text that a spreadsheet would run as a formula.
 
     >>> print("\n".join(as_csv(["who", "score"], [{"who": "=1+1", "score": "-0.5"}])))
     who,score
     '=1+1,-0.5
     """
     line = io.StringIO()
-    writer = csv.writer(line, lineterminator=_BREAK)  # either half of it, within a text, needs quotation marks
+    writer = csv.writer(line, lineterminator=_BREAK)  # so that a text with CR or LF is quoted
     for row in chain([names], ([row[name] for name in names] for row in rows)):
         line.seek(0)
         line.truncate()
@@ -113,7 +113,7 @@ def as_csv(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_csv_shown(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    r"""The same for eyes: what a terminal might obey, but for line breaks and tabs, is escaped as Python does.
+    r"""Return the same for a terminal: control characters except line breaks and tabs are escaped as in Python.
 
     >>> print("\n".join(as_csv_shown(["who"], [{"who": "a\x1b[2J"}])))
     who
@@ -124,7 +124,7 @@ def as_csv_shown(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def inert_json(text: str) -> str:
-    r"""The same JSON, with everything escaped that a terminal might obey.
+    r"""Return the same JSON with its control characters escaped.
 
     >>> print(inert_json('["a\x9b2J"]'))
     ["a\u009b2J"]
@@ -140,7 +140,7 @@ FORMATS: dict[str, Callable[[Sequence[str], Iterable[Row]], Iterator[str]]] = {
 
 
 def visible(text: str) -> str:
-    r"""The text with everything escaped that a terminal might obey.
+    r"""Return the text with its control characters escaped.
 
     >>> visible("a\x1b[2J")
     'a\\x1b[2J'

@@ -1,15 +1,15 @@
-"""The name and version of this code, which are said in one place: `pyproject.toml`."""
+"""The name and version of this package, as `pyproject.toml` states them."""
 
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 NAME = "forecast-ledger"
-UNKNOWN = "unknown"  # of files that were copied without their project
+UNKNOWN = "unknown"  # if the files were copied without pyproject.toml
 
 
 def code_version() -> str:
-    """That of the installed distribution; if there is none, that of the checkout which this file is in."""
+    """Return the version of the installed distribution or, if none is installed, of this checkout."""
     try:
         return version(NAME)
     except PackageNotFoundError:
