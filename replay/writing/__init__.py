@@ -1,1 +1,1 @@
-"""Commands from files: JSON lines, CSV by a map, trial runs, payments."""
+"""Commands from files: JSON lines, CSV with a map, trial runs, prize payments."""

@@ -1,4 +1,4 @@
-"""Feeding a file of commands to a ledger."""
+"""Append a file of commands to a ledger."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,29 +11,29 @@ from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 
-BATCH = 10_000  # commands a transaction at most; others wait for each
-FIRST = 1_000  # commands of the first one
-TURN = 0.05  # s of work that a transaction is to take: others may wait for several
-LONGEST = 4 * 2**20  # bytes of a line
+BATCH = 10_000  # most commands per transaction; other writers wait for each
+FIRST = 1_000  # commands of the first transaction
+TURN = 0.05  # s of work that a transaction should take: other writers may wait for several
+LONGEST = 4 * 2**20  # longest line, in bytes
 MARK = b"\xef\xbb\xbf"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the marks that such a text begins with; UTF-32's begins so or with a NUL
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; UTF-32 begins with one of them or with a NUL
 _NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class Place(NamedTuple):
-    """Where a command is read: its line; of a CSV also its type, and of each field the columns that it is made of."""
+    """The place of a command in a file: its line; for a CSV also its type, and the columns that each field uses."""
 
     line: int
     command: str = ""
     columns: Mapping[str, Sequence[str]] = _NONE
 
     def columns_of(self, refused: Refused) -> Sequence[str]:
-        """The columns that a refused field is made of, if any."""
+        """Return the columns that a refused field uses, if any."""
         field = str(refused.field)
         return self.columns.get(field.partition(".")[0].partition("[")[0], ())
 
     def said(self, refused: Refused) -> str:
-        """A refusal, with its place before it.
+        """Return a refusal as text, after its place.
 
         >>> Place(3, "submit_forecast", {"id": ["User"]}).said(Refused("id_empty", "id"))[:46]
         "line 3, submit_forecast, column 'User': id_emp"
@@ -43,7 +43,7 @@ class Place(NamedTuple):
         return f"{', '.join(filter(None, parts))}: {refused}"
 
     def to_dict(self, refused: Refused) -> dict[str, Any]:
-        """The same as plain values: what `Refused.to_dict` has, and before it the line, the command, its columns."""
+        """Return the line, the command and its columns, then the items of `Refused.to_dict`."""
         place = {"command": self.command, "columns": list(self.columns_of(refused))}
         return {"line": self.line} | {key: part for key, part in place.items() if part} | refused.to_dict()
 
@@ -62,11 +62,11 @@ def appended(
     *,
     atomic: bool = False,
 ) -> dict[str, int]:
-    """Append every line's command, in batches of one transaction each, or all in one if atomic.
+    """Append the command of every line, in batches of one transaction each, or all in one if atomic.
 
-    tell: hears of each refused line. watch: hears how many lines are done.
-    Returns counts of accepted, duplicate and refused. Raises what `Ledger.handle_many` raises; the batches before
-    are recorded then, and sending the file again is harmless.
+    tell: called for each refused line. watch: called with the number of lines done.
+    Returns the numbers of commands accepted, duplicate and refused. Raises what `Ledger.handle_many` raises; earlier
+    batches are then recorded already, and sending the file again is harmless.
 
     >>> from io import BytesIO
     >>> from forecast_ledger import append, open
@@ -80,7 +80,7 @@ def appended(
 
 
 def counted(outcomes: Iterable[Outcome], tell: Tell) -> dict[str, int]:
-    """How many commands were accepted, duplicate and refused."""
+    """Return how many commands were accepted, duplicate and refused."""
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     for _ in told(outcomes, tell, counts):
         pass
@@ -88,7 +88,7 @@ def counted(outcomes: Iterable[Outcome], tell: Tell) -> dict[str, int]:
 
 
 def told(outcomes: Iterable[Outcome], tell: Tell, counts: dict[str, int]) -> Iterator[Outcome]:
-    """The same outcomes, each counted by its name, and each refusal told, as they pass."""
+    """Pass the outcomes on; count each by its name, and report each refusal."""
     for each in outcomes:
         place, _, outcome = each
         counts[named(outcome)] += 1
@@ -98,18 +98,18 @@ def told(outcomes: Iterable[Outcome], tell: Tell, counts: dict[str, int]) -> Ite
 
 
 def row_of(each: Outcome) -> dict[str, Any]:
-    """An outcome as a row to be printed."""
+    """Return an outcome as a row to be printed."""
     place, command, outcome = each
-    said = {"line": place.line, "id": "", "type": place.command} | dict.fromkeys(("outcome", "code", "field"), "")
+    row = {"line": place.line, "id": "", "type": place.command} | dict.fromkeys(("outcome", "code", "field"), "")
     if command is not None:
-        said |= {"id": command.id, "type": command.__struct_config__.tag}
+        row |= {"id": command.id, "type": command.__struct_config__.tag}
     if isinstance(outcome, Refused):
-        said |= {"code": outcome.code, "field": str(outcome.field)}
-    return said | {"outcome": named(outcome)}
+        row |= {"code": outcome.code, "field": str(outcome.field)}
+    return row | {"outcome": named(outcome)}
 
 
 def named(outcome: Receipt | Refused) -> str:
-    """What became of a command, in a word.
+    """Return the name of an outcome: accepted, duplicate or refused.
 
     >>> named(Receipt("c1", 1, 1)), named(Receipt("c1", 1, 1, duplicate=True))
     ('accepted', 'duplicate')
@@ -120,19 +120,19 @@ def named(outcome: Receipt | Refused) -> str:
 
 
 def outcomes(ledger: Ledger, source: Iterable[Read], watch: Watch, *, atomic: bool = False) -> Iterator[Outcome]:
-    """What becomes of each command, batch by batch, in order. Raises what `Ledger.handle_many` raises."""
+    """Append commands batch by batch; return their outcomes in order. Raises what `Ledger.handle_many` raises."""
     reading, size = iter(source), FIRST
     while batch := list(islice(reading, None if atomic else size)):
-        begun = time.thread_time()  # this thread's own work, without its waiting for others
-        handled = _outcomes(ledger, [said for _, said in batch], atomic=atomic)
+        begun = time.thread_time()  # the time that this thread works, without the time that it waits
+        handled = _outcomes(ledger, [command for _, command in batch], atomic=atomic)
         size = _size(len(batch), time.thread_time() - begun)
-        for (place, said), outcome in zip(batch, handled, strict=True):
-            yield place, None if isinstance(said, Refused) else said, outcome
+        for (place, command), outcome in zip(batch, handled, strict=True):
+            yield place, None if isinstance(command, Refused) else command, outcome
         watch(batch[-1][0].line)
 
 
 def _size(done: int, seconds: float) -> int:
-    """How many commands the next transaction is to have, when one of so many has taken so long.
+    """Return how many commands the next transaction should have, given the size and duration of the last one.
 
     >>> _size(1_000, 0.05), _size(1_000, 2.0), _size(1_000, 0.0)
     (1000, 25, 10000)
@@ -141,7 +141,7 @@ def _size(done: int, seconds: float) -> int:
 
 
 def _outcomes(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool) -> list[Receipt | Refused]:
-    """What became of each line: one that cannot be read is refused, and if atomic, so are the others."""
+    """Return the outcome of each line; if one cannot be read and the batch is atomic, all are refused."""
     commands = [line for line in lines if not isinstance(line, Refused)]
     if atomic and len(commands) < len(lines):
         return [line if isinstance(line, Refused) else Refused("batch_refused", "id", line.id) for line in lines]
@@ -150,20 +150,23 @@ def _outcomes(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool
 
 
 def lines(file: IO[bytes]) -> Iterator[Read]:
-    """Each line's number and its command or refusal; blank lines are passed over.
+    """Return each line's number with its command or refusal; blank lines are skipped.
 
-    Raises Refused, malformed, before anything else is read: the file begins as no text in UTF-8 does.
+    Raises Refused (malformed), before anything else is read: the file begins like UTF-16 or UTF-32.
     """
     number = 0
     while line := file.readline(LONGEST + 1):
         number += 1
         if number == 1 and (line.startswith(_UTF_16) or b"\0" in line[:4]):
-            said = "not JSON lines in UTF-8; the file looks like UTF-16 or UTF-32"
-            raise Refused("malformed", "file", None, said, remedy="save it as UTF-8")
+            detail = "the file looks like UTF-16 or UTF-32, not UTF-8"
+            raise Refused("malformed", "file", None, detail, remedy="save it as UTF-8")
         if len(line) > LONGEST:
             while line and not line.endswith(b"\n"):
                 line = file.readline(LONGEST)
-            yield Place(number), Refused("malformed", "line", None, f"longer than {LONGEST} bytes", remedy="shorten it")
+            yield (
+                Place(number),
+                Refused("malformed", "line", None, f"longer than {LONGEST} bytes", remedy="shorten the line"),
+            )
             continue
         line = line.removeprefix(MARK) if number == 1 else line
         if line.strip():

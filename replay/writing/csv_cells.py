@@ -1,4 +1,4 @@
-"""What a map makes of the cells of a row: templates, value maps, numbers, instants, lists."""
+"""Values from the cells of a CSV row: templates, value maps, numbers, instants, lists."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,11 +19,11 @@ _HAS_OFFSET = re.compile(r"([Zz]|[+-][0-2][0-9]:[0-5][0-9])\Z")
 
 
 class Cell(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
-    """How a text of a row is read; what a map says where a bare template is not enough.
+    """The description of a value in a map, where a template alone is not enough.
 
-    source: a template. map: text -> what it stands for. number: how 1234.5 is written there, such as "1.234,5" or
-    "1234.5%". instant: a format of strptime. offset: of instants without one. split: what stands between the items of
-    a list; names: of which things the items are said, in their order.
+    source: a template. map: text -> the value it stands for. number: how the file writes 1234.5, such as "1.234,5" or
+    "1234.5%". instant: a format of strptime. offset: the UTC offset of instants without one. split: the separator of
+    the items of a list. names: the keys of the items, in their order.
     """
 
     source: str
@@ -36,14 +36,14 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "f
 
 
 class Value(NamedTuple):
-    """What a field is made of: the columns, and how; None where these columns are empty."""
+    """A field's value: the columns that it uses, and the function from a row; None if these columns are empty."""
 
     columns: tuple[str, ...]
     of: Callable[[Row], Any]
 
 
 def value(said: Any, field: str, usual: Cell) -> Value:
-    """How a field is made of a row, from what a map says of it. usual: the formats of instants, where not said there.
+    """Return how to compute a field from a row, by its description in a map. usual: the map's formats of instants.
 
     Refuses: bad_map.
     """
@@ -68,18 +68,18 @@ def value(said: Any, field: str, usual: Cell) -> Value:
 
 
 def template(text: str, field: str) -> Value:
-    """A text with the cells of columns put in: `{Column}`; `{{` and `}}` stand for braces. Refuses: bad_map.
+    """Return a text in which `{Column}` stands for a cell, `{{` and `}}` for braces. Refuses: bad_map.
 
     >>> template("{User} on {Question ID}", "id").of({"User": "ada", "Question ID": "7"})
     'ada on 7'
     """
     pieces: list[tuple[str, str]] = []
     end = 0
-    for found in _PIECE.finditer(text):
-        if found[0] in {"{", "}"}:
-            raise Refused("bad_map", field, text, f"a lone {found[0]}; write {found[0] * 2} for the character itself")
-        pieces.append((text[end : found.start()] + ("" if found[1] else found[0][0]), found[1] or ""))
-        end = found.end()
+    for piece in _PIECE.finditer(text):
+        if piece[0] in {"{", "}"}:
+            raise Refused("bad_map", field, text, f"{piece[0]} is alone; write {piece[0] * 2} for the character itself")
+        pieces.append((text[end : piece.start()] + ("" if piece[1] else piece[0][0]), piece[1] or ""))
+        end = piece.end()
     columns = tuple(column for _, column in pieces if column)
     shape = "".join(before.replace("%", "%%") + "%s" * bool(column) for before, column in [*pieces, (text[end:], "")])
     return Value(columns, lambda row: shape % tuple([row[column] for column in columns]))
@@ -103,12 +103,12 @@ def _cell(cell: Cell, field: str, usual: Cell) -> Value:
 
 
 def _unless_empty(columns: tuple[str, ...], row: Row, made: Callable[[], Any]) -> Any:
-    """What is made of a row, or None if it is made of columns that are all empty there."""
+    """Return the value made from a row, or None if it uses columns and all of them are empty."""
     return made() if not columns or any(row[column] for column in columns) else None
 
 
 def _or_empty(made: Any) -> Any:
-    """In a list nothing is left out, or the rest would move up; an empty text is refused where it does not belong."""
+    """Return "" for None: a list keeps its empty items, so that the others keep their places."""
     return "" if made is None else made
 
 
@@ -123,7 +123,7 @@ def _together(parts: dict[str, Value]) -> Value:
 
 
 def _reader(cell: Cell, field: str, usual: Cell) -> Callable[[str], Any]:
-    """What makes a value of the text of a cell that is not empty."""
+    """Return the function that reads the text of a cell that is not empty."""
     _check_together(cell, field)
     if cell.map is not None:
         return lambda text: _translated(text, field, cell.map or {})
@@ -133,7 +133,7 @@ def _reader(cell: Cell, field: str, usual: Cell) -> Callable[[str], Any]:
     if cell.instant or cell.offset or is_instant(field):
         offset = cell.offset or usual.offset
         if offset and not _OFFSET.fullmatch(offset):
-            raise Refused("bad_map", "offset", offset, "an offset is Z, +01:00, -05:30 …")
+            raise Refused("bad_map", "offset", offset, "write an offset as Z, +01:00 or -05:30")
         return lambda text: _instant(text, field, cell.instant or usual.instant, offset)
     return number
 
@@ -141,61 +141,61 @@ def _reader(cell: Cell, field: str, usual: Cell) -> Callable[[str], Any]:
 def _check_together(cell: Cell, field: str) -> None:
     ways = [bool(cell.map is not None), bool(cell.number or cell.split), bool(cell.instant or cell.offset)]
     if sum(ways) > 1 or (cell.names is not None and not cell.split):
-        fault = "a text is one of map, number or list, and instant; names belong to split"
+        fault = "map, instant, and number or split exclude each other; names needs split"
         raise Refused("bad_map", field, None, fault)
 
 
 def _translated(text: str, field: str, table: dict[str, Any]) -> Any:
     if text not in table:
-        raise Refused("unmapped_value", field, text, f"not one of {', '.join(map(repr, table))}")
+        raise Refused("unmapped_value", field, text, f"the field's `map` has only {', '.join(map(repr, table))}")
     return table[text]
 
 
 def _number(sample: str, field: str) -> Callable[[str], str]:
-    """What writes a number as a decimal; sample: how 1234.5 is written. Refuses: bad_map.
+    """Return the function that rewrites a number as a decimal; sample: 1234.5 as the file writes it. Refuses: bad_map.
 
     >>> _number("1.234,5%", "p")("12,5%")
     '12.5e-2'
     """
     parts = _NUMBER.fullmatch(sample)
     if parts is None or parts[1] == parts[2]:
-        raise Refused("bad_map", field, sample, "write how 1234.5 is written, such as 1234,5 or 1.234,5 or 1234.5%")
+        raise Refused("bad_map", field, sample, "write 1234.5 as the file does, such as 1234,5 or 1.234,5 or 1234.5%")
     thousands, point, percent = (re.escape(part) for part in parts.groups())
     whole = r"[0-9]{1,3}(" + thousands + r"[0-9]{3})+|[0-9]+" if thousands else r"[0-9]+"
     shape = re.compile(rf"(?P<whole>[+-]?({whole}))({point}(?P<part>[0-9]+))?\s*{percent}")
 
     def read(text: str) -> str:
-        found = shape.fullmatch(text)
-        if found is None:
-            said = f"not written as the map says, 1234.5 as {sample}"
-            raise Refused("bad_number", field, text, said, remedy="mend the cell, or the field's `number` in the map")
-        digits = found["whole"].replace(parts[1], "") if parts[1] else found["whole"]
-        return digits + (f".{found['part']}" if found["part"] else "") + ("e-2" if percent else "")
+        match = shape.fullmatch(text)
+        if match is None:
+            detail = f"not a number in the map's format, which writes 1234.5 as {sample}"
+            remedy = "correct the cell, or the field's `number` in the map"
+            raise Refused("bad_number", field, text, detail, remedy=remedy)
+        digits = match["whole"].replace(parts[1], "") if parts[1] else match["whole"]
+        return digits + (f".{match['part']}" if match["part"] else "") + ("e-2" if percent else "")
 
     return read
 
 
 def _items(text: str, field: str, cell: Cell, number: Callable[[str], str]) -> list[str] | dict[str, str]:
-    """The items of a list in one cell; brackets around it and quotes around each are left out."""
+    """Return the items of a list in one cell, without brackets around the list and quotes around items."""
     inner = text.strip("[](){} ")
     items = [number(item.strip().strip("'\"")) for item in inner.split(cell.split)] if inner else []
     if cell.names is None:
         return items
     if len(items) != len(cell.names):
-        said = f"{len(items)} items, the map names {len(cell.names)}"
-        raise Refused(
-            "bad_csv", field, text, said, remedy="mend the cell, or the field's `split` or `names` in the map"
-        )
+        detail = f"the cell has {len(items)} items, the map has {len(cell.names)} names"
+        remedy = "correct the cell, or the field's `split` or `names` in the map"
+        raise Refused("bad_csv", field, text, detail, remedy=remedy)
     return dict(zip(cell.names, items, strict=True))
 
 
 def _instant(text: str, field: str, form: str, offset: str) -> str:
-    """RFC 3339, with the map's offset if there is none; without both it is left to be refused."""
+    """Return RFC 3339, with the map's offset if the text has none; a text without either is refused later."""
     if not form:
         return text if not offset or _HAS_OFFSET.search(text) else text + offset
     try:
-        found = datetime.strptime(text, form)
+        parsed = datetime.strptime(text, form)
     except ValueError:
-        remedy = "mend the cell, or `instant` in the map"
-        raise Refused("bad_instant", field, text, f"not of the form {form}", remedy=remedy) from None
-    return found.isoformat() if found.tzinfo or not offset else found.isoformat() + offset
+        remedy = "correct the cell, or `instant` in the map"
+        raise Refused("bad_instant", field, text, f"not in the format {form}", remedy=remedy) from None
+    return parsed.isoformat() if parsed.tzinfo or not offset else parsed.isoformat() + offset

@@ -1,4 +1,4 @@
-"""Commands from a CSV, by a map in TOML that says what its columns mean."""
+"""Commands from a CSV file, with a map in TOML that describes its columns."""
 
 import tomllib
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ KINDS: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind 
 
 
 class Said(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a map says of one command of a row.
+    """The description of one command of a row in a map.
 
-    where: column -> the texts of which it must have one; present: columns that must not be empty; else the row has no
-    such command. id: a template. fields: of each field a template, a constant, or how its text is read.
+    where: column -> the texts allowed; present: columns that must not be empty; a row that fails either has no such
+    command. id: a template. fields: for each field a template, a constant, or a description as in `Cell`.
     """
 
     type: str
@@ -32,7 +32,7 @@ class Said(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Map(Struct, frozen=True, forbid_unknown_fields=True):
-    """A map as it is written. instant, offset: of all fields that are instants, where these do not say."""
+    """A map as it is written. instant, offset: the defaults for all fields that are instants."""
 
     command: list[Said]
     delimiter: str = ","
@@ -41,12 +41,12 @@ class Map(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Maker:
-    """What makes one command of a row."""
+    """Makes one command from a row."""
 
     def __init__(self, said: Said, path: str, usual: Cell) -> None:
         """Refuses: bad_map."""
         if said.type not in KINDS:
-            raise Refused("bad_map", f"{path}.type", said.type, f"no such command; there are {', '.join(KINDS)}")
+            raise Refused("bad_map", f"{path}.type", said.type, f"no such command; the commands are {', '.join(KINDS)}")
         self.type, self._kind = said.type, KINDS[said.type]
         _check_fields(said, f"{path}.fields", self._kind)
         self._values: dict[str, Value] = {"id": template(said.id, "id")}
@@ -57,16 +57,16 @@ class Maker:
         self.places = {field: [*dict.fromkeys(each.columns)] for field, each in self._values.items()}
 
     def wanted(self, row: Row) -> bool:
-        """Whether the row has such a command."""
+        """Return whether the row has such a command."""
         return all(row[column] for column in self._present) and all(
             row[column] in texts for column, texts in self._where.items()
         )
 
     def made(self, row: Row) -> AnyCommand | Refused:
-        """The command, or why it cannot be said."""
+        """Return the command, or the refusal if the row does not have a valid one."""
         try:
-            said = {field: made for field, each in self._values.items() if (made := each.of(row)) is not None}
-            return msgspec.convert(said, self._kind, strict=False)
+            fields = {field: made for field, each in self._values.items() if (made := each.of(row)) is not None}
+            return msgspec.convert(fields, self._kind, strict=False)
         except Refused as refused:
             return refused
         except msgspec.ValidationError as error:
@@ -74,45 +74,50 @@ class Maker:
 
 
 class Mapping:
-    """A map that has been understood."""
+    """A map that has been read and checked."""
 
     def __init__(self, said: Map) -> None:
         """Refuses: bad_map."""
         if len(said.delimiter) != 1 or said.delimiter in '"\r\n':
-            raise Refused("bad_map", "delimiter", said.delimiter, "a delimiter is one character, and no quote")
+            raise Refused(
+                "bad_map",
+                "delimiter",
+                said.delimiter,
+                "use one character, not a quotation mark or a line break",
+            )
         usual = Cell("", instant=said.instant, offset=said.offset)
         self.delimiter = said.delimiter
         self.makers = [Maker(each, f"command[{number}]", usual) for number, each in enumerate(said.command)]
         if not self.makers:
-            raise Refused("bad_map", "command", None, "a map has at least one [[command]]")
+            raise Refused("bad_map", "command", None, "a map needs at least one [[command]]")
         self.columns = set().union(*(maker.columns for maker in self.makers))
 
     def check(self, header: list[str]) -> None:
-        """Refuses: bad_csv (a column is missing, or there twice)."""
+        """Refuses: bad_csv (a column is missing, or appears twice)."""
         for column in sorted(self.columns):
             if header.count(column) != 1:
-                fault = "is there twice" if column in header else f"is missing; there are: {', '.join(header)}"
-                raise Refused("bad_csv", "column", column, f"the header: it {fault}")
+                fault = "appears twice" if column in header else f"is missing; the columns are: {', '.join(header)}"
+                raise Refused("bad_csv", "column", column, f"the column {fault}")
 
 
 def mapping(text: bytes) -> Mapping:
-    """What a map says. Refuses, first that applies: bad_map."""
+    """Read a map. Refuses: bad_map."""
     try:
         said = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), Map)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise Refused("bad_map", path.rstrip("`"), None, message) from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or a number of more digits than Python reads
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or a number with more digits than Python reads
         raise Refused("bad_map", "", None, f"not TOML: {error}") from None
     return Mapping(said)
 
 
 def mapped(mapping: Mapping, file: IO[bytes]) -> Iterator[Read]:
-    """Each row's commands, with their places. A row that is no row of the table is refused; so is, and ends the
-    reading, one that cannot be read.
+    """Return the commands of each row, with their places.
 
-    Refuses, first that applies: bad_csv, unmapped_value. Raises bad_csv only, for a header that does not fit the map,
-    before anything else is read.
+    A row with another number of cells than the header is refused; a row that cannot be read is refused and is the last.
+    Refuses, first that applies: bad_csv, unmapped_value. Raises Refused (bad_csv), before anything else is read, if the
+    header does not match the map.
     """
     rows = records(file, mapping.delimiter)
     _, header = next(rows, (1, Refused("bad_csv", "", None, "the file is empty")))
@@ -134,14 +139,14 @@ def _made(mapping: Mapping, header: list[str], rows: Iterator[Record]) -> Iterat
 
 
 def _uneven(cells: list[str], header: list[str]) -> Refused:
-    return Refused("bad_csv", "", None, f"{len(cells)} cells, the header has {len(header)}")
+    return Refused("bad_csv", "", None, f"the row has {len(cells)} cells, the header has {len(header)}")
 
 
 def _check_fields(said: Said, path: str, kind: type[AnyCommand]) -> None:
     fields = {field.name: field.required for field in structs.fields(kind) if field.name != "id"}
     for name in said.fields:
         if name not in fields:
-            raise Refused("bad_map", f"{path}.{name}", None, f"no such field; there are: {', '.join(fields)}")
+            raise Refused("bad_map", f"{path}.{name}", None, f"no such field; the fields are: {', '.join(fields)}")
     for name, required in fields.items():
         if required and name not in said.fields:
             raise Refused("bad_map", f"{path}.{name}", None, f"{said.type} needs this field")

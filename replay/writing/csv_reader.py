@@ -1,4 +1,4 @@
-"""Reading a CSV that may be anything: in bounded memory, and not a record further than it can be trusted."""
+"""Read a CSV file that may be malformed: in bounded memory, and only up to the first record that cannot be read."""
 
 import csv
 from collections.abc import Iterator
@@ -7,15 +7,15 @@ from typing import IO
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.replay.writing.append import LONGEST, MARK
 
-LONGEST_RECORD = 4 * LONGEST  # bytes; a cell holds as many characters as the csv module lets it, 131,072
+LONGEST_RECORD = 4 * LONGEST  # bytes; the csv module limits a cell to 131,072 characters
 
 Record = tuple[int, list[str] | Refused]
 
 
 def records(file: IO[bytes], delimiter: str = ",") -> Iterator[Record]:
-    """Each record's first line and its cells, without outer spaces; blank lines are passed over.
+    """Return each record's first line and its cells, without outer spaces; blank lines are skipped.
 
-    A record that cannot be read is the last: where one ends that is quoted wrongly, nobody knows. Refuses: bad_csv.
+    A record that cannot be read is the last, since its end is not known. Refuses: bad_csv.
     """
     lines = Lines(file, LONGEST, LONGEST_RECORD)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -26,7 +26,7 @@ def records(file: IO[bytes], delimiter: str = ",") -> Iterator[Record]:
             cells = next(reader, None)
         except (csv.Error, UnicodeDecodeError, UnreadableError) as error:
             reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error).partition(" - ")[0]
-            yield first, Refused("bad_csv", "", None, f"{reason}; nothing after line {lines.number} is read")
+            yield first, Refused("bad_csv", "", None, f"{reason}; the lines after {lines.number} are not read")
             return
         if cells is None:
             return
@@ -35,13 +35,13 @@ def records(file: IO[bytes], delimiter: str = ",") -> Iterator[Record]:
 
 
 class UnreadableError(ValueError):
-    """A line that is no line of text, or too long."""
+    """A line that is not text, or is too long."""
 
 
 class Lines:
-    """A file's lines as text, none longer than so many bytes. taken: how many bytes have been read of a record.
+    """The lines of a file as text, up to a number of bytes each. taken: the bytes read so far of the current record.
 
-    Whoever reads records sets taken to 0 before each; else what `longest_record` bounds is a line.
+    A caller that reads records sets `taken` to 0 before each record.
     """
 
     def __init__(self, file: IO[bytes], longest: int, longest_record: int) -> None:
@@ -58,9 +58,9 @@ class Lines:
         self.number += 1
         self.taken += len(line)
         if len(line) > self._longest:
-            raise UnreadableError(f"a line of more than {self._longest} bytes")
+            raise UnreadableError(f"a line has more than {self._longest} bytes")
         if self.taken > self._longest_record:
-            raise UnreadableError(f"a row of more than {self._longest_record} bytes: is a quote not closed?")
+            raise UnreadableError(f"a row has more than {self._longest_record} bytes: is a quotation mark missing?")
         if b"\0" in line:
-            raise UnreadableError("a NUL byte: is this a CSV in UTF-8?")
+            raise UnreadableError("a line has a NUL byte: is the file a CSV in UTF-8?")
         return (line.removeprefix(MARK) if self.number == 1 else line).decode()

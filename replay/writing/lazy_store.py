@@ -1,4 +1,4 @@
-"""A ledger that is not there until it accepts a command: what is refused leaves no file behind."""
+"""A ledger whose store is created by its first accepted command: refused commands leave no file behind."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
 class Unstarted:
-    """No rows, until some are inserted, which starts the store, or somebody else has started it."""
+    """The rows of a store that may not exist yet: the first insert creates it, unless another process has."""
 
     def __init__(self, location: str, name: str) -> None:
         self.shown = shown(location)
@@ -46,7 +46,7 @@ class Unstarted:
 
     @contextmanager
     def turn(self) -> Iterator[Writing]:
-        """As `Rows` has it; where there is no store, nobody else writes."""
+        """As `Rows` has it; while no store exists, there is no other writer."""
         rows = self._now()
         if rows is self._none:
             yield self
@@ -55,7 +55,7 @@ class Unstarted:
                 yield writing
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """As `Writing` has it. If it fails, nothing is deleted: others may have the file open by then."""
+        """As `Writing` has it. If it fails, the file is not deleted, since other processes may have it open."""
         with self._start().turn() as writing:
             writing.insert(rows)
 
@@ -64,7 +64,7 @@ class Unstarted:
         self._rows.close()
 
     def _now(self) -> Rows:
-        """The store's rows, if somebody has started it."""
+        """Return the rows of the store if it exists, else none."""
         return self._start() if self._rows is self._none and is_there(self._location) else self._rows
 
     def _start(self) -> Rows:
@@ -75,7 +75,7 @@ class Unstarted:
 
 
 def opened(location: str, name: str, prizes: Prizes) -> Ledger:
-    """A ledger to append to, started by the first command that it accepts. Raises what `Ledger.open` raises."""
+    """Open a ledger that its first accepted command creates. Raises what `Ledger.open` raises."""
     values.check_id(name, "name")
     if is_there(location):
         return Ledger.open(location, name, prizes=prizes)

@@ -1,4 +1,4 @@
-"""A ledger that decides as a writer would, over a log that it cannot write to: what is appended stays in memory."""
+"""A ledger over a log that is only read: new events stay in memory."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
 class Branch:
-    """Rows that are there up to a log position, then those appended here, which are nowhere else."""
+    """The rows of a log up to a position, then the rows appended here, which exist only in memory."""
 
     def __init__(self, base: Rows) -> None:
         self.shown = base.shown
@@ -22,7 +22,7 @@ class Branch:
         self._own = Memory()
 
     def fork(self, position: int) -> None:
-        """Part from the base here: what others append to it from now on is not read."""
+        """Branch off at a log position: later rows of the base are not read."""
         self._fork, self._own = position, Memory(position)
 
     def select(self, after: int, limit: int) -> Found:
@@ -55,17 +55,17 @@ class Branch:
         return (self._fork is None or after < self._fork) and self._base.is_missing(after)
 
     def faults(self) -> Iterator[Fault]:
-        """Those of the base."""
+        """Return the faults of the base."""
         return self._base.faults()
 
     @contextmanager
     def turn(self) -> Iterator["Branch"]:
-        """As `Rows` has it: no other process appends here."""
+        """As `Rows` has it; no other process appends here."""
         with self._own.turn():
             yield self
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """As `Writing` has it; the rows stay for as long as the branch is there."""
+        """As `Writing` has it; the rows are lost when the branch is closed."""
         self._own.insert(rows)
 
     def close(self) -> None:
@@ -77,9 +77,10 @@ class Branch:
 def branched(
     location: str, name: str, prizes: Prizes, upto: Checkpoint | None = None
 ) -> Iterator[tuple[Ledger, Checkpoint]]:
-    """A ledger on a branch of a log, and where it parts from it: at its end, unless a checkpoint is given.
+    """Open a ledger on a branch of a log, and return it with the checkpoint at which it branches off.
 
-    Of a log that is not there yet it is the branch that starts it. Raises Unavailable, Corrupt.
+    upto: the checkpoint; if None, the end of the log. A log that does not exist counts as empty.
+    Raises Unavailable, Corrupt.
     """
     values.check_id(name, "name")
     try:

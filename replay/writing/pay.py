@@ -1,4 +1,4 @@
-"""What a sealed board is worth, and paying it."""
+"""The prizes of a finalized contest, and their payment."""
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
@@ -15,9 +15,9 @@ from forecast_ledger.projections.facts.from_log import facts
 
 
 def prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
-    """Each winner's part of a contest's pool, 1e-6, by the log in these pages; it is what `Ledger.open` asks for.
+    """Return each winner's part of a contest's pool, 1e-6, from the pages of a log; the `prizes` of `Ledger.open`.
 
-    Of a sealed board it does not matter how far the log goes on. Raises Corrupt, KeyError (no such contest).
+    Later events do not change the prizes of a sealed board. Raises Corrupt, KeyError (no such contest).
     """
     return {prize.participant: prize.prize for prize in Projections(facts(pages)).prizes(contest) if prize.prize}
 
@@ -25,7 +25,7 @@ def prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
 def open_ledger(
     path_or_url: str | PathLike[str], name: str = "main", *, clock: Callable[[], int] | None = None
 ) -> Ledger:
-    """Open or start a ledger that can also pay prizes: `Ledger.open` with `prizes`, as the command line opens it.
+    """Open or create a ledger that can also pay prizes: `Ledger.open` with `prizes`, as the command line does.
 
     >>> from forecast_ledger import open
     >>> with open(":memory:") as ledger:
@@ -36,16 +36,16 @@ def open_ledger(
 
 
 def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:
-    """Record the prizes of a finalized contest that are not recorded yet; None if all are, by whomever.
+    """Record the prizes of a finalized contest that are not recorded yet; return None if all are.
 
-    If a log was cut between two prizes, the rest is recorded, though the command's id is known already. The ledger must
-    be one that was opened with `prizes`. Raises what `Ledger.handle` raises, but for prizes_paid.
+    If a log ends between two prizes, the rest is recorded, although the log has the command's id already. The ledger
+    must have been opened with `prizes`. Raises what `Ledger.handle` raises, except prizes_paid.
     """
     command = PayPrizes(at=at, contest=contest)
-    name = said = f"pay {fingerprint(canonical_content(command))}"
+    name = first = f"pay {fingerprint(canonical_content(command))}"
     try:
         while (receipt := ledger.handle(command, name)).duplicate:
-            name = f"{said} {receipt.last}"  # what follows the prizes that are recorded under that id
+            name = f"{first} {receipt.last}"  # the id of the command that pays the rest
     except Refused as refused:
         if refused.code != "prizes_paid":
             raise

@@ -338,7 +338,7 @@ def test_the_winners_of_a_sealed_board_are_paid_once(log: str) -> None:
     [
         ("plain", "contest_not_finalized"),
         ("nowhere", "there are: hidden-only, plain"),
-        ("", "unknown_contest: contest = '': no such contest here; there are: hidden-only, plain;"),
+        ("", "unknown_contest: contest = '': the log has no such contest; it has: hidden-only, plain;"),
     ],
 )
 def test_what_cannot_be_paid_is_said_and_nothing_is_recorded(log: str, contest: str, says: str) -> None:

@@ -42,16 +42,16 @@ def test_what_would_be_kept_nowhere_is_wrong_usage(log: str, tmp_path: Path, whe
     ("question", "says"),
     [
         ("explain LOG score plain olympics-2021 NOPE", "nobody of that id forecast on it; `table LOG scores` lists"),
-        ("explain LOG score plain NOPE A", "no such question in the contest 'plain'; `table LOG scores` lists"),
-        ("explain LOG score NOPE olympics-2021 A", "there are: hidden-only, plain; name one that is there"),
+        ("explain LOG score plain NOPE A", "the question is not in the contest 'plain'; `table LOG scores` lists"),
+        ("explain LOG score NOPE olympics-2021 A", "it has: hidden-only, plain; use the id of a contest in the log"),
         ("explain LOG score plain olympics-2021 A --as-of 31", "counts in the contest, no score; ask again once"),
         ("explain LOG rank plain NOPE", "a question that counts; `table LOG leaderboard` lists who is on it"),
         ("explain LOG balance plain A", "has no trading; `table LOG accounts` lists where"),
-        ("leaderboard LOG NOPE", "there are: hidden-only, plain; name one that is there"),
-        ("pay LOG NOPE", "there are: hidden-only, plain; name one that is there"),
+        ("leaderboard LOG NOPE", "it has: hidden-only, plain; use the id of a contest in the log"),
+        ("pay LOG NOPE", "it has: hidden-only, plain; use the id of a contest in the log"),
         (
             "what-if LOG --show prizes --rules peer-2024-03 --contest NOPE",
-            "there are: hidden-only, plain; name one that is there",
+            "it has: hidden-only, plain; use the id of a contest in the log",
         ),
         ("show LOG 35", "the log ends at position 34; give a number in the range"),
         ("log LOG --after 35", "the log ends at position 34; give a number in the range"),
@@ -84,8 +84,8 @@ def test_a_cell_that_is_not_as_the_map_says_is_told_of_the_map(tmp_path: Path) -
     (tmp_path / "rows.csv").write_text("No,Day,Chance\n1,2026-03-01,0\n2,01.03.2026,0.5\n", encoding="utf-8")
     result = run("append", str(tmp_path / "log.db"), "--map", str(tmp_path / "map.toml"), str(tmp_path / "rows.csv"))
     one, other = result.stderr.splitlines()
-    assert one.endswith("not of the form %d.%m.%Y; mend the cell, or `instant` in the map")
-    assert other.endswith("1234.5 as 1234,5; mend the cell, or the field's `number` in the map")
+    assert one.endswith("not in the format %d.%m.%Y; correct the cell, or `instant` in the map")
+    assert other.endswith("1234.5 as 1234,5; correct the cell, or the field's `number` in the map")
 
 
 def test_a_database_of_something_else_is_not_written_into(log: str, tmp_path: Path) -> None:

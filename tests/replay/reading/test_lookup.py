@@ -33,7 +33,9 @@ def test_a_contest_that_is_not_there_is_refused_with_those_that_are(contests: di
     with pytest.raises(Refused) as refused:
         lookup.contest(facts, "league")
     assert refused.value.code == "unknown_contest"
-    assert str(refused.value).endswith(f"no such contest here; there are: {there}; name one that is there")
+    assert str(refused.value).endswith(
+        f"the log has no such contest; it has: {there}; use the id of a contest in the log"
+    )
 
 
 def test_what_is_unknown_is_refused_in_one_place() -> None:

@@ -153,17 +153,25 @@ def mistaken(**parts: str) -> bytes:
         (b'delimiter = ";;"\n' + FORECASTS, "delimiter", "one character"),
         (b'delimiter = "\\""\n' + FORECASTS, "delimiter", "one character"),
         (b'colour = "red"\n' + FORECASTS, "", "unknown field `colour`"),
-        (b'offset = "CET"\n' + FORECASTS, "offset", "an offset is"),
-        (mistaken(type='type = "forecast"'), "command[0].type", "there are open_question, submit_forecast"),
+        (b'offset = "CET"\n' + FORECASTS, "offset", "write an offset as"),
+        (mistaken(type='type = "forecast"'), "command[0].type", "the commands are open_question, submit_forecast"),
         (mistaken(id=""), "command[0]", "missing required field `id`"),
         (mistaken(question=""), "command[0].fields.question", "submit_forecast needs this field"),
-        (mistaken(question='topic = "rain"'), "command[0].fields.topic", "there are: at, question, participant"),
-        (mistaken(participant='participant = "{who"'), "participant", "a lone {"),
-        (mistaken(participant='participant = "who}"'), "participant", "a lone }"),
+        (mistaken(question='topic = "rain"'), "command[0].fields.topic", "the fields are: at, question, participant"),
+        (mistaken(participant='participant = "{who"'), "participant", "{ is alone"),
+        (mistaken(participant='participant = "who}"'), "participant", "} is alone"),
         (mistaken(participant='participant = { from = "{who}", maps = {} }'), "participant", "maps"),
-        (mistaken(probability='probability = { from = "{p}", number = "1,5" }'), "probability", "write how 1234.5"),
-        (mistaken(probability='probability = { from = "{p}", map = {}, split = "," }'), "probability", "one of map,"),
-        (mistaken(probability='probability = { from = "{p}", names = ["a"] }'), "probability", "belong to split"),
+        (
+            mistaken(probability='probability = { from = "{p}", number = "1,5" }'),
+            "probability",
+            "write 1234.5 as",
+        ),
+        (
+            mistaken(probability='probability = { from = "{p}", map = {}, split = "," }'),
+            "probability",
+            "exclude each other",
+        ),
+        (mistaken(probability='probability = { from = "{p}", names = ["a"] }'), "probability", "names needs split"),
     ],
 )
 def test_a_map_that_says_nothing_clear_is_refused_before_a_row_is_read(map_: bytes, field: str, says: str) -> None:
@@ -180,11 +188,11 @@ def test_a_map_that_says_nothing_clear_is_refused_before_a_row_is_read(map_: byt
     [
         (b"", "the file is empty"),
         (b"\n\n", "the file is empty"),
-        (b"n,who\n1,ada\n", "column = 'p': the header: it is missing; there are: n, who"),
-        (b"n,who,p,p\n", "it is there twice"),
+        (b"n,who\n1,ada\n", "column = 'p': the column is missing; the columns are: n, who"),
+        (b"n,who,p,p\n", "the column appears twice"),
         (b"n,who,\xff\n", "not UTF-8"),
         (b'n,who,"p\n', "unexpected end of data"),
-        ("n,who,p\n".encode("utf-16"), "NUL byte: is this a CSV in UTF-8?"),
+        ("n,who,p\n".encode("utf-16"), "NUL byte: is the file a CSV in UTF-8?"),
         (b"n\0,who,p\n", "NUL"),
     ],
 )
@@ -205,7 +213,7 @@ def test_a_csv_whose_header_does_not_fit_is_refused_whole(table: bytes, says: st
         (b"2,bo\0,0%", "NUL"),
         (b"2,\xff,0%", "not UTF-8"),
         (b"2," + b"x" * 200_000 + b",0%", "field larger than field limit"),
-        (b"2,bo," + b"x" * (LONGEST + 1), f"a line of more than {LONGEST} bytes"),
+        (b"2,bo," + b"x" * (LONGEST + 1), f"a line has more than {LONGEST} bytes"),
         (b'2,"bo\r2,bo', "unexpected end of data"),
         (b"2,b\ro,0%", "new-line character"),
         (b"\xef\xbb\xbf2,bo,x", "bad_number"),
@@ -220,7 +228,7 @@ def test_a_hostile_row_is_refused_with_its_line(row: bytes, says: str) -> None:
     assert says in str(found[1][1])
     assert str(found[1][1]).isprintable()
     goes_on = any(word in says for word in ("cells", "bad_number"))
-    assert (len(found), "nothing after line" in str(found[1][1])) == (3 if goes_on else 2, not goes_on)
+    assert (len(found), "are not read" in str(found[1][1])) == (3 if goes_on else 2, not goes_on)
 
 
 def test_a_quote_that_is_never_closed_is_given_up_soon() -> None:

@@ -93,5 +93,5 @@ def test_a_file_in_another_encoding_is_told_once(tmp_path: Path, encoding: str, 
     result = CliRunner().invoke(main, ["append", str(tmp_path / "log.db"), "-", *options], given)
     assert (result.exit_code, result.stdout) == (USAGE, "")
     [line] = result.stderr.splitlines()
-    assert line.endswith("not JSON lines in UTF-8; the file looks like UTF-16 or UTF-32; save it as UTF-8")
+    assert line.endswith("the file looks like UTF-16 or UTF-32, not UTF-8; save it as UTF-8")
     assert not list(tmp_path.iterdir())

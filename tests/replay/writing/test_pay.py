@@ -714,7 +714,7 @@ def test_a_payment_claims_the_instant_it_is_made(log: str) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("spring", "unknown_contest: contest = 'spring': no such contest here; there are: cup, empty, open;"),
+        ("spring", "unknown_contest: contest = 'spring': the log has no such contest; it has: cup, empty, open;"),
         ("open", "contest_not_finalized: contest = 'open': the contest is not finalized;"),
         ("empty", "nobody_wins: contest = 'empty': no participant wins a prize on the contest's final board;"),
     ],
@@ -743,7 +743,7 @@ def test_a_log_that_is_not_there_is_not_started_to_pay_from(tmp_path: Path) -> N
 def test_a_ledger_of_another_name_has_contests_of_its_own(log: str) -> None:
     """In the one store."""
     result = run("pay", log, "cup", "--name", "other")
-    assert (result.exit_code, "there are: none" in result.stderr) == (USAGE, True)
+    assert (result.exit_code, "it has: none" in result.stderr) == (USAGE, True)
     assert run("pay", log, "cup", "--name", "main").exit_code == FINE
 
 
