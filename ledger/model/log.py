@@ -207,7 +207,7 @@ def _check(rows: Sequence[bytes], records: Sequence[Recorded], before: Checkpoin
             said = f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}"
             raise Corrupt(position, said, "digests")
         if recorded.position != position:
-            raise Corrupt(position, f"the row here says it is log position {recorded.position}", "positions")
+            raise Corrupt(position, f"the row says that its log position is {recorded.position}", "positions")
         if recorded.previous != previous:
             said = f"the row before has digest {previous}, this row follows {recorded.previous}"
             raise Corrupt(position, said, "digests")

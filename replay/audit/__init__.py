@@ -1,1 +1,1 @@
-"""Whether a log is what it should be: verification, checkpoints, comparison, single rows."""
+"""Audit a log: verify it, keep checkpoints, compare logs, look at single rows."""

@@ -1,4 +1,4 @@
-"""Looking into a log: its events one a line, those that one asks for, and one row closely."""
+"""List the events of a log with filters, and show one row in detail."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -19,8 +19,9 @@ COLUMNS = ["log_position", "recorded_at", "at", "type", "says"]
 
 
 class Wanted(NamedTuple):
-    """Which events: of these types, all if none; that name a question, participant or contest; recorded on
-    [since, until), µs by the ledger's own clock.
+    """A filter of events: by type (all if empty), by question, participant or contest, by instant.
+
+    since, until: µs of the ledger's clock; an event is included if it was recorded on [since, until).
     """
 
     types: frozenset[type] = frozenset()
@@ -31,7 +32,7 @@ class Wanted(NamedTuple):
     until: int | None = None
 
     def includes(self, recorded: Recorded) -> bool:
-        """Whether an event is one of them."""
+        """Return whether an event passes the filter."""
         event: Any = recorded.event
         return (
             (not self.types or type(event) in self.types)
@@ -43,7 +44,7 @@ class Wanted(NamedTuple):
 
 
 class Listing:
-    """The rows of a list of events, as they are read; `last` is where the reading has come to."""
+    """The rows of a list of events. last: the last event read; shown: the number of rows so far."""
 
     def __init__(self, wanted: Wanted, limit: int | None = None, after: Checkpoint = START) -> None:
         self.last = after
@@ -51,7 +52,7 @@ class Listing:
         self._wanted, self._limit = wanted, limit
 
     def rows(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Row]:
-        """One event after another, until the limit or the end of the time asked for."""
+        """Return the events that pass the filter, up to the limit; stop reading at `until`."""
         for page in pages:
             for recorded in page:
                 if self._wanted.until is not None and recorded.recorded_at >= self._wanted.until:
@@ -65,7 +66,7 @@ class Listing:
 
 
 def line(recorded: Recorded) -> Row:
-    """An event as a row of a list."""
+    """Return an event as a row of a list."""
     event = recorded.event
     row = (
         recorded.position,
@@ -78,16 +79,16 @@ def line(recorded: Recorded) -> Row:
 
 
 def kinds(names: Sequence[str]) -> frozenset[type]:
-    """The types of event of these names, with or without the version. Raises KeyError: no such type."""
-    named: dict[str, set[type]] = {}
+    """Return the types of event with these names, with or without a version. Raises KeyError: no such type."""
+    types: dict[str, set[type]] = {}
     for kind, tag in TAGS.items():
-        named.setdefault(tag, set()).add(kind)
-        named.setdefault(tag.partition(".")[0], set()).add(kind)
-    return frozenset().union(*(named[name] for name in names))
+        types.setdefault(tag, set()).add(kind)
+        types.setdefault(tag.partition(".")[0], set()).add(kind)
+    return frozenset().union(*(types[name] for name in names))
 
 
 def checkpoint(store: Store, position: int) -> Checkpoint:
-    """A log position and the digest of its row's bytes, taken on trust.
+    """Return a log position and the digest of its row's bytes; the row itself is not checked.
 
     Raises Refused (the log ends before it), Corrupt (the row is missing).
     """
@@ -95,37 +96,37 @@ def checkpoint(store: Store, position: int) -> Checkpoint:
 
 
 def row(store: Store, position: int) -> bytes:
-    """The bytes of a row. Raises Refused (the log ends before it), Corrupt (it is missing)."""
-    found = store.read(position - 1, 1)
-    if not found:
+    """Return the bytes of a row. Raises Refused (the log ends before it), Corrupt (it is missing)."""
+    rows = store.read(position - 1, 1)
+    if not rows:
         raise Refused("out_of_range", "position", position, f"the log ends at position {store.newest()}")
-    return found[0]
+    return rows[0]
 
 
 def fields(recorded: Recorded) -> Iterator[Row]:
-    """What a row says, field by field; instants as RFC 3339, other numbers of the event in the unit of its type."""
+    """Return a row field by field: instants as RFC 3339, other numbers of the event in the unit of its type."""
     shown = {**line(recorded), **{name: getattr(recorded, name) for name in ("command_id", "command", "previous")}}
     shown["digest"] = recorded.digest
     for name in recorded.event.__struct_fields__:
         value = getattr(recorded.event, name)
         shown[f"event.{name}"] = instant_text(value) if is_instant(name) and value is not None else _plain(value)
-    del shown["at"]  # the event has it
+    del shown["at"]  # it is a field of the event
     for name, value in shown.items():
         yield {"field": name, "value": value}
 
 
 def listed(rows: Iterator[Row]) -> Iterator[str]:
-    """Rows of a list under their names, each as soon as it is there."""
+    """Return rows of a list as lines under their column names, each as soon as it is read."""
     yield _LINE.format(*COLUMNS)
-    for each in rows:
-        yield _LINE.format(*(visible(str(each[name])) for name in COLUMNS))
+    for row in rows:
+        yield _LINE.format(*(visible(str(row[name])) for name in COLUMNS))
 
 
 _LINE = "{:>12}  {:<27}  {:<27}  {:<22}  {}"
 
 
 def _questions(event: Any) -> set[str]:
-    """The questions that an event names."""
+    """Return the questions that an event names."""
     if isinstance(event, events.PricesQuoted):
         return {quote.question for quote in event.quotes}
     if isinstance(event, events.DecisionRecorded):

@@ -1,4 +1,4 @@
-"""A small text to keep, against which a log can be checked again years later, by whomever."""
+"""Checkpoints: small texts to keep elsewhere, against which a log can be checked later."""
 
 import tomllib
 from typing import Annotated, NamedTuple
@@ -13,13 +13,13 @@ from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, built, opened
 from forecast_ledger.replay.reading.version import code_version
 
-LONGEST = 2**20  # bytes of a text
+LONGEST = 2**20  # bytes of a checkpoint
 _HEAD = "# `forecast-ledger verify LOG --checkpoint FILE` checks a log against this\n"
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class KeptTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A projection as it was: the digest is of its version's table."""
+    """The version of a projection, and the rows and digest of its table."""
 
     version: int
     rows: int
@@ -27,7 +27,7 @@ class KeptTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Kept(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A ledger as of a log position; recorded_at by its clock, None if it is empty; code: this package's version."""
+    """A ledger as of a log position. recorded_at: by its clock, None if it is empty; code: the package's version."""
 
     ledger: str
     log_position: Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -38,16 +38,16 @@ class Kept(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
 
 
 class Comparison(NamedTuple):
-    """What of a log is other than was kept, in words, and which projections this version of the code cannot compare."""
+    """The differences between a log and a checkpoint, and the projections that this version cannot compare."""
 
     apart: list[str]
     skipped: list[str]
 
 
 def keep(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None) -> Kept:
-    """A log as of a cut, with every projection that is not only built when asked for.
+    """Return the checkpoint of a log as of a cut, with every projection that is built by default.
 
-    Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
+    Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
     """
     cut = Cut(as_of)
     with opened(location, name) as store:
@@ -64,7 +64,7 @@ def keep(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = l
 
 
 def written(kept: Kept) -> str:
-    """The text: TOML, the same for the same log and code."""
+    """Return the checkpoint as TOML; the same log and code give the same text."""
     plain = msgspec.to_builtins(kept)
     tables = plain.pop("projections")
     lines = [f"{field} = {_quoted(value)}" for field, value in plain.items()]
@@ -75,23 +75,23 @@ def written(kept: Kept) -> str:
 
 
 def read(text: bytes) -> Kept:
-    """What a text says. Raises ValueError if it is no checkpoint."""
+    """Read a checkpoint. Raises ValueError: not a checkpoint."""
     if len(text) > LONGEST:
         raise ValueError(f"longer than {LONGEST} bytes")
     try:
         return msgspec.convert(tomllib.loads(text.decode("utf-8-sig")), Kept)
-    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of fields
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or wrong fields
         raise ValueError(str(error) or type(error).__name__) from None
 
 
 def compared(kept: Kept, location: str, name: str = "main", watch: Watch = lambda _: None) -> Comparison:
-    """A log as of the checkpoint's position beside the checkpoint. Raises Unavailable, Corrupt."""
+    """Compare a log as of the checkpoint's position with the checkpoint. Raises Unavailable, Corrupt."""
     try:
         now = keep(location, name, kept.log_position, watch)
     except Refused as refused:
-        return Comparison([f"the checkpoint is of log position {kept.log_position}, {refused.detail}"], [])
+        return Comparison([f"the checkpoint was made at log position {kept.log_position}; {refused.detail}"], [])
     apart = [
-        f"{field}: {was} was kept, {here} is here"
+        f"{field}: the checkpoint has {was}, the log has {here}"
         for field, was, here in (
             ("ledger", kept.ledger, now.ledger),
             ("digest", kept.digest, now.digest),
@@ -105,14 +105,17 @@ def compared(kept: Kept, location: str, name: str = "main", watch: Watch = lambd
         if here is None or here.version != was.version:
             what = "none" if here is None else f"version {here.version}"
             skipped.append(
-                f"{projection}: version {was.version} was kept, here is {what}; code {kept.code} can compare"
+                f"{projection}: the checkpoint has version {was.version}, this code has {what}; "
+                f"code {kept.code} can compare"
             )
         elif here != was:
-            rows = "" if here.rows == was.rows else f" ({was.rows} rows were kept, {here.rows} are here)"
-            apart.append(f"projection {projection}: digest {was.digest} was kept, {here.digest} is here{rows}")
+            rows = "" if here.rows == was.rows else f" ({was.rows} rows in the checkpoint, {here.rows} in the log)"
+            apart.append(
+                f"projection {projection}: the checkpoint has digest {was.digest}, the log has {here.digest}{rows}"
+            )
     return Comparison(apart, skipped)
 
 
 def _quoted(value: str | int) -> str:
-    """A text as TOML and JSON both write it, or a number."""
+    """Return a number, or a text quoted as in both TOML and JSON."""
     return msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""Two logs side by side: where they part, and what that changes."""
+"""Compare two logs: the first event that differs, and the projections that differ."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -22,27 +22,27 @@ COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
 
 
 class Source(NamedTuple):
-    """A log as of a cut: a store's ledger, an export, or a file of rows as JSON lines."""
+    """A log as of a cut: a ledger in a store, an export, or a file of rows as JSON lines."""
 
     location: str
     name: str = "main"
     as_of: AsOf = None
 
     def __str__(self) -> str:
-        """As it may be printed."""
+        """Return the location and cut, without a password."""
         cut = "" if self.as_of is None else f"@{self.as_of}"
         return shown(self.location) + cut
 
 
 class Parting(NamedTuple):
-    """The first log position at which two logs are not the same, and what each has there; None where it ends before."""
+    """The first log position at which two logs differ, and the event of each there; None if the log ends before it."""
 
     position: int
     one: Recorded | None
     other: Recorded | None
 
     def fields(self) -> list[str]:
-        """What of the two rows is other, if both are there."""
+        """Return the fields that differ, if both logs have a row at this position."""
         one, other = self.one, self.other
         if one is None or other is None:
             return []
@@ -56,20 +56,20 @@ class Parting(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Where two logs part, if they do; where each ends; and every projection of both that is not only asked for."""
+    """The first difference between two logs, the end of each, and the projections of each that are built by default."""
 
     parting: Parting | None
     heads: tuple[Checkpoint, Checkpoint]
     built: tuple[dict[str, Built], dict[str, Built]]
 
     def apart(self) -> list[str]:
-        """The projections that differ."""
+        """Return the projections that differ."""
         one, other = self.built
         return [name for name in one if one[name] != other[name]]
 
 
 def source(text: str, name: str = "main", as_of: AsOf = None) -> Source:
-    """What LOG or LOG@POSITION names; as_of holds where no position is written.
+    """Return the log that LOG or LOG@POSITION names; as_of applies if there is no position.
 
     >>> source("season.db@34", as_of=7), source("ada@db.example/season")[::2]
     (Source(location='season.db', name='main', as_of=34), ('ada@db.example/season', None))
@@ -81,9 +81,9 @@ def source(text: str, name: str = "main", as_of: AsOf = None) -> Source:
 
 
 def compared(one: Source, other: Source, watch: Watch = lambda _: None) -> Comparison:
-    """Two logs event by event, and their projections.
+    """Compare two logs event by event, and their projections.
 
-    Raises, first that applies: Refused (a cut that is none, or beyond its log), Unavailable, Corrupt.
+    Raises, first that applies: Refused (a cut is not valid, or beyond its log), Unavailable, Corrupt.
     """
     cuts = Cut(one.as_of), Cut(other.as_of)
     with _events(one, cuts[0], watch) as ours, _events(other, cuts[1]) as theirs:
@@ -96,7 +96,7 @@ def compared(one: Source, other: Source, watch: Watch = lambda _: None) -> Compa
 
 
 def _parting(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> Parting | None:
-    """Digests are of everything before them too: where two are the same, so is all of both logs so far."""
+    """Return the first difference. A digest covers all rows before it: equal digests mean equal logs so far."""
     for position, (one, other) in enumerate(zip_longest(ours, theirs), 1):
         if one is None or other is None or one.digest != other.digest:
             return Parting(position, one, other)
@@ -117,7 +117,7 @@ def _events(of: Source, cut: Cut, watch: Watch = lambda _: None) -> Iterator[Ite
 
 
 def _located(of: Source, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
-    """The same pages; damage says of which log it is."""
+    """Pass the pages on; name the log in the message of a Corrupt."""
     try:
         yield from pages
     except Corrupt as damage:
@@ -126,7 +126,7 @@ def _located(of: Source, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequen
 
 @contextmanager
 def _rows(of: Source) -> Iterator[Iterator[Sequence[bytes]]]:
-    """The rows of a log, page by page."""
+    """Return the rows of a log, page by page."""
     if not _is_text(of.location):
         manifest = _manifest(Path(of.location))
         if manifest is not None:
@@ -143,7 +143,7 @@ def _rows(of: Source) -> Iterator[Iterator[Sequence[bytes]]]:
 
 
 def _manifest(path: Path) -> Manifest | None:
-    """That of an export; None where a file is none. Raises Unavailable: a folder that is none, or no file that ends."""
+    """Return the manifest of an export, or None for another file. Raises Unavailable: another folder or a FIFO."""
     if path.is_dir():
         return read_manifest(path)
     if path.exists() and not path.is_file():
@@ -155,18 +155,18 @@ def _manifest(path: Path) -> Manifest | None:
 
 
 def _of_export(location: str, manifest: Manifest) -> Generator[list[bytes], None, None]:
-    """The log's rows in an export, page by page. Raises Unavailable: it does not hold as many as it says."""
-    found = 0
+    """Return the rows of the log in an export, page by page. Raises Unavailable: rows are missing."""
+    count = 0
     with closing(exported(Path(location), manifest)) as pages:
         for rows in pages:
-            found += len(rows)
+            count += len(rows)
             yield rows
-    if found != manifest.log_position:
-        raise Unavailable(f"{location}: no whole export: it has {found} events of {manifest.log_position}")
+    if count != manifest.log_position:
+        raise Unavailable(f"{location}: not a complete export: it has {count} events of {manifest.log_position}")
 
 
 def _is_text(location: str) -> bool:
-    """Whether it is a file that starts as JSON lines do."""
+    """Return whether it is a file that starts like JSON lines."""
     try:
         with regular(Path(location).resolve()) as file:
             return file.read(1) == b"{"
@@ -175,7 +175,7 @@ def _is_text(location: str) -> bool:
 
 
 class _Line(msgspec.Struct):
-    """A line of an export, which has more to it."""
+    """The row of the log in a line of an export; other fields are ignored."""
 
     row: str | None = None
 
@@ -184,9 +184,9 @@ _line = msgspec.json.Decoder(_Line)
 
 
 def _row(line: bytes) -> bytes:
-    """The row in a line: the line itself, or, of an export's events, the text of its field `row`."""
+    """Return the row in a line: the line itself, or its field `row` if it is from an export."""
     try:
         row = _line.decode(line).row
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return line  # whoever unseals it says what is wrong
+        return line  # the check of the row reports what is wrong
     return line if row is None else row.encode("utf-8", "replace")

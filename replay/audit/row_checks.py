@@ -1,4 +1,4 @@
-"""Looking at the rows of a log one by one, whoever wrote them: five checks, each of which can fail by itself."""
+"""Check the rows of a log one by one: five checks, each of which can fail independently."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,17 +9,17 @@ from forecast_ledger.ledger.model.log import UNREADABLE, Checkpoint, Envelope, R
 from forecast_ledger.replay.reading.replay import Cut
 
 ROWS = ("positions", "digests", "schemas", "clock", "store")  # the checks
-ASIDE = {"clock", "store"}  # those whose damage keeps no other check from being made
-_SHOWN = 100  # characters of a digest that may be anything
+ASIDE = {"clock", "store"}  # the checks whose failure does not stop other checks
+_SHOWN = 100  # characters of a value that may be long
 _TOPICS = {kind: tag.encode() for kind, tag in TAGS.items()}
-Labelled = tuple[Sequence[bytes], Sequence[object]]  # rows, and the type of event that is written beside each
+Labelled = tuple[Sequence[bytes], Sequence[object]]  # rows, and the type of event that the store has for each
 
 
 class Rows:
-    """Every row up to a cut, and what each check found first.
+    """Checks every row up to a cut, and keeps the first damage that each check finds.
 
-    last: the log position and digest of the last row looked at. stopped: whether the store could not be read to the
-    end or the cut.
+    last: the log position and digest of the last row checked. stopped: whether the store could not be read up to the
+    cut.
     """
 
     def __init__(self, cut: Cut) -> None:
@@ -30,7 +30,7 @@ class Rows:
         self._recorded_at = -(2**63)
 
     def pages(self, pages: Iterator[Labelled]) -> Iterator[list[Recorded]]:
-        """Look at page after page, and pass on the events while every row is what it must be."""
+        """Check page after page; pass the events on for as long as every row is correct."""
         try:
             for rows, topics in pages:
                 after = self.last.position
@@ -46,7 +46,7 @@ class Rows:
             self.stopped = True
 
     def _as_it_must_be(self, rows: Sequence[bytes]) -> list[Recorded]:
-        """The events of a page before the cut with nothing wrong; none where it has to be looked at row by row."""
+        """Return the events of a page that is correct and before the cut; else none: it is then checked row by row."""
         try:
             page = log.decode_rows(rows)
         except UNREADABLE:
@@ -67,7 +67,7 @@ class Rows:
         return page
 
     def _looked(self, row: bytes, page: list[Recorded]) -> bool:
-        """Look at the next row, and add its event to a page if it can be read; False if it lies beyond the cut."""
+        """Check the next row, and add its event to a page if it can be read; return False if it is beyond the cut."""
         position = self.last.position + 1
         wrong: Corrupt | None = None
         said: Recorded | Envelope | None
@@ -92,7 +92,7 @@ class Rows:
         return True
 
     def _compare(self, after: int, page: Sequence[Recorded], topics: Sequence[object]) -> None:
-        """Note the first event whose type is not what the store has beside its row."""
+        """Note the first event whose type differs from the store's column."""
         if [_TOPICS[type(said.event)] for said in page] == topics:
             return
         for said in page:
@@ -100,20 +100,20 @@ class Rows:
             if 0 <= place < len(topics) and topics[place] != tag.encode():
                 topic = topics[place]
                 shown = topic.decode(errors="replace") if isinstance(topic, bytes) else str(topic)
-                wrong = f"the event is of type {tag}, the store's column beside it says {shown[:_SHOWN]}"
+                wrong = f"the event has type {tag}, but the store's column has {shown[:_SHOWN]}"
                 self.note(Corrupt(said.position, wrong, "store"))
 
     def _digest(self, position: int, row: bytes) -> str:
-        """What the digest of a row should be, whatever it says; what it says is compared with that."""
+        """Return the digest of a row's bytes; note a damage if the row states another one."""
         digest, stated = log.compute_digest(row), log.stated_digest(row)
         if digest != stated:
             self.note(Corrupt(position, f"the row's bytes have digest {digest}, the row says {stated}", "digests"))
         return digest
 
     def _place(self, position: int, said: Recorded | Envelope) -> None:
-        """Note what is wrong between a row and the row before."""
+        """Check a row against the row before it, and note each damage."""
         if said.position != position:
-            self.note(Corrupt(position, f"the row here says it is log position {said.position}", "positions"))
+            self.note(Corrupt(position, f"the row says that its log position is {said.position}", "positions"))
         if said.previous != self.last.digest:
             before, follows = self.last.digest, said.previous[:_SHOWN]
             self.note(
@@ -125,5 +125,5 @@ class Rows:
         self._recorded_at = said.recorded_at
 
     def note(self, damage: Corrupt) -> None:
-        """Keep what a check has found first."""
+        """Keep the first damage that a check finds."""
         self.found.setdefault(damage.check, damage)

@@ -1,4 +1,4 @@
-"""Checking a log that somebody else may have written: read-only eyes on every row, and on what the rows add up to."""
+"""Verify a log from any source, read-only: every row, every decision and every prize."""
 
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
@@ -18,20 +18,20 @@ from forecast_ledger.replay.audit.row_checks import ASIDE, ROWS, Rows
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, opened
 
 CHECKS = {
-    "positions": "1, 2, 3 … without a gap, each row in its place",
+    "positions": "log positions are 1, 2, 3 … without gaps",
     "digests": "each row matches its digest and follows the row before",
-    "schemas": "each row is an event of a known type, in its canonical bytes",
+    "schemas": "each row is an event of a known type, in canonical bytes",
     "clock": "recorded_at never decreases",
-    "store": "an SQLite file passes SQLite's own integrity_check, and the type beside each row is its event's",
-    "decided": "each command, rebuilt from its events and decided again, leads to the same events, and is there once",
-    "payouts": "each prize paid is what the contest's sealed board is worth to the winner, and no winner is left out",
+    "store": "an SQLite file passes SQLite's own integrity_check, and its column of types agrees with the events",
+    "decided": "each command, rebuilt from its events and decided again, leads to the same events, and occurs once",
+    "payouts": "each prize paid is the amount on the contest's sealed board, and every winner is paid",
 }
 _ORDER = list(CHECKS)
-_READING = "decided"  # the check that stops the reading of events at the first that fails
+_READING = "decided"  # the check that stops reading at the first event that fails
 
 
 class Result(NamedTuple):
-    """What a check found: ok, damaged, differs, or not checked; where, and what it says."""
+    """The result of a check: ok, damaged, differs or not checked; its log position, and an explanation."""
 
     check: str
     found: str
@@ -40,10 +40,10 @@ class Result(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """Where a verification ended, and what each check that was asked for found.
+    """The end of a verification, and the result of each check that was asked for.
 
-    damage: what the log is damaged by, also in checks that those asked for rest on. differences: what can be read and
-    is not what it should be. Both in order of log position.
+    damage: the damage that these checks, and the checks that they need, found. differences: what can be read, but
+    differs from what it should be. Both are in order of log position.
     """
 
     head: Checkpoint
@@ -55,9 +55,9 @@ class Verification(NamedTuple):
 def verify(
     location: str | PathLike[str], name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
 ) -> Checkpoint:
-    """Run every check over a log as of a cut; returns where the reading ended.
+    """Run every check on a log as of a cut, and return the end of the log.
 
-    Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt (the first
+    Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt (the first
     damage, else the first difference).
 
     >>> from tempfile import TemporaryDirectory
@@ -81,10 +81,10 @@ def verified(
     only: Collection[str] = (),
     watch: Watch = lambda _: None,
 ) -> Verification:
-    """Run checks over a log as of a cut, all or only those named, and say what each found.
+    """Run all checks, or only some, on a log as of a cut, and return their results.
 
-    A check goes on where another fails, but for those that rest on it. Raises, first that applies: KeyError (no such
-    check), Refused (as_of is no instant, or beyond the log), Unavailable.
+    A check that fails does not stop the others, except those that need it. Raises, first that applies: KeyError (no
+    such check), Refused (as_of is not an instant, or beyond the log), Unavailable.
     """
     asked = sorted({*(only or CHECKS)}, key=_ORDER.index)
     cut = Cut(as_of)
@@ -107,14 +107,14 @@ def verified(
     if rounded and "decided" in asked:
         results = [_more_said(result, rounded) for result in results]
     needed = {*asked, *(() if {*asked} <= {*ROWS} else ("positions", "digests", "schemas", _READING))}
-    told = [each for check, each in damage.items() if check in needed]
-    return Verification(rows.last, results, sorted(told, key=_place), differences)
+    reported = [found for check, found in damage.items() if check in needed]
+    return Verification(rows.last, results, sorted(reported, key=_place), differences)
 
 
 def _text(store: Store, position: int) -> TextKept:
-    """The text that is kept at a log position."""
+    """Return the text at a log position."""
     event = unseal_row(store.at([position])[0], position).event
-    assert isinstance(event, TextKept)  # noqa: S101 - it was when it was read
+    assert isinstance(event, TextKept)  # noqa: S101 - as when it was first read
     return event
 
 
@@ -123,10 +123,10 @@ def _place(damage: Corrupt) -> tuple[int, int]:
 
 
 def _read(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt]) -> Facts | None:
-    """What the events say, up to the first damage, which is noted."""
+    """Return the facts of the events; if there is damage, note it and return None."""
     try:
         found = facts(pages)
-        Projections(found).standing  # noqa: B018 - it holds that nobody's forecasts go back in time
+        Projections(found).standing  # noqa: B018 - checks that no forecasts go back in time
     except Corrupt as wrong:
         damage.setdefault(_READING, Corrupt(wrong.position, wrong.args[1], _READING))
         return None
@@ -142,22 +142,22 @@ def _result(check: str, rows: Rows, differences: list[Corrupt]) -> Result:
     stops = [wrong for name, wrong in rows.found.items() if name not in ASIDE]
     if stops and (check not in ROWS or rows.stopped):
         first = min(stops, key=_place)
-        return Result(check, "not checked", first.position, f"{first.check}: the reading stops there")
+        return Result(check, "not checked", first.position, f"the check {first.check} stops the reading there")
     return Result(check, "ok", None, CHECKS[check])
 
 
 def _more_said(result: Result, rounded: int) -> Result:
-    """What deciding again has found, with how many digests it could not rebuild."""
+    """Add to the result of `decided` how many commands could not be rebuilt in full."""
     if (result.check, result.found) != (_READING, "ok"):
         return result
     commands = "1 command" if rounded == 1 else f"{rounded} commands"
-    return result._replace(says=f"{result.says}; {commands} said more than the events keep")
+    return result._replace(says=f"{result.says}; {commands} had fields that the events do not record")
 
 
 def payouts(found: Facts, *, cut_short: bool) -> list[Corrupt]:
-    """Each payment that the sealed board does not say, and the payments after which a winner is left unpaid.
+    """Return each payment that differs from the sealed board, and each winner who is not paid.
 
-    cut_short: whether the reading may have ended between the payments of one contest, which are recorded together.
+    cut_short: whether the log may end between two payments of a contest, which are recorded together.
     """
     projections = Projections(found)
     wrong: list[Corrupt] = []
@@ -169,7 +169,7 @@ def payouts(found: Facts, *, cut_short: bool) -> list[Corrupt]:
             unpaid = {winner: Payment(last, 0) for winner in worth if whole and winner not in contest.paid}
             for winner, (position, amount) in (contest.paid | unpaid).items():
                 if amount != worth.get(winner, 0):
-                    expected = f"{money_text(worth.get(winner, 0))} for {short_repr(winner)}, as the sealed board says"
-                    said = f"contest {short_repr(name)}: {mismatch(expected, money_text(amount))}"
-                    wrong.append(Corrupt(position, said, "payouts"))
-    return sorted(wrong, key=lambda each: each.position)  # of one position, the first: whom the row itself pays
+                    expected = f"{money_text(worth.get(winner, 0))} for {short_repr(winner)}, as on the sealed board"
+                    detail = f"contest {short_repr(name)}: {mismatch(expected, money_text(amount))}"
+                    wrong.append(Corrupt(position, detail, "payouts"))
+    return sorted(wrong, key=lambda damage: damage.position)  # stable: the winner that the row pays stays first

@@ -147,7 +147,9 @@ def _compared(kept: "Kept", log: str, name: str) -> "tuple[Result, list[str]]":
     try:
         found = compared(kept, log, name)
     except Corrupt as damage:
-        return Result("checkpoint", "not checked", damage.position, f"{damage.check}: the reading stops there"), []
+        return Result(
+            "checkpoint", "not checked", damage.position, f"the check {damage.check} stops the reading there"
+        ), []
     for each in found.skipped:
         say(f"not compared: {each}")
     if found.apart:

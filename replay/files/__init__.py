@@ -1,1 +1,1 @@
-"""Logs and tables as files: exports to CSV, JSON lines, Parquet and SQLite, and back."""
+"""Export logs and tables to CSV, JSON lines, Parquet, Arrow or SQLite, and import exported logs."""

@@ -1,4 +1,4 @@
-"""Where files are written before they are whole: a hidden folder beside their place, which goes with its process."""
+"""Write files to a hidden folder beside their destination, and move them there when they are complete."""
 
 import errno
 import fcntl
@@ -10,12 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-_OLD = "old"  # within it, what had the name until the new one had it
+_OLD = "old"  # the name, in this folder, of the file or folder that is being replaced
 
 
 @contextmanager
 def scratch(out: Path) -> Iterator[Path]:
-    """A folder beside a path, gone afterwards. It is locked, which tells it from one whose process was killed."""
+    """Create a folder beside a path, and remove it at the end; its lock shows that its process is alive."""
     part, held = out.with_name(f".{out.name}.{uuid4().hex}.part"), -1
     try:
         held = _made(part)
@@ -27,9 +27,10 @@ def scratch(out: Path) -> Iterator[Path]:
 
 
 def put(new: Path, out: Path) -> None:
-    """Give what is whole in a scratch folder its name; a file replaces a file at once, else the old one makes room.
+    """Move a complete file or folder from a scratch folder to its destination.
 
-    It is on the disk before it has its name, and has its name on the disk on return.
+    A file replaces a file atomically; otherwise the old file or folder is moved away first. The contents are
+    synchronised to disk before the move, and the new name before the return.
     """
     for path in (*new.rglob("*"), new):
         _sync(path)
@@ -40,10 +41,10 @@ def put(new: Path, out: Path) -> None:
 
 
 def clear(out: Path) -> None:
-    """Remove the scratch folders beside a path whose processes are no more; a path that had made room is put back."""
+    """Remove the scratch folders beside a path whose processes have ended; restore a path that one had moved away."""
     name = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{32}}\.part")
     for part in [path for path in out.parent.glob(".*.part") if name.fullmatch(path.name)]:
-        with suppress(OSError):  # it has just gone, or is no folder of ours
+        with suppress(OSError):  # it was removed meanwhile, or is not a scratch folder
             held = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -58,19 +59,19 @@ def _sync(path: Path) -> None:
     try:
         os.fsync(opened)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # some file systems of networks do not synchronise folders
+        if error.errno != errno.EINVAL:  # some network file systems do not synchronise folders
             raise
     finally:
         os.close(opened)
 
 
 def _made(part: Path) -> int:
-    """A new folder, opened and locked; again, if another process has cleared it away before it was locked."""
+    """Create, open and lock a folder; retry if another process removes it before it is locked."""
     while True:
         part.mkdir()
         with suppress(FileNotFoundError):
             held = os.open(part, os.O_RDONLY)
-            with suppress(OSError):  # a file system without locks: then nobody clears anything away
+            with suppress(OSError):  # the file system has no locks: then no process removes the folder
                 fcntl.flock(held, fcntl.LOCK_EX)
             if _leads_to(part, held):
                 return held

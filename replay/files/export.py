@@ -1,4 +1,4 @@
-"""A log and its tables as files: for spreadsheets, data frames and SQL, complete enough to be imported again."""
+"""Export a log and its tables to files: for spreadsheets, data frames and SQL, and for import into another ledger."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -18,11 +18,11 @@ from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, regular
 from forecast_ledger.replay.reading.replay import AsOf, Watch, opened, replay
 from forecast_ledger.replay.reading.version import code_version
 
-METADATA = ".metadata.json"  # beside an SQLite file, as datasette reads it
+METADATA = ".metadata.json"  # suffix of the file beside an SQLite file that datasette reads
 
 
 def default_tables() -> list[str]:
-    """The projections that an export has unless others are asked for.
+    """Return the projections that an export has by default.
 
     >>> "scores" in default_tables(), "score_parts" in default_tables()
     (True, False)
@@ -41,14 +41,14 @@ def export(  # noqa: PLR0913 - what has a default is named
     force: bool = False,
     watch: Watch = lambda _: None,
 ) -> Manifest:
-    """Write a folder of files, or one SQLite file with its metadata beside it; the same log gives the same bytes.
+    """Export a log to a folder, or to one SQLite file with its metadata beside it; the same log gives the same bytes.
 
-    log, name, as_of: as of `replay`. form: csv, jsonl, parquet or sqlite. tables: projections by name; if None, all but
-    those that are exported only by name. force: replace an export that is already there.
+    log, name, as_of: as in `replay`. form: csv, jsonl, parquet, arrow or sqlite. tables: projections by name; if None,
+    the default ones. force: replace an existing export.
 
-    The output gets its name only when it is complete; leftovers of exports to the same path that were killed are
-    removed. Raises, first that applies: KeyError (no such format or projection), FileExistsError (something is there
-    that is not to be replaced), Refused (as_of; a number too large for the format), Unavailable, Corrupt, OSError.
+    The output gets its name only when it is complete; what interrupted exports to the same path left is removed.
+    Raises, first that applies: KeyError (no such format or projection), FileExistsError (the path exists and may not be
+    replaced), Refused (as_of; a number too large for the format), Unavailable, Corrupt, OSError.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -59,7 +59,7 @@ def export(  # noqa: PLR0913 - what has a default is named
     ['accounts.csv', 'admissions.csv', 'arena_leaderboard.csv']
     """
     names = default_tables() if tables is None else list(dict.fromkeys(tables))
-    out = Path(os.path.abspath(out))  # noqa: PTH100 - no link is followed: the link itself is what has the name
+    out = Path(os.path.abspath(out))  # noqa: PTH100 - links are not followed: a link at OUT is replaced itself
     clear(out)
     _check_free(out, form, force=force)
     found = replay(log, name, as_of, watch)
@@ -84,33 +84,33 @@ def export(  # noqa: PLR0913 - what has a default is named
 
 
 def _check_free(out: Path, form: str, *, force: bool) -> None:
-    """Raise FileExistsError unless nothing is there, or what an export left and is to be replaced; OSError: no path."""
+    """Raise FileExistsError unless the path is free, or has an export to be replaced; OSError if it cannot exist."""
     try:
         str(out).encode()
     except UnicodeEncodeError as error:
-        raise OSError(f"{str(out)!r}: no export can have this path: {error}") from None
+        raise OSError(f"{str(out)!r}: the path cannot be encoded: {error}") from None
     if not out.parent.is_dir():
         raise FileNotFoundError(f"{out}: the folder {out.parent} does not exist")
     if not out.name:
-        raise FileExistsError(f"{out}: is there already, and not of an export; it is not replaced")
+        raise FileExistsError(f"{out}: exists and is not an export; it is not replaced")
     beside = out.with_suffix(METADATA)
     for path in (out, beside) if form == SQLITE else (out,):
         if os.path.lexists(path) and not force:
-            raise FileExistsError(f"{path}: is there already; --force replaces an export")
+            raise FileExistsError(f"{path}: exists already; --force replaces an export")
         if os.path.lexists(path) and not (_is_metadata(path) if path == beside else _is_export(path)):
-            raise FileExistsError(f"{path}: is there already, and not of an export; it is not replaced")
+            raise FileExistsError(f"{path}: exists and is not an export; it is not replaced")
 
 
 def _is_export(path: Path) -> bool:
-    """Whether it is one, and nothing else. Raises FileExistsError: a folder that holds other things too."""
+    """Return whether a path is an export. Raises FileExistsError: the folder has other files too."""
     try:
         manifest = read_manifest(path)
     except Unavailable:
         return False
     written = {FILE, *(part.file for part in manifest.tables.values())}
-    others = sorted({each.name for each in path.iterdir()} - written) if path.is_dir() else []
+    others = sorted({file.name for file in path.iterdir()} - written) if path.is_dir() else []
     if others:
-        raise FileExistsError(f"{path / others[0]}: is not of the export that is there; it is not replaced")
+        raise FileExistsError(f"{path / others[0]}: is not part of the export there; nothing is replaced")
     return True
 
 
@@ -123,13 +123,13 @@ def _is_metadata(path: Path) -> bool:
 
 
 def _is_whole(store: Store, position: int) -> bool:
-    """Whether no further event of the command at a log position follows it."""
+    """Return whether the event at a log position is the last one of its command."""
     commands = [log.command_id_of(row) for row in store.read(max(position - 1, 0), limit=2)]
     return position == 0 or len(set(commands)) == len(commands)
 
 
 def _write(folder: Path, tables: Iterable[Sheet], manifest: Manifest) -> None:
-    """A file a table, a data dictionary, and last of all the manifest."""
+    """Write one file per table, the data dictionary, and finally the manifest."""
     done = []
     for sheet in tables:
         manifest.tables[sheet.name] = _written(folder, sheet, manifest.format)

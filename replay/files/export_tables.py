@@ -1,4 +1,4 @@
-"""What an export holds: every table that was asked for, the events themselves, and what the columns mean."""
+"""The tables of an export: the events, contests, questions, participants, projections, and the data dictionary."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,9 +17,9 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
 
-ROWS, BYTES = 20_000, 2**26  # of the log in memory at once
+ROWS, BYTES = 20_000, 2**26  # of the log, at most, in memory at once
 _LOG = ("events", "position")
-REFERENCES = {  # column -> the table and column that says more
+REFERENCES = {  # column -> the table and column that it refers to
     "contest": ("contests", "contest"),
     "question": ("questions", "question"),
     "participant": ("participants", "participant"),
@@ -27,7 +27,7 @@ REFERENCES = {  # column -> the table and column that says more
     "quote": _LOG,
     "sealed_at": _LOG,
 }
-# Kinds of columns as they are exported: in units of 1, where the log has integers.
+# Kind of column -> unit of its exported values.
 UNITS = {
     "id": "text",
     "text": "text",
@@ -45,10 +45,10 @@ UNITS = {
 }
 EVENTS = (
     Column("position", "count", "log position: 1, 2, 3 …"),
-    Column("recorded_at", "instant", "when, by the ledger's own clock"),
-    Column("command_id", "id", "the command that led to it"),
-    Column("type", "id", "what kind of event"),
-    Column("event", "text", "what it says: JSON, in the log's integers"),
+    Column("recorded_at", "instant", "when it was recorded, by the ledger's clock"),
+    Column("command_id", "id", "the id of the command that led to it"),
+    Column("type", "id", "the event's type and version"),
+    Column("event", "text", "its fields: JSON, with integers as in the log"),
     Column("row", "text", "the row of the log, byte for byte"),
     Column("digest", "text", "the row's digest, which covers all rows before it"),
 )
@@ -56,38 +56,42 @@ _QUESTIONS = (
     Column("question", "id", "the question"),
     Column("kind", "text", "binary, multiple_choice or numeric"),
     Column("title", "text", "its title"),
-    Column("outcomes", "text", "JSON: what can come true, in the order of forecasts; none where it is numeric"),
-    Column("opens_at", "instant", "first instant"),
-    Column("closes_at", "instant", "first instant after it, as scheduled"),
-    Column("closed_at", "instant", "the same, as it came about"),
-    Column("reveals_at", "instant", "when the hidden period ends, if it has one"),
-    Column("log_position", "count", "where the log has it"),
+    Column(
+        "outcomes",
+        "text",
+        "JSON: the possible outcomes, in the order of a forecast's probabilities; empty for a numeric question",
+    ),
+    Column("opens_at", "instant", "first instant at which forecasts are accepted"),
+    Column("closes_at", "instant", "scheduled end: first instant at which forecasts are refused"),
+    Column("closed_at", "instant", "actual end, which an early close can make earlier"),
+    Column("reveals_at", "instant", "end of the hidden period, if there is one"),
+    Column("log_position", "count", "log position of the event that opened it"),
     Column("state", "text", "unresolved, resolved or annulled"),
-    Column("outcome", "text", "what came true; of a numeric question the number of the bin"),
+    Column("outcome", "text", "the outcome that occurred; for a numeric question the index of its bin"),
     Column("value", "text", "the answer of a numeric question"),
 )
 _PARTICIPANTS = (
-    Column("participant", "id", "who forecasts or trades"),
-    Column("kind", "text", "participant, or consensus: the community forecast where it is scored"),
+    Column("participant", "id", "the participant"),
+    Column("kind", "text", "participant, or consensus: the community forecast, if it is scored"),
 )
 _DICTIONARY = (
     Column("table", "id", "the table"),
     Column("column", "id", "the column"),
-    Column("kind", "text", "what its values are"),
-    Column("unit", "text", "in what unit, how exact"),
-    Column("meaning", "text", "what it means"),
+    Column("kind", "text", "the kind of its values"),
+    Column("unit", "text", "the unit and precision of its values"),
+    Column("meaning", "text", "the meaning of its values"),
 )
 
 
 class Pages(Protocol):
-    """What hands out the rows of a log, page by page: a store, or what stands for one."""
+    """An object that returns the rows of a log page by page: a store or an export."""
 
     def pages(self) -> Iterator[list[bytes]]:
-        """All of them, in order."""
+        """Return all rows in log order."""
 
 
 class Sheet(NamedTuple):
-    """A table to be exported, in chunks that have the same columns; rows and digest are of all of them."""
+    """A table to be exported, in chunks with the same columns; rows and digest are those of the whole table."""
 
     name: str
     meaning: str
@@ -100,29 +104,29 @@ class Sheet(NamedTuple):
 
 
 def sheets(projections: Projections, names: Sequence[str], store: Pages, until: log.Checkpoint) -> Iterator[Sheet]:
-    """The events up to a checkpoint, what the tables are about (contests, questions, participants), these projections.
+    """Return the events up to a checkpoint, the contests, questions and participants, and these projections.
 
-    The log is read and checked once more as it is exported. Raises Corrupt: the row at the checkpoint is another.
+    The log is read and checked again while it is exported. Raises Corrupt: the row at the checkpoint has changed.
     """
-    meaning = "the log: one row an event; all else follows from it"
+    meaning = "the log: one row per event; all other tables are computed from it"
     yield Sheet("events", meaning, ("position",), EVENTS, 1, until.position, until.digest, _events(store, until))
     yield _of_projection(projections, "contests")
-    yield _whole(_questions(projections.facts), "every question, and what has become of it", ("question",))
-    yield _whole(_participants(projections.facts), "everybody that the tables speak of", ("participant",))
+    yield _whole(_questions(projections.facts), "every question, and its state", ("question",))
+    yield _whole(_participants(projections.facts), "every participant in the tables", ("participant",))
     for name in names:
         if name != "contests":
             yield _of_projection(projections, name)
 
 
 def dictionary(of: Iterable[Sheet], twins: Iterable[tuple[str, Column]] = ()) -> Sheet:
-    """What every column means; twins: further columns, by table."""
+    """Return the data dictionary: the meaning of every column. twins: further columns, by table."""
     rows = [(sheet.name, *_described(column)) for sheet in of for column in sheet.columns]
     rows += [(table, column.name, column.kind, "float, for plotting", column.meaning) for table, column in twins]
-    return _whole(as_dictionary(rows), "what the columns mean", ("table", "column"))
+    return _whole(as_dictionary(rows), "the meaning of every column", ("table", "column"))
 
 
 def as_dictionary(rows: Sequence[tuple[str, ...]]) -> Table:
-    """The data dictionary that has these rows: table, column, kind, unit, meaning."""
+    """Return the data dictionary with these rows: table, column, kind, unit, meaning."""
     return Table("data_dictionary", 1, _DICTIONARY, tuple(from_rows([*rows], "id id text text text")))
 
 
@@ -175,7 +179,7 @@ def _participants(found: Facts) -> Table:
 
 
 def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
-    """Chunks of rows that are bounded in number and, but for their last page, in bytes; one at least."""
+    """Return the events in chunks, at least one, of a bounded number of rows and (except their last page) of bytes."""
     waiting: list[tuple[bytes, Recorded]] = []
     size, last = 0, log.START
     for rows in log.pages_up_to(store.pages(), until.position):
@@ -187,7 +191,9 @@ def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
             yield _chunk(waiting)
             waiting, size = [], 0
     if last != until:
-        raise Corrupt(until.position, f"the row's digest was {until.digest} when it was read first, not {last.digest}")
+        raise Corrupt(
+            until.position, f"the row changed while it was exported: its digest was {until.digest}, is {last.digest}"
+        )
     if waiting or last == log.START:
         yield _chunk(waiting)
 

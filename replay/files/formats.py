@@ -1,4 +1,4 @@
-"""The files of an export: one a table, written chunk by chunk, and the log's rows read back from one of them."""
+"""The file formats of an export: tables are written chunk by chunk, and the rows of the log are read back."""
 
 import csv
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -15,12 +15,12 @@ from forecast_ledger.replay.reading.input_files import ROW_BYTES
 from forecast_ledger.replay.reading.text_tables import as_csv
 from forecast_ledger.replay.writing.csv_reader import Lines
 
-_UNPACKED, _PACKED = 2**28, 100  # bytes of a column of a row group, and how tightly it may be packed beyond that
+_UNPACKED, _PACKED = 2**28, 100  # bytes of a column of a row group; compression ratio allowed above that
 FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, msgspec.DecodeError)
 
 
 class _Line(msgspec.Struct):
-    """Of a line, the row of the log."""
+    """The row of the log in a line; other fields are ignored."""
 
     row: str
 
@@ -29,9 +29,9 @@ _line = msgspec.json.Decoder(_Line)
 
 
 class Format(NamedTuple):
-    """How a table is written to a file, and how the log's rows are read from that of the events.
+    """A file format: how to write a table to a file, and how to read the rows of the log from the file of the events.
 
-    faults: what reading raises at a file that is not as it was written.
+    faults: the exceptions that a damaged file raises.
     """
 
     write: Callable[[Path, Sheet], None]
@@ -82,7 +82,7 @@ def _csv_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
 def _line_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
     while line := file.readline(ROW_BYTES + 1):
         if len(line) > ROW_BYTES:
-            raise ValueError(f"a line of more than {ROW_BYTES} bytes")
+            raise ValueError(f"a line has more than {ROW_BYTES} bytes")
         yield _line.decode(line).row.encode()
 
 
@@ -97,12 +97,12 @@ def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
 
 
 def _check_packed(metadata: Any) -> None:
-    """Raise ValueError if little can become more than memory holds: text is not packed as tightly as that."""
+    """Raise ValueError if a small file would expand to more than memory holds; text does not compress that well."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for column in map(group.column, range(group.num_columns)):
             if column.total_uncompressed_size > max(_UNPACKED, _PACKED * column.total_compressed_size):
-                raise ValueError(f"{column.path_in_schema}: {column.total_uncompressed_size} bytes, unpacked")
+                raise ValueError(f"{column.path_in_schema}: {column.total_uncompressed_size} bytes, uncompressed")
 
 
 def _arrow_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
@@ -133,7 +133,7 @@ def _printed(chunks: Iterable[Table]) -> Iterator[dict[str, Any]]:
 
 
 def _arrow(sheet: Sheet) -> tuple[Any, Iterator[Any]]:
-    """The first chunk as Arrow, and all of them; there is one at least."""
+    """Return the first chunk as Arrow, and all chunks; there is at least one."""
     tables = (chunk.to_arrow() for chunk in sheet.chunks)
     first = next(tables)
     return first, chain([first], tables)

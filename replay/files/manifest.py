@@ -1,4 +1,4 @@
-"""What an export says of itself: what it is of, and all that it consists of."""
+"""The manifest of an export: its log position and digest, and its tables; safe reading of exports."""
 
 import os
 import re
@@ -15,16 +15,16 @@ from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, ROW_BYTES, regular
 
 FILE = "manifest.json"
-VERSION = 1  # of the form of an export
+VERSION = 1  # of the layout of an export
 SQLITE = "sqlite"
 _NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
-_STEPS, _STEPS_PER_BYTE, _PAUSE = 10**7, 100, 10**5  # of SQLite's machine, which takes about ten a cell
+_STEPS, _STEPS_PER_BYTE, _PAUSE = 10**7, 100, 10**5  # of SQLite's virtual machine; it takes about ten per cell
 
 
 class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One table of an export: of the log's rows, the digest is that of the log.
+    """One table of an export; the digest of the events is that of the log.
 
-    file, sha256: where each table has a file of its own.
+    file, sha256: if each table has its own file.
     """
 
     rows: int
@@ -35,9 +35,9 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The ledger, log position and digest that an export is of, and its tables by name.
+    """The ledger, log position and digest of an export, and its tables by name.
 
-    whole: whether the last command is there with all its events, which a cut may have parted.
+    whole: whether the export has all events of its last command; a cut can separate them.
     """
 
     export: int
@@ -50,38 +50,39 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     tables: dict[str, Part]
 
     def encoded(self) -> bytes:
-        """As JSON to be read."""
+        """Return indented JSON."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
 def read_manifest(export: Path) -> Manifest:
-    """That of a folder or of an SQLite file. Raises Unavailable: it is no whole export, or not of this version."""
+    """Read the manifest of a folder or an SQLite file. Raises Unavailable: not a complete export of this version."""
     try:
         text = _of_folder(export) if export.is_dir() else _of_database(export)
         manifest = msgspec.json.decode(text, type=Manifest)
     except (OSError, sqlite3.Error, msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
-        raise Unavailable(f"{export}: no whole export: {error}") from None
+        raise Unavailable(f"{export}: not a complete export: {error}") from None
     if manifest.export != VERSION:
-        raise Unavailable(f"{export}: an export of version {manifest.export}; this version reads {VERSION}")
+        raise Unavailable(f"{export}: the export has version {manifest.export}; only version {VERSION} can be read")
     for name, part in manifest.tables.items():
         if not _NAME.fullmatch(name) or part.file != (f"{name}.{manifest.format}" if export.is_dir() else ""):
-            raise Unavailable(f"{export}: no whole export: its manifest names files elsewhere")
+            raise Unavailable(f"{export}: not a complete export: its manifest names files outside of it")
         if part.rows < 0:
-            raise Unavailable(f"{export}: no whole export: {name} has {part.rows} rows, its manifest says")
+            raise Unavailable(f"{export}: not a complete export: its manifest says that {name} has {part.rows} rows")
     if "events" not in manifest.tables or manifest.log_position != manifest.tables["events"].rows:
-        raise Unavailable(f"{export}: no whole export: it has not as many events as its log positions")
+        raise Unavailable(f"{export}: not a complete export: the number of events differs from the log position")
     return manifest
 
 
 def file_of(export: Path, part: Part) -> BufferedReader:
-    """A table's file. Raises OSError: it is no regular file, or larger than so many rows can be."""
+    """Open the file of a table. Raises OSError: not a regular file, or larger than its number of rows allows."""
     return regular(export / part.file, (part.rows + 2) * ROW_BYTES)
 
 
 def database(path: Path) -> sqlite3.Connection:
-    """A database to be read, which must be there and is not changed; nothing in its schema is trusted.
+    """Open an existing SQLite file read-only; nothing in its schema is trusted.
 
-    No value is longer than a row may be, and work ends that is out of proportion to the file. Raises OSError.
+    A value longer than a row may be is an error, and so is a query that takes too much work for the size of the file.
+    Raises OSError.
     """
     path = path.resolve()
     with regular(path) as file:
@@ -95,7 +96,7 @@ def database(path: Path) -> sqlite3.Connection:
 
 
 def check_ordinary(found: sqlite3.Connection, table: str) -> None:
-    """Raise ValueError unless it is a table that holds what it shows: no view, no virtual table, nothing generated."""
+    """Raise ValueError unless it is an ordinary table: not a view or virtual table, and without generated columns."""
     of_name = "SELECT type, sql FROM sqlite_schema WHERE lower(name) = ? LIMIT 2"
     [(kind, sql)] = found.execute(of_name, (table,)).fetchall() or [("", "")]
     hidden = found.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden LIMIT 1", (table,)).fetchall()

@@ -1,4 +1,4 @@
-"""An exported log back into a ledger: the same rows, byte for byte."""
+"""Import an exported log into a ledger: the same rows, byte for byte."""
 
 import os
 import sqlite3
@@ -26,7 +26,7 @@ from forecast_ledger.replay.files.formats import FAULTS, FORMATS
 from forecast_ledger.replay.files.manifest import SQLITE, Manifest, check_ordinary, database, file_of, read_manifest
 from forecast_ledger.replay.reading.replay import Watch
 
-BATCH = 20 * PAGE  # rows a transaction
+BATCH = 20 * PAGE  # rows per transaction
 
 
 def restore(
@@ -35,12 +35,12 @@ def restore(
     name: str = "main",
     watch: Watch = lambda _: None,
 ) -> int:
-    """Append the rows of an export that a ledger does not have; returns how many. Interrupted, it can be run again.
+    """Append the rows of an export that a ledger does not have, and return their number.
 
-    Everything is checked before anything is written, and each command decided again, as `verify` does. Raises, first
-    that applies: Refused (the name is no id), Unavailable (no whole export, or the store), Corrupt (its log),
-    FileExistsError (the ledger is the export's own file, or not the beginning of the export), Conflict (somebody else
-    is writing).
+    The whole export is checked before anything is written, and each command is decided again, as in `verify`. An
+    interrupted import can be run again. Raises, first that applies: Refused (the name is not an id), Unavailable (the
+    export is not complete, or the store cannot be opened), Corrupt (the exported log), FileExistsError (the ledger is
+    the export's own file, or not the beginning of the export), Conflict (another process is writing).
 
     >>> from tempfile import TemporaryDirectory
     >>> from forecast_ledger import commands, export, open, restore
@@ -54,14 +54,14 @@ def restore(
     values.check_id(name, "name")
     export = Path(export)
     manifest = read_manifest(export)
-    if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - of whatever is written there
-        raise FileExistsError("that is the export itself")
+    if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - location may be a URL
+        raise FileExistsError("this is the export itself; name another file for the ledger")
     with closing(_checked(export, manifest)) as checked:
         found = facts(Audit().pages(checked, cut=not manifest.whole))
     _check_files(export, manifest, found)
     if not manifest.whole:
         raise Unavailable(
-            f"{export}: its last command has further events in the log; export it as of an earlier position"
+            f"{export}: the export ends in the middle of a command; export the log as of an earlier position"
         )
     with closing(Store.open(location, name)) as store:
         with closing(pages(export, manifest)) as read:
@@ -72,14 +72,16 @@ def restore(
             try:
                 store.append(stored)
             except TakenError:
-                raise Conflict(f"log position {last.position + 1} was taken while the import ran") from None
+                raise Conflict(
+                    f"log position {last.position + 1} was taken by another writer during the import"
+                ) from None
             last = Checkpoint(page[-1].position, page[-1].digest)
             watch(last.position)
     return last.position - there.position
 
 
 def _checked(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], None, None]:
-    """The events in an export, each row checked against its bytes and the row before, up to the checkpoint it says."""
+    """Return the events of an export up to its checkpoint; check each row against its bytes and the row before."""
     last, recorded_at = log.START, -(2**63)
     with closing(pages(export, manifest)) as read:
         for rows in read:
@@ -93,12 +95,14 @@ def _checked(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], 
             last = Checkpoint(page[-1].position, page[-1].digest)
             yield page
     if last != (manifest.log_position, manifest.log_digest):
-        said = f"log position {manifest.log_position}, digest {manifest.log_digest}"
-        raise Unavailable(f"{export}: no whole export: it is of {said}, but ends at {last.position}, {last.digest}")
+        end = f"log position {manifest.log_position}, digest {manifest.log_digest}"
+        raise Unavailable(
+            f"{export}: not a complete export: it should end at {end}, but ends at {last.position}, {last.digest}"
+        )
 
 
 def _check_files(export: Path, manifest: Manifest, found: Facts) -> None:
-    """Raise Unavailable unless every table is there as it was written; in a database, as the log's facts have it."""
+    """Raise Unavailable unless every table is as it was written; in a database, as computed from the log's facts."""
     if manifest.format == SQLITE:
         _check_database(export, manifest, found)
         return
@@ -107,13 +111,13 @@ def _check_files(export: Path, manifest: Manifest, found: Facts) -> None:
             with file_of(export, part) as file:
                 digest = file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise Unavailable(f"{export}: no whole export: {error}") from None
+            raise Unavailable(f"{export}: not a complete export: {error}") from None
         if digest != part.sha256:
-            raise Unavailable(f"{export}: {part.file} is not as it was written: SHA-256 {digest}, not {part.sha256}")
+            raise Unavailable(f"{export}: {part.file} has changed: its SHA-256 is {digest}, was {part.sha256}")
 
 
 def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
-    """Raise Unavailable unless it is sound and has as many rows as it says, each as the log's facts have it."""
+    """Raise Unavailable unless the database is sound and has the rows that follow from the log's facts."""
     from forecast_ledger.replay.files.sqlite_export import differing  # noqa: PLC0415 - late: it imports sqlite_utils
 
     try:
@@ -132,24 +136,24 @@ def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
                 rebuilt = sheets(Projections(facts), named, _Exported(path, manifest), until)
                 wrong += differing(found, rebuilt, manifest)
     except (sqlite3.Error, OSError, KeyError, ValueError, TypeError) as error:
-        raise Unavailable(f"{path}: no whole export: {error}") from None
+        raise Unavailable(f"{path}: not a complete export: {error}") from None
     if said != "ok" or wrong:
-        raise Unavailable(f"{path}: no whole export, or changed since: {', '.join(wrong) or said}")
+        raise Unavailable(f"{path}: not a complete export, or changed since: {', '.join(wrong) or said}")
 
 
 class _Exported(NamedTuple):
-    """An export, to be read as a store is."""
+    """An export that is read like a store."""
 
     path: Path
     manifest: Manifest
 
     def pages(self) -> Iterator[list[bytes]]:
-        """The rows of its log."""
+        """Return the rows of its log."""
         return pages(self.path, self.manifest)
 
 
 def _in_common(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
-    """Where a ledger ends that is the beginning of what is exported."""
+    """Return the end of a ledger. Raises FileExistsError unless its log is the beginning of the exported one."""
     position, row = 0, b""
     exported = chain.from_iterable(pages)
     for there in store.pages():
@@ -157,15 +161,15 @@ def _in_common(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
         for one, other in zip(there, here, strict=False):
             position += 1
             if one != other:
-                raise FileExistsError(f"log position {position}: the ledger has another row here than the export")
+                raise FileExistsError(f"log position {position}: the ledger and the export have different rows")
         if len(there) > len(here):
-            raise FileExistsError(f"log position {position + 1}: the ledger goes on where the export ends")
+            raise FileExistsError(f"log position {position + 1}: the ledger has more rows than the export")
         row = there[-1]
     return Checkpoint(position, log.stated_digest(row)) if row else log.START
 
 
 def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[bytes]]:
-    """The rows after a log position; all of a command are in one batch, as they were when it was recorded."""
+    """Return the rows after a log position; all rows of a command are in one batch."""
     batch: list[bytes] = []
     before = ""
     with closing(pages(export, manifest)) as read:
@@ -181,9 +185,9 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
 
 
 def pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
-    """The rows of the log in an export, as many a page as a store gives. Raises Unavailable: they cannot be read."""
+    """Return the rows of the log in an export, page by page. Raises Unavailable: they cannot be read."""
     if manifest.format != SQLITE and manifest.format not in FORMATS:
-        raise Unavailable(f"{export}: an export as {manifest.format!r}, which this version does not read")
+        raise Unavailable(f"{export}: this version cannot read the format {manifest.format!r}")
     faults = _faults(manifest.format)
     try:
         with closing(_rows(export, manifest)) as rows:

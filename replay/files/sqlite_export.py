@@ -1,4 +1,4 @@
-"""An export as one SQLite file, to be queried, searched and browsed."""
+"""An export as one SQLite file, for queries, search and datasette."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
@@ -17,12 +17,12 @@ from forecast_ledger.projections.core.column_values import Column
 from forecast_ledger.replay.files.export_tables import REFERENCES, Sheet, as_dictionary, dictionary
 from forecast_ledger.replay.files.manifest import Manifest, Part
 
-_TWINNED = {*DECIMALS, "take"}  # kinds that are text, and a float beside it
-_PAGE_SIZE = 4_096  # bytes; stated, so that the file does not depend on the library's default
+_TWINNED = {*DECIMALS, "take"}  # kinds whose columns are text, with a float column beside them
+_PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
 
 
 class View(NamedTuple):
-    """A question that many will ask. of: the tables that it needs."""
+    """A view for a common query. of: the tables that it needs."""
 
     meaning: str
     of: frozenset[str]
@@ -31,7 +31,7 @@ class View(NamedTuple):
 
 VIEWS = {
     "current_leaderboard": View(
-        "the boards with their contests' titles: whoever is ranked, best first",
+        "the boards with the titles of their contests: ranked participants, best first",
         frozenset({"leaderboard"}),
         """
         SELECT contest, title, rank, participant, score, coverage, take, prize, currency, sealed_at, score_real
@@ -39,7 +39,7 @@ VIEWS = {
         """,
     ),
     "latest_forecasts": View(
-        "the last forecast of each participant on each question: from when to when it stood, and what it said",
+        "the last forecast of each participant on each question, and the interval in which it stood",
         frozenset({"standing"}),
         """
         SELECT question, title, state, outcome, participant, made_at, from_at, to_at, log_position, event AS forecast
@@ -50,7 +50,7 @@ VIEWS = {
         """,
     ),
     "scores_by_question": View(
-        "the scores with their questions' titles and answers",
+        "the scores with the titles and answers of their questions",
         frozenset({"scores"}),
         """
         SELECT contest, question, title, outcome, value, participant, score, coverage, score_real
@@ -58,7 +58,7 @@ VIEWS = {
         """,
     ),
     "current_arena_leaderboard": View(
-        "the boards of trading with their contests' titles, the largest profit first",
+        "the trading boards with the titles of their contests, largest profit first",
         frozenset({"arena_leaderboard"}),
         """
         SELECT contest, title, rank, participant, family, "release", total, profit, return_percent, brier, win_rate,
@@ -70,15 +70,15 @@ VIEWS = {
 
 
 def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet]:
-    """Fill a new database, the manifest last; returns what its tables are, without their rows.
+    """Write a new database, the manifest last, and return its tables without their rows.
 
-    Raises Refused (a count of more than 64 bits), OSError (it cannot be written).
+    Raises Refused (a count with more than 64 bits), OSError (the file cannot be written).
     """
     done: list[Sheet] = []
     database = Database(path)
     try:
         database.conn.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
-        database.conn.execute("PRAGMA synchronous = OFF")  # until it is whole, it has not its name
+        database.conn.execute("PRAGMA synchronous = OFF")  # safe: the file gets its name only when it is complete
         with database.atomic():
             for sheet in sheets:
                 manifest.tables[sheet.name] = _table(database, sheet)
@@ -88,8 +88,8 @@ def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet
             _add_search_and_views(database)
             database.table("manifest").insert({"manifest": manifest.encoded().decode()})
     except OverflowError as error:
-        said = f"a count that SQLite cannot hold: {error}"
-        raise Refused("out_of_range", "export", None, said, remedy="export it as csv or jsonl") from None
+        detail = f"a count is too large for SQLite: {error}"
+        raise Refused("out_of_range", "export", None, detail, remedy="export as csv or jsonl") from None
     except sqlite3.OperationalError as error:
         raise OSError(str(error)) from None
     finally:
@@ -98,9 +98,10 @@ def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet
 
 
 def differing(found: sqlite3.Connection, sheets: Iterable[Sheet], manifest: Manifest) -> Iterator[str]:
-    """The tables of an export that are not as its log has them; one of another version is not compared.
+    """Return the tables of an export that differ from those computed from its log.
 
-    sheets: those of the manifest but the data dictionary, whose rows must have the digest that the manifest says.
+    sheets: the computed tables. A table of another version is not compared; the data dictionary is compared with the
+    digest in the manifest.
     """
     for sheet in sheets:
         part, refers = manifest.tables[sheet.name], {name for name, _ in _referring(sheet)}
@@ -116,7 +117,7 @@ def differing(found: sqlite3.Connection, sheets: Iterable[Sheet], manifest: Mani
 
 
 def _table(database: Database, sheet: Sheet) -> Part:
-    """Create and fill a table: its key, references to what it is about, and an index for each of those."""
+    """Create and fill a table, with its key, its foreign keys, and an index for each foreign key."""
     refers = dict(_referring(sheet))
     types = {name: kind for column in sheet.columns for name, kind in _types(column)}
     table = database.table(sheet.name)
@@ -130,7 +131,7 @@ def _table(database: Database, sheet: Sheet) -> Part:
 
 
 def _referring(sheet: Sheet) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The columns that refer to another table, each with the table and column that it refers to."""
+    """Return the columns that refer to another table, each with that table and column."""
     for name, *_ in sheet.columns:
         to = REFERENCES.get(name)
         if to and to[0] != sheet.name:
@@ -138,7 +139,7 @@ def _referring(sheet: Sheet) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def _types(column: Column) -> list[tuple[str, type]]:
-    """The column, and its twin if it has one."""
+    """Return the name and type of the column, and of its float column if it has one."""
     own = (column.name, int if column.kind == "count" else str)
     return [own, (f"{column.name}_real", float)] if column.kind in _TWINNED else [own]
 
@@ -146,12 +147,12 @@ def _types(column: Column) -> list[tuple[str, type]]:
 def _twins(sheet: Sheet) -> Iterator[tuple[str, Column]]:
     for column in sheet.columns:
         if column.kind in _TWINNED:
-            said = f"{column.name} as a float, which is not exact: {column.meaning}"
-            yield sheet.name, Column(f"{column.name}_real", "real", said)
+            meaning = f"{column.name} as a float, which is not exact: {column.meaning}"
+            yield sheet.name, Column(f"{column.name}_real", "real", meaning)
 
 
 def _rows(sheet: Sheet, refers: set[str]) -> Iterator[list[Any]]:
-    """Values in the order of the columns; a reference to nobody is empty."""
+    """Return the values of each row in the order of the columns; an empty reference is NULL."""
     cells = [_cells(column, refers) for column in sheet.columns]
     for chunk in sheet.chunks:
         for row in chunk.rows():
@@ -159,7 +160,7 @@ def _rows(sheet: Sheet, refers: set[str]) -> Iterator[list[Any]]:
 
 
 def _cells(column: Column, refers: set[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """What a printed value of the column becomes."""
+    """Return the function from a printed value to the cells of the column."""
     if column.kind in _TWINNED:
         return lambda value: (value, None if value is None else _finite(value))
     if column.kind == "instant":
@@ -170,13 +171,13 @@ def _cells(column: Column, refers: set[str]) -> Callable[[Any], tuple[Any, ...]]
 
 
 def _finite(decimal: str) -> float | None:
-    """The nearest float, none beyond the largest."""
+    """Return the nearest float; None if it would be infinite."""
     number = float(decimal)
     return number if isfinite(number) else None
 
 
 def _sortable(instant: str) -> str:
-    """With six decimals always, so that the order of the texts is that of the instants."""
+    """Return the instant with six decimals, so that the texts sort like the instants."""
     return instant if "." in instant else f"{instant[:-1]}.000000Z"
 
 
@@ -189,7 +190,7 @@ def _add_search_and_views(database: Database) -> None:
 
 
 def metadata(manifest: Manifest, database: str, described: Iterable[Sheet]) -> bytes:
-    """What datasette shows of a database of this name: its `metadata.json`, with what each table and column means."""
+    """Return the `metadata.json` of datasette for a database of this name: the meanings of its tables and columns."""
     tables: dict[str, Any] = {
         sheet.name: {
             "description": sheet.meaning,
@@ -200,10 +201,10 @@ def metadata(manifest: Manifest, database: str, described: Iterable[Sheet]) -> b
         for sheet in described
     }
     tables |= {name: {"description": view.meaning} for name, view in VIEWS.items() if view.of <= tables.keys()}
-    of = f"Ledger {manifest.ledger!r} as of log position {manifest.log_position}, digest {manifest.log_digest}"
-    said = {
+    description = f"Ledger {manifest.ledger!r} as of log position {manifest.log_position}, digest {manifest.log_digest}"
+    contents = {
         "title": "Forecast Ledger",
-        "description": of,
-        "databases": {database: {"description": of, "tables": tables}},
+        "description": description,
+        "databases": {database: {"description": description, "tables": tables}},
     }
-    return msgspec.json.format(msgspec.json.encode(said), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(contents), indent=2) + b"\n"

@@ -24,7 +24,7 @@ def regular(path: Path, most: int | None = None) -> BufferedReader:
         status = os.fstat(descriptor)
         _check_regular(path, status)
         if most is not None and status.st_size > most:
-            raise OSError(f"{path}: the file has {status.st_size} bytes; the limit is {most}")
+            raise OSError(f"{path}: the file has {status.st_size} bytes; at most {most} are allowed")
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)

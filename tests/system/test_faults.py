@@ -350,7 +350,7 @@ def test_what_an_export_put_aside_as_it_was_killed_comes_back(logs: tuple[str, s
     before = contents(tmp_path)
     (part / "csv").mkdir(parents=True)
     out.rename(part / "old")
-    told(run("export", logs[1], out, "--format", "csv"), USAGE, "is there already; --force replaces an export")
+    told(run("export", logs[1], out, "--format", "csv"), USAGE, "exists already; --force replaces an export")
     assert contents(tmp_path) == before
 
 
@@ -365,7 +365,7 @@ def test_an_export_that_is_running_keeps_what_it_writes(logs: tuple[str, str], t
     assert hidden(tmp_path) == [part]
     before = contents(out)
     process.send_signal(signal.SIGCONT)
-    told(ended(process), USAGE, "is there already")
+    told(ended(process), USAGE, "exists already")
     assert (contents(out), hidden(tmp_path)) == (before, [])
 
 

@@ -204,7 +204,7 @@ def test_a_manifest_names_the_files_of_its_tables_and_no_others(
     """Each is called as its table is."""
     out = made("csv")
     resaid(out, lambda said: said["tables"]["events"].update(file=file))
-    assert "no whole export" in refused(out, log, tmp_path)
+    assert "not a complete export" in refused(out, log, tmp_path)
 
 
 MANIFESTS: dict[str, Callable[[bytes], bytes]] = {
@@ -227,7 +227,7 @@ def test_a_forged_manifest_is_no_manifest(
     """Whatever JSON can hold: the reason is said on a line."""
     out = made("csv")
     (out / FILE).write_bytes(change((out / FILE).read_bytes()))
-    assert "no whole export" in refused(out, log, tmp_path)
+    assert "not a complete export" in refused(out, log, tmp_path)
 
 
 def long_row(text: bytes) -> bytes:

@@ -504,7 +504,7 @@ def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Pa
     assert [(result.check, result.found, result.position) for result in found.results if result.found != "ok"] == [
         ("store", "damaged", 3)
     ]
-    assert "the event is of type question_opened.v1, the store's column beside it says" in str(found.damage[0])
+    assert "the event has type question_opened.v1, but the store's column has" in str(found.damage[0])
     with Ledger.open(path) as ledger:
         assert ledger.handle(opened("new"), "new").first == 6
 

@@ -100,7 +100,7 @@ def test_a_log_that_was_cut_short_is_found(tmp_path: Path, log: str) -> None:
     cut = changed(log, "DELETE FROM stored_events WHERE originator_version > 3")
     assert run("verify", cut).exit_code == FINE
     result = run("verify", cut, "--checkpoint", file(tmp_path, kept))
-    assert (result.exit_code, "of log position 5, the log ends at position 3" in result.stderr) == (FINDINGS, True)
+    assert (result.exit_code, "at log position 5; the log ends at position 3" in result.stderr) == (FINDINGS, True)
     assert result.stdout.splitlines()[-1].split()[:3] == ["checkpoint", "differs", "5"]
 
 
@@ -110,7 +110,7 @@ def test_a_log_written_anew_is_found_and_every_difference_named(tmp_path: Path, 
     kept, now = keep(log), keep(another)
     found = compared(kept, another)
     assert found.skipped == []
-    assert found.apart[0] == f"digest: {kept.digest} was kept, {now.digest} is here"
+    assert found.apart[0] == f"digest: the checkpoint has {kept.digest}, the log has {now.digest}"
     apart = [name for name in BUILT if kept.projections[name] != now.projections[name]]
     assert apart == ["consensus"]  # the only one that shows what is forecast before there is an answer
     assert [each.split()[1].rstrip(":") for each in found.apart[1:]] == apart
@@ -123,7 +123,7 @@ def test_rows_that_are_more_or_fewer_are_counted(tmp_path: Path, log: str) -> No
     """One forecast fewer."""
     fewer = forged(tmp_path / "fewer.db", happened(*SAID[:-1], opened("wind")))
     [standing] = [each for each in compared(keep(log), fewer).apart if "projection standing" in each]
-    assert standing.endswith("(2 rows were kept, 1 are here)")
+    assert standing.endswith("(2 rows in the checkpoint, 1 in the log)")
 
 
 def test_another_ledger_or_instant_is_a_difference(log: str) -> None:
@@ -131,8 +131,8 @@ def test_another_ledger_or_instant_is_a_difference(log: str) -> None:
     kept = keep(log)
     other = structs.replace(kept, ledger="other", recorded_at="2026-03-31T00:00:06Z")
     assert compared(other, log).apart == [
-        "ledger: other was kept, main is here",
-        "recorded_at: 2026-03-31T00:00:06Z was kept, 2026-03-31T00:00:05Z is here",
+        "ledger: the checkpoint has other, the log has main",
+        "recorded_at: the checkpoint has 2026-03-31T00:00:06Z, the log has 2026-03-31T00:00:05Z",
     ]
 
 
@@ -144,8 +144,8 @@ def test_a_projection_of_another_version_is_not_compared(tmp_path: Path, log: st
     found = compared(older, log)
     assert found.apart == []
     assert found.skipped == [
-        "scores: version 1 was kept, here is version 5; code 0.0.1 can compare",
-        "ranks: version 1 was kept, here is none; code 0.0.1 can compare",
+        "scores: the checkpoint has version 1, this code has version 5; code 0.0.1 can compare",
+        "ranks: the checkpoint has version 1, this code has none; code 0.0.1 can compare",
     ]
     result = run("verify", log, "--checkpoint", file(tmp_path, older))
     assert (result.exit_code, result.stderr.count("not compared: ")) == (FINE, 2)
@@ -221,4 +221,4 @@ def test_a_checkpoint_of_one_of_several_ledgers_names_it(tmp_path: Path) -> None
             ledger.handle_many(oracle.named(SAID if name == "main" else SAID[:2]))
     kept = file(tmp_path, keep(path, "other"))
     assert run("verify", path, "--name", "other", "--checkpoint", kept).exit_code == FINE
-    assert "ledger: other was kept, main is here" in run("verify", path, "--checkpoint", kept).stderr
+    assert "ledger: the checkpoint has other, the log has main" in run("verify", path, "--checkpoint", kept).stderr

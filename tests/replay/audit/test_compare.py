@@ -163,9 +163,9 @@ def test_an_export_that_has_lost_its_end_is_no_beginning_of_the_log(tmp_path: Pa
     (out / "events.jsonl").write_bytes(b"".join(lines[:-1]))
     result = run("replay", one, "--compare", str(out))
     assert result.exit_code == UNREADABLE
-    assert result.stderr == f"forecast-ledger: {out}: no whole export: it has 5 events of 6\n"
+    assert result.stderr == f"forecast-ledger: {out}: not a complete export: it has 5 events of 6\n"
     (out / "manifest.json").unlink()
-    assert "no whole export" in run("replay", one, "--compare", str(out)).stderr
+    assert "not a complete export" in run("replay", one, "--compare", str(out)).stderr
 
 
 def run_rows(path: str) -> list[bytes]:

@@ -167,7 +167,11 @@ def test_what_cannot_be_verified_says_why(tmp_path: Path) -> None:
 
 def test_how_many_digests_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
     """A third of an hour has more decimals than the log keeps; nothing is wrong with that."""
-    for count, told in ((0, ""), (1, "; 1 command said more than the events keep"), (2, "; 2 commands said more than")):
+    for count, told in (
+        (0, ""),
+        (1, "; 1 command had fields that the events do not record"),
+        (2, "; 2 commands had fields"),
+    ):
         path = tmp_path / f"{count}.db"
         with Ledger.open(path) as ledger:
             made = [forecast(participant=f"p{number}", probability=1 / 3) for number in range(count)]
@@ -391,7 +395,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
         (missing, 4, "the row is missing; the next one is 5"),
         (between, 4, "expected log position 4; found a row at 4.5"),
         (before_the_first, 1, "expected log position 1; found a row at 0"),
-        (misnumbered, 4, "the row here says it is log position 5"),
+        (misnumbered, 4, "the row says that its log position is 5"),
     ],
     "digests": [
         (another_number, 4, "the row's bytes have digest"),
@@ -404,7 +408,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
         (of_no_known_type, 4, "not a record that this version can read"),
     ],
     "clock": [(back_in_time, 4, "expected recorded_at ")],
-    "store": [(mislabelled, 4, "the event is of type forecast_made.v1, the store's column beside it says x")],
+    "store": [(mislabelled, 4, "the event has type forecast_made.v1, but the store's column has x")],
     "decided": [
         (no_distribution, 4, "forecast_made.v1: expected probabilities[1] 0.5; found 0"),
         (
@@ -501,7 +505,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
             ),
         ),
     ],
-    "payouts": [(wrong_prize, 10, "contest 'cup': expected 25.00 for 'ada', as the sealed board says; found 15.00")],
+    "payouts": [(wrong_prize, 10, "contest 'cup': expected 25.00 for 'ada', as on the sealed board; found 15.00")],
 }
 
 
@@ -651,7 +655,7 @@ def test_a_payment_that_sums_to_the_pool_but_is_not_the_boards_is_found(tmp_path
         assert ledger.head().position == 13
     assert stops(path) == (
         11,
-        "log position 11: contest 'cup': expected 40.00 for 'bob', as the sealed board says; found 40.01",
+        "log position 11: contest 'cup': expected 40.00 for 'bob', as on the sealed board; found 40.01",
     )
 
 
@@ -661,12 +665,12 @@ def test_a_payment_that_sums_to_the_pool_but_is_not_the_boards_is_found(tmp_path
         (
             {"ada": 25, "bob": 40, "cyd": 10, "zoe": 25},
             13,
-            "expected 0.00 for 'zoe', as the sealed board says; found 25.00",
+            "expected 0.00 for 'zoe', as on the sealed board; found 25.00",
         ),
-        ({"zoe": 100}, 10, "expected 0.00 for 'zoe', as the sealed board says; found 100.00"),
-        ({"bob": 40, "ada": 25, "dan": 25}, 12, "expected 10.00 for 'cyd', as the sealed board says; found 0.00"),
-        ({"ada": 25}, 10, "expected 40.00 for 'bob', as the sealed board says; found 0.00"),
-        ({"ada": "0.01"}, 10, "expected 25.00 for 'ada', as the sealed board says; found 0.01"),
+        ({"zoe": 100}, 10, "expected 0.00 for 'zoe', as on the sealed board; found 100.00"),
+        ({"bob": 40, "ada": 25, "dan": 25}, 12, "expected 10.00 for 'cyd', as on the sealed board; found 0.00"),
+        ({"ada": 25}, 10, "expected 40.00 for 'bob', as on the sealed board; found 0.00"),
+        ({"ada": "0.01"}, 10, "expected 25.00 for 'ada', as on the sealed board; found 0.01"),
     ],
     ids=["to a stranger", "all to a stranger", "not to the last", "only to the first", "a cent"],
 )
@@ -797,7 +801,7 @@ def test_wrong_payouts_exit_with_1_and_name_every_one(tmp_path: Path) -> None:
     """The log can be read, so its checkpoint is told; of the checks, the first of them."""
     path = wrong_prize(tmp_path / "log.db")
     result = run("verify", path, "--format", "json", "--only", "payouts")
-    first = "contest 'cup': expected 25.00 for 'ada', as the sealed board says; found 15.00"
+    first = "contest 'cup': expected 25.00 for 'ada', as on the sealed board; found 15.00"
     assert result.exit_code == FINDINGS
     assert json.loads(result.stdout) == [
         {"check": "payouts", "found": "differs", "log_position": 10, "says": f"{first} (and 1 more)"}

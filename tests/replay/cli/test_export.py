@@ -105,8 +105,8 @@ def test_what_is_there_is_not_replaced(log: str, tmp_path: Path) -> None:
         (["export", "LOG", "DIR/" + "x" * 250, "--format", "csv"], UNREADABLE, f"/{'x' * 250}: File name too long\n"),
         (["export", "LOG", "DIR/" + "x" * 250, "--format", "sqlite"], UNREADABLE, f"{'x' * 250}: File name too long\n"),
         (["export", "LOG", "/proc/out", "--format", "csv"], UNREADABLE, "forecast-ledger: /proc/out: "),
-        (["import", "DIR/nothing", "DIR/copy.db"], UNREADABLE, "no whole export"),
-        (["import", "LOG", "DIR/copy.db"], UNREADABLE, "no whole export"),
+        (["import", "DIR/nothing", "DIR/copy.db"], UNREADABLE, "not a complete export"),
+        (["import", "LOG", "DIR/copy.db"], UNREADABLE, "not a complete export"),
         (["import", "DIR/nothing", "DIR/copy.db", "--name", ""], USAGE, "id_empty"),
     ],
 )
@@ -135,7 +135,7 @@ def test_an_export_is_not_imported_into_itself(log: str, tmp_path: Path) -> None
     assert run("export", log, str(out), "--format", "sqlite").exit_code == FINE
     before = out.read_bytes()
     result = run("import", str(out), str(tmp_path / "." / "out.sqlite"))
-    assert (result.exit_code, "that is the export itself" in result.stderr) == (USAGE, True)
+    assert (result.exit_code, "this is the export itself" in result.stderr) == (USAGE, True)
     assert out.read_bytes() == before
 
 

@@ -243,7 +243,7 @@ def test_an_export_can_be_cut(log: str, tmp_path: Path) -> None:
 
 
 def test_events_that_others_append_meanwhile_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The export is of the log as it was when it was read first."""
+    """The export has the log as it was when it was first read."""
     location, commands = str(tmp_path / "log.db"), commands_of("metaculus-2022")
     written(tmp_path / "log.db", commands[:20])
     before = rows(location)
@@ -316,9 +316,9 @@ def test_nothing_but_an_export_is_ever_replaced(tmp_path: Path, form: str) -> No
 def test_a_path_that_is_no_text_is_refused(log: str, tmp_path: Path, form: str) -> None:
     """Of bytes that are no UTF-8; nothing is left there, and nothing is read from there."""
     out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/out\xff"))
-    with pytest.raises(OSError, match="no export can have this path"):
+    with pytest.raises(OSError, match="the path cannot be encoded"):
         exported(log, out, form)
-    with pytest.raises(Unavailable, match="no whole export"):
+    with pytest.raises(Unavailable, match="not a complete export"):
         restore(out, str(tmp_path / "copy.db"))
     assert not list(tmp_path.iterdir())
 
@@ -328,7 +328,7 @@ def test_a_folder_that_holds_more_than_an_export_is_not_replaced(log: str, tmp_p
     """A notebook beside the tables is nothing that an export left."""
     exported(log, tmp_path / "out", "csv")
     (tmp_path / "out" / "analysis.ipynb").write_text("years of work", encoding="utf-8")
-    with pytest.raises(FileExistsError, match=r"analysis\.ipynb: is not of the export"):
+    with pytest.raises(FileExistsError, match=r"analysis\.ipynb: is not part of the export"):
         exported(log, tmp_path / "out", form, force=True)
     assert (tmp_path / "out" / "analysis.ipynb").read_text(encoding="utf-8") == "years of work"
     assert read_manifest(tmp_path / "out").format == "csv"

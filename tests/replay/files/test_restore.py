@@ -133,7 +133,7 @@ def test_whatever_is_changed_in_a_database_is_found(damaged: Path, tmp_path: Pat
     path = damaged / "sqlite"
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(CHANGES[table])
-    assert str(refused(path, tmp_path)) == f"{path}: no whole export, or changed since: {table}"
+    assert str(refused(path, tmp_path)) == f"{path}: not a complete export, or changed since: {table}"
 
 
 def test_a_table_of_another_version_is_not_worked_out_again(damaged: Path, tmp_path: Path) -> None:

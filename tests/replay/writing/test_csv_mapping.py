@@ -243,7 +243,7 @@ def test_a_quote_that_is_never_closed_is_given_up_soon() -> None:
     begun = time.process_time()
     [header, (line, refused)] = records(Endless(b'n,who\n1,"\n'))
     assert (header, line) == ((1, ["n", "who"]), 2)
-    assert "is a quote not closed?" in str(refused)
+    assert "is a quotation mark missing?" in str(refused)
     assert time.process_time() - begun < 10
 
 

@@ -765,6 +765,5 @@ def test_what_was_paid_shows_beside_what_it_should_have_been(log: str) -> None:
     result = run("verify", log)
     assert result.exit_code == FINDINGS
     assert result.stderr.splitlines()[0] == (
-        "forecast-ledger: log position 10: contest 'cup': "
-        "expected 25.00 for 'ada', as the sealed board says; found 60.00"
+        "forecast-ledger: log position 10: contest 'cup': expected 25.00 for 'ada', as on the sealed board; found 60.00"
     )
