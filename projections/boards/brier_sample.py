@@ -22,16 +22,16 @@ class Judged(NamedTuple):
     owners: int
 
 
-def judged(found: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64Array, Sample, int]:
+def judged(facts: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64Array, Sample, int]:
     """The forecasts of contests' binary questions that stood at the spot, or, where their rule set has none, as scored
     time ended, beside the consensus of that instant; and before them of which of the contests each is.
     """
-    spot = [_at_one_instant(found, contest) for contest in contests]
-    consensus = len(found.participant_codes.codes)
-    questions = scored_questions(found, *spot)
+    spot = [_at_one_instant(facts, contest) for contest in contests]
+    consensus = len(facts.participant_codes.codes)
+    questions = scored_questions(facts, *spot)
     parts = [
         _answered(rows.standing.question + first, rows.standing.participant, rows.doubled, questions.outcome)
-        for first, rows in terms(found, spot, questions, chunk)
+        for first, rows in terms(facts, spot, questions, chunk)
     ]
     question, owner, probability, happened = _columns(parts)
     of_consensus = np.full(len(questions.code), -1)
@@ -40,7 +40,7 @@ def judged(found: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64
     return questions.contest[question], Sample(owner, probability, of_consensus[question], happened), consensus + 1
 
 
-def _at_one_instant(found: Facts, contest: Contest) -> Contest:
+def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
     """The contest as if it scored its binary questions by the Brier score of one instant, the consensus too."""
     rules = structs.replace(
         contest.opened.rules,
@@ -56,9 +56,9 @@ def _at_one_instant(found: Facts, contest: Contest) -> Contest:
     entries = {
         code: entry
         if contest.opened.rules.sampling == "spot"
-        else entry._replace(spot_at=found.questions[code].closes_at)
+        else entry._replace(spot_at=facts.questions[code].closes_at)
         for code, entry in contest.entries.items()
-        if found.questions[code].kind == "binary"
+        if facts.questions[code].kind == "binary"
     }
     return replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=entries)
 

@@ -53,24 +53,24 @@ class Together(NamedTuple):
         return dict(zip(self.names, [*found, *without], strict=True))
 
 
-def grouped(found: Facts, names: Iterable[str]) -> list[list[str]]:
+def grouped(facts: Facts, names: Iterable[str]) -> list[list[str]]:
     """Contests by rule set."""
     groups: dict[RuleSet, list[str]] = {}
     for name in names:
-        groups.setdefault(found.contests[name].opened.rules, []).append(name)
+        groups.setdefault(facts.contests[name].opened.rules, []).append(name)
     return [*groups.values()]
 
 
-def together(found: Facts, names: list[str], chunk: int) -> Together:
+def together(facts: Facts, names: list[str], chunk: int) -> Together:
     """The scores of contests of one rule set."""
-    contests = [found.contests[name] for name in names]
-    questions = scored_questions(found, *contests)
-    return Together(names, contests, questions, time_weighted.scores(found, contests, questions, chunk))
+    contests = [facts.contests[name] for name in names]
+    questions = scored_questions(facts, *contests)
+    return Together(names, contests, questions, time_weighted.scores(facts, contests, questions, chunk))
 
 
-def judged_together(found: Facts, names: list[str], chunk: int) -> "JudgedTogether":
+def judged_together(facts: Facts, names: list[str], chunk: int) -> "JudgedTogether":
     """The samples of the Brier aggregates of contests of one rule set."""
-    return JudgedTogether(names, *judged(found, [found.contests[name] for name in names], chunk))
+    return JudgedTogether(names, *judged(facts, [facts.contests[name] for name in names], chunk))
 
 
 class JudgedTogether(NamedTuple):

@@ -174,7 +174,7 @@ def published(take: Magnitude) -> str:
     return f"{digits}E+{take.exponent}" if digits != "10" else f"1E+{take.exponent + 1}"
 
 
-def board(found: Facts, contest: Contest, whole: Tally) -> list[Place]:
+def board(facts: Facts, contest: Contest, whole: Tally) -> list[Place]:
     """A contest's board, best first, from the tally of its scores: everyone who has one, except who is hidden.
 
     rank: 1, 2, 2, 4 by take or total, exact ties together and in order of id; who is excluded as no_rank, the
@@ -182,7 +182,7 @@ def board(found: Facts, contest: Contest, whole: Tally) -> list[Place]:
     """
     rules = contest.opened.rules
     take = TAKES[rules.take].worth
-    everyone, most = list(sums(found, contest, whole)), whole.attainable
+    everyone, most = list(sums(facts, contest, whole)), whole.attainable
     entrants = _entrants(contest, (own.participant for own in everyone if not own.is_consensus))
     counts = Counter(entrants.values())
     places = []

@@ -132,14 +132,14 @@ def worst(kernel: str) -> int:
     return score
 
 
-def consensus_label(found: Facts) -> str:
+def consensus_label(facts: Facts) -> str:
     """What the consensus is called in a table: no participant's id.
 
     >>> consensus_label(Facts())
     '[consensus]'
     """
     label = "[consensus]"
-    while label in found.participant_codes.codes:
+    while label in facts.participant_codes.codes:
         label = f"[{label}]"
     return label
 
@@ -153,23 +153,23 @@ def takes_its_name(participant: str) -> bool:
     return participant.strip("[]") == "consensus" and participant.startswith("[")
 
 
-def labels(found: Facts) -> list[str]:
+def labels(facts: Facts) -> list[str]:
     """What everyone who can have a score is called, by code: the participants, and last the consensus.
 
     >>> labels(Facts())
     ['[consensus]']
     """
-    return [*found.participant_codes.labels, consensus_label(found)]
+    return [*facts.participant_codes.labels, consensus_label(facts)]
 
 
-def sums(found: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
+def sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
     """What a tally of all questions of a contest says of each participant with a score, in order of code; the consensus
     last.
     """
-    names, rules, every = found.participant_codes.labels, contest.opened.rules, whole.every
+    names, rules, every = facts.participant_codes.labels, contest.opened.rules, whole.every
     for code, own in sorted(whole.own.items(), key=lambda item: (item[0] == CONSENSUS, item[0])):
         yield Sums(
-            participant=consensus_label(found) if code == CONSENSUS else names[code],
+            participant=consensus_label(facts) if code == CONSENSUS else names[code],
             is_consensus=code == CONSENSUS,
             score=sum((each.score for each in own.kinds), Fraction(0)),
             weight=Fraction(own.weight, WEIGHT),

@@ -16,76 +16,76 @@ from forecast_ledger.projections.facts.columns import Facts
 Ending = events.PositionSettled | events.PositionRefunded | events.TradesVoided
 
 
-def keep(found: Facts, position: int, event: Any) -> None:
+def keep(facts: Facts, position: int, event: Any) -> None:
     """Enter an event into the books. Raises KeyError if it names what never was, Corrupt if sums grow too large."""
     if type(event) in _KEEP:
-        _KEEP[type(event)](found, position, event)
+        _KEEP[type(event)](facts, position, event)
 
 
-def _quoted(found: Facts, position: int, event: events.PricesQuoted) -> None:
+def _quoted(facts: Facts, position: int, event: events.PricesQuoted) -> None:
     for quote in event.quotes:
-        there = found.books.quotes.setdefault(found.question_codes.codes[quote.question], [])
+        there = facts.books.quotes.setdefault(facts.question_codes.codes[quote.question], [])
         told_at = max(event.at, there[-1].told_at) if there else event.at
         there.append(Quoted(position, told_at, event.quoted_at, event.source, quote.prices))
 
 
-def _enrolled(found: Facts, _: int, event: events.ParticipantEnrolled) -> None:
-    if found.contests[event.contest].opened.rules.trading is not None:
-        found.books.accounts[event.contest, event.participant] = Account(event)
+def _enrolled(facts: Facts, _: int, event: events.ParticipantEnrolled) -> None:
+    if facts.contests[event.contest].opened.rules.trading is not None:
+        facts.books.accounts[event.contest, event.participant] = Account(event)
 
 
-def _granted(found: Facts, position: int, event: events.CashGranted) -> None:
-    found.books.progress(event.contest).enrolled += 1
-    _move(found, position, event, "granted", event.amount)
+def _granted(facts: Facts, position: int, event: events.CashGranted) -> None:
+    facts.books.progress(event.contest).enrolled += 1
+    _move(facts, position, event, "granted", event.amount)
 
 
-def _deposited(found: Facts, position: int, event: events.CashDeposited) -> None:
-    _move(found, position, event, "deposited", event.amount)
+def _deposited(facts: Facts, position: int, event: events.CashDeposited) -> None:
+    _move(facts, position, event, "deposited", event.amount)
 
 
-def _withdrawn(found: Facts, position: int, event: events.CashWithdrawn) -> None:
-    _move(found, position, event, "withdrawn", -event.amount)
+def _withdrawn(facts: Facts, position: int, event: events.CashWithdrawn) -> None:
+    _move(facts, position, event, "withdrawn", -event.amount)
 
 
-def _attempted(found: Facts, position: int, event: events.DecisionRecorded | events.DecisionMalformed) -> None:
-    books = found.books
+def _attempted(facts: Facts, position: int, event: events.DecisionRecorded | events.DecisionMalformed) -> None:
+    books = facts.books
     account = books.accounts[event.contest, event.participant]
     books.attempts.append(Attempt(position, event))
     if isinstance(event, events.DecisionRecorded) and (event.action == "HOLD" or event.executed):
-        _taken(found, account, event)
+        _taken(facts, account, event)
 
 
-def _defaulted(found: Facts, _: int, event: events.DecisionDefaulted) -> None:
-    account = found.books.accounts[event.contest, event.participant]
-    if not found.books.attempts:
+def _defaulted(facts: Facts, _: int, event: events.DecisionDefaulted) -> None:
+    account = facts.books.accounts[event.contest, event.participant]
+    if not facts.books.attempts:
         raise KeyError("an attempt at the decision")
-    found.books.attempts[-1] = found.books.attempts[-1]._replace(defaulted=True)
-    _taken(found, account, event)
+    facts.books.attempts[-1] = facts.books.attempts[-1]._replace(defaulted=True)
+    _taken(facts, account, event)
 
 
-def _taken(found: Facts, account: Account, event: events.DecisionRecorded | events.DecisionDefaulted) -> None:
+def _taken(facts: Facts, account: Account, event: events.DecisionRecorded | events.DecisionDefaulted) -> None:
     account.decided += 1
     if account.decided == 1:
-        progress = found.books.progress(event.contest)
+        progress = facts.books.progress(event.contest)
         progress.decided += 1
         progress.note(0, event.at)
 
 
-def _refused(found: Facts, position: int, event: events.LegRefused) -> None:
-    found.books.accounts[event.contest, event.participant]
-    found.books.refusals.append((position, event))
+def _refused(facts: Facts, position: int, event: events.LegRefused) -> None:
+    facts.books.accounts[event.contest, event.participant]
+    facts.books.refusals.append((position, event))
 
 
-def _traded(found: Facts, position: int, event: events.SharesBought | events.SharesSold) -> None:
+def _traded(facts: Facts, position: int, event: events.SharesBought | events.SharesSold) -> None:
     """Enter a trade: the question, the quote, and what is added to shares, cost and cash."""
-    code, bought = found.question_codes.codes[event.question], isinstance(event, events.SharesBought)
+    code, bought = facts.question_codes.codes[event.question], isinstance(event, events.SharesBought)
     if isinstance(event, events.SharesBought):
         shares, cost, cash = event.shares, event.amount, -event.amount
-        price, most = None, bet_cap(found.trading(event.contest), event.cash)
+        price, most = None, bet_cap(facts.trading(event.contest), event.cash)
     else:
         shares, cost, cash = -event.shares, -event.cost, event.proceeds
         price, most = event.price, 0
-    books, number = found.books, event.position
+    books, number = facts.books, event.position
     account, quoted = books.accounts[event.contest, event.participant], books.quotes[code][-1]
     books.trades.append(Trade(position, event, code, quoted, most))
     if bought and number not in account.holdings:
@@ -99,35 +99,35 @@ def _traded(found: Facts, position: int, event: events.SharesBought | events.Sha
         holding.status = "closed"
         books.progress(event.contest).note(-1, event.at)
     change = (code, holding.outcome, number, cash, shares, cost, price)
-    found.books.enter(position, event, "bought" if bought else "sold", change, quoted.told_at)
+    facts.books.enter(position, event, "bought" if bought else "sold", change, quoted.told_at)
 
 
-def _resolved(found: Facts, position: int, event: events.QuestionResolved) -> None:
-    code = found.question_codes.codes[event.question]
-    outcomes = range(len(found.questions[code].outcomes))
-    found.books.payouts[code] = event.payouts or tuple(PROBABILITY * (i == event.outcome) for i in outcomes)
-    found.books.rulings.append(Ruling(position, event.at, code, found.books.payouts[code]))
+def _resolved(facts: Facts, position: int, event: events.QuestionResolved) -> None:
+    code = facts.question_codes.codes[event.question]
+    outcomes = range(len(facts.questions[code].outcomes))
+    facts.books.payouts[code] = event.payouts or tuple(PROBABILITY * (i == event.outcome) for i in outcomes)
+    facts.books.rulings.append(Ruling(position, event.at, code, facts.books.payouts[code]))
 
 
-def _unresolved(found: Facts, position: int, event: events.QuestionAnnulled | events.ResolutionRevoked) -> None:
-    code = found.question_codes.codes[event.question]
-    found.books.payouts.pop(code, None)
-    found.books.rulings.append(Ruling(position, event.at, code, ()))
+def _unresolved(facts: Facts, position: int, event: events.QuestionAnnulled | events.ResolutionRevoked) -> None:
+    code = facts.question_codes.codes[event.question]
+    facts.books.payouts.pop(code, None)
+    facts.books.rulings.append(Ruling(position, event.at, code, ()))
 
 
-def _finalized(found: Facts, _: int, event: events.ContestFinalized) -> None:
-    books, contest = found.books, found.contests[event.contest]
+def _finalized(facts: Facts, _: int, event: events.ContestFinalized) -> None:
+    books, contest = facts.books, facts.contests[event.contest]
     if contest.opened.rules.trading is not None:
         own = {code: books.payouts[code] for code in contest.entries if code in books.payouts}
         books.sealed[event.contest] = own
 
 
-def _closed(found: Facts, _: int, event: events.QuestionClosed) -> None:
-    found.books.closed[found.question_codes.codes[event.question]] = event.at
+def _closed(facts: Facts, _: int, event: events.QuestionClosed) -> None:
+    facts.books.closed[facts.question_codes.codes[event.question]] = event.at
 
 
-def _ended(found: Facts, position: int, event: Ending) -> None:
-    holding = found.books.accounts[event.contest, event.participant].holdings[event.position]
+def _ended(facts: Facts, position: int, event: Ending) -> None:
+    holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
     price = None
     if isinstance(event, events.PositionSettled):
         kind, cash, price = "settled", event.proceeds, event.payout
@@ -135,24 +135,24 @@ def _ended(found: Facts, position: int, event: Ending) -> None:
         kind, cash = "refunded", event.cost
     else:
         kind, cash = "voided", event.amount
-    found.books.progress(event.contest).note(-holding.is_open(), event.at)
+    facts.books.progress(event.contest).note(-holding.is_open(), event.at)
     holding.status = kind
     change = (holding.question, holding.outcome, event.position, cash, -event.shares, -event.cost, price)
-    found.books.enter(position, event, kind, change)
+    facts.books.enter(position, event, kind, change)
 
 
-def _reversed(found: Facts, position: int, event: events.SettlementReversed) -> None:
-    holding = found.books.accounts[event.contest, event.participant].holdings[event.position]
-    undone = found.books.ends[event.reverses]
+def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> None:
+    holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
+    undone = facts.books.ends[event.reverses]
     holding.status = "open" if holding.shares else "closed"
-    found.books.progress(event.contest).note(int(holding.is_open()), event.at)
+    facts.books.progress(event.contest).note(int(holding.is_open()), event.at)
     change = (-event.amount, -undone.shares, -undone.cost, undone.price)
-    found.books.enter(position, event, "reversed", (holding.question, holding.outcome, event.position, *change))
+    facts.books.enter(position, event, "reversed", (holding.question, holding.outcome, event.position, *change))
 
 
-def _move(found: Facts, position: int, event: events.AccountEvent, kind: str, cash: int) -> None:
-    found.books.accounts[event.contest, event.participant].deposits += cash
-    found.books.enter(position, event, kind, (-1, -1, 0, cash, 0, 0, None))
+def _move(facts: Facts, position: int, event: events.AccountEvent, kind: str, cash: int) -> None:
+    facts.books.accounts[event.contest, event.participant].deposits += cash
+    facts.books.enter(position, event, kind, (-1, -1, 0, cash, 0, 0, None))
 
 
 _KEEP: dict[type, Callable[[Facts, int, Any], None]] = {

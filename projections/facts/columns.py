@@ -128,9 +128,9 @@ class Contest:
     paid_in_all: int = 0  # 1e-6
     position: int = 0  # of the log
 
-    def as_of(self, found: "Facts") -> int:
+    def as_of(self, facts: "Facts") -> int:
         """The log position at which the contest's board was last open."""
-        return found.as_of if self.sealed is None else self.sealed.position
+        return facts.as_of if self.sealed is None else self.sealed.position
 
 
 @dataclass(slots=True)

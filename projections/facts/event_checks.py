@@ -44,10 +44,10 @@ CALENDAR = "an instant of the years 1 to 9999"
 _INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "starts_at", "spot_at"}
 
 
-def check(found: Facts, position: int, event: Any) -> None:
+def check(facts: Facts, position: int, event: Any) -> None:
     """Raise Corrupt unless tables can be made of an event, not of a forecast. KeyError: it names what never was."""
     for wrong in (_numbers, _WRONG.get(type(event), _nothing)):
-        for what in wrong(found, event):
+        for what in wrong(facts, event):
             raise Corrupt(position, f"{events.TAGS[type(event)]}: {what}")
 
 
@@ -65,12 +65,12 @@ def _numbers(_: Facts, event: Any) -> Iterator[str]:
             yield mismatch(f"{name} within {4 * LARGEST_HOLDING}", short_repr(value))
 
 
-def _question(found: Facts, event: events.QuestionOpened) -> Iterator[str]:
+def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
     span, outcomes, opens_at, closes_at = event.range, event.outcomes, event.opens_at, event.closes_at
-    if (code := found.question_codes.codes.get(event.question)) is not None:
+    if (code := facts.question_codes.codes.get(event.question)) is not None:
         yield mismatch(
             "a question id not used before",
-            f"{short_repr(event.question)}, opened at log position {found.opened[code]}",
+            f"{short_repr(event.question)}, opened at log position {facts.opened[code]}",
         )
     if (event.kind == "numeric") != (span is not None) or (span is None) != bool(outcomes):
         takes = "a range and no outcomes" if event.kind == "numeric" else "outcomes and no range"
@@ -124,8 +124,8 @@ def _range(span: events.NumericRange) -> Iterator[str]:
         yield mismatch(f"bounds within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0", bounds)
 
 
-def _resolution(found: Facts, event: events.QuestionResolved) -> Iterator[str]:
-    question = found.questions[found.question_codes.codes[event.question]]
+def _resolution(facts: Facts, event: events.QuestionResolved) -> Iterator[str]:
+    question = facts.questions[facts.question_codes.codes[event.question]]
     span, outcomes = question.range, len(question.outcomes)
     last = (outcomes if span is None else max(span.bins, 1) + 2) - 1
     if not 0 <= event.outcome <= last and not (event.payouts and event.outcome == -1):
@@ -156,8 +156,8 @@ def _chances(numbers: Iterable[int | None]) -> bool:
     return all(number is None or 0 <= number <= PROBABILITY for number in numbers)
 
 
-def _closing(found: Facts, event: events.QuestionClosed) -> Iterator[str]:
-    question = found.questions[found.question_codes.codes[event.question]]
+def _closing(facts: Facts, event: events.QuestionClosed) -> Iterator[str]:
+    question = facts.questions[facts.question_codes.codes[event.question]]
     if not question.opens_at < event.at < question.closes_at:
         expected = (
             f"an early close after {instant_text(question.opens_at)} and before {instant_text(question.closes_at)}"
@@ -165,9 +165,9 @@ def _closing(found: Facts, event: events.QuestionClosed) -> Iterator[str]:
         yield mismatch(expected, instant_text(event.at))
 
 
-def _contest(found: Facts, event: events.ContestOpened) -> Iterator[str]:
+def _contest(facts: Facts, event: events.ContestOpened) -> Iterator[str]:
     unit, pool, rules = event.payable_unit, event.pool, event.rules
-    if (there := found.contests.get(event.contest)) is not None:
+    if (there := facts.contests.get(event.contest)) is not None:
         yield mismatch(
             "a contest id not used before", f"{short_repr(event.contest)}, opened at log position {there.position}"
         )
@@ -181,8 +181,8 @@ def _contest(found: Facts, event: events.ContestOpened) -> Iterator[str]:
         yield mismatch(f"rules that fit together: {needs}", f"those of {short_repr(rules.name)}")
 
 
-def _entry(found: Facts, event: events.QuestionAdded) -> Iterator[str]:
-    question, contest = found.questions[found.question_codes.codes[event.question]], found.contests[event.contest]
+def _entry(facts: Facts, event: events.QuestionAdded) -> Iterator[str]:
+    question, contest = facts.questions[facts.question_codes.codes[event.question]], facts.contests[event.contest]
     spot_at, hidden = event.spot_at, event.hidden_coverage_weight
     if why := why_unscorable(question.range, contest.opened.rules, len(question.outcomes)):
         yield mismatch("a question that its contest can score", f"{short_repr(event.question)}: {why}")
@@ -199,21 +199,21 @@ def _entry(found: Facts, event: events.QuestionAdded) -> Iterator[str]:
         yield mismatch("a hidden coverage weight of 0 to 1, and a hidden period", decimal_text(hidden, WEIGHT))
 
 
-def _quotes(found: Facts, event: events.PricesQuoted) -> Iterator[str]:
+def _quotes(facts: Facts, event: events.PricesQuoted) -> Iterator[str]:
     for quote in event.quotes:
-        outcomes = len(found.questions[found.question_codes.codes[quote.question]].outcomes)
+        outcomes = len(facts.questions[facts.question_codes.codes[quote.question]].outcomes)
         if len(quote.prices) != outcomes or not outcomes or not _chances(quote.prices):
             yield mismatch(f"{outcomes} prices of {short_repr(quote.question)} from 0 to 1", short_reprs(quote.prices))
 
 
-def _trade(found: Facts, event: events.SharesBought | events.SharesSold) -> Iterator[str]:
-    code = found.question_codes.codes[event.question]
-    last = len(found.questions[code].outcomes) - 1
+def _trade(facts: Facts, event: events.SharesBought | events.SharesSold) -> Iterator[str]:
+    code = facts.question_codes.codes[event.question]
+    last = len(facts.questions[code].outcomes) - 1
     if not 0 <= event.outcome <= last:
         yield mismatch(f"an outcome from 0 to {last}", short_repr(event.outcome))
-    if code not in found.books.quotes:
+    if code not in facts.books.quotes:
         yield mismatch(f"a quote of question {short_repr(event.question)} before", "none")
-    if code not in found.contests[event.contest].entries:
+    if code not in facts.contests[event.contest].entries:
         yield mismatch("a question of the contest", short_repr(event.question))
 
 

@@ -42,13 +42,13 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     ...     list(facts(ledger.read()).contests)
     ['spring']
     """
-    found = Facts()
-    columns = [forecasts for page in pages if (forecasts := note(found, page)) is not None]
-    found.forecasts = gathered(found, columns)
-    return found
+    facts = Facts()
+    columns = [forecasts for page in pages if (forecasts := note(facts, page)) is not None]
+    facts.forecasts = gathered(facts, columns)
+    return facts
 
 
-def note(found: Facts, page: Sequence[Recorded]) -> Columns | None:
+def note(facts: Facts, page: Sequence[Recorded]) -> Columns | None:
     """File the next page of a log, and hand out what is left to be gathered: its forecasts, if it has any.
 
     Raises Corrupt at an event that does not fit those before it.
@@ -58,32 +58,32 @@ def note(found: Facts, page: Sequence[Recorded]) -> Columns | None:
         forecasts = [recorded for recorded in page if type(recorded.event) in _FORECASTS]
         for recorded in page:
             if type(recorded.event) not in _FORECASTS:
-                _note(found, recorded)
-    found.as_of = page[-1].position
-    found.books.clock = max(found.books.clock, *(recorded.event.at for recorded in page))
+                _note(facts, recorded)
+    facts.as_of = page[-1].position
+    facts.books.clock = max(facts.books.clock, *(recorded.event.at for recorded in page))
     try:
-        return _forecast_columns(found, forecasts) if forecasts else None
+        return _forecast_columns(facts, forecasts) if forecasts else None
     except OverflowError:
         what = mismatch("numbers of at most 64 bits, here and soon after", "a larger one")
         raise Corrupt(forecasts[0].position, what) from None
 
 
-def status(found: Facts, as_of: int | None = None) -> Status:
+def status(facts: Facts, as_of: int | None = None) -> Status:
     """The questions' early closes and outcomes, leaving out what was recorded after a log position."""
-    last = found.as_of if as_of is None else as_of
-    if last not in found.statuses:
-        found.statuses[last] = _status(found, last)
-    return found.statuses[last]
+    last = facts.as_of if as_of is None else as_of
+    if last not in facts.statuses:
+        facts.statuses[last] = _status(facts, last)
+    return facts.statuses[last]
 
 
-def status_of(found: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
+def status_of(facts: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
     """The `status` of these questions, by code, each as of a log position; shape (n,)."""
-    now = status(found).of(questions)
-    if (as_of >= found.as_of).all():
+    now = status(facts).of(questions)
+    if (as_of >= facts.as_of).all():
         return now
-    closings, settled = int64_array([0, *(at for *_, at in found.closings)]), [None, *found.settlements]
-    closing = _latest([each[:2] for each in found.closings], questions, as_of)
-    answer = _latest([(each.position, each.question) for each in found.settlements], questions, as_of)
+    closings, settled = int64_array([0, *(at for *_, at in facts.closings)]), [None, *facts.settlements]
+    closing = _latest([each[:2] for each in facts.closings], questions, as_of)
+    answer = _latest([(each.position, each.question) for each in facts.settlements], questions, as_of)
     answers = [settled[place] for place in answer.tolist()]
     known_at = zip(answers, now.closes_at.tolist(), strict=True)
     return now._replace(
@@ -108,16 +108,16 @@ def _latest(said: list[tuple[int, int]], questions: Int64Array, as_of: Int64Arra
     return np.where((place >= 0) & (question[place] == questions), order[place] + 1, 0)
 
 
-def _status(found: Facts, last: int) -> Status:
-    opens_at = int64_array([question.opens_at for question in found.questions])
-    closes_at = int64_array([question.closes_at for question in found.questions])
-    bins = int64_array([question.range.bins if question.range else 0 for question in found.questions])
+def _status(facts: Facts, last: int) -> Status:
+    opens_at = int64_array([question.opens_at for question in facts.questions])
+    closes_at = int64_array([question.closes_at for question in facts.questions])
+    bins = int64_array([question.range.bins if question.range else 0 for question in facts.questions])
     closed_at, known_at, outcome = closes_at.copy(), closes_at.copy(), np.full(len(bins), -1, np.int64)
     values = [""] * len(bins)
-    for position, question, at in found.closings:
+    for position, question, at in facts.closings:
         if position <= last:
             closed_at[question] = at
-    for settlement in found.settlements:
+    for settlement in facts.settlements:
         if settlement.position <= last:
             outcome[settlement.question] = settlement.outcome
             known_at[settlement.question] = settlement.known_at
@@ -125,58 +125,58 @@ def _status(found: Facts, last: int) -> Status:
     return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
 
 
-def _note(found: Facts, recorded: Recorded) -> None:
+def _note(facts: Facts, recorded: Recorded) -> None:
     """File an event that is neither a forecast nor a withdrawal."""
     try:
-        check(found, recorded.position, recorded.event)
-        keep(found, recorded.position, recorded.event)
-        _file(found, recorded)
+        check(facts, recorded.position, recorded.event)
+        keep(facts, recorded.position, recorded.event)
+        _file(facts, recorded)
     except KeyError as missing:
         tag, name = events.TAGS[type(recorded.event)], shorten(str(missing))  # of a KeyError: the key, escaped
         what = mismatch("something opened, enrolled or bought before", f"{name}, which never was")
         raise Corrupt(recorded.position, f"{tag}: {what}") from None
 
 
-def _file(found: Facts, recorded: Recorded) -> None:
-    position, event, question = recorded.position, recorded.event, found.question_codes.codes
+def _file(facts: Facts, recorded: Recorded) -> None:
+    position, event, question = recorded.position, recorded.event, facts.question_codes.codes
     match event:
         case events.QuestionOpened():
-            found.question_codes.add(event.question)
-            found.questions.append(event)
-            found.opened.append(position)
+            facts.question_codes.add(event.question)
+            facts.questions.append(event)
+            facts.opened.append(position)
         case events.QuestionClosed():
-            found.closings.append((position, question[event.question], event.at))
+            facts.closings.append((position, question[event.question], event.at))
         case events.QuestionResolved():
             code = question[event.question]
-            known_at = found.questions[code].closes_at if event.payouts else event.known_at  # no outcome is known
-            found.settlements.append(Settlement(position, code, event.outcome, known_at, event.value))
-            found.settled[code] = events.QuestionResolved
+            known_at = facts.questions[code].closes_at if event.payouts else event.known_at  # no outcome is known
+            facts.settlements.append(Settlement(position, code, event.outcome, known_at, event.value))
+            facts.settled[code] = events.QuestionResolved
         case events.QuestionAnnulled() | events.ResolutionRevoked():
             code = question[event.question]
             annuls = type(event) is events.QuestionAnnulled
-            found.settlements.append(Settlement(position, code, -1, found.questions[code].closes_at, settles=annuls))
-            found.settled.pop(code, None)
+            facts.settlements.append(Settlement(position, code, -1, facts.questions[code].closes_at, settles=annuls))
+            facts.settled.pop(code, None)
             if annuls:
-                found.settled[code] = events.QuestionAnnulled
+                facts.settled[code] = events.QuestionAnnulled
         case events.ContestOpened():
-            found.contests[event.contest] = Contest(event, position=position)
+            facts.contests[event.contest] = Contest(event, position=position)
         case events.QuestionAdded():
             code, hidden = question[event.question], event.hidden_coverage_weight
-            found.contests[event.contest].entries[code] = Entry(position, code, event.weight, hidden, event.spot_at)
+            facts.contests[event.contest].entries[code] = Entry(position, code, event.weight, hidden, event.spot_at)
         case events.ParticipantEnrolled():
-            found.contests[event.contest].enrolments[event.participant] = event
+            facts.contests[event.contest].enrolments[event.participant] = event
         case events.ParticipantExcluded():
-            found.contests[event.contest].levels[event.participant] = event.level
+            facts.contests[event.contest].levels[event.participant] = event.level
         case events.ContestFinalized():
-            found.contests[event.contest].sealed = Checkpoint(position, recorded.digest)
+            facts.contests[event.contest].sealed = Checkpoint(position, recorded.digest)
         case events.PrizePaid():
-            found.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
-            found.contests[event.contest].paid_in_all += event.amount
+            facts.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
+            facts.contests[event.contest].paid_in_all += event.amount
 
 
-def _forecast_columns(found: Facts, forecasts: Sequence[Recorded]) -> Columns:
+def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> Columns:
     """position, at, recorded_at, question, participant, made, length of the distribution; all distributions."""
-    questions, participants = found.question_codes.codes, found.participant_codes.codes
+    questions, participants = facts.question_codes.codes, facts.participant_codes.codes
     rows: list[Any] = [recorded.event for recorded in forecasts]
     try:
         question = [questions[event.question] for event in rows]
@@ -195,7 +195,7 @@ def _forecast_columns(found: Facts, forecasts: Sequence[Recorded]) -> Columns:
     lengths = np.zeros_like(stands)
     lengths[stands > 0] = list(map(len, numbers))
     if any(map(attrgetter("attestation"), said)):
-        _attest(found, compress(forecasts, made))
+        _attest(facts, compress(forecasts, made))
     return (
         int64_array([recorded.position for recorded in forecasts]),
         int64_array([event.at for event in rows]),
@@ -208,13 +208,13 @@ def _forecast_columns(found: Facts, forecasts: Sequence[Recorded]) -> Columns:
     )
 
 
-def _attest(found: Facts, forecasts: Iterable[Recorded]) -> None:
+def _attest(facts: Facts, forecasts: Iterable[Recorded]) -> None:
     """File what came with forecasts about where they come from."""
     for recorded in forecasts:
         event = recorded.event
         if isinstance(event, events.ForecastMade) and event.attestation is not None:
             check_attestation(recorded.position, event.attestation)
-            found.attestations[recorded.position] = event.attestation
+            facts.attestations[recorded.position] = event.attestation
 
 
 def width(question: events.QuestionOpened) -> int:
@@ -239,15 +239,15 @@ def _asked(question: events.QuestionOpened) -> Asked:
     return Asked(width(question), CUMULATIVE, CUMULATIVE)
 
 
-def gathered(found: Facts, pages: list[Columns]) -> Forecasts:
+def gathered(facts: Facts, pages: list[Columns]) -> Forecasts:
     """The forecasts of pages of a log, checked, question after question. Raises Corrupt at one that cannot be."""
     forecasts, lengths = joined(pages)
-    opened = int64_array(found.opened)[forecasts.question]
+    opened = int64_array(facts.opened)[forecasts.question]
 
     def too_early(row: int) -> str:
-        name = short_repr(found.questions[forecasts.question[row]].question)
+        name = short_repr(facts.questions[forecasts.question[row]].question)
         return mismatch("a question opened before", f"{name}, opened at log position {opened[row]}")
 
     refute(forecasts.position, forecasts.position < opened, too_early)
-    check_forecasts(forecasts, lengths, [_asked(each) for each in found.questions])
+    check_forecasts(forecasts, lengths, [_asked(each) for each in facts.questions])
     return forecasts.rows(stable_order(forecasts.question))

@@ -74,10 +74,10 @@ class Filed:
 class Traders:
     """The results of all trading accounts, as of the current facts."""
 
-    def __init__(self, found: Facts) -> None:
-        self._found = found
-        self._filed = Filed(found.books)
-        self.marks = Marks(found)
+    def __init__(self, facts: Facts) -> None:
+        self._found = facts
+        self._filed = Filed(facts.books)
+        self.marks = Marks(facts)
         self._records: dict[str, dict[Key, Record]] = {}
         self._waits: dict[Key, int] = {}  # the next tick, at which the drawdown can change
 

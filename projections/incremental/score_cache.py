@@ -16,9 +16,9 @@ from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import outsiders
 
 
-def basis(found: Facts, contest: Contest) -> tuple[object, ...]:
+def basis(facts: Facts, contest: Contest) -> tuple[object, ...]:
     """Return what all questions of a contest depend on; if it changes, all of them must be scored again."""
-    return outsiders(contest), consensus_label(found)
+    return outsiders(contest), consensus_label(facts)
 
 
 class Kept:

@@ -268,23 +268,23 @@ class Medians(NamedTuple):
             yield int(self.question[begin]), int(self.outcome[begin]), self.of(slice(begin, end))
 
 
-def medians_over_time(found: Facts, standing: Intervals, now: Status, chunk: int) -> Iterator[Medians]:
+def medians_over_time(facts: Facts, standing: Intervals, now: Status, chunk: int) -> Iterator[Medians]:
     """The median of every outcome; of a numeric question, of the bin that its answer fell into, once there is one."""
-    widest = max((len(question.outcomes) for question in found.questions), default=0)
-    outcomes = np.array([len(question.outcomes) for question in found.questions], np.int64)
+    widest = max((len(question.outcomes) for question in facts.questions), default=0)
+    outcomes = np.array([len(question.outcomes) for question in facts.questions], np.int64)
     inside = np.where(now.bins > 0, now.outcome, -1)
     codes = np.arange(len(outcomes))
-    for part in chunks(found.forecasts.counts(codes), now.opens_at, now.closes_at, chunk):
+    for part in chunks(facts.forecasts.counts(codes), now.opens_at, now.closes_at, chunk):
         begin, end = np.searchsorted(standing.question, [part.start, part.stop])
         some = standing.of(np.arange(begin, end))
         shift = np.zeros(len(outcomes), np.int64)
         shift[part] = shifts(now.opens_at[part], now.closes_at[part])
-        yield _medians(found, some.of(np.flatnonzero(inside[some.question] >= 0)), now.bins, inside, shift)
+        yield _medians(facts, some.of(np.flatnonzero(inside[some.question] >= 0)), now.bins, inside, shift)
         for outcome in range(widest):
             some = some.of(np.flatnonzero(outcomes[some.question] > outcome))  # ever fewer questions have so many
             if not len(some.row):
                 break
-            medians = _medians(found, some, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
+            medians = _medians(facts, some, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
             yield medians
             if outcome == 0:
                 yield _mirrored(medians.of(index_where(outcomes[medians.question] == 2)))
@@ -296,9 +296,9 @@ def _mirrored(yes: Medians) -> Medians:
     return yes._replace(outcome=np.ones_like(yes.outcome), median=2 * CHANCE * _HALVES - yes.median)
 
 
-def _medians(found: Facts, standing: Intervals, bins: Int64Array, outcome: Int64Array, shift: Int64Array) -> Medians:
+def _medians(facts: Facts, standing: Intervals, bins: Int64Array, outcome: Int64Array, shift: Int64Array) -> Medians:
     question = standing.question
-    chance = found.forecasts.chance(standing.row, outcome[question], bins[question])
+    chance = facts.forecasts.chance(standing.row, outcome[question], bins[question])
     consensus = medians(standing.start + shift[question], standing.end + shift[question], question, chance)
     owner = np.zeros(len(consensus.instant), np.int64)
     owner[consensus.begins] = question

@@ -75,33 +75,33 @@ class Terms:
 
 
 def terms(
-    found: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK
+    facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK
 ) -> Iterator[tuple[int, Terms]]:
     """The terms of scores, some questions at a time, each with the index of its first question.
 
     contests: of one rule set, as the questions number them.
     """
-    sizes = found.forecasts.counts(questions.code)
+    sizes = facts.forecasts.counts(questions.code)
     nothing = np.zeros_like(questions.length)
     for part in chunks(sizes, nothing, questions.length, chunk):
-        yield part.start, _terms(found, contests, questions.of(part))
+        yield part.start, _terms(facts, contests, questions.of(part))
 
 
-def _terms(found: Facts, contests: Sequence[Contest], questions: Questions) -> Terms:
+def _terms(facts: Facts, contests: Sequence[Contest], questions: Questions) -> Terms:
     rules = contests[0].opened.rules
-    forecasts = found.forecasts.on(questions.code, questions.as_of)
+    forecasts = facts.forecasts.on(questions.code, questions.as_of)
     if rules.clock == "recorded":
         forecasts = replace(forecasts, at=forecasts.recorded_at)
     standing = _in_units(contests[0], questions, forecasts)
-    member = who_count(found, contests, questions.contest[standing.question], standing.participant)
+    member = who_count(facts, contests, questions.contest[standing.question], standing.participant)
     chance, own = _kernels(rules, questions, forecasts, standing)
     made_of = Terms(questions, standing, member, 2 * chance, own)
     if not len(own) or (REFERENCES[rules.reference].compared is None and not rules.score_consensus):
         return made_of
     age = standing.row
     if rules.consensus_weights == "recency":
-        age = _ages(forecasts, standing, found.participant_codes.labels)
-    return _compared(rules, forecasts, made_of, age, len(found.participant_codes.codes))
+        age = _ages(forecasts, standing, facts.participant_codes.labels)
+    return _compared(rules, forecasts, made_of, age, len(facts.participant_codes.codes))
 
 
 def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64Array:

@@ -75,24 +75,24 @@ class Questions:
         return within
 
 
-def scored_questions(found: Facts, *contests: Contest) -> Questions:
+def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     """The questions that count, contest by contest and in order of code, as of each contest's last open log position.
 
     contests: of one rule set. Where one trades, questions need no kernel; then they have no scores.
     """
     rules = contests[0].opened.rules
     asked = [
-        (number, contest.as_of(found), contest.entries[code])
+        (number, contest.as_of(facts), contest.entries[code])
         for number, contest in enumerate(contests)
         for code in sorted(contest.entries)
-        if kernel_of(rules, found.questions[code]) != "none"
+        if kernel_of(rules, facts.questions[code]) != "none"
     ]
     every = [entry for *_, entry in asked]
     number, as_of = int64_array([number for number, *_ in asked]), int64_array([last for _, last, _ in asked])
-    now = status_of(found, int64_array([entry.question for entry in every]), as_of)
+    now = status_of(facts, int64_array([entry.question for entry in every]), as_of)
     resolved: Int64Array = np.flatnonzero(now.outcome >= 0)
     entries, now = [every[place] for place in resolved.tolist()], now.of(resolved)
-    opened = [found.questions[entry.question] for entry in entries]
+    opened = [facts.questions[entry.question] for entry in entries]
     answers = [Answer(*each) for each in zip(opened, now.outcome.tolist(), now.values, strict=True)]
     limits = [
         [_limit(rules, each, limit) for each in answers] for limit in (added_chance, least_chance, greatest_chance)
@@ -156,17 +156,17 @@ def _periods(rules: RuleSet, scheduled: Ruler, scored: Ruler, reveals: Int64Arra
     return _Periods(length, reached, whole, hidden, (hidden > 0) & ((hidden < whole) | to_the_end))
 
 
-def members(found: Facts, contest: Contest) -> BoolArray:
+def members(facts: Facts, contest: Contest) -> BoolArray:
     """Who counts among the peers and in the consensus, by participant code."""
-    codes = found.participant_codes.codes
+    codes = facts.participant_codes.codes
     member = np.ones(len(codes), bool)
     member[[codes[who] for who in outsiders(contest) if who in codes]] = False
     return member
 
 
-def who_count(found: Facts, contests: Sequence[Contest], contest: Int64Array, participant: Int64Array) -> BoolArray:
+def who_count(facts: Facts, contests: Sequence[Contest], contest: Int64Array, participant: Int64Array) -> BoolArray:
     """Whether each of these, by code, counts among the members of each of these of the contests, by number; (n,)."""
-    codes = found.participant_codes.codes
+    codes = facts.participant_codes.codes
     outside = [
         number * len(codes) + codes[who]
         for number in np.unique(contest).tolist()

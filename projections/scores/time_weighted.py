@@ -67,14 +67,14 @@ class Parts(NamedTuple):
     earned: WideInt
 
 
-def scores(found: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK) -> Scores:
+def scores(facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK) -> Scores:
     """Every score of contests of one rule set, exact.
 
     score = 1 / period · Σ (kernel(forecast) - kernel(reference)) · time, 0 while no forecast of one's own stands.
     Source: Metaculus, Tournament Scoring, "Relative Log Scores for Question 1" and "Question 3";
     Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?".
     """
-    found_scores = [_scores(first, part) for first, part in terms(found, contests, questions, chunk)]
+    found_scores = [_scores(first, part) for first, part in terms(facts, contests, questions, chunk)]
     if not found_scores:
         none = np.zeros(0, np.int64)
         return Scores(none, none, WideInt.from_int64(none), none, none)

@@ -50,10 +50,10 @@ class Axis(NamedTuple):
     moved: BoolArray
 
 
-def paths_of(found: Facts, contest: str) -> Paths:
+def paths_of(facts: Facts, contest: str) -> Paths:
     """Return the accounts of a contest by participant. Raises OverflowError if one holds more than a log allows."""
     by_participant: dict[str, list[Movement]] = {}
-    for move in found.books.movements:
+    for move in facts.books.movements:
         if move.key[0] == contest:
             by_participant.setdefault(move.key[1], []).append(move)
     participants = sorted(by_participant)
@@ -80,17 +80,17 @@ def paths_of(found: Facts, contest: str) -> Paths:
     )
 
 
-def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) -> Axis:
+def axis_of(facts: Facts, contest: str, paths: Paths, *, changes: bool = False) -> Axis:
     """Return the ticks from the start of a contest to its completion or the latest instant in the log.
 
     changes: leave out ticks at which no account has another value than at the tick before.
     Raises Refused(out_of_range): too many rows, because an event claims an instant far in the future.
     """
-    starts_at, step, count = _every(found, contest)
-    numbers = _changed(found, paths, starts_at, step, count) if changes else range(count)
+    starts_at, step, count = _every(facts, contest)
+    numbers = _changed(facts, paths, starts_at, step, count) if changes else range(count)
     if len(numbers) * len(paths.own) > MOST_TICK_ROWS:
         detail = f"contest {contest!r} would have {len(numbers):,} ticks for each of {len(paths.own):,} accounts"
-        raise _too_many(found, contest, detail)
+        raise _too_many(facts, contest, detail)
     ticks = starts_at + step * int64_array(list(numbers)) if changes else np.arange(count) * step + starts_at
     tick = np.searchsorted(ticks, paths.at)
     begins = tick[paths.first[:-1]]
@@ -101,35 +101,35 @@ def axis_of(found: Facts, contest: str, paths: Paths, *, changes: bool = False) 
     return Axis(ticks, tick, number, moved)
 
 
-def check_tick_rows(found: Facts, contests: Sequence[str]) -> None:
+def check_tick_rows(facts: Facts, contests: Sequence[str]) -> None:
     """Check that the rows at all ticks of these contests fit in one table. Raises Refused(out_of_range)."""
-    accounts = Counter(contest for contest, _ in {move.key for move in found.books.movements})
-    tick_rows = {name: _every(found, name)[-1] * accounts[name] for name in contests}
+    accounts = Counter(contest for contest, _ in {move.key for move in facts.books.movements})
+    tick_rows = {name: _every(facts, name)[-1] * accounts[name] for name in contests}
     total = sum(tick_rows.values())
     if total > MOST_TICK_ROWS:
         most = max(tick_rows, key=lambda name: tick_rows[name])
         detail = f"the table would have {total:,} rows at ticks, {tick_rows[most]:,} of them for contest {most!r}"
-        raise _too_many(found, most, detail)
+        raise _too_many(facts, most, detail)
 
 
-def _too_many(found: Facts, contest: str, detail: str) -> Refused:
-    seconds = found.trading(contest).snapshot_seconds
+def _too_many(facts: Facts, contest: str, detail: str) -> Refused:
+    seconds = facts.trading(contest).snapshot_seconds
     remedy = "read the log as of an instant before the event that claims an instant far in the future"
     return Refused("out_of_range", "snapshot_seconds", seconds, detail, remedy=remedy)
 
 
-def _every(found: Facts, contest: str) -> tuple[int, int, int]:
+def _every(facts: Facts, contest: str) -> tuple[int, int, int]:
     """Return the first tick of a contest and the step between ticks, both µs, and the number of ticks."""
-    starts_at, completed_at = found.contests[contest].opened.starts_at or 0, found.books.progress(contest).completed_at
-    last = found.books.clock if completed_at is None else completed_at
-    step = found.trading(contest).snapshot_seconds * 10**6
+    starts_at, completed_at = facts.contests[contest].opened.starts_at or 0, facts.books.progress(contest).completed_at
+    last = facts.books.clock if completed_at is None else completed_at
+    step = facts.trading(contest).snapshot_seconds * 10**6
     return starts_at, step, max(last - starts_at, -step) // step + 1
 
 
-def _changed(found: Facts, paths: Paths, starts_at: int, step: int, count: int) -> list[int]:
+def _changed(facts: Facts, paths: Paths, starts_at: int, step: int, count: int) -> list[int]:
     """Return the numbers of the ticks that come first after a movement or after a quote for a question ever held."""
     held = {move.question for moves in paths.own for move in moves if move.number}
-    told = {quoted.told_at for question in held for quoted in found.books.quotes[question]}
+    told = {quoted.told_at for question in held for quoted in facts.books.quotes[question]}
     seen = {max(-((starts_at - at) // step), 0) for at in told.union(paths.at.tolist())}
     return sorted(number for number in seen if number < count)
 

@@ -65,7 +65,7 @@ class Record:
         return self.account.decided
 
 
-def stakes(found: Facts, trades: Iterable[Trade]) -> list[Stake]:
+def stakes(facts: Facts, trades: Iterable[Trade]) -> list[Stake]:
     """Return the purchases among trades whose questions are resolved.
 
     The confidence c is amount / largest bet; its Brier score is (c - w)², where w is the payout of a share. For a
@@ -76,7 +76,7 @@ def stakes(found: Facts, trades: Iterable[Trade]) -> list[Stake]:
         _stake(trade, payouts[trade.event.outcome])
         for trade in trades
         if isinstance(trade.event, events.SharesBought)
-        and (payouts := found.books.payouts_of(trade.event.contest, trade.question))
+        and (payouts := facts.books.payouts_of(trade.event.contest, trade.question))
     ]
 
 
@@ -96,12 +96,12 @@ def of_yes(of_side: Fraction, outcome: int) -> Fraction:
     return 1 - of_side if outcome else of_side
 
 
-def value(found: Facts, marks: Marks, key: Key) -> int:
+def value(facts: Facts, marks: Marks, key: Key) -> int:
     """Return the value of an account's open positions at the latest instant in the log, 1e-15."""
-    trading, clock = found.trading(key[0]), found.books.clock
+    trading, clock = facts.trading(key[0]), facts.books.clock
     return sum(
         holding.shares * max(marks.last(trading, holding.question, holding.outcome, clock)[0], 0)
-        for holding in found.books.accounts[key].holdings.values()
+        for holding in facts.books.accounts[key].holdings.values()
         if holding.is_open()
     )
 
@@ -114,22 +114,22 @@ def state(trading: Trading, account: Account) -> str:
     return "active" if waits or bet_cap(trading, account.cash) >= trading.least_bet else "ruined"
 
 
-def records(found: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, list[Record]]:
+def records(facts: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, list[Record]]:
     """Return the results of every account, by trading contest."""
-    books = found.books
+    books = facts.books
     trades: dict[Key, list[Trade]] = {key: [] for key in books.accounts}
     for trade in books.trades:
         trades[trade.event.contest, trade.event.participant].append(trade)
     defaulted = Counter((event.contest, event.participant) for _, event, by_default in books.attempts if by_default)
     made: dict[str, list[Record]] = {}
     for key, account in sorted(books.accounts.items(), key=lambda item: item[0]):
-        trading, own = found.trading(key[0]), trades[key]
+        trading, own = facts.trading(key[0]), trades[key]
         turned = sum(e.amount if isinstance(e := each.event, events.SharesBought) else e.proceeds for each in own)
         record = Record(
             key=key,
             account=account,
-            profit=(account.cash - account.deposits) * FINE + value(found, marks, key),
-            stakes=stakes(found, own),
+            profit=(account.cash - account.deposits) * FINE + value(facts, marks, key),
+            stakes=stakes(facts, own),
             turnover=Fraction(turned, trading.starting_cash or 1),
             drawdown=drawdowns.get(key, 0),  # an account has no tick before its cash is granted
             defaulted=defaulted[key],

@@ -29,8 +29,8 @@ class Series(NamedTuple):
 class Marks:
     """The quotes of a log by outcome. The quotes of a question are read on first use, and again when new ones exist."""
 
-    def __init__(self, found: Facts) -> None:
-        self._found = found
+    def __init__(self, facts: Facts) -> None:
+        self._found = facts
         self._series: dict[tuple[int, int], Series] = {}
         self._read: dict[int, int] = {}  # question -> number of quotes read
         self._closings: dict[int, list[tuple[int, int]]] = {}  # question -> log position, instant

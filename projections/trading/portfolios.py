@@ -88,7 +88,7 @@ class _Piece(NamedTuple):
     shares: int
 
 
-def snapshots(found: Facts, marks: Marks, contest: str, *, changes: bool = False) -> Snapshots:
+def snapshots(facts: Facts, marks: Marks, contest: str, *, changes: bool = False) -> Snapshots:
     """Return the portfolios of a trading contest at every tick and movement.
 
     A row shows what is known at its instant: the movements in effect by then, and the last quote of each question known
@@ -97,14 +97,14 @@ def snapshots(found: Facts, marks: Marks, contest: str, *, changes: bool = False
     changes: of the ticks, only those that come first after a change.
     Raises KeyError if it is no trading contest, OverflowError if an account holds more than a log allows.
     """
-    trading, paths = found.trading(contest), paths_of(found, contest)
-    axis = axis_of(found, contest, paths, changes=changes)
+    trading, paths = facts.trading(contest), paths_of(facts, contest)
+    axis = axis_of(facts, contest, paths, changes=changes)
     latest = np.cumsum(axis.moved) - 1
     at, tick_at = np.empty(len(axis.moved), np.int64), instants(axis, paths)
     at[axis.moved], at[~axis.moved] = paths.at, tick_at
     log_position = np.where(axis.moved, paths.position[latest], NONE)
-    of_ticks, of_moves = _worths(found, marks, trading, contest, (paths, axis))
-    scored_ticks, scored_moves = _scored(found, contest, paths, axis)
+    of_ticks, of_moves = _worths(facts, marks, trading, contest, (paths, axis))
+    scored_ticks, scored_moves = _scored(facts, contest, paths, axis)
 
     def laid(ticks: Int64Array, moves: Int64Array) -> Int64Array:
         rows = np.empty(len(axis.moved), np.int64)
@@ -242,12 +242,12 @@ class _Worth:
 
 
 def _worths(
-    found: Facts, marks: Marks, trading: Trading, contest: str, where: tuple[Paths, Axis]
+    facts: Facts, marks: Marks, trading: Trading, contest: str, where: tuple[Paths, Axis]
 ) -> tuple[_Worth, _Worth]:
     """Return the values at the ticks of all accounts, and at all movements; each price is looked up once."""
     paths, axis = where
     of_ticks, of_moves = _Worth(int(axis.number[-1])), _Worth(len(paths.at))
-    as_of = np.full(len(axis.ticks), found.contests[contest].as_of(found))
+    as_of = np.full(len(axis.ticks), facts.contests[contest].as_of(facts))
     numbers, ticks = axis.number.tolist(), axis.tick.tolist()
     for count, ((question, outcome), pieces) in enumerate(_pieces(paths).items(), 1):
         price, quoted_at, stale = _marked(marks, trading, (question, outcome), axis.ticks, as_of)
@@ -299,15 +299,15 @@ def _marked(
 
 
 def _scored(
-    found: Facts, contest: str, paths: Paths, axis: Axis
+    facts: Facts, contest: str, paths: Paths, axis: Axis
 ) -> tuple[tuple[Int64Array, Int64Array], tuple[Int64Array, Int64Array]]:
     """Return the mean score and number of resolved bets, at the ticks of all accounts and at all movements."""
-    as_of = found.contests[contest].as_of(found)
+    as_of = facts.contests[contest].as_of(facts)
     rulings: dict[int, list[Ruling]] = {}
-    for ruling in found.books.rulings:
+    for ruling in facts.books.rulings:
         if ruling.position <= as_of:
             rulings.setdefault(ruling.question, []).append(ruling)
-    caps = {trade.position: trade.cap for trade in found.books.trades if trade.event.contest == contest}
+    caps = {trade.position: trade.cap for trade in facts.books.trades if trade.event.contest == contest}
     ticks = axis.ticks.tolist()
     of_ticks: list[tuple[int, int, int]] = []
     of_moves: list[tuple[int, int, int]] = []

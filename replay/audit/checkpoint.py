@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import log
-from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.facts import from_log
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, built, opened
 from forecast_ledger.replay.reading.version import code_version
 
@@ -51,7 +51,7 @@ def keep(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = l
     """
     cut = Cut(as_of)
     with opened(location, name) as store:
-        found = facts(cut.pages(log.unseal_pages(store.pages()), watch))
+        facts = from_log.facts(cut.pages(log.unseal_pages(store.pages()), watch))
     position, digest = cut.reached()
     return Kept(
         ledger=name,
@@ -59,7 +59,7 @@ def keep(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = l
         digest=digest,
         recorded_at=None if cut.recorded_at is None else values.format_instant(cut.recorded_at),
         code=code_version(),
-        projections={name: KeptTable(**each._asdict()) for name, each in built(found).items()},
+        projections={name: KeptTable(**each._asdict()) for name, each in built(facts).items()},
     )
 
 

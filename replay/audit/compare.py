@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import PAGE, shown
-from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.projections.facts import from_log
 from forecast_ledger.replay.files.manifest import Manifest, read_manifest
 from forecast_ledger.replay.files.restore import pages as exported
 from forecast_ledger.replay.reading.input_files import ROW_BYTES, regular
@@ -106,8 +106,8 @@ def _parting(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> Parting | 
 def _built(of: Source, watch: Watch) -> tuple[Checkpoint, dict[str, Built]]:
     cut = Cut(of.as_of)
     with _rows(of) as pages:
-        found = facts(_located(of, cut.pages(log.unseal_pages(pages), watch)))
-    return cut.reached(), built(found)
+        facts = from_log.facts(_located(of, cut.pages(log.unseal_pages(pages), watch)))
+    return cut.reached(), built(facts)
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded, unseal_row
 from forecast_ledger.ledger.model.mismatch import mismatch, money_text, short_repr
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
-from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.audit.row_checks import ASIDE, ROWS, Rows
 from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, opened
 
@@ -125,12 +125,12 @@ def _place(damage: Corrupt) -> tuple[int, int]:
 def _read(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt]) -> Facts | None:
     """Return the facts of the events; if there is damage, note it and return None."""
     try:
-        found = facts(pages)
-        Projections(found).standing  # noqa: B018 - checks that no forecasts go back in time
+        facts = from_log.facts(pages)
+        Projections(facts).standing  # noqa: B018 - checks that no forecasts go back in time
     except Corrupt as wrong:
         damage.setdefault(_READING, Corrupt(wrong.position, wrong.args[1], _READING))
         return None
-    return found
+    return facts
 
 
 def _result(check: str, rows: Rows, differences: list[Corrupt]) -> Result:
@@ -154,18 +154,18 @@ def _more_said(result: Result, rounded: int) -> Result:
     return result._replace(says=f"{result.says}; {commands} had fields that the events do not record")
 
 
-def payouts(found: Facts, *, cut_short: bool) -> list[Corrupt]:
+def payouts(facts: Facts, *, cut_short: bool) -> list[Corrupt]:
     """Return each payment that differs from the sealed board, and each winner who is not paid.
 
     cut_short: whether the log may end between two payments of a contest, which are recorded together.
     """
-    projections = Projections(found)
+    projections = Projections(facts)
     wrong: list[Corrupt] = []
-    for name, contest in found.contests.items():
+    for name, contest in facts.contests.items():
         if contest.paid:
             worth = {prize.participant: prize.prize for prize in projections.prizes(name)}
             last = max(payment.position for payment in contest.paid.values())
-            whole = not (cut_short and last == found.as_of)
+            whole = not (cut_short and last == facts.as_of)
             unpaid = {winner: Payment(last, 0) for winner in worth if whole and winner not in contest.paid}
             for winner, (position, amount) in (contest.paid | unpaid).items():
                 if amount != worth.get(winner, 0):

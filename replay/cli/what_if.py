@@ -93,16 +93,16 @@ def what_if(
 def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: str) -> tuple["Projections", int]:
     """The projections as if the commands in a file had been appended, and how many were refused."""
     from forecast_ledger.projections.catalogue.projection import Projections
-    from forecast_ledger.projections.facts.from_log import facts
+    from forecast_ledger.projections.facts import from_log
     from forecast_ledger.replay.writing.append import appended
     from forecast_ledger.replay.writing.overlay_store import branched
     from forecast_ledger.replay.writing.pay import prizes
 
     with branched(log, name, prizes, before.checkpoint) as (ledger, _):
         counts = appended(ledger, file, refusals(errors), lambda _: None)
-        found = facts(ledger.read())
+        facts = from_log.facts(ledger.read())
     say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
-    return Projections(found), counts["refused"]
+    return Projections(facts), counts["refused"]
 
 
 def _is_of_contests(show: str) -> bool:

@@ -169,13 +169,13 @@ class _History:
         rows = of.table(self._table).rows()
         return next((row for row in rows if all(str(row[name]) == part for name, part in self._key.items())), None)
 
-    def _tallies(self, found: Facts, codes: Sequence[int]) -> dict[int, Tally]:
+    def _tallies(self, facts: Facts, codes: Sequence[int]) -> dict[int, Tally]:
         """What the scores on each of these questions of a contest come to, where it counts."""
-        contest = found.contests[self._name]
+        contest = facts.contests[self._name]
         some = replace(contest, entries={code: contest.entries[code] for code in codes if code in contest.entries})
-        scored = Projections(replace(found, contests={self._name: some})).scored(self._name)
+        scored = Projections(replace(facts, contests={self._name: some})).scored(self._name)
         every = np.arange(len(scored.questions.code))
-        each = tallies(contest.opened.rules, *scored, len(found.participant_codes.codes), every)
+        each = tallies(contest.opened.rules, *scored, len(facts.participant_codes.codes), every)
         return dict(zip(scored.questions.code.tolist(), each, strict=True))
 
     def _kept(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
@@ -201,19 +201,19 @@ class _History:
         upto = bisect_right(self._base, position, key=lambda each: each.position)
         return self._seen(facts([self._base[:upto]] if upto else []), position)
 
-    def _seen(self, found: Facts, position: int) -> Facts:
+    def _seen(self, facts: Facts, position: int) -> Facts:
         """The same with forecasts, and without contests and questions of no concern."""
         forecasts = self._whole
         if reads_forecasts(self._table):  # scores pick those of their time themselves
             forecasts = forecasts.rows(np.flatnonzero(forecasts.position <= position))
         return replace(
-            found,
+            facts,
             as_of=position,
             forecasts=forecasts,
             participant_codes=self._codes(position),
             attestations=self._facts.attestations,
             statuses={},
-            contests=self._narrowed(found.contests) if self._of_forecasts else found.contests,
+            contests=self._narrowed(facts.contests) if self._of_forecasts else facts.contests,
         )
 
     def _depends(self, scope: Scope, event: Any) -> bool:

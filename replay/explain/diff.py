@@ -123,9 +123,9 @@ class _Between:
         return sorted(causes.values(), key=lambda each: (_order(scope, each), each.position))
 
 
-def _questions(found: Facts) -> dict[str, set[str]]:
-    labels = found.question_codes.labels
-    return {name: {labels[code] for code in contest.entries} for name, contest in found.contests.items()}
+def _questions(facts: Facts) -> dict[str, set[str]]:
+    labels = facts.question_codes.labels
+    return {name: {labels[code] for code in contest.entries} for name, contest in facts.contests.items()}
 
 
 def _order(scope: Scope, recorded: Recorded) -> int:

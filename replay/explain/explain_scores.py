@@ -14,8 +14,9 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS
+from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
-from forecast_ledger.projections.facts.from_log import facts, status
+from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.score_policies import kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
@@ -86,8 +87,8 @@ def read(source: Source, wanted: Wanted, *, alone: bool = False, query: IndexQue
             pages = cut.pages(log.unseal_pages(store.pages()), source.watch)
         else:
             pages = log_index.indexed_pages(store, query, cut, source.watch)
-        found = facts(passed(pages))
-    return Reading(cut.reached(), found, kept)
+        facts = from_log.facts(passed(pages))
+    return Reading(cut.reached(), facts, kept)
 
 
 def score(source: Source, contest: str, question: str, participant: str, *, every_part: bool = False) -> Explained:
@@ -168,12 +169,12 @@ def _of_question(source: Source, contest: str, question: str) -> Reading:
     return reading if there and not trades else read(source, wanted)  # else to say which there are
 
 
-def _narrowed(found: Facts, contest: str, question: str) -> tuple[Contest, Questions]:
+def _narrowed(facts: Facts, contest: str, question: str) -> tuple[Contest, Questions]:
     """The contest with this question alone, and that as it counts."""
-    whole = lookup.contest(found, contest)
-    entry = lookup.entry(found, whole, question)
+    whole = lookup.contest(facts, contest)
+    entry = lookup.entry(facts, whole, question)
     narrowed = replace(whole, entries={entry.question: entry})
-    questions = scored_questions(found, narrowed)
+    questions = scored_questions(facts, narrowed)
     if not len(questions.code):
         said = "without an answer that counts in the contest, no score"
         raise Refused("not_resolved", "question", question, said, remedy="ask again once it is resolved")
@@ -192,15 +193,15 @@ class _About(NamedTuple):
     resolved: Any
 
 
-def _standing(found: Facts, contest: Contest, questions: Questions, participant: str) -> _About:
-    last, code = contest.as_of(found), int(questions.code[0])
-    forecasts = found.forecasts.on(questions.code, questions.as_of)
-    [(_, made_of)] = score_terms.terms(found, [contest], questions)
-    owner = totals.labels(found).index(participant)
+def _standing(facts: Facts, contest: Contest, questions: Questions, participant: str) -> _About:
+    last, code = contest.as_of(facts), int(questions.code[0])
+    forecasts = facts.forecasts.on(questions.code, questions.as_of)
+    [(_, made_of)] = score_terms.terms(facts, [contest], questions)
+    owner = totals.labels(facts).index(participant)
     own = made_of.standing.of(np.flatnonzero(made_of.standing.participant == owner))
-    resolved = [each for each in found.settlements if each.question == code and each.position <= last][-1]
-    closings = [position for position, which, _ in found.closings if which == code and position <= last]
-    now = status(found, last)
+    resolved = [each for each in facts.settlements if each.question == code and each.position <= last][-1]
+    closings = [position for position, which, _ in facts.closings if which == code and position <= last]
+    now = status(facts, last)
     early = f"closed by #{closings[-1]}" if closings else "close"
     end = f"answer known, #{resolved.position}" if now.known_at[code] < now.closed_at[code] else early
     of_theirs = np.flatnonzero(forecasts.participant == owner).tolist()
@@ -262,13 +263,13 @@ def _span(values: list[Any], key: Callable[[Any], Any]) -> str | None:
     return str(known[0]) if len(known) == 1 else f"{known[0]}..{known[-1]}"
 
 
-def _others(found: Facts, contest: Contest, forecasts: Forecasts, participant: str) -> dict[str, Any]:
+def _others(facts: Facts, contest: Contest, forecasts: Forecasts, participant: str) -> dict[str, Any]:
     """Who else forecast on the question and counts among the peers or in the consensus, if that is compared with."""
     reference = contest.opened.rules.reference
     if reference in {"none", "uniform"}:
         return {"compared_with": reference, "count": 0, "forecasts": 0, "first": None, "last": None, "named": []}
-    labels, counts = found.participant_codes.labels, members(found, contest)
-    own = found.participant_codes.codes.get(participant, -1)
+    labels, counts = facts.participant_codes.labels, members(facts, contest)
+    own = facts.participant_codes.codes.get(participant, -1)
     rows = np.flatnonzero(counts[forecasts.participant] & (forecasts.participant != own) & forecasts.made)
     position = forecasts.position[rows]
     who = sorted(labels[code] for code in np.unique(forecasts.participant[rows]).tolist())

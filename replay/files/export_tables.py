@@ -142,22 +142,22 @@ def _whole(table: Table, meaning: str, key: tuple[str, ...]) -> Sheet:
     return Sheet(table.name, meaning, key, table.columns, table.version, len(table), table.digest(), [table])
 
 
-def _questions(found: Facts) -> Table:
-    now = status(found)
+def _questions(facts: Facts) -> Table:
+    now = status(facts)
     states: dict[type | None, str] = {events.QuestionResolved: "resolved", events.QuestionAnnulled: "annulled"}
     outcomes = now.outcome.tolist()
     values = (
-        ids([question.question for question in found.questions]),
-        [question.kind for question in found.questions],
-        [question.title for question in found.questions],
-        [json.dumps(question.outcomes, ensure_ascii=False) for question in found.questions],
+        ids([question.question for question in facts.questions]),
+        [question.kind for question in facts.questions],
+        [question.title for question in facts.questions],
+        [json.dumps(question.outcomes, ensure_ascii=False) for question in facts.questions],
         now.opens_at,
         now.closes_at,
         now.closed_at,
-        [question.reveals_at for question in found.questions],
-        int64_array(found.opened),
-        [states.get(found.settled.get(code), "unresolved") for code in range(len(found.questions))],
-        [_outcome(question, each) for question, each in zip(found.questions, outcomes, strict=True)],
+        [question.reveals_at for question in facts.questions],
+        int64_array(facts.opened),
+        [states.get(facts.settled.get(code), "unresolved") for code in range(len(facts.questions))],
+        [_outcome(question, each) for question, each in zip(facts.questions, outcomes, strict=True)],
         [value or None for value in now.values],
     )
     return Table("questions", 1, _QUESTIONS, values).sorted_by("question")
@@ -169,10 +169,10 @@ def _outcome(question: events.QuestionOpened, outcome: int) -> str | None:
     return question.outcomes[outcome] if question.outcomes else str(outcome)
 
 
-def _participants(found: Facts) -> Table:
-    named = {who for contest in found.contests.values() for who in (*contest.enrolments, *contest.levels)}
-    named |= {*found.participant_codes.labels, *(who for _, who in found.books.accounts)}
-    consensus = consensus_label(found)
+def _participants(facts: Facts) -> Table:
+    named = {who for contest in facts.contests.values() for who in (*contest.enrolments, *contest.levels)}
+    named |= {*facts.participant_codes.labels, *(who for _, who in facts.books.accounts)}
+    consensus = consensus_label(facts)
     everybody = sorted(named | {consensus})
     kinds = ["consensus" if who == consensus else "participant" for who in everybody]
     return Table("participants", 1, _PARTICIPANTS, (ids(everybody), kinds))

@@ -19,8 +19,8 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.files.export_tables import sheets
 from forecast_ledger.replay.files.formats import FAULTS, FORMATS
 from forecast_ledger.replay.files.manifest import SQLITE, Manifest, check_ordinary, database, file_of, read_manifest
@@ -57,8 +57,8 @@ def restore(
     if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - location may be a URL
         raise FileExistsError("this is the export itself; name another file for the ledger")
     with closing(_checked(export, manifest)) as checked:
-        found = facts(Audit().pages(checked, cut=not manifest.whole))
-    _check_files(export, manifest, found)
+        facts = from_log.facts(Audit().pages(checked, cut=not manifest.whole))
+    _check_files(export, manifest, facts)
     if not manifest.whole:
         raise Unavailable(
             f"{export}: the export ends in the middle of a command; export the log as of an earlier position"
@@ -101,10 +101,10 @@ def _checked(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], 
         )
 
 
-def _check_files(export: Path, manifest: Manifest, found: Facts) -> None:
+def _check_files(export: Path, manifest: Manifest, facts: Facts) -> None:
     """Raise Unavailable unless every table is as it was written; in a database, as computed from the log's facts."""
     if manifest.format == SQLITE:
-        _check_database(export, manifest, found)
+        _check_database(export, manifest, facts)
         return
     for part in manifest.tables.values():
         try:

@@ -19,8 +19,8 @@ from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.core.table import Table
+from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_log import facts
 
 AsOf = int | str | datetime | None  # a log position, an instant of the ledger's own clock, or the whole log
 _logger = logging.getLogger(__name__)
@@ -83,10 +83,10 @@ def replay(
     if not isinstance(of, str | PathLike):
         name = of.name
     with _pages(of, name) as pages:
-        found = facts(cut.pages(pages, watch))
+        facts = from_log.facts(cut.pages(pages, watch))
     head = cut.reached()
     instrumentation.tell(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
-    return Replay(head, Projections(found))
+    return Replay(head, Projections(facts))
 
 
 class Built(NamedTuple):
