@@ -1,1 +1,1 @@
-"""From scores to boards: totals, ranks, takes, prizes, Brier aggregates, admissions."""
+"""Boards: totals, ranks, takes, prizes, Brier aggregates and the admission of forecasts."""

@@ -1,7 +1,8 @@
-"""Whether a forecast was made without knowing the future: what follows from what was recorded and declared.
+"""Admission: checks that a forecast was made without information from the future.
 
-Late receipt, possible information leak and restricted source are three facts and stay three. Only the first is the
-ledger's own; the others are arithmetic on declarations, which no ledger can prove complete.
+There are three separate verdicts: on late receipt, on possible information leaks and on restricted sources. The first
+depends only on what the ledger recorded. The other two depend on what participants declared, and a ledger cannot prove
+that declarations are complete.
 
 Source: Autocast competition of 2022, "What does simulating forecasting faithfully mean?" and "What data sources are
 considered to be restricted?".
@@ -17,10 +18,10 @@ Information = Literal["certain", "undeclared", "possible", "clean"]
 Receipt = Literal["in_time", "late"]
 Restricted = Literal["restricted", "undeclared", "clean"]
 
-UNDECLARED = StampSpan(FIRST_INSTANT, LAST_INSTANT)  # may be of any instant, and so bounds nothing
+UNDECLARED = StampSpan(FIRST_INSTANT, LAST_INSTANT)  # may be any instant, so it bounds nothing
 _SECOND = 10**6  # µs
 
-# verdict -> whether it applies to what the newest information can be, given 00:00:00Z of the close date; first wins
+# verdict -> whether it applies to the span of the newest information and 00:00:00Z of the close date; the first wins
 VERDICTS: dict[Information, Callable[[StampSpan, int], bool]] = {
     "certain": lambda newest, midnight: newest.earliest >= midnight,
     "undeclared": lambda newest, _: newest.latest >= LAST_INSTANT,
@@ -30,31 +31,32 @@ VERDICTS: dict[Information, Callable[[StampSpan, int], bool]] = {
 
 
 def cutoff(closes_at: int) -> int:
-    """The last second of the UTC day before the close date, µs.
+    """Return the last second of the UTC day before the close date, µs.
 
-    What lies before the next midnight is within it: the whole of that second, though its first instant is what is
-    published and margins are counted from. On the calendar's first day it is that day's first instant.
+    The first instant of that second is published, and margins are counted from it, but the whole second up to midnight
+    is in time. On the first day of the calendar the cut-off is the first instant of that day.
     Source: Autocast competition of 2022, "What does simulating forecasting faithfully mean?".
 
     >>> from forecast_ledger.ledger.core.values import format_instant, read_instant
-    >>> format_instant(cutoff(instant("2022-03-23T10:19:00Z")))
+    >>> format_instant(cutoff(read_instant("2022-03-23T10:19:00Z")))
     '2022-03-22T23:59:59Z'
     """
     return max(closes_at // DAY * DAY - _SECOND, FIRST_INSTANT)
 
 
 def newest(source: StampSpan | None, training_cutoff: StampSpan | None, released: StampSpan | None) -> StampSpan | None:
-    """What the newest information of sources and model together can be: the later of both at either end.
+    """Return the span of the newest information of sources and model together: at either end, the later of the two.
 
-    source: the newest one used; None: not declared, so it bounds nothing and no verdict is clean. Data made after the
-    cut-off but curated against leakage is no source in this sense.
-    The model's information lies in its training cut-off and is no later than its release; a release alone says nothing
-    of the earliest, and one before any reading of the training cut-off contradicts it and does not count.
-    Neither of both: no model was used; for one without dates, pass UNDECLARED as its training cut-off.
+    source: publication span of the newest source used; None if it is not declared: then it bounds nothing and no
+    verdict is clean. Data that was made after the cut-off but curated against leakage does not count as a source.
+    training_cutoff, released: of the model; both None if no model was used. For a model without dates, pass UNDECLARED
+    as its training cut-off. The newest information of a model is as old as its training cut-off and not newer than its
+    release. A release alone does not bound the earliest instant. A release before every reading of the training
+    cut-off contradicts it and is ignored.
     Returns None if nothing is declared.
 
     >>> newest(StampSpan(5, 6), training_cutoff=None, released=StampSpan(8, 9))
-    Span(earliest=5, latest=9)
+    StampSpan(earliest=5, latest=9)
     """
     model = _model(training_cutoff, released)
     if source is None and model is None:
@@ -65,11 +67,11 @@ def newest(source: StampSpan | None, training_cutoff: StampSpan | None, released
 
 
 def information(newest: StampSpan | None, cutoff: int) -> tuple[Information, int | None]:
-    """The verdict on what the newest information can be, and by how much its latest reading keeps to the cut-off, µs.
+    """Return the verdict on a possible information leak, and the margin, µs: the cut-off minus the latest reading.
 
-    certain: even the earliest reading is of the close date or later. possible: only the latest is. clean: neither.
-    undeclared: nothing bounds the latest reading, which also a stamp that runs to the end of the calendar does not.
-    The margin is negative if over, above -1 s if clean, and None where nothing bounds the latest reading.
+    certain: even the earliest reading is on the close date or later. possible: only the latest reading is. clean:
+    neither is. undeclared: nothing bounds the latest reading; this includes stamps that run to the end of the calendar.
+    The margin is greater than -1 s if the verdict is clean, and None if nothing bounds the latest reading.
 
     >>> midnight = 86_400_000_000
     >>> information(StampSpan(midnight - 2_000_000, midnight + 1), cutoff=midnight - 1_000_000)
@@ -82,7 +84,7 @@ def information(newest: StampSpan | None, cutoff: int) -> tuple[Information, int
 
 
 def receipt(recorded_at: int, cutoff: int) -> tuple[Receipt, int]:
-    """Whether the ledger recorded a forecast within the cut-off, and by how much, µs; negative if after it.
+    """Return whether the ledger recorded a forecast by the cut-off, and the margin, µs; negative if it is later.
 
     recorded_at: by the ledger's own clock, never the instant that the command claims.
 
@@ -93,9 +95,10 @@ def receipt(recorded_at: int, cutoff: int) -> tuple[Receipt, int]:
 
 
 def restricted(declared: bool | None, list_version: str) -> Restricted:
-    """What the participant says of restricted sources: forecasting sites, forecasters, insiders.
+    """Return the verdict on restricted sources: forecasting sites, forecasters, insiders.
 
-    declared: whether one was used; None: nothing said. "None was used" counts only against a named version of the list.
+    declared: whether the participant declared that one was used; None if not declared. A declaration that none was used
+    counts only if it names a version of the list.
 
     >>> restricted(False, "2022-09"), restricted(False, "")
     ('clean', 'undeclared')
@@ -106,7 +109,7 @@ def restricted(declared: bool | None, list_version: str) -> Restricted:
 
 
 def empty_window(opens_at: int, cutoff: int) -> bool:
-    """Whether the question opens, or was published, after its cut-off, which leaves no time to forecast it.
+    """Return whether the question opens, or was published, after its cut-off, so that nobody can forecast in time.
 
     >>> empty_window(86_400_000_000, cutoff=86_399_000_000)
     True

@@ -1,4 +1,4 @@
-"""Brier scores of many binary questions: aggregates with their parts, skill, calibration, words; all exact."""
+"""Exact Brier aggregates of binary questions: mean, decomposition, skill, calibration and interpretation."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,18 +14,18 @@ from forecast_ledger.projections.core.sorting import run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 
 DECILES = tuple(range(0, PROBABILITY + 1, PROBABILITY // 10))  # 1e-9
-EVEN_ODDS = Fraction(1, 4)  # the Brier score of always saying 50%
+EVEN_ODDS = Fraction(1, 4)  # the Brier score of a forecaster who always gives 50%
 NORMAL_QUANTILE = Decimal("1.959963984540054")  # 97.5% of the standard normal: OEIS A220510, to 15 decimals
 _DIGITS = Context(prec=80, rounding=ROUND_HALF_EVEN)
 _VALUE_BITS = 30  # 1e9 < 2^30
-_COUNT_BITS = 27  # what limbs can sum is at most 2^26 rows
+_COUNT_BITS = 27  # wide integers can sum at most 2^26 rows
 
 
 class Sample(NamedTuple):
     """One row for each owner and question, in any order; shape (n,), n <= 2^26.
 
-    owner: codes, below 2^33. probability: of yes, 1e-9. consensus: likewise, what the owner is measured against; -1
-    where there is none. happened: whether the answer was yes.
+    owner: codes, below 2^33. probability: of yes, 1e-9. consensus: probability that the consensus gives to yes, 1e-9;
+    -1 if there is none. happened: whether the answer was yes.
     """
 
     owner: Int64Array
@@ -34,16 +34,16 @@ class Sample(NamedTuple):
     happened: BoolArray
 
     def take(self, index: Int64Array) -> "Sample":
-        """The rows at these places."""
+        """Return the rows at these indices."""
         return Sample(self.owner[index], self.probability[index], self.consensus[index], self.happened[index])
 
 
 class Aggregate(NamedTuple):
-    """One owner's mean Brier score, from 0 (perfect) to 1, and what it is made of and measured against.
+    """One owner's mean Brier score, from 0 (perfect) to 1, with its decomposition and its skill against references.
 
-    brier == reliability - resolution_term + uncertainty, exactly. Skill is above 0 where the owner beats the reference.
-    None: nothing to take a mean of; for the consensus also where a row lacks one; for a skill also where the reference
-    is perfect.
+    brier == reliability - resolution_term + uncertainty, exactly. Skill is above 0 if the owner beats the reference. A
+    field is None if the owner has no row. The fields about the consensus are also None if a row lacks a consensus, and
+    a skill is also None if the reference scores 0.
     """
 
     n: int
@@ -59,14 +59,14 @@ class Aggregate(NamedTuple):
 
 
 class Means(NamedTuple):
-    """Two means over contests, which differ where contests differ in size; None over nothing."""
+    """Two means over contests, which can differ if contests differ in size; None without any score."""
 
     pooled_brier: Fraction | None
     mean_of_contest_means: Fraction | None
 
 
 class Bin(NamedTuple):
-    """One owner's forecasts in [lower, upper), in the last bin in [lower, upper], of which there are n > 0.
+    """One owner's n > 0 forecasts in [lower, upper); in the last bin, in [lower, upper].
 
     lower, upper: 1e-9. happened: how many came true. said: the sum of the forecasts, 1e-9. wilson_low, wilson_high: 95%
     interval of the frequency, 1e-9.
@@ -88,12 +88,12 @@ class Bin(NamedTuple):
 
     @property
     def observed_frequency(self) -> Fraction:
-        """How often they came true."""
+        """The share of them that came true."""
         return Fraction(self.happened, self.n)
 
 
 class Reading(NamedTuple):
-    """What a Brier score in [lower, upper) is called; only `lower` itself if the two are equal; None: no upper end."""
+    """The words for Brier scores in [lower, upper), or for `lower` alone if the two are equal; None: no upper end."""
 
     lower: Fraction
     upper: Fraction | None
@@ -113,10 +113,10 @@ INTERPRETATION = (
 
 
 def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
-    """The aggregate of each owner 0 … owners - 1; n = 0 for who has no row. O(n log n).
+    """Return the aggregate of each owner 0 … owners - 1; n = 0 if the owner has no row. O(n log n).
 
-    brier = 1/n Σ (p - o)², o = 1 if it happened, else 0. base_rate: mean of o, b. With the m forecasts that say one
-    value p, of which k happened: reliability = 1/n Σ m (p - k/m)², resolution_term = 1/n Σ m (k/m - b)²,
+    brier = 1/n Σ (p - o)², o = 1 if it happened, else 0. base_rate: b, the mean of o. For the m forecasts of one
+    value p, of which k came true: reliability = 1/n Σ m (p - k/m)², resolution_term = 1/n Σ m (k/m - b)²,
     uncertainty = b (1 - b). Skill = 1 - brier / reference, a ratio of means over the same rows; the reference is
     0.25, the Brier score of the consensus, or that of the base rate, which is the uncertainty.
 
@@ -137,11 +137,12 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
 
 
 class Counts(NamedTuple):
-    """Sums over an owner's n rows, exact; those over other rows can be added or taken away, but for `mixed`.
+    """Exact sums over an owner's n rows. All but `mixed` can be added to, or subtracted from, sums over other rows.
 
-    happened: how many came true. squares, consensus: Σ (p - o)², 1e-18, where there is no consensus as if it said 0.
-    lacking: how often there is none. mixed: Σ k (m - k) / m, the part of Σ (p - o)² and of n · uncertainty that lies
-    within m forecasts of equal value; what is left of the two is reliability and resolution.
+    happened: how many came true. squares, consensus: Σ (p - o)² of the owner and of the consensus, 1e-18; a missing
+    consensus counts as probability 0. lacking: how many rows lack a consensus. mixed: Σ k (m - k) / m over groups of m
+    equal forecasts of which k came true: the variance within the groups. Subtracting it from `squares` leaves n times
+    the reliability, and from n times the uncertainty, n times the resolution.
     """
 
     n: int = 0
@@ -153,7 +154,7 @@ class Counts(NamedTuple):
 
 
 def counted(sample: Sample) -> dict[int, Counts]:
-    """The counts of each owner who has a row."""
+    """Return the counts of each owner who has a row."""
     order = stable_order(grouped(sample))
     sample = sample.take(order)
     groups, starts = run_starts(grouped(sample)), run_starts(sample.owner)
@@ -171,26 +172,26 @@ def counted(sample: Sample) -> dict[int, Counts]:
 
 
 def grouped(sample: Sample) -> Int64Array:
-    """A number for each owner and probability, in order of both."""
+    """Return one number for each pair of owner and probability, which sorts by owner, then probability."""
     key: Int64Array = (sample.owner << _VALUE_BITS) | sample.probability
     return key
 
 
 def owners(groups: Int64Array) -> Int64Array:
-    """The owners of such numbers."""
+    """Return the owners in such numbers."""
     return groups >> _VALUE_BITS
 
 
 def mixed(m: int, k: int) -> Fraction:
-    """What m forecasts of equal value, of which k came true, add to an owner's `mixed`."""
+    """Return what m equal forecasts, of which k came true, add to an owner's `mixed`."""
     return Fraction(k * (m - k), m) if m else Fraction(0)
 
 
 def means(contests: Iterable[Aggregate]) -> Means:
-    """Of one owner's aggregates, one a contest: the mean of all scores, and the mean of the contests' means.
+    """Return the mean of all scores of one owner, and the mean of the means of the contests.
 
-    Contests without a score count in neither.
-    Source: Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score", "Across Cohorts", is the pooled one.
+    contests: one aggregate for each contest. Contests without a score count in neither mean.
+    Source: the pooled mean is in Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score", "Across Cohorts".
 
     >>> means([Aggregate(3, Fraction(1, 10)), Aggregate(1, Fraction(1, 2)), Aggregate(0)])
     Means(pooled_brier=Fraction(1, 5), mean_of_contest_means=Fraction(3, 10))
@@ -203,10 +204,10 @@ def means(contests: Iterable[Aggregate]) -> Means:
 
 
 def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> list[Bin]:
-    """How often what was forecast came true, in order of owner and bin; bins nobody forecast in are left out.
+    """Return how often forecasts came true, by owner and bin. Bins without a forecast are left out.
 
-    bins: the edges, 1e-9, rising from 0 to 1e9.
-    Raises:  ValueError if an owner, a probability or the edges are out of range or order.
+    bins: the edges, 1e-9, increasing from 0 to 1e9.
+    Raises:  ValueError if an owner or a probability is out of range, or the edges are not as described.
 
     >>> columns = [np.array(column) for column in ([0, 0], [100_000_000, 199_999_999], [-1, -1], [False, True])]
     >>> [(found.lower, found.upper, found.n, found.happened) for found in calibration(Sample(*columns), owners=1)]
@@ -214,12 +215,12 @@ def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> l
     """
     _check(sample, owners)
     if list(bins) != sorted({0, *bins, PROBABILITY}) or bins[0] or bins[-1] != PROBABILITY:
-        raise ValueError("bins: rise from 0 to 1e9")
+        raise ValueError("bins: the edges must increase from 0 to 1e9")
     return filled(binned(sample, bins), bins)
 
 
 def binned(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int], tuple[int, ...]]:
-    """By owner and bin: how many forecasts, how many came true, and their sum, 1e-9, which can all be added up."""
+    """Return, by owner and bin, the number of forecasts, how many came true, and their sum, 1e-9."""
     last = len(bins) - 1
     key = sample.owner * last + np.searchsorted(np.array(bins[1:last], np.int64), sample.probability, "right")
     order = stable_order(key)
@@ -235,7 +236,7 @@ def binned(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int
 
 
 def filled(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequence[int] = DECILES) -> list[Bin]:
-    """The bins that such sums make, in order of owner and bin."""
+    """Return the bins for such sums, by owner and bin."""
     limits = {pair: wilson(*pair) for pair in dict.fromkeys((k, n) for n, k, _ in sums.values())}
     return [
         Bin(owner, bins[begin], bins[begin + 1], n, k, said, *limits[k, n])
@@ -244,12 +245,12 @@ def filled(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequence[int] 
 
 
 def wilson(happened: int, n: int) -> tuple[int, int]:
-    """Wilson's score interval of a frequency, k = happened of n <= 2^26, at 95%: low and high in 1e-9.
+    """Return Wilson's 95% score interval of a frequency, k = happened of n <= 2^26: low and high in 1e-9.
 
-    The t at which n (t - k/n)² = z² t (1 - t): (2k + z² ± z √(z² + 4k (n - k)/n)) / (2 (n + z²)); no correction for
-    continuity. Each is rounded half-even once, and 80 digits decide which way: at a tie, an odd multiple of 5e-10, the
-    two sides of that equation differ by a multiple of 1 / (4e48 n), and by 0 at none below n = 2e11, so that no limit
-    comes nearer to one than 5e-65.
+    The limits are the solutions t of n (t - k/n)² = z² t (1 - t), which are
+    (2k + z² ± z √(z² + 4k (n - k)/n)) / (2 (n + z²)), without a continuity correction. Each is rounded half-even once,
+    and 80 digits are enough to round correctly: at a tie, an odd multiple of 5e-10, the two sides of the equation
+    differ by a multiple of 1 / (4e48 n), which is never 0 below n = 2e11. So no limit is closer to a tie than 5e-65.
 
     Raises:  ValueError if not 0 <= happened <= n, 1 <= n.
     Source:  Wilson (1927), Journal of the American Statistical Association 22(158):209-212,
@@ -259,7 +260,7 @@ def wilson(happened: int, n: int) -> tuple[int, int]:
     (0, 793450686)
     """
     if not 0 <= happened <= n or not n:
-        raise ValueError(f"{happened} of {n}")
+        raise ValueError(f"{happened} of {n}: expected 0 <= happened <= n and n >= 1")
     square = _DIGITS.multiply(NORMAL_QUANTILE, NORMAL_QUANTILE)
     radicand = _DIGITS.multiply(n, _DIGITS.add(_DIGITS.multiply(n, square), 4 * happened * (n - happened)))
     spread = _DIGITS.multiply(NORMAL_QUANTILE, _DIGITS.sqrt(radicand))
@@ -269,15 +270,15 @@ def wilson(happened: int, n: int) -> tuple[int, int]:
 
 
 def interpretation(brier: Fraction) -> str:
-    """What a mean Brier score from 0 to 1 is called in INTERPRETATION; always saying 50% scores 0.25, "Poor".
+    """Return the words of INTERPRETATION for a mean Brier score. A forecaster who always gives 50% scores 0.25, "Poor".
 
-    Raises:  ValueError if it is outside [0, 1].
+    Raises:  ValueError if the score is outside [0, 1].
 
     >>> [interpretation(Fraction(percent, 100)) for percent in (0, 9, 10, 40)]
     ['Perfect', 'Excellent', 'Good', 'Very Poor']
     """
     if not 0 <= brier <= 1:
-        raise ValueError(f"a Brier score of {brier}")
+        raise ValueError(f"a Brier score must be from 0 to 1, not {brier}")
     fitting = (row for row in INTERPRETATION if brier == row.lower or row.upper is None or brier < row.upper)
     return next(fitting).words
 
@@ -290,11 +291,11 @@ def _check(sample: Sample, owners: int) -> None:
     }
     for name, (given, least, most) in ranges.items():
         if len(given) and not least <= int(given.min()) <= int(given.max()) <= most:
-            raise ValueError(f"{name}: outside [{least}, {most}]")
+            raise ValueError(f"{name}: must be from {least} to {most}")
 
 
 def aggregate(of: Counts) -> Aggregate:
-    """What counts come to."""
+    """Return the aggregate of these counts."""
     if not of.n:
         return Aggregate(0)
     scale = of.n * PROBABILITY * PROBABILITY
@@ -320,15 +321,16 @@ def _skill(brier: Fraction, reference: Fraction | None) -> Fraction | None:
 
 
 def _squares(probability: Int64Array, happened: BoolArray, starts: Int64Array) -> list[int]:
-    """Σ (p - o)² over runs, 1e-18: ten rows can pass 2^63."""
+    """Return Σ (p - o)² over runs, 1e-18, in wide integers: the sum of ten rows can exceed 2^63."""
     distance = np.where(happened, PROBABILITY - probability, probability)
     return WideInt.product(distance, distance).run_sums(starts).integers()
 
 
 def _mixed(sample: Sample, groups: Int64Array) -> defaultdict[int, Fraction]:
-    """By owner, Σ k (m - k) / m over groups of m rows of equal forecasts, of which k happened; 0 if absent.
+    """Return, by owner, Σ k (m - k) / m over groups of m equal forecasts of which k came true; 0 if absent.
 
-    groups: where each begins. Groups of one size are summed as integers; those all alike, or of one row, add nothing.
+    groups: where each group begins. Groups of the same size are summed as integers. Groups of one row, or in which all
+    or none came true, add nothing.
     """
     m: Int64Array = np.diff(groups, append=len(sample.owner))
     k = np.add.reduceat(sample.happened.astype(np.int64), groups) if len(groups) else m
@@ -346,7 +348,7 @@ def _mixed(sample: Sample, groups: Int64Array) -> defaultdict[int, Fraction]:
 
 
 def _totals(values: Int64Array, starts: Int64Array) -> list[int]:
-    """Sums over runs, of numbers whose sum over 2^26 rows fits in 64 bits."""
+    """Return sums over runs of numbers whose sum over 2^26 rows fits in 64 bits."""
     totals: list[int] = np.add.reduceat(values, starts).tolist() if len(starts) else []
     return totals
 

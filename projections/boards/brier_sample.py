@@ -1,4 +1,4 @@
-"""What every forecaster of binary questions said last, or when it counted: what Brier aggregates are computed from."""
+"""The forecasts from which Brier aggregates are computed: each participant's last one, or the one at the spot."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,15 +16,17 @@ from forecast_ledger.projections.scores.scored_questions import scored_questions
 
 
 class Judged(NamedTuple):
-    """A contest's sample; its owners are participants by code, and one more for the consensus."""
+    """The sample of one contest. owners: the number of participant codes, and one more for the consensus."""
 
     sample: Sample
     owners: int
 
 
 def judged(facts: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64Array, Sample, int]:
-    """The forecasts of contests' binary questions that stood at the spot, or, where their rule set has none, as scored
-    time ended, beside the consensus of that instant; and before them of which of the contests each is.
+    """Return the forecasts on binary questions that stood at the spot, with the consensus of that instant.
+
+    If the rule set does not sample at a spot, the forecasts are those that stood when scored time ended.
+    Returns the index of the contest of each row, the sample, and the number of owners.
     """
     spot = [_at_one_instant(facts, contest) for contest in contests]
     consensus = len(facts.participant_codes.codes)
@@ -41,7 +43,7 @@ def judged(facts: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64
 
 
 def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
-    """The contest as if it scored its binary questions by the Brier score of one instant, the consensus too."""
+    """Return the contest with rules that score binary questions, and the consensus, by Brier score at one instant."""
     rules = structs.replace(
         contest.opened.rules,
         kernel="brier",
@@ -66,7 +68,7 @@ def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
 def _answered(
     question: Int64Array, owner: Int64Array, doubled: Int64Array, outcome: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array, BoolArray]:
-    """Question, owner, probability of yes in 1e-9, and whether it was yes; the first outcome is yes."""
+    """Return question, owner, probability of yes in 1e-9, and whether the answer was yes; the first outcome is yes."""
     happened = outcome[question] == 0
     chance = doubled // DOUBLED
     return question, owner, np.where(happened, chance, PROBABILITY - chance), happened

@@ -1,4 +1,4 @@
-"""Contests of one rule set, scored together: by itself, one of a single question would cost as much as one of many."""
+"""Contests with the same rule set, scored together: a pass over few questions costs about as much as one over many."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,14 +17,14 @@ from forecast_ledger.projections.scores.scored_questions import Questions, score
 
 
 class Scored(NamedTuple):
-    """A contest's scores and the questions they are for."""
+    """The scores of one contest and the questions that they are for."""
 
     questions: Questions
     rows: time_weighted.Scores
 
 
 class Together(NamedTuple):
-    """The scores of several contests, by id, in the order in which their questions number them."""
+    """The scores of several contests with the same rule set, in the order of `names`, their ids."""
 
     names: list[str]
     contests: list[Contest]
@@ -33,28 +33,28 @@ class Together(NamedTuple):
 
     @property
     def rules(self) -> RuleSet:
-        """Their rule set."""
+        """The rule set of the contests."""
         return self.contests[0].opened.rules
 
     def of(self, number: int) -> Scored:
-        """Those of one."""
+        """Return the scores of one contest, by its index."""
         part = slice(*np.searchsorted(self.questions.contest, [number, number + 1]).tolist())
         own = self.questions.of(part)
         return Scored(replace(own, contest=np.zeros_like(own.contest)), self.rows.on(part))
 
     def counted(self) -> list[str]:
-        """Those of which a question counts."""
+        """Return the ids of the contests that have a question that counts."""
         return [self.names[number] for number in np.unique(self.questions.contest).tolist()]
 
     def tallies(self, consensus: int) -> dict[str, totals.Tally]:
-        """The totals of the scores of each; consensus: its participant code."""
+        """Return the tally of each contest. consensus: the participant code of the consensus."""
         found = totals.tallies(self.rules, self.questions, self.rows, consensus, self.questions.contest)
         without = [totals.Tally({}, totals.NOTHING)] * (len(self.names) - len(found))
         return dict(zip(self.names, [*found, *without], strict=True))
 
 
 def grouped(facts: Facts, names: Iterable[str]) -> list[list[str]]:
-    """Contests by rule set."""
+    """Group contest ids by rule set."""
     groups: dict[RuleSet, list[str]] = {}
     for name in names:
         groups.setdefault(facts.contests[name].opened.rules, []).append(name)
@@ -62,19 +62,19 @@ def grouped(facts: Facts, names: Iterable[str]) -> list[list[str]]:
 
 
 def together(facts: Facts, names: list[str], chunk: int) -> Together:
-    """The scores of contests of one rule set."""
+    """Score contests with the same rule set."""
     contests = [facts.contests[name] for name in names]
     questions = scored_questions(facts, *contests)
     return Together(names, contests, questions, time_weighted.scores(facts, contests, questions, chunk))
 
 
 def judged_together(facts: Facts, names: list[str], chunk: int) -> "JudgedTogether":
-    """The samples of the Brier aggregates of contests of one rule set."""
+    """Return the Brier samples of contests with the same rule set."""
     return JudgedTogether(names, *judged(facts, [facts.contests[name] for name in names], chunk))
 
 
 class JudgedTogether(NamedTuple):
-    """The samples of several contests, by id; contest: of which each row is."""
+    """The Brier samples of several contests. names: their ids. contest: index of the contest of each row."""
 
     names: list[str]
     contest: Int64Array
@@ -82,7 +82,7 @@ class JudgedTogether(NamedTuple):
     owners: int
 
     def samples(self) -> dict[str, Judged]:
-        """That of each contest."""
+        """Return the sample of each contest."""
         order = stable_order(self.contest)
         limits = np.searchsorted(self.contest[order], np.arange(len(self.names) + 1)).tolist()
         return {
@@ -91,7 +91,7 @@ class JudgedTogether(NamedTuple):
         }
 
     def aggregates(self) -> dict[str, dict[int, brier.Aggregate]]:
-        """The Brier aggregates of each contest, by owner, for owners that have a row."""
+        """Return the Brier aggregates of each contest, by owner, for owners who have a row."""
         keys, sample = self._apart()
         found: dict[str, dict[int, brier.Aggregate]] = {name: {} for name in self.names}
         for number, counts in brier.counted(sample).items():
@@ -100,7 +100,7 @@ class JudgedTogether(NamedTuple):
         return found
 
     def calibration(self) -> dict[str, list[brier.Bin]]:
-        """The calibration bins of each contest, in order of owner and bin."""
+        """Return the calibration bins of each contest, by owner and bin."""
         keys, sample = self._apart()
         found: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
         for each in brier.filled(brier.binned(sample)):
@@ -109,6 +109,6 @@ class JudgedTogether(NamedTuple):
         return found
 
     def _apart(self) -> tuple[list[int], brier.Sample]:
-        """The sample as if everybody were another in each contest, and who each of these is."""
+        """Return the pairs of contest and owner, and the sample with an owner of its own for each pair."""
         keys, owner = distinct(self.contest * self.owners + self.sample.owner)
         return keys.tolist(), self.sample._replace(owner=owner)

@@ -1,4 +1,4 @@
-"""From scores to totals to takes to ranks. Totals and takes are tables of functions; to add one, add a row."""
+"""Leaderboards: totals, takes and ranks. To add a total or a take, add its row in TOTALS or TAKES."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -14,17 +14,18 @@ from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.kernels import AUTOCAST
 from forecast_ledger.projections.scores.score_policies import lower_is_better
 
-_DIGITS = 30  # of a take that are significant
-_LARGE = _DIGITS - 9  # power of ten from which a take's ninth decimal is no longer significant
-CONSENSUS, NOT_BEST = "consensus", "not_best"  # why a row has no rank, beside the levels of exclusion
+_DIGITS = 30  # significant digits of a take
+_LARGE = _DIGITS - 9  # power of ten from which the ninth decimal of a take is not significant
+CONSENSUS, NOT_BEST = "consensus", "not_best"  # reasons why a row has no rank, besides the levels of exclusion
 
 
 class Place(NamedTuple):
     """One row of a contest's board; exact.
 
-    rank: None for who is left out of the ranking. take: None where the contest has none. excluded: a level, "consensus"
-    or "not_best"; empty for who takes part. forecast_on: how many of the `questions` that count. submissions: of whose
-    submission it is.
+    rank: None if the participant is not ranked. take: None if the contest has no take. attainable: the coverage of
+    forecasts that stand all the time that is scored. excluded: a level of exclusion, "consensus" or "not_best"; empty
+    if the participant is not excluded. questions: how many questions count; forecast_on: how many of them the
+    participant forecast. submissions: how many submissions the entrant has.
     """
 
     rank: int | None
@@ -40,10 +41,10 @@ class Place(NamedTuple):
 
 
 class Total(NamedTuple):
-    """What the scores of a contest are divided by to make a total; words: as a board is explained.
+    """How the scores of a contest make a total. words: as `explain` prints them.
 
-    divisor: of the sum of weight x score, or of the sum of the means of each kind of question, in percent, where
-    KIND_TOTALS has the name; None for 1.
+    divisor: returns the divisor of the sum of weight x score or, for the names in KIND_TOTALS, of the sum of the means
+    of each kind of question, in percent; None for 1.
     """
 
     words: str
@@ -60,7 +61,7 @@ def _summed_coverage(rules: RuleSet, own: Sums) -> Fraction:
 
 
 def _third(_: RuleSet, __: Sums) -> Fraction:
-    """There are three kinds, whatever kinds the contest has."""
+    """The divisor is 3 even if the contest lacks a kind."""
     return Fraction(3)
 
 
@@ -73,22 +74,22 @@ TOTALS: dict[str, Total] = {
         f'{_FAQ}, "How are my tournament Score, Take, Prize and Rank calculated?"',
     ),
     "mean": Total(
-        "the sum of weight x score over the weight of the questions forecast on",
+        "the sum of weight x score divided by the sum of the weights of the questions with a forecast",
         _weight,
         "Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2: the mean over occasions",
     ),
     "per_coverage": Total(
-        "the sum of weight x score over the larger of least_coverage and the summed coverage",
+        "the sum of weight x score divided by the larger of least_coverage and the sum of weight x coverage",
         _summed_coverage,
         f'{_METACULUS}, the leaderboard "peer_global", since January 2024',
     ),
     "kind_means": Total(
-        "100 x the sum of the weighted means of each kind of question, a missing forecast counting as worst",
+        "100 x the sum of the weighted mean scores of each kind of question (without a forecast, the worst score)",
         None,
         f'{AUTOCAST}, "Evaluation": T/F + MCQ + Numerical, each a mean, in percent',
     ),
     "kind_means_third": Total(
-        "a third of 100 x the sum of the weighted means of each kind of question",
+        "100 / 3 x the sum of the weighted mean scores of each kind of question (without a forecast, the worst score)",
         _third,
         f"{AUTOCAST}, its evaluation notebook",
     ),
@@ -96,20 +97,20 @@ TOTALS: dict[str, Total] = {
 
 
 def total(rules: RuleSet, own: Sums) -> Fraction:
-    """The total of a contest's scores."""
+    """Return the total of a participant's scores in a contest."""
     means = (kind.mean for kind in own.kinds)
     worth = sum(means, Fraction(0)) if rules.total in KIND_TOTALS else own.score
     return worth if TOTALS[rules.total].divisor is None else quotient(worth, divided_by(rules, own))
 
 
 def divided_by(rules: RuleSet, own: Sums) -> Fraction:
-    """What a total is divided by, as `Total` has it."""
+    """Return the divisor of a total; see `Total`."""
     divisor = TOTALS[rules.total].divisor
     return Fraction(1) if divisor is None else divisor(rules, own)
 
 
 def coverage_exp(score: Fraction, coverage: Fraction) -> Magnitude:
-    """Coverage x e^score, the power rounded once to 30 significant digits.
+    """Return coverage x e^score, with the power rounded once to 30 significant digits.
 
     >>> published(coverage_exp(Fraction(0), Fraction(1, 2)))
     '0.500000000'
@@ -118,7 +119,7 @@ def coverage_exp(score: Fraction, coverage: Fraction) -> Magnitude:
 
 
 def coverage_exp2(score: Fraction, coverage: Fraction) -> Magnitude:
-    """Coverage x 2^score, likewise.
+    """Return coverage x 2^score, with the power rounded once to 30 significant digits.
 
     >>> published(coverage_exp2(Fraction(3), Fraction(1, 2)))
     '4.000000000'
@@ -127,7 +128,7 @@ def coverage_exp2(score: Fraction, coverage: Fraction) -> Magnitude:
 
 
 def positive_square(score: Fraction, _: Fraction) -> Magnitude:
-    """max(score, 0)², exact.
+    """Return max(score, 0)², exact.
 
     >>> published(positive_square(Fraction(-3), Fraction(1))), published(positive_square(Fraction(3, 2), Fraction(1)))
     ('0.000000000', '2.250000000')
@@ -136,7 +137,7 @@ def positive_square(score: Fraction, _: Fraction) -> Magnitude:
 
 
 class Take(NamedTuple):
-    """What prizes are proportional to, of a total and a coverage; None where there are none."""
+    """The number that prizes are proportional to. worth: computes it from total and coverage; None without prizes."""
 
     words: str
     worth: Callable[[Fraction, Fraction], Magnitude] | None
@@ -145,10 +146,10 @@ class Take(NamedTuple):
 
 _TOURNAMENTS = 'Metaculus, Tournament Scoring, April 6th, 2022, "Tournament Scoring"'
 TAKES: dict[str, Take] = {
-    "none": Take("no take, no prizes", None, "a contest without prizes"),
+    "none": Take("no take and no prizes", None, "a contest without prizes"),
     "coverage_exp": Take("coverage x e^total", coverage_exp, _TOURNAMENTS),
     "coverage_exp2": Take(
-        "coverage x 2^total", coverage_exp2, f"{_TOURNAMENTS}, with the logarithm base 2 used before"
+        "coverage x 2^total", coverage_exp2, f"{_TOURNAMENTS}, with the base-2 logarithm that was used before"
     ),
     "positive_square": Take(
         "max(total, 0)²",
@@ -159,7 +160,7 @@ TAKES: dict[str, Take] = {
 
 
 def published(take: Magnitude) -> str:
-    """A take to nine decimals, rounded half-even once; from 1e21 on to 30 significant digits and a power of ten.
+    """Return a take with nine decimals; from 1e21 on, 30 significant digits and a power of ten. Rounded half-even once.
 
     >>> published(Magnitude(True, -1, Fraction(6627256073055, 10**12))), published(Magnitude(True, 41, Fraction(21, 5)))
     ('0.662725607', '4.2E+41')
@@ -175,10 +176,10 @@ def published(take: Magnitude) -> str:
 
 
 def board(facts: Facts, contest: Contest, whole: Tally) -> list[Place]:
-    """A contest's board, best first, from the tally of its scores: everyone who has one, except who is hidden.
+    """Return a contest's board, best first: everyone in the tally, except participants who are excluded as hidden.
 
-    rank: 1, 2, 2, 4 by take or total, exact ties together and in order of id; who is excluded as no_rank, the
-    consensus, and an entrant's lesser submissions are shown without one and use none up.
+    Ranks are 1, 2, 2, 4 by take or total. Exact ties share a rank and are in order of id. Participants who are excluded
+    as no_rank, the consensus, and all but an entrant's best submission are shown without a rank and use none up.
     """
     rules = contest.opened.rules
     take = TAKES[rules.take].worth
@@ -206,20 +207,20 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[Place]:
         )
     places.sort(key=lambda place: place.participant)
     if rules.rank_by == "take":
-        places.sort(key=lambda place: place.take or ZERO, reverse=True)  # stable: equal ones stay in order of id
+        places.sort(key=lambda place: place.take or ZERO, reverse=True)  # stable: ties stay in order of id
     else:
         places.sort(key=lambda place: place.score, reverse=not lower_is_better(rules))
     return _ranked(_best_only(places, entrants) if rules.best_of_entrant else places, rules)
 
 
 def _entrants(contest: Contest, scored: Iterable[str]) -> dict[str, str]:
-    """Whose submission everyone is who was enrolled or has a score: its own, unless it was enrolled as another's."""
+    """Return the entrant of every participant who is enrolled or has a score; by default, the participant itself."""
     enrolled = {who: each.entrant or who for who, each in contest.enrolments.items()}
     return {who: who for who in scored} | enrolled
 
 
 def _best_only(places: list[Place], entrants: dict[str, str]) -> list[Place]:
-    """All but an entrant's first submission on the board, of those that could be ranked, marked."""
+    """Mark as NOT_BEST every submission but the best of each entrant, among those that can be ranked."""
     seen: set[str] = set()
     marked = []
     for place in places:

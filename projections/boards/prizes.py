@@ -1,4 +1,4 @@
-"""From takes to payouts."""
+"""Prizes: the pool of a contest divided in proportion to takes."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +12,7 @@ SHARE = 10**9  # units in 1
 
 
 class Prize(NamedTuple):
-    """What one participant is paid out of the pool: the share of all takes, 1e-9, and the money, 1e-6."""
+    """The prize of one participant. share: of the sum of takes, 1e-9. prize: money, 1e-6."""
 
     participant: str
     share: int
@@ -20,11 +20,12 @@ class Prize(NamedTuple):
 
 
 def prizes(contest: Contest, places: list[Place]) -> list[Prize]:
-    """The pool divided in proportion to takes, in payable units, by largest remainder; equal remainders by id.
+    """Divide the pool in proportion to takes, in payable units, by largest remainder; equal remainders by id.
 
-    Everyone on the board who is not excluded, by id. They sum to the pool, unless nobody has a take, the pool is less
-    than the least prize, or in one pass everybody's share is.
-    Source: Metaculus, Tournament Scoring, "Tournament Scoring": the take over the sum of all.
+    Returns a row for everyone with a take who is not excluded, by id. The prizes add up to the whole payable units of
+    the pool, unless nobody has a take above 0, the pool is less than the least prize or, with one pass, everybody's
+    share is.
+    Source: Metaculus, Tournament Scoring, "Tournament Scoring": a participant's take over the sum of all takes.
     """
     paid = sorted((place for place in places if place.take and not place.excluded), key=lambda place: place.participant)
     unit, pool = contest.opened.payable_unit, contest.opened.pool
@@ -40,10 +41,10 @@ def prizes(contest: Contest, places: list[Place]) -> list[Prize]:
 
 
 def in_many_passes(takes: list[int], pool: int, least: int) -> list[int]:
-    """The takes without those whose share of the pool is less than the least prize, both 1e-6.
+    """Return the takes, with 0 for those whose share of the pool is less than the least prize (pool and least in 1e-6).
 
-    From the smallest up, equal ones together; what one is not paid raises the shares of the others. Those that are
-    largest are kept, however many they are, unless the pool itself is less: somebody is paid.
+    The smallest takes are removed first, equal ones together, and the shares of the others grow each time. The largest
+    takes are never removed unless the pool itself is less than the least prize, so that somebody is paid.
 
     >>> in_many_passes([3, 2, 6], 100, 28), in_many_passes([3, 3, 6], 100, 26), in_many_passes([3, 3], 100, 60)
     ([3, 0, 6], [0, 0, 6], [3, 3])
@@ -58,9 +59,9 @@ def in_many_passes(takes: list[int], pool: int, least: int) -> list[int]:
 
 
 def one_by_one(takes: list[int], pool: int, least: int) -> list[int]:
-    """Likewise, but of equal takes the last goes first, which may be enough for the others.
+    """Like `in_many_passes`, but remove one take at a time; of equal takes the last one first.
 
-    Source: Metaculus's published code, since October 2025; which of equal ones goes first is not defined there.
+    Source: Metaculus's published code, since October 2025, which does not define which of equal takes is removed first.
 
     >>> one_by_one([3, 3, 6], 100, 26), one_by_one([3, 3], 100, 60)
     ([3, 0, 6], [3, 0])
@@ -75,7 +76,7 @@ def one_by_one(takes: list[int], pool: int, least: int) -> list[int]:
 
 
 def in_one_pass(takes: list[int], pool: int, least: int) -> list[int]:
-    """Likewise, but all at once, by their shares among everybody.
+    """Like `in_many_passes`, but remove takes once only, by their shares among all participants.
 
     Source: Metaculus's published code, June to October 2025.
 
@@ -86,7 +87,7 @@ def in_one_pass(takes: list[int], pool: int, least: int) -> list[int]:
     return [take if take * pool >= least * total else 0 for take in takes]
 
 
-# Who is left when those worth less than the least prize are not paid.
+# How participants whose share is less than the least prize are removed.
 PASSES: dict[str, Callable[[list[int], int, int], list[int]]] = {
     "many": in_many_passes,
     "one": in_one_pass,

@@ -1,4 +1,4 @@
-"""From the scores of questions to what a participant's row on a board is made of: exact sums over questions."""
+"""Exact sums of scores and coverages over questions, from which the rows of a board are made."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -19,12 +19,14 @@ from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 
-CONSENSUS = -1  # in place of a participant's code: it counts before anybody who comes later
+CONSENSUS = -1  # stands for the consensus; its code in `Scores` changes when participants join
 
 
 class OfKind(NamedTuple):
-    """A participant's scores on one kind of question: Σ weight x score over all that count, the worst score where there
-    is no forecast, and Σ weight; how many were forecast on, and how many there are.
+    """The sums of a participant's scores on one kind of question.
+
+    score: Σ weight x score over all questions that count, with the worst score if there is no forecast. weight: Σ
+    weight of them. questions: how many they are; forecast_on: how many of them have a forecast.
     """
 
     kind: str
@@ -35,16 +37,16 @@ class OfKind(NamedTuple):
 
     @property
     def mean(self) -> Fraction:
-        """The weighted mean, in percent."""
+        """The weighted mean score, in percent."""
         return quotient(100 * self.score, self.weight)
 
 
 class Sums(NamedTuple):
-    """What one participant's scores on a contest's questions add up to; exact.
+    """The exact sums of one participant's scores on the questions of a contest.
 
-    score: Σ weight x score. weight: Σ weight of the questions forecast on. covered: Σ weight x coverage; coverage: that
-    over Σ weight of all questions that count. kinds: of which there are questions that count; only where the rule set
-    asks for them.
+    score: Σ weight x score. weight: Σ weight of the questions with a forecast. covered: Σ weight x coverage. coverage:
+    covered / Σ weight of all questions that count. questions: how many have a forecast. kinds: a row for each kind that
+    has a question that counts, if the total of the rule set is by kind; else empty.
     """
 
     participant: str
@@ -58,7 +60,7 @@ class Sums(NamedTuple):
 
 
 class Earned(NamedTuple):
-    """Of scores on some questions of one kind: Σ weight x score, Σ weight in 1e-6, and how many they are."""
+    """Sums of scores on questions of one kind: Σ weight x score, Σ weight in 1e-6, and the number of questions."""
 
     score: Fraction
     weight: int
@@ -66,7 +68,7 @@ class Earned(NamedTuple):
 
 
 class Own(NamedTuple):
-    """Of scores on some questions: what each kind, as in KINDS, comes to, and Σ weight x coverage."""
+    """Sums of scores on questions. kinds: for each of KINDS. covered: Σ weight x coverage."""
 
     kinds: tuple[Earned, ...]
     covered: Fraction
@@ -78,11 +80,11 @@ class Own(NamedTuple):
 
     @property
     def questions(self) -> int:
-        """How many they are."""
+        """The number of questions."""
         return sum(each.questions for each in self.kinds)
 
     def plus(self, other: "Own", sign: int = 1) -> "Own":
-        """Of these and other questions; or, with -1, of these without some of them."""
+        """Return the sums over these and other questions; with sign -1, over these without some of them."""
         kinds = (
             Earned(
                 mine.score + sign * more.score, mine.weight + sign * more.weight, mine.questions + sign * more.questions
@@ -96,10 +98,10 @@ NOTHING = Own((Earned(Fraction(0), 0, 0),) * len(KINDS), Fraction(0))
 
 
 class Tally(NamedTuple):
-    """What scores on some questions of a contest come to, exact; those on other questions can be added.
+    """Exact sums of the scores on some questions of a contest; tallies of different questions can be added.
 
-    own: by code, of each participant with a score, and of CONSENSUS if it has one. every: of the questions there are,
-    as if a forecast that scores 0 had stood on each until scored time ended.
+    own: the sums of each participant with a score, by code, and of CONSENSUS if it has one. every: the sums over all
+    the questions, as if a forecast with score 0 stood on each from the opening until scored time ended.
     """
 
     own: dict[int, Own]
@@ -107,33 +109,35 @@ class Tally(NamedTuple):
 
     @property
     def attainable(self) -> Fraction:
-        """The weighted mean coverage of somebody whose forecasts stood all the time that was scored."""
+        """The weighted mean coverage of a participant whose forecasts stand all the time that is scored."""
         return self.coverage(self.every)
 
     def coverage(self, own: Own) -> Fraction:
-        """The weighted mean coverage over all the questions there are."""
+        """Return the weighted mean coverage over all the questions."""
         return own.covered * Fraction(WEIGHT, max(self.every.weight, 1))
 
     def plus(self, other: "Tally", sign: int = 1) -> "Tally":
-        """Of these and other questions; or, with -1, of these without some of them."""
+        """Return the tally of these and other questions; with sign -1, of these without some of them."""
         own = self.own | {code: self.own.get(code, NOTHING).plus(more, sign) for code, more in other.own.items()}
         return Tally({code: each for code, each in own.items() if each.questions}, self.every.plus(other.every, sign))
 
 
 def worst(kernel: str) -> int:
-    """What a missing forecast counts as under a total of kind means. Raises ValueError: nothing is the worst.
+    """Return the worst score of a kernel, which a missing forecast gets in a total of kind means.
+
+    Raises ValueError if the kernel has no worst score.
 
     >>> worst("brier_sum")
     2
     """
     score = KERNELS[kernel].worst
     if score is None:
-        raise ValueError(f"no score by the kernel {kernel} is the worst")
+        raise ValueError(f"the kernel {kernel} has no worst score")
     return score
 
 
 def consensus_label(facts: Facts) -> str:
-    """What the consensus is called in a table: no participant's id.
+    """Return the name of the consensus in a table; it differs from every participant's id.
 
     >>> consensus_label(Facts())
     '[consensus]'
@@ -145,7 +149,7 @@ def consensus_label(facts: Facts) -> str:
 
 
 def takes_its_name(participant: str) -> bool:
-    """Whether the consensus has, or may get, another name because of a participant's.
+    """Return whether the consensus has, or may get, another name because of this participant's id.
 
     >>> takes_its_name("[[consensus]]"), takes_its_name("consensus")
     (True, False)
@@ -154,7 +158,7 @@ def takes_its_name(participant: str) -> bool:
 
 
 def labels(facts: Facts) -> list[str]:
-    """What everyone who can have a score is called, by code: the participants, and last the consensus.
+    """Return the name of everyone who can have a score, by code: the participants, then the consensus.
 
     >>> labels(Facts())
     ['[consensus]']
@@ -163,9 +167,7 @@ def labels(facts: Facts) -> list[str]:
 
 
 def sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
-    """What a tally of all questions of a contest says of each participant with a score, in order of code; the consensus
-    last.
-    """
+    """Yield the sums of each participant with a score, in order of code, then those of the consensus."""
     names, rules, every = facts.participant_codes.labels, contest.opened.rules, whole.every
     for code, own in sorted(whole.own.items(), key=lambda item: (item[0] == CONSENSUS, item[0])):
         yield Sums(
@@ -181,10 +183,10 @@ def sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
 
 
 def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, part: Int64Array) -> list[Tally]:
-    """What scores add up to, in tallies 0, 1 … up to the last that has a question; part: each question's, shape (q,).
+    """Add up scores in tallies 0, 1 … up to the last that has a question.
 
-    Questions that are alike are summed together as integers, and a participant's sums without common denominators.
-    consensus: the code that it has in the rows.
+    part: the tally of each question, shape (q,). consensus: its participant code in the rows. Scores with the same
+    divisor are summed as integers; each participant's few quotients are then added without common denominators.
     """
     parted, parts = divided(questions), int(part.max(initial=-1)) + 1
     people = int(rows.participant.max(initial=0)) + 1
@@ -211,7 +213,7 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, 
 
 
 class _Group(NamedTuple):
-    """What one owner's scores on questions that are alike add up to. over: what one stood on each of them."""
+    """The sums of one owner's scores with one divisor. over: units covered, if scores are divided by them, else 0."""
 
     owner: int
     of: Alike
@@ -222,7 +224,7 @@ class _Group(NamedTuple):
 
 
 def _groups(rules: RuleSet, parted: Divided, rows: Scores, owner: Int64Array) -> Iterator[_Group]:
-    """Scores with one divisor, added up."""
+    """Add up the scores of each owner that have the same divisor."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = distinct(over)
     pairs, pair = distinct(parted.which[rows.question] * len(overs) + place)
@@ -245,7 +247,7 @@ def _groups(rules: RuleSet, parted: Divided, rows: Scores, owner: Int64Array) ->
 def _by_kind(
     questions: Questions, parted: Divided, question: Int64Array, owner: Int64Array, owners: int
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Of each owner, the weight of these questions, 1e-6, and how many they are, by kind."""
+    """Return, for each owner and kind, the sum of the weights of these questions, 1e-6, and their number."""
     kind = int64_array([each.kind for each in parted.alike])[parted.which[question]]
     weights, counts = np.zeros((2, owners, len(KINDS)), np.int64)
     np.add.at(weights, (owner, kind), questions.weight[question])
@@ -254,7 +256,7 @@ def _by_kind(
 
 
 def _every(questions: Questions, parted: Divided, part: Int64Array, parts: int) -> Iterator[Own]:
-    """Of each part, the questions there are; covered: as by a forecast that stood until scored time ended."""
+    """Yield, for each part, the sums over all its questions, covered as by a forecast that stands all scored time."""
     keys, count = np.unique(part * max(len(parted.alike), 1) + parted.which, return_counts=True)
     terms: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     for key, times in zip(keys.tolist(), count.tolist(), strict=True):
@@ -268,7 +270,7 @@ def _every(questions: Questions, parted: Divided, part: Int64Array, parts: int) 
 
 
 def _with_missing(rules: RuleSet, own: Own, every: Own) -> Iterator[OfKind]:
-    """The sums of each kind, the worst score standing in for every question without a forecast."""
+    """Yield the sums of each kind, with the worst score for every question without a forecast."""
     if rules.total not in KIND_TOTALS:
         return
     names = (rules.kernel, rules.kernel, rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel)

@@ -1,1 +1,1 @@
-"""From facts to scores: which questions and instants count, what a forecast is worth, and coverage."""
+"""Scores of questions: which questions and instants count, scoring kernels, time-weighted scores and coverage."""

@@ -1,4 +1,4 @@
-"""From units of time to scores and coverages: what each question's are divided by, and what they then are, exactly."""
+"""Exact scores and coverages: the sums over units of time, divided by the divisors of their questions."""
 
 from fractions import Fraction
 from math import lcm
@@ -22,9 +22,11 @@ KINDS: tuple[str, ...] = get_args(QuestionKind)
 
 
 class Alike(NamedTuple):
-    """What questions that are alike have in common: units of time of the period, of scored time, of what a coverage is
-    a share of, and of the hidden part of that; weights in 1e-6; which of the distinct amounts of a kernel's unit one
-    point is; and their kind's place in KINDS.
+    """What the questions of one group have in common: they share every number that scores and coverages divide by.
+
+    period, reached: units of time of the period and of scored time. whole, hidden: units of the time that a coverage
+    is a share of, and of its hidden part. weight, hidden_weight: 1e-6; hidden_weight is -1 for plain coverage.
+    per_point: index into the distinct values of units per point. kind: index into KINDS.
     """
 
     period: int
@@ -38,40 +40,42 @@ class Alike(NamedTuple):
 
     @property
     def rest(self) -> int:
-        """Units after the hidden part; 1 where there is nothing, which nobody covers."""
+        """The units after the hidden part; 1 if there are none (nobody can cover them)."""
         return max(self.whole - self.hidden, 1)
 
     @property
     def common(self) -> int:
-        """A denominator that every coverage has."""
+        """A common denominator of the coverages of these questions."""
         return max(self.whole, 1) if self.hidden_weight < 0 else lcm(self.hidden, self.rest)
 
     @property
     def rates(self) -> tuple[int, int]:
-        """What a unit covered of the hidden period adds to a coverage, and one after it, over common x WEIGHT."""
+        """What a covered unit adds to a coverage, in the hidden period and after it, over common x WEIGHT."""
         if self.hidden_weight < 0:
             return WEIGHT, WEIGHT
         rest = (WEIGHT - self.hidden_weight) * (self.common // self.rest)
         return self.hidden_weight * (self.common // self.hidden), rest
 
     def coverage(self, covered: int, in_hidden: int, common: int) -> int:
-        """Numerator over common x WEIGHT of the coverage, or of the sum of several questions' coverages."""
+        """Return the numerator, over common x WEIGHT, of a coverage or of the sum of several questions' coverages."""
         hidden, rest = self.rates
         return (in_hidden * hidden + (covered - in_hidden) * rest) * (common // self.common)
 
     def share(self, covered: int, in_hidden: int) -> Fraction:
-        """The coverage of one question."""
+        """Return the coverage of one question."""
         return Fraction(self.coverage(covered, in_hidden, self.common), self.common * WEIGHT)
 
     @property
     def attainable(self) -> Fraction:
-        """The coverage of a forecast that stood from the opening until scored time ended."""
+        """The coverage of a forecast that stands from the opening until scored time ends."""
         return self.share(self.reached, min(self.hidden, self.reached))
 
 
 class Divided(NamedTuple):
-    """Questions divided into those that are alike: what these have in common, where each question is among them, and
-    the distinct amounts that one point is.
+    """Questions in groups.
+
+    alike: what the questions of each group have in common. which: the group of each question, shape (q,). per_point:
+    the distinct numbers of kernel units that one point is.
     """
 
     alike: list[Alike]
@@ -80,7 +84,7 @@ class Divided(NamedTuple):
 
 
 def divided(questions: Questions) -> Divided:
-    """The questions, divided into those that are alike."""
+    """Group the questions that have the same divisors, weights and kind."""
     amounts = sorted(set(questions.per_point))
     place = {amount: number for number, amount in enumerate(amounts)}
     columns = [
@@ -98,24 +102,24 @@ def divided(questions: Questions) -> Divided:
 
 
 class Quotients(NamedTuple):
-    """Exact numbers: numerators / divisors[which]; shape (n,)."""
+    """Exact quotients: numerators / divisors[which]; shape (n,)."""
 
     numerators: WideInt
     divisors: list[Fraction]
     which: Int64Array
 
     def published(self) -> Int64Array | list[int]:
-        """In 1e-9, rounded half-even once."""
+        """Return them in 1e-9, rounded half-even once."""
         return multiply_and_round(self.numerators, [Fraction(POINTS, divisor) for divisor in self.divisors], self.which)
 
     def exact(self) -> list[Fraction]:
-        """As fractions."""
+        """Return them as fractions."""
         both = zip(self.numerators.integers(), self.which.tolist(), strict=True)
         return [Fraction(numerator, self.divisors[place]) for numerator, place in both]
 
 
 def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:
-    """The scores, exact."""
+    """Return the exact scores, in points."""
     alike, which, per_point = divided(questions)
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = distinct(over)
@@ -128,9 +132,9 @@ def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:
 
 
 def coverages(questions: Questions, rows: Scores) -> Quotients:
-    """Each score's coverage: the covered share of the scheduled period or of scored time, as the rule set says.
+    """Return the coverage of each score: the covered share of the scheduled period or of scored time, by the rule set.
 
-    Under a hidden weight w, it is w x the covered share of the hidden part of that + (1 - w) x that of the rest.
+    With a hidden weight w it is w x (covered share of the hidden part) + (1 - w) x (covered share of the rest).
 
     Source: Metaculus, Scores FAQ, "What are the Hidden Period and Hidden Coverage Weights?".
     """
@@ -139,20 +143,20 @@ def coverages(questions: Questions, rows: Scores) -> Quotients:
 
 
 def covered_shares(alike: list[Alike], which: Int64Array, covered: Int64Array, in_hidden: Int64Array) -> Quotients:
-    """The `share` of each row; which: among the questions that are alike. Shape (n,)."""
+    """Return the `share` of each row, shape (n,). which: the index of its group in `alike`."""
     hidden, rest = (WideInt.from_integers([each.rates[place] for each in alike]).take(which) for place in (0, 1))
     numerators = hidden.times(in_hidden) + rest.times(covered - in_hidden)
     return Quotients(numerators.carried(), [Fraction(each.common * WEIGHT) for each in alike], which)
 
 
 def attainable_shares(questions: Questions) -> list[Fraction]:
-    """Each question's coverage of a forecast that stood from the opening until scored time ended."""
+    """Return, for each question, the coverage of a forecast that stands from the opening until scored time ends."""
     alike, which, _ = divided(questions)
     shares = [each.attainable for each in alike]
     return [shares[place] for place in which.tolist()]
 
 
 def divisor(rules: RuleSet, per_point: Fraction, of: Alike, covered: int, fine: int) -> Fraction:
-    """What a score's numerator is divided by: kernel's quanta a point, times units of time, times 2^fine."""
+    """Return the divisor of a score's numerator: kernel units per point x units of time x 2^fine."""
     over = {"scheduled": of.period, "actual": of.reached, "covered": covered}[rules.period]
     return per_point * (over << fine)

@@ -1,4 +1,4 @@
-"""Forecasts' numbers as kernels take them: end to end in one column, read in blocks that fit in a processor's cache."""
+"""The numbers of forecasts as kernels read them: one column, in blocks that fit in a processor's cache."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -11,13 +11,14 @@ from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.sorting import run_starts, stable_order
 
-_BLOCK = 1 << 16  # numbers taken at a time
+_BLOCK = 1 << 16  # numbers in a block
 
 
 class Numbers(NamedTuple):
-    """n forecasts on questions of one form: `width` numbers each, from `start` in `flat`. Shape (n,) but flat.
+    """n forecasts on questions of one form. All columns but `flat` have shape (n,).
 
-    outcome: index. spans, values: of each question, by `question`: its range and its answer's exact text.
+    The numbers of a forecast are the `width` numbers from `start` on in `flat`. outcome: index of the outcome that
+    happened. question: index into spans and values, the range and the exact text of the answer of each question.
     """
 
     flat: Int64Array
@@ -29,7 +30,7 @@ class Numbers(NamedTuple):
     values: list[str]
 
     def rows(self, part: slice) -> "Numbers":
-        """Some of the forecasts."""
+        """Return some of the forecasts."""
         return self._replace(
             start=self.start[part],
             width=self.width[part],
@@ -38,7 +39,7 @@ class Numbers(NamedTuple):
         )
 
     def asked(self) -> Iterator[tuple[int, NumericRange]]:
-        """The questions that there are forecasts on, with their ranges."""
+        """Yield the numeric questions that have a forecast here, with their ranges."""
         there = np.zeros(len(self.spans), bool)
         there[self.question] = True
         for question in np.flatnonzero(there).tolist():
@@ -46,7 +47,7 @@ class Numbers(NamedTuple):
                 yield question, span
 
     def blocks(self) -> Iterator["Numbers"]:
-        """The forecasts, some at a time."""
+        """Yield the forecasts in blocks."""
         upto = np.cumsum(self.width)
         begin = 0
         while begin < len(upto):
@@ -56,15 +57,15 @@ class Numbers(NamedTuple):
             begin = end
 
     def laid_out(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """All numbers end to end, where each forecast begins among them, and each number's place in its forecast."""
+        """Return all numbers in one column, where each forecast begins, and each number's place in its forecast."""
         begins = np.cumsum(self.width) - self.width
         place = np.arange(int(self.width.sum())) - np.repeat(begins, self.width)
         return self.flat[np.repeat(self.start, self.width) + place], begins, place
 
     def tables(self, key: Int64Array) -> Iterator[tuple[Int64Array, Int64Array]]:
-        """Forecasts of one key, some at a time: which they are, shape (m,), and their numbers, shape (m, width).
+        """Yield the forecasts of each key in blocks: their indices, shape (m,), and their numbers, shape (m, width).
 
-        key: shape (n,); forecasts of one key have one width.
+        key: shape (n,); forecasts with the same key have the same width.
 
         >>> two = Numbers(np.arange(6), *(np.array(each) for each in ([3, 0], [3, 3], [0, 0], [0, 0])), [None], [""])
         >>> [(rows.tolist(), table.tolist()) for rows, table in two.tables(two.width)]
@@ -78,7 +79,7 @@ class Numbers(NamedTuple):
             for at in range(begin, end, step):
                 rows = order[at : min(at + step, end)]
                 start = self.start[rows]
-                if (start[1:] - start[:-1] == width).all():  # one behind the other: a view does
+                if (start[1:] - start[:-1] == width).all():  # contiguous: a view is enough
                     yield rows, self.flat[start[0] : start[-1] + width].reshape(-1, width)
                 else:
                     yield rows, every[start]

@@ -1,6 +1,7 @@
-"""Kernels: what one forecast is worth once the outcome is known. To add one, add its function and its row in KERNELS.
+"""Kernels: the scoring rules that score one forecast once the outcome is known.
 
-Every kernel returns integers in its unit, rounded half-even once. The row of a kernel says where its formula is from.
+To add a kernel, add its function and its row in KERNELS. Every kernel returns integers in its unit, rounded half-even
+once. The row of a kernel names the source of its formula.
 """
 
 from collections.abc import Callable
@@ -23,17 +24,18 @@ Form = Literal["chances", "cdf", "quantiles", "point"]  # of a forecast
 
 
 class Unit(NamedTuple):
-    """What a kernel is counted in. in_one: how many units are 1, on a question of this range."""
+    """The unit in which a kernel counts. in_one: returns how many units make 1 on a question with this range."""
 
     words: str
     in_one: Callable[[NumericRange | None], int]
 
 
 class Uniform(NamedTuple):
-    """The uniform distribution of a question, and the answer that it is scored by.
+    """The uniform distribution of a question, and the answer by which it is scored.
 
-    outcomes: of a numeric question, its bins. outcome: the index. chance: of the outcome, as numerator and denominator.
-    span, value: of a numeric question, its range and the exact text of the answer.
+    outcomes: the number of outcomes, or of bins for a numeric question. outcome: the index of the outcome that
+    happened. chance: the probability of that outcome, as numerator and denominator. span, value: for a numeric
+    question, its range and the exact text of its answer.
     """
 
     outcomes: int
@@ -44,12 +46,13 @@ class Uniform(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """All that is known of one kernel.
+    """The definition of one kernel.
 
-    words: the formula, as a rule set is explained. takes: the forms of forecast that it scores. worst: the worst score
-    there is, in 1; None if there is no bound. uniform: what the uniform distribution scores; None for what has none.
-    source: where the formula is published. of_chance, of_numbers: the function, which reads either the chance of the
-    outcome (k / unit) or the whole forecast.
+    words: the formula and the range of the score, as `explain` and the reference print them. takes: the forms of
+    forecast that it scores. worst: the worst possible score, in 1; None if there is no bound. uniform: returns the
+    score of the uniform distribution; None if the form of forecast has no uniform distribution. source: where the
+    formula is published. of_chance, of_numbers: the scoring function, which reads either the probability of the
+    outcome (k / unit) or the whole forecast; exactly one of the two is given.
     """
 
     words: str
@@ -64,7 +67,7 @@ class Kernel(NamedTuple):
 
 
 def brier(numbers: Numbers) -> Int64Array:
-    """Half of Σ (p_k - o_k)², 0..1; for two outcomes (1 - p)², p the probability of the one that happened.
+    """Half the Brier score, ½ Σ (p_k - o_k)², from 0 to 1; for two outcomes (1 - p)², p the probability of the outcome.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> brier(two).tolist()
@@ -74,7 +77,7 @@ def brier(numbers: Numbers) -> Int64Array:
 
 
 def brier_sum(numbers: Numbers) -> Int64Array:
-    """Σ (p_k - o_k)², 0..2.
+    """The Brier score Σ (p_k - o_k)², from 0 to 2; o_k = 1 for the outcome that happened, else 0.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> brier_sum(two).tolist()
@@ -84,7 +87,10 @@ def brier_sum(numbers: Numbers) -> Int64Array:
 
 
 def ordered_brier(numbers: Numbers) -> Int64Array:
-    """The mean over the K - 1 splits of ordered outcomes of the two-sided Brier score of each, 0..2: 2 RPS / (K - 1).
+    """The Brier score of K ordered outcomes, 2 RPS / (K - 1), from 0 to 2.
+
+    It is the mean, over the K - 1 ways to split the outcomes into lower and higher ones, of the Brier score of that
+    binary question. RPS = Σ (P_k - O_k)² over k = 1 … K - 1, where P_k and O_k add up the first k of p and o.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> ordered_brier(two).tolist()
@@ -106,7 +112,7 @@ def ordered_brier(numbers: Numbers) -> Int64Array:
 
 
 def error(numbers: Numbers) -> Int64Array:
-    """0 if the most probable outcome, the first of equals, is what happened, else 1: one less the accuracy.
+    """0 if the most probable outcome, the first of equals, happened, else 1: 1 - accuracy.
 
     >>> two = Numbers(np.array([500_000_000, 500_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> error(two).tolist()
@@ -122,7 +128,7 @@ def error(numbers: Numbers) -> Int64Array:
 
 
 def spherical(numbers: Numbers) -> Int64Array:
-    """The share p / √(Σ p_k²), p the probability of what happened, 0..1.
+    """The spherical score p / √(Σ p_k²), p the probability of the outcome that happened, from 0 to 1.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> spherical(two).tolist()
@@ -152,7 +158,7 @@ def _lengths(numbers: Numbers) -> Int64Array:
 
 
 def _root_share(part: int, squares: int) -> int:
-    """Part / √squares in 1/QUANTUM, rounded half-even once."""
+    """Return part / √squares in 1/QUANTUM, rounded half-even once."""
     doubled: int = isqrt(4 * (part * QUANTUM) ** 2 // squares)
     exact = doubled * doubled * squares == 4 * (part * QUANTUM) ** 2
     rounded: int = half_even(doubled, 2) if exact else (doubled + 1) // 2
@@ -186,7 +192,7 @@ def _ordered_uniform(uniform: Uniform) -> int:
 
 
 def _error_uniform(uniform: Uniform) -> int:
-    """All are equal, so the first is the most probable."""
+    """All probabilities are equal, so the first outcome counts as the most probable."""
     return QUANTUM * (uniform.outcome != 0)
 
 
@@ -195,9 +201,9 @@ def _spherical_uniform(uniform: Uniform) -> int:
 
 
 def _crps_uniform(uniform: Uniform) -> int:
-    """(y³ + (1 - y)³) / 3, y the place of the answer on the range as 0..1."""
+    """(y³ + (1 - y)³) / 3, y the place of the answer on the range, which runs from 0 to 1."""
     if uniform.span is None:
-        raise ValueError("a crps needs the range of its question")
+        raise ValueError("the kernel crps needs the range of the question")
     answer = place_of(uniform.value, uniform.span)
     thirds, over = (answer**3 + (1 - answer) ** 3).as_integer_ratio()
     return half_even(thirds * QUANTUM, 3 * over)
@@ -205,13 +211,13 @@ def _crps_uniform(uniform: Uniform) -> int:
 
 def _of_question(span: NumericRange | None) -> int:
     if span is None:
-        raise ValueError("a unit of a question's numbers needs its range")
+        raise ValueError("the unit of the kernel needs the range of the question")
     return quantum(span)
 
 
 OF_QUESTION = Unit("1e-4 of the question's unit, at least 1e-12", _of_question)
 _ABSOLUTE = Kernel(
-    words="the distance of the point on the range as 0..1",
+    words="the absolute error abs(x - y) on the range as 0 to 1 (x the point; y the answer; 0 to 1)",
     takes=("point",),
     lower_is_better=True,
     worst=1,
@@ -222,7 +228,7 @@ _ABSOLUTE = Kernel(
 # The names and their order are those of `Kernel`, `CdfKernel` and `QuantileKernel` in ledger/rules.py.
 KERNELS: dict[str, Kernel] = {
     "ln": Kernel(
-        words="the natural logarithm of the outcome's probability",
+        words="the logarithmic score ln p (p the probability of the outcome; -∞ to 0)",
         takes=("chances", "cdf"),
         lower_is_better=False,
         worst=None,
@@ -231,7 +237,7 @@ KERNELS: dict[str, Kernel] = {
         of_chance=ln_many,
     ),
     "log2": Kernel(
-        words="the base-2 logarithm of the outcome's probability",
+        words="the logarithmic score log2 p (p the probability of the outcome; -∞ to 0)",
         takes=("chances", "cdf"),
         lower_is_better=False,
         worst=None,
@@ -240,7 +246,7 @@ KERNELS: dict[str, Kernel] = {
         of_chance=log2_many,
     ),
     "spherical": Kernel(
-        words="the spherical score",
+        words="the spherical score p / √(Σ p_k²) (p the probability of the outcome; Σ over all outcomes; 0 to 1)",
         takes=("chances",),
         lower_is_better=False,
         worst=0,
@@ -249,7 +255,7 @@ KERNELS: dict[str, Kernel] = {
         of_numbers=spherical,
     ),
     "brier": Kernel(
-        words="half the sum of (p - o)² over the outcomes",
+        words="half the Brier score ½ Σ (p_k - o_k)² (o_k 1 for the outcome and 0 for the others; 0 to 1)",
         takes=("chances",),
         lower_is_better=True,
         worst=1,
@@ -258,7 +264,7 @@ KERNELS: dict[str, Kernel] = {
         of_numbers=brier,
     ),
     "brier_sum": Kernel(
-        words="the sum of (p - o)² over the outcomes",
+        words="the Brier score Σ (p_k - o_k)² (o_k 1 for the outcome and 0 for the others; 0 to 2)",
         takes=("chances",),
         lower_is_better=True,
         worst=2,
@@ -267,7 +273,7 @@ KERNELS: dict[str, Kernel] = {
         of_numbers=brier_sum,
     ),
     "ordered_brier": Kernel(
-        words="the ranked probability score, 2 RPS / (K - 1)",
+        words="the Brier score of ordered outcomes 2 / (K - 1) x Σ (P_k - O_k)² (P and O cumulative; k < K; 0 to 2)",
         takes=("chances",),
         lower_is_better=True,
         worst=2,
@@ -276,7 +282,7 @@ KERNELS: dict[str, Kernel] = {
         of_numbers=ordered_brier,
     ),
     "error": Kernel(
-        words="0 if the most probable outcome is the one, else 1",
+        words="the error: 0 if the most probable outcome (of equals the first) happened and 1 if not",
         takes=("chances",),
         lower_is_better=True,
         worst=1,
@@ -285,7 +291,7 @@ KERNELS: dict[str, Kernel] = {
         of_numbers=error,
     ),
     "crps": Kernel(
-        words="the continuous ranked probability score over the range as 0..1",
+        words="the CRPS ∫ (F(x) - 1{x >= y})² dx over the range as 0 to 1 (F the cdf; y the answer; 0 to 1)",
         takes=("cdf",),
         lower_is_better=True,
         worst=1,
@@ -294,7 +300,7 @@ KERNELS: dict[str, Kernel] = {
         of_numbers=crps,
     ),
     "pinball": Kernel(
-        words="twice the mean quantile loss",
+        words="twice the mean over levels t of the quantile loss (1{y < q} - t) (q - y) (y the answer; 0 to ∞)",
         takes=("quantiles", "point"),
         lower_is_better=True,
         worst=None,
@@ -304,5 +310,5 @@ KERNELS: dict[str, Kernel] = {
         unit=OF_QUESTION,
     ),
     "absolute": _ABSOLUTE,
-    "absolute_clipped": _ABSOLUTE._replace(words=f"{_ABSOLUTE.words}, clipped at open ends"),
+    "absolute_clipped": _ABSOLUTE._replace(words=f"{_ABSOLUTE.words} with x and y clipped to the range"),
 }

@@ -1,6 +1,6 @@
-"""Kernels of forecasts on a range: the CRPS of a cdf, the loss of quantiles, the distance of a point.
+"""Kernels of numeric forecasts: the CRPS of a cdf, the quantile loss, the absolute error of a point.
 
-The row of each in `KERNELS` says where its formula is from.
+The row of each kernel in `KERNELS` names the source of its formula.
 """
 
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
@@ -19,15 +19,16 @@ from forecast_ledger.projections.core.arrays import Int64Array, round_half_even
 from forecast_ledger.projections.core.estimates import Floats, divide_wrapped, floats, subtract_and_round
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 
-_FINE = Decimal("1e-30")  # to which a place on a logarithmic scale is rounded
-_NARROW = 1 << 60  # what is proven to stay below this is counted in 64 bits
+_FINE = Decimal("1e-30")  # unit to which a place on a logarithmic scale is rounded
+_NARROW = 1 << 60  # numbers proven to stay below this are counted in 64 bits
 _Integers = NDArray[Any]  # of 64 bits each, or Python's own
 
 
 def crps(numbers: Numbers) -> Int64Array:
-    """∫ (F(x) - 1{x >= y})² dx over the range as 0..1, F linear in each bin; an answer beyond it counts as its end.
+    """The continuous ranked probability score ∫ (F(x) - 1{x >= y})² dx over the range as 0 to 1, from 0 to 1.
 
-    On a logarithmic range x is the place on the logarithmic scale.
+    F is linear in each bin. An answer y beyond the range counts as the nearer end of the range. On a logarithmic range
+    x is the place on the logarithmic scale.
 
     >>> span, cdf = NumericRange(lower="0", upper="1", bins=1), np.array([0, 10**10])
     >>> crps(Numbers(cdf, *(np.array([each]) for each in (0, 2, 1, 0)), [span], ["0.5"])).tolist()
@@ -48,9 +49,10 @@ def crps(numbers: Numbers) -> Int64Array:
 
 
 def pinball(numbers: Numbers) -> Int64Array:
-    """Twice the mean over levels of (1{y < q} - level)(q - y): the weighted interval score where levels are symmetric
-    about 0.5, which is one of them; the absolute error where it is the only one. In units of the question, lower is
-    better.
+    """Twice the mean over levels of the quantile loss (1{y < q} - level)(q - y), in the question's unit, 0 or more.
+
+    It equals the weighted interval score if the levels are symmetric about 0.5 and include it, and the absolute error
+    if 0.5 is the only level.
 
     >>> span = NumericRange(lower="0", upper="9", levels=(500_000_000,))
     >>> pinball(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
@@ -58,7 +60,7 @@ def pinball(numbers: Numbers) -> Int64Array:
     """
     forms: dict[tuple[tuple[int, ...], int], int] = {}
     form = np.zeros(len(numbers.spans), np.int64)
-    exact = np.zeros((len(numbers.spans), 3), object)  # an answer's whole units, and n of d parts of one more
+    exact = np.zeros((len(numbers.spans), 3), object)  # an answer: its whole units, and the rest as n / d
     for of, span in numbers.asked():
         form[of] = forms.setdefault((span.levels, span.decimals), len(forms))
         answer = Fraction(numbers.values[of]) * 10**span.decimals
@@ -81,14 +83,15 @@ def pinball(numbers: Numbers) -> Int64Array:
 
 
 def absolute(numbers: Numbers) -> Int64Array:
-    """|x - y| on the range as 0..1, along its logarithmic scale if it has one. The one level must be 0.5. What lies
-    beyond an open end counts as that end.
+    """The absolute error |x - y| on the range as 0 to 1, along the logarithmic scale if the range has one.
+
+    The only level must be 0.5. A point or answer beyond an open end counts as that end.
 
     >>> span = NumericRange(lower="0", upper="10", levels=(500_000_000,))
     >>> absolute(Numbers(np.array([3]), *(np.array([each]) for each in (0, 1, 1, 0)), [span], ["5"])).tolist()
     [200000000000]
     """
-    shape = np.zeros((len(numbers.spans), 4), np.int64)  # of linear ranges: parts of a unit; ends and answer in parts
+    shape = np.zeros((len(numbers.spans), 4), np.int64)  # linear ranges: parts of a unit; ends, answer in parts
     shape[:, 2] = 1
     spans = dict(numbers.asked())
     for question, span in spans.items():
@@ -111,9 +114,9 @@ def absolute(numbers: Numbers) -> Int64Array:
 
 @lru_cache(maxsize=65_536)
 def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
-    """The place of a value between the bounds of a range, 0..1; beyond them, the bound.
+    """Return the place of a value on a range, from 0 (lower bound) to 1; a value beyond a bound counts as the bound.
 
-    Exact, but on a logarithmic scale rounded to thirty decimals.
+    It is exact on a linear range, and rounded to thirty decimals on a logarithmic one.
 
     >>> place_of("2", NumericRange(lower="1", upper="4"))
     Fraction(1, 3)
@@ -126,14 +129,14 @@ def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
         return Fraction(within - lower, upper - lower)
     zero = Fraction(span.zero_point)
     ratios = Fraction(within - zero, lower - zero), Fraction(upper - zero, lower - zero)
-    digits = 60 + len(str(ratios[1].denominator))  # enough where the bounds are very near each other
+    digits = 60 + len(str(ratios[1].denominator))  # enough even if the bounds are very close together
     precise = Context(digits, ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX)
     part, whole = (precise.ln(precise.divide(each.numerator, each.denominator)) for each in ratios)
     return Fraction(precise.quantize(precise.divide(part, whole), _FINE))
 
 
 def quantum(span: NumericRange) -> int:
-    """The unit of a score by quantiles: four digits beyond the unit of its values, 10^12 at most.
+    """Return how many units of a quantile score make 1: four digits more than its values have, at most 10^12.
 
     >>> quantum(NumericRange(lower="0", upper="1", levels=(500_000_000,), decimals=2))
     1000000
@@ -143,9 +146,10 @@ def quantum(span: NumericRange) -> int:
 
 
 class _Loss(NamedTuple):
-    """The loss of quantiles at some levels. weights: the levels in lowest terms, of `unit`, shape (k,).
+    """The quantile loss at given levels. weights / unit: the levels in lowest terms, weights of shape (k,).
 
-    limit: if no quantile, no answer and no denominator of its parts is larger, 64 bits hold every product.
+    numerator / denominator: turns a sum of losses into the kernel's unit. limit: 64 bits hold every product if no
+    quantile, answer or denominator of an answer is larger.
     """
 
     weights: Int64Array
@@ -156,36 +160,39 @@ class _Loss(NamedTuple):
 
     @classmethod
     def of(cls, levels: tuple[int, ...], decimals: int) -> Self:
-        """Of these levels, 1e-9, for quantiles in 10^-decimals."""
+        """Return the loss at these levels, 1e-9, for quantiles in 10^-decimals."""
         shared = gcd(PROBABILITY, *levels)
-        over = len(levels) * PROBABILITY // (2 * 10 ** min(12 - decimals, 4))  # of losses, in one of their quantum
+        over = len(levels) * PROBABILITY // (2 * 10 ** min(12 - decimals, 4))  # losses in one unit of the kernel
         common, unit = gcd(shared, over), PROBABILITY // shared
         weights = np.array(levels, np.int64) // shared
         most = 4 * len(levels) * unit * (shared // common)
         return cls(weights, unit, shared // common, over // common, _NARROW // most)
 
     def rounded(self, quantiles: _Integers, answers: _Integers) -> _Integers:
-        """Twice the mean loss of each row of quantiles, shape (m, k), with an answer, shape (m, 3)."""
+        """Return twice the mean loss of each row of quantiles, shape (m, k), for its answer, shape (m, 3)."""
         whole, part, over = answers.T
         count, total = len(self.weights), int(self.weights.sum())
         above = np.einsum("ij->i", np.maximum(quantiles, whole[:, None])) - count * whole
         losses = self.numerator * (self.unit * above - np.einsum("ij,j->i", quantiles, self.weights) + total * whole)
         rests = part
-        if part.any():  # the answer lies above a whole number: that part goes off, times the slope
+        if part.any():  # subtract the answer's fraction times the slope
             slopes = self.unit * (quantiles > whole[:, None]).sum(axis=1) - total
             taken = -self.numerator * slopes * part
             losses, rests = losses + taken // over, taken % over
         quotients, left = losses // self.denominator, losses % self.denominator
-        beyond = np.clip(2 * left - self.denominator, -2, 1) * over + 2 * rests  # half a denominator
-        return round_half_even(quotients, np.sign(beyond) + 2, 4)  # one, two or three quarters: less, as much or more
+        beyond = np.clip(2 * left - self.denominator, -2, 1) * over + 2 * rests  # compared with half a denominator
+        return round_half_even(
+            quotients, np.sign(beyond) + 2, 4
+        )  # one, two or three quarters: below, at or above the half
 
 
 def _crps(heights: Int64Array, at: Int64Array, near: Floats, shares: list[tuple[Fraction, ...]]) -> Int64Array:
-    """Of each row of heights, shape (m, bins + 1): ∫ F² over the range - 2 ∫ F above the answer + what lies above it.
+    """Return the CRPS of each row of heights, shape (m, bins + 1): ∫ F² - 2 ∫ F above the answer + 1 - answer.
 
-    at: the bin with the answer. shares: by what its two edges and 1 go off, of each row; near: as floats, (m, 3).
-    With a and b the heights of a bin's edges, ∫ F² is (a² + ab + b²) / 3 of a bin, ∫ F (a + b) / 2. What does not
-    depend on where in its bin the answer lies is exact; of the rest an estimate decides where it is certain.
+    at: the bin with the answer. shares: for each row, the factors of the heights of that bin's two edges and of 1 that
+    are subtracted; near: the same as floats, (m, 3). With a and b the heights at the edges of a bin, its ∫ F² is
+    (a² + ab + b²) / 3 and its ∫ F is (a + b) / 2. The terms that do not depend on the place of the answer within its
+    bin are exact integers; the others are estimated, and computed exactly only where the estimate leaves a doubt.
     """
     bins, row = heights.shape[1] - 1, np.arange(len(heights))
     begins = row * (bins + 1)
@@ -205,7 +212,7 @@ def _crps(heights: Int64Array, at: Int64Array, near: Floats, shares: list[tuple[
 
 
 def _thrice_squares(heights: NDArray[Any]) -> NDArray[Any]:
-    """Σ a² + ab + b² over the bins of each row; of integers, its last 64 bits."""
+    """Return Σ (a² + ab + b²) over the bins of each row; for integers, its last 64 bits."""
     squares = 2 * np.einsum("ij,ij->i", heights, heights) + np.einsum("ij,ij->i", heights[:, :-1], heights[:, 1:])
     total: NDArray[Any] = squares - heights[:, 0] ** 2 - heights[:, -1] ** 2
     return total

@@ -1,7 +1,7 @@
-"""Which instants of a question's period count: all of them, the end of each day, or one.
+"""Sampling: which instants of a question's period count: every instant, the end of each day, or one instant.
 
-Time is counted in units from the opening, 0, 1, 2 …: µs, days, or the one instant. A forecast that stands on [start,
-end) stands for the units from that of `start` to before that of `end`; so one machinery serves every sampling.
+Time is counted in units from the opening, 0, 1, 2 …: microseconds, days, or the single instant. A forecast that stands
+on [start, end) stands from the unit of `start` to just before the unit of `end`. So every sampling uses the same code.
 """
 
 from collections.abc import Callable
@@ -17,10 +17,11 @@ _MINUTE = 60 * 10**6
 
 
 class Ruler(NamedTuple):
-    """The period of each question, µs, shape (q,); `east`, µs: how far east of UTC its days are.
+    """The period of each question, µs, shape (q,), and how it is cut into days.
 
-    until: when scored time ends. spot: the one instant, where only one counts. edges: which of the days count that the
-    opening or the end cuts short, as in a rule set.
+    until: when scored time ends. spot: the single instant that counts, where only one does. east: µs by which the days
+    are ahead of UTC. edges: the field `day_edges` of the rule set, which says whether a first or last day counts that
+    the opening or the end cuts short.
     """
 
     opens: Int64Array
@@ -30,15 +31,17 @@ class Ruler(NamedTuple):
     edges: str
 
     def first_day(self, question: Int64Array) -> Int64Array:
-        """The number of each question's first day that counts, from the epoch."""
+        """Return the number of each question's first day that counts, from the epoch."""
         day, into = np.divmod(self.opens[question] + self.east, DAY)
         first: Int64Array = day + (into > 0) if self.edges == "none" else day
         return first
 
 
 class Sampling(NamedTuple):
-    """words: as a rule set is explained. units: of instants in [opens, until], by question. instants: where units
-    begin, or for the last, end.
+    """One sampling.
+
+    words: as `explain` prints them. units: returns the units of instants in [opens, until], by question. instants:
+    returns the instants at which units begin; of the unit after the last one, the instant at which the last one ends.
     """
 
     words: str
@@ -48,7 +51,7 @@ class Sampling(NamedTuple):
 
 
 def ruler(opens: Int64Array, until: Int64Array, spot: Int64Array, rules: RuleSet) -> Ruler:
-    """A ruler of a rule set's days."""
+    """Return the ruler for the days of a rule set."""
     return Ruler(opens, until, spot, rules.day_minutes * _MINUTE, rules.day_edges)
 
 
@@ -61,7 +64,7 @@ def _micros_at(of: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
 
 
 def _days(of: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
-    """A day counts with the forecast that stands as it ends, or, where that day counts, as scored time ends on it."""
+    """A day counts with the forecast that stands at its end, or when scored time ends if that day counts too."""
     days: Int64Array = (at + of.east) // DAY - of.first_day(question)
     if of.edges == "both":
         days += (at >= of.until[question]) & ((at + of.east) % DAY > 0)  # the day on which scored time ends
@@ -75,7 +78,7 @@ def _days_at(of: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
 
 
 def _spot(of: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
-    """A forecast counts if it stands at the instant; at or after the end of scored time, if it stands as that ends."""
+    """A forecast counts if it stands at the instant or, if scored time ends by then, at its end."""
     return (at >= _tick(of, question)).astype(np.int64)
 
 
@@ -85,27 +88,27 @@ def _spot_at(of: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
 
 
 def _tick(of: Ruler, question: Int64Array) -> Int64Array:
-    """The first instant after the one that counts."""
+    """Return the first instant after the one that counts."""
     ticks: Int64Array = np.minimum(of.spot + 1, of.until)[question]
     return ticks
 
 
 SAMPLINGS: dict[str, Sampling] = {
     "time": Sampling(
-        "times the µs it stands",
+        "weighted by the time in µs that each forecast stands",
         _micros,
         _micros_at,
         'Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?"',
     ),
     "day": Sampling(
-        "on each day",
+        "counted at the end of each day",
         _days,
         _days_at,
         'Cultivate Labs, Forecasts, support article "Why didn\'t I receive a score in a question I forecasted?": full '
         "days only; the other edges are those of the platforms that carry forecasts forward by date",
     ),
     "spot": Sampling(
-        "at one instant",
+        "counted at one instant",
         _spot,
         _spot_at,
         "Metaculus's published code, spot scores",

@@ -1,6 +1,7 @@
-"""What a rule set makes of its kernels: which one scores a question, what counts as nought or uniform, what a point is.
+"""Score policies: how a rule set selects, limits and scales its kernels.
 
-To add a scale, add its function and its row in SCALES.
+They say which kernel scores a question, to which limits probabilities are clipped, what the uniform distribution
+scores, and how many points a difference of 1 is. To add a scale, add its function and its row in SCALES.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ _MILLION = 10**6
 
 
 class Answer(NamedTuple):
-    """A question and what became of it; value is the exact text of a numeric answer."""
+    """A question and its answer. outcome: its index. value: the exact text of a numeric answer."""
 
     question: QuestionOpened
     outcome: int
@@ -26,7 +27,7 @@ class Answer(NamedTuple):
 
 
 def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:
-    """The name of the kernel that scores a question.
+    """Return the name of the kernel that scores a question.
 
     >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
     >>> kernel_of(RuleSet(name="x", kernel="ln", cdf_kernel="crps"), question)
@@ -38,7 +39,7 @@ def kernel_of(rules: RuleSet, question: QuestionOpened) -> str:
 
 
 def lower_is_better(rules: RuleSet) -> bool:
-    """Whether the least score is best; a rule set's kernels agree on it.
+    """Return whether lower scores are better; all kernels of a rule set agree on that.
 
     >>> lower_is_better(RuleSet(name="x", kernel="brier"))
     True
@@ -47,9 +48,9 @@ def lower_is_better(rules: RuleSet) -> bool:
 
 
 def least_chance(rules: RuleSet, outcome: int, bins: int) -> int:
-    """What a smaller probability of the outcome counts as under a rule set, 1e-10.
+    """Return the least probability of the outcome, 1e-10: a rule set counts a smaller one as this.
 
-    bins: of a numeric question, else 0; then outcome 0 and bins + 1 are the open ends.
+    bins: the bins of a numeric question, else 0. Outcomes 0 and bins + 1 of a numeric question are its open ends.
 
     >>> least_chance(RuleSet(name="x"), 0, 0), least_chance(RuleSet(name="x"), 1, 200)
     (10000000, 500000)
@@ -60,7 +61,9 @@ def least_chance(rules: RuleSet, outcome: int, bins: int) -> int:
 
 
 def added_chance(rules: RuleSet, outcome: int, bins: int) -> int:
-    """What is added to every probability of the outcome, 1e-10: the least, where the rule set adds that to densities.
+    """Return what is added to every probability of the outcome, 1e-10.
+
+    It is the least probability if the rule set adds the least density to every bin, else 0.
 
     Source: Metaculus, Scores FAQ, "What is the log score for continuous questions?".
 
@@ -73,7 +76,7 @@ def added_chance(rules: RuleSet, outcome: int, bins: int) -> int:
 
 
 def greatest_chance(rules: RuleSet, outcome: int, bins: int) -> int:
-    """What a greater probability of the outcome counts as, 1e-10; of a bin perhaps more than 1.
+    """Return the greatest probability of the outcome, 1e-10: a greater one counts as this. For a bin it may exceed 1.
 
     Source: Metaculus, Scores FAQ, "What is the Baseline score?": up to 99.9%, and densities up to about 35.
 
@@ -86,10 +89,12 @@ def greatest_chance(rules: RuleSet, outcome: int, bins: int) -> int:
 
 
 def uniform_term(rules: RuleSet, answer: Answer) -> int:
-    """What the uniform distribution scores: named outcomes share alike; of a numeric question every open end has
-    open_end_ppm, and the bins share the rest.
+    """Return the score of the uniform distribution, in the kernel's unit.
 
-    Raises:  ValueError if the kernel has no uniform distribution to score: quantiles have none.
+    It gives named outcomes equal probabilities. For a numeric question it gives every open end open_end_ppm and shares
+    the rest equally among the bins.
+
+    Raises:  ValueError if there is no uniform distribution for the kernel to score: quantiles have none.
     Source:  Metaculus, Scores FAQ, "What is the Baseline score?".
 
     >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
@@ -110,12 +115,12 @@ def uniform_term(rules: RuleSet, answer: Answer) -> int:
 def _uniform(name: str, uniform: Uniform) -> int:
     scored = KERNELS[name].uniform
     if scored is None:
-        raise ValueError(f"the kernel {name} has no uniform distribution to score")
+        raise ValueError(f"the kernel {name} cannot score a uniform distribution")
     return scored(uniform)
 
 
 class Scale(NamedTuple):
-    """How many points a difference of 1 between kernels is; words: as a rule set is explained, empty if it is one."""
+    """How many points a score of 1 is. words: as `explain` prints them; empty for one point."""
 
     words: str
     points: Callable[[RuleSet, QuestionOpened], Fraction]
@@ -135,7 +140,7 @@ def _peer_whole(_: RuleSet, __: QuestionOpened) -> Fraction:
 
 
 def _baseline(rules: RuleSet, question: QuestionOpened) -> Fraction:
-    """Certainty, which scores 0 in a logarithm, is worth 100."""
+    """A certain forecast of the outcome, whose logarithmic score is 0, gets 100 points."""
     if question.range is not None:
         return Fraction(50)
     outcomes = len(question.outcomes)
@@ -145,9 +150,9 @@ def _baseline(rules: RuleSet, question: QuestionOpened) -> Fraction:
 SCALES: dict[str, Scale] = {
     "plain": Scale("", _plain, "the kernel itself"),
     "peer": Scale(
-        "times 100, 50 for numeric questions",
+        "times 100 (50 for numeric questions)",
         _peer,
-        'Metaculus, Scores FAQ, "What is the Peer score?", half for numeric questions, as its figures have it',
+        'Metaculus, Scores FAQ, "What is the Peer score?", halved for numeric questions as in its figures',
     ),
     "peer_whole": Scale(
         "times 100",
@@ -155,7 +160,7 @@ SCALES: dict[str, Scale] = {
         'Metaculus, Scores FAQ, "What is the Peer score?", the formula, which does not halve numeric questions',
     ),
     "baseline": Scale(
-        "times 100 / log K of K outcomes, 50 for numeric questions",
+        "times 100 / log K for K outcomes in the base of the kernel (50 for numeric questions)",
         _baseline,
         'Metaculus, Scores FAQ, "What is the Baseline score?"',
     ),
@@ -163,12 +168,12 @@ SCALES: dict[str, Scale] = {
 
 
 def kernel_unit(rules: RuleSet, question: QuestionOpened) -> int:
-    """Units in 1 of the kernel that scores a question."""
+    """Return how many units of the kernel that scores a question make 1."""
     return KERNELS[kernel_of(rules, question)].unit.in_one(question.range)
 
 
 def per_point(rules: RuleSet, question: QuestionOpened) -> Fraction:
-    """How much of a kernel's unit one point is.
+    """Return how many units of the kernel one point is.
 
     >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
     >>> per_point(RuleSet(name="x", kernel="ln", scale="peer"), question)

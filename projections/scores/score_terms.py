@@ -1,4 +1,4 @@
-"""What every forecast of a contest is worth and what it is compared with: the terms that scores are sums of."""
+"""Score terms: the kernel score of every standing forecast and of its reference, which scores add up over time."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,16 +33,17 @@ from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
 from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, Questions, measure, who_count
 
-CHUNK = 1 << 16  # forecasts scored at a time, which fit in a processor's cache; any size gives the same numbers
+CHUNK = 1 << 16  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What scores and their parts are made of, for some questions.
+    """The terms of scores and of their parts, for some questions.
 
-    standing: in units from the opening, in order of question, participant and start; the consensus is the last
-    participant. member: whether each counts among the peers and in the consensus. doubled: twice the chance, 1e-10, as
-    scored; -1 for quantiles. own: the kernel of each. compared: with what, None where that does not change over time.
+    standing: intervals in units from the opening, in order of question, participant and start; the consensus is the
+    last participant. member: whether each counts among the peers and in the consensus. doubled: twice the probability
+    of the outcome as scored, 1e-10; -1 for quantiles. own: the kernel score of each. compared: the reference; None if
+    it does not change over time.
     """
 
     questions: Questions
@@ -53,14 +54,14 @@ class Terms:
     compared: Compared | None = None
 
     def earned(self) -> WideInt:
-        """What each interval adds to its score's numerator."""
+        """Return what each interval adds to the numerator of its score."""
         if self.compared is None:
             length = self.standing.end - self.standing.start
             return WideInt.product(self.own - self.questions.uniform[self.standing.question], length)
         return self.compared.earned(self.scored, self.compared.steps.begins, self.compared.steps.ends)
 
     def of(self, rows: Int64Array) -> "Terms":
-        """Those of some intervals, compared with what all of them make."""
+        """Return the terms of some intervals, with the reference that all of them make."""
         kept = self.compared
         if kept is not None:
             begins, ends = kept.steps.begins[rows], kept.steps.ends[rows]
@@ -70,16 +71,16 @@ class Terms:
 
     @property
     def scored(self) -> Scored:
-        """What the forecasts are worth."""
+        """The kernel scores of the forecasts."""
         return Scored(self.own, self.doubled, self.member)
 
 
 def terms(
     facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK
 ) -> Iterator[tuple[int, Terms]]:
-    """The terms of scores, some questions at a time, each with the index of its first question.
+    """Yield the terms of scores, some questions at a time, with the index of the first question of each.
 
-    contests: of one rule set, as the questions number them.
+    contests: of one rule set, in the order in which the questions number them.
     """
     sizes = facts.forecasts.counts(questions.code)
     nothing = np.zeros_like(questions.length)
@@ -105,8 +106,9 @@ def _terms(facts: Facts, contests: Sequence[Contest], questions: Questions) -> T
 
 
 def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64Array:
-    """Each interval's place, the oldest first, by the instant that its forecast was made; of one instant by the
-    participant's id, so that nothing depends on which of two different participants' forecasts was recorded first.
+    """Return the rank of each interval by the instant of its forecast, oldest first.
+
+    Forecasts of the same instant are ordered by participant id, so that it does not matter which was recorded first.
     """
     codes, whose = np.unique(standing.participant, return_inverse=True)
     names = [labels[code] for code in codes.tolist()]
@@ -116,14 +118,14 @@ def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64
 
 
 def _places(order: Int64Array | list[int]) -> Int64Array:
-    """Where in an order each number is."""
+    """Return the place of each number in an order."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return place
 
 
 def _in_units(contest: Contest, questions: Questions, forecasts: Forecasts) -> Intervals:
-    """When forecasts stand, in the rule set's units of time."""
+    """Return the intervals on which forecasts stand, in the units of time of the rule set."""
     rules, of = contest.opened.rules, measure(contest, questions)
     standing = intervals(forecasts, questions.opens, questions.until, early=rules.early_forecasts)
     units = SAMPLINGS[rules.sampling].units
@@ -135,7 +137,7 @@ def _in_units(contest: Contest, questions: Questions, forecasts: Forecasts) -> I
 def _kernels(
     rules: RuleSet, questions: Questions, forecasts: Forecasts, standing: Intervals
 ) -> tuple[Int64Array, Int64Array]:
-    """The outcome's chance as scored, 1e-10, and the kernel, of every interval's forecast."""
+    """Return the outcome's probability as scored, 1e-10, and the kernel score, for the forecast of every interval."""
     question = standing.question
     chance, own = np.full(len(question), -1), np.zeros(len(question), np.int64)
     for form, name in _forms(rules):
@@ -154,7 +156,7 @@ def _kernels(
 
 
 def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, age: Int64Array, consensus_code: int) -> Terms:
-    """The terms with what they are compared with, and the consensus among them if it is scored."""
+    """Return the terms with their reference, and with the terms of the consensus if it is scored."""
     questions = made_of.questions
     shift = shifts(np.zeros_like(questions.length), questions.length)
     axis = _axis(made_of, shift, age)
@@ -183,7 +185,7 @@ def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, age: Int64Ar
 def _with_consensus(
     rules: RuleSet, made_of: Terms, axis: "_Axis", consensus: tuple[Int64Array, Int64Array]
 ) -> Compared:
-    """With the consensus: twice its chance and its kernel, in each step."""
+    """Compare with the consensus, given as twice its probability and its kernel score in each step."""
     doubled, kernel = consensus
     against = of_consensus(axis.steps, kernel)
     apart = _others(rules, made_of, axis) if rules.consensus_of == "others" and axis.steps.stand.any() else None
@@ -191,7 +193,7 @@ def _with_consensus(
 
 
 def _with_peers(rules: RuleSet, made_of: Terms, axis: "_Axis", _: tuple[Int64Array, Int64Array]) -> Compared:
-    """With the mean of the others' kernels."""
+    """Compare with the mean kernel score of the other members."""
     steps, member, fine = axis.steps, made_of.member, fine_bits(rules)
     among = others = of_peers(steps, made_of.own, member, fine, one_of_them=True)
     if rules.scored_only_factor == "one" and (rules.score_consensus or not member.all()):
@@ -200,9 +202,10 @@ def _with_peers(rules: RuleSet, made_of: Terms, axis: "_Axis", _: tuple[Int64Arr
 
 
 class Reference(NamedTuple):
-    """What a forecast is compared with; words: as a rule set is explained, with the {average} and {others} it is of.
+    """What a forecast is compared with.
 
-    compared: None where it does not change over time, and each question's `uniform` says all, which is 0 for nothing.
+    words: as `explain` prints them, with the fields {average} and {others}. compared: computes the reference; None if
+    it does not change over time: then it is each question's `uniform`, which is 0 without a reference.
     """
 
     words: str
@@ -213,13 +216,13 @@ class Reference(NamedTuple):
 REFERENCES: dict[str, Reference] = {
     "none": Reference("", None, "the kernel itself"),
     "uniform": Reference(
-        "less that of the uniform distribution", None, 'Metaculus, Scores FAQ, "What is the Baseline score?"'
+        "minus the score of the uniform distribution", None, 'Metaculus, Scores FAQ, "What is the Baseline score?"'
     ),
     "peers": Reference(
-        "less the mean of the other members'", _with_peers, 'Metaculus, Scores FAQ, "What is the Peer score?"'
+        "minus the mean score of the other members", _with_peers, 'Metaculus, Scores FAQ, "What is the Peer score?"'
     ),
     "consensus": Reference(
-        "less that of the {average} of the standing forecasts{others}",
+        "minus the score of the {average} of the standing forecasts{others}",
         _with_consensus,
         'Metaculus, Scores FAQ, "What is the Relative score?"',
     ),
@@ -227,7 +230,7 @@ REFERENCES: dict[str, Reference] = {
 
 
 def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms:
-    """Terms with those of the consensus, in order of question, participant and start: of each question it is last."""
+    """Merge terms with those of the consensus, which come last on each question."""
     columns = [np.concatenate(pair) for pair in zip(one.standing, other.standing, strict=True)]
     standing = Intervals(*columns)
     order = stable_order(standing.question)
@@ -244,9 +247,9 @@ def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms
 
 
 class _Axis(NamedTuple):
-    """All questions on one axis of time: when forecasts stand on it, the steps, and the question of each step.
+    """All questions on one axis of time: the intervals on which forecasts stand, the steps, the question of each step.
 
-    age: of two that begin to stand together the older has the lower number; no two have the same.
+    age: of two forecasts that begin to stand together, the older has the lower number; no two are equal.
     """
 
     standing: Intervals
@@ -267,9 +270,10 @@ def _axis(made_of: Terms, shift: Int64Array, age: Int64Array) -> _Axis:
 
 
 class _Alike(NamedTuple):
-    """Questions whose consensus is worked out in one go: their form and kernel, and which they are, shape (q,).
+    """Questions whose consensus is computed together: their form and kernel, and a mask of them, shape (q,).
 
-    width: how many numbers of each are averaged; 0 for that of the outcome alone. squeezed: see `community.SQUEEZED`.
+    width: numbers of a forecast that are averaged; 0 for the probability of the outcome alone. squeezed: see
+    `community.SQUEEZED`.
     """
 
     form: int
@@ -280,7 +284,7 @@ class _Alike(NamedTuple):
 
 
 def _alike(rules: RuleSet, questions: Questions) -> Iterator[_Alike]:
-    """All questions that the rule set scores."""
+    """Yield the groups of all questions that the rule set scores."""
     aggregation = community.AGGREGATIONS[rules.consensus]
     for form, name in _forms(rules):
         kernel, of_form = KERNELS[name], questions.form == form
@@ -298,10 +302,10 @@ def _alike(rules: RuleSet, questions: Questions) -> Iterator[_Alike]:
 
 
 def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis) -> tuple[Int64Array, Int64Array]:
-    """Twice the consensus's chance of the outcome, 1e-10, and its kernel, in each step; -1 and 0 where no member
-    stands.
+    """Return twice the consensus's probability of the outcome, 1e-10, and its kernel score, in each step.
 
-    A logarithm is that of the average to 1e-18, not of the chance that is shown.
+    They are -1 and 0 where no member has a standing forecast. Logarithms are taken of the average to 1e-18, not of the
+    rounded probability that is shown.
     """
     questions, owner = made_of.questions, axis.question
     doubled, kernels = np.full(len(owner), -1), np.zeros(len(owner), np.int64)
@@ -329,8 +333,9 @@ def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis
 def _averages(
     rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis, of: tuple[_Alike, Int64Array]
 ) -> tuple[list[Int64Array], int]:
-    """Twice the average of each number of some questions in some steps, and by how much finer than 1e-10 its unit is,
-    or than that of the numbers.
+    """Return twice the average of each number, for some questions in some steps, and how fine its unit is.
+
+    The second value is how many of the units make 1e-10 (for probabilities of the outcome) or one unit of the numbers.
     """
     (alike, some), questions = of, made_of.questions
     rows = np.flatnonzero(made_of.member & alike.asked[made_of.standing.question])
@@ -345,7 +350,7 @@ def _averages(
 
 
 def _others(rules: RuleSet, made_of: Terms, axis: _Axis) -> Others:
-    """What each member is compared with: the median of the other members."""
+    """Return the reference of each member: the median of the other members."""
     rows = np.flatnonzero(made_of.member)
     standing = axis.standing.of(rows)
     known = axis.changes if len(rows) == len(axis.standing.row) else None
@@ -357,7 +362,7 @@ def _others(rules: RuleSet, made_of: Terms, axis: _Axis) -> Others:
 
 
 def _columns(forecasts: Forecasts, standing: Intervals, width: int, counted: Questions | None) -> list[Int64Array]:
-    """Each number of the forecasts; of named outcomes that are scored by chance, 1e-10 and as that is counted."""
+    """Return each number of the forecasts; where a kernel scores probabilities, in 1e-10 and limited as scored."""
     start, unit = forecasts.start[standing.row], CHANCE // PROBABILITY
     columns = (forecasts.chances[start + place] for place in range(width))
     if counted is None:
@@ -378,6 +383,6 @@ def _numbers(questions: Questions, flat: Int64Array, start: Int64Array, question
 
 
 def _forms(rules: RuleSet) -> list[tuple[int, str]]:
-    """The forms of a distribution that a rule set scores, and by what kernel."""
+    """Return the forms of forecast that a rule set scores, each with its kernel."""
     names = ((NAMED, rules.kernel), (CDF, rules.cdf_kernel), (QUANTILES, rules.quantile_kernel))
     return [(form, name) for form, name in names if name != "none"]

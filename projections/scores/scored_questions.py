@@ -1,4 +1,4 @@
-"""The questions of a contest that count, with everything that scoring them needs to know."""
+"""The questions of contests that count, with all that scoring them needs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -24,20 +24,24 @@ from forecast_ledger.projections.scores.score_policies import (
     uniform_term,
 )
 
-NAMED, CDF, QUANTILES = range(3)  # the forms of a distribution
+NAMED, CDF, QUANTILES = range(3)  # the forms of a forecast
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions that contests score: added and resolved, not annulled, when the boards were last open; shape (q,).
+    """The questions that contests score; shape (q,).
 
-    contest: which, of those scored together; they lie one after another. as_of: log position up to which it counts what
-    was said. code: the question. opens, until, spot: µs; `until` is when scored time ends. length, reached: of the
-    period and of scored time, in the rule set's units of time; whole, hidden: of which of the two a coverage is a
-    share, and of the hidden part of that. width: numbers of a forecast.
-    added, least, greatest: 1e-10, to a logarithm. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage.
-    uniform: the uniform distribution's kernel. per_point: how much of a kernel's unit one point is; unit: of that
-    kernel, in 1.
+    A question is scored if it was added to the contest and resolved, and not annulled, when the contest's boards were
+    last open.
+
+    contest: index of the contest; the questions of a contest are adjacent. as_of: log position up to which forecasts
+    count. code: of the question. opens, until, spot: µs; `until` is when scored time ends. length, reached: units of
+    time of the period and of scored time. whole, hidden: units of the time that a coverage is a share of (one of those
+    two), and of its hidden part. form: NAMED, CDF or QUANTILES. outcome: index. bins: 0 for named outcomes. width:
+    numbers in a forecast. added, least, greatest: 1e-10: what is added to a probability, and its limits, for kernels
+    that score the probability of the outcome. weight: 1e-6. hidden_weight: 1e-6, -1 for plain coverage. uniform: score
+    of the uniform distribution, 0 without that reference. unit: units of the kernel in 1. per_point: units of the
+    kernel in one point.
     """
 
     contest: Int64Array
@@ -65,20 +69,20 @@ class Questions:
     per_point: list[Fraction]
 
     def of(self, part: slice) -> Self:
-        """Some of them."""
+        """Return some of the questions."""
         return type(self)(*(getattr(self, each.name)[part] for each in fields(self)))
 
     def counted(self, chance: Int64Array, question: Int64Array) -> Int64Array:
-        """What probabilities of the outcome count as to a logarithm, 1e-10; question: of each, shape (n,)."""
+        """Return probabilities of the outcome as they are scored, 1e-10. question: the question of each, shape (n,)."""
         least = np.maximum(chance + self.added[question], self.least[question])
         within: Int64Array = np.minimum(least, self.greatest[question])
         return within
 
 
 def scored_questions(facts: Facts, *contests: Contest) -> Questions:
-    """The questions that count, contest by contest and in order of code, as of each contest's last open log position.
+    """Return the questions that count, by contest and question code, as of the last log position with open boards.
 
-    contests: of one rule set. Where one trades, questions need no kernel; then they have no scores.
+    contests: of one rule set. Questions without a kernel, which trading contests may have, are left out.
     """
     rules = contests[0].opened.rules
     asked = [
@@ -136,7 +140,7 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
 
 
 class _Periods(NamedTuple):
-    """Columns of `Questions`, and whether there are both a hidden part and another, so that its weight counts."""
+    """Columns of `Questions`. split: whether both a hidden part and another part exist, so that the weight applies."""
 
     length: Int64Array
     reached: Int64Array
@@ -146,7 +150,7 @@ class _Periods(NamedTuple):
 
 
 def _periods(rules: RuleSet, scheduled: Ruler, scored: Ruler, reveals: Int64Array) -> _Periods:
-    """How many units of time there are. A scheduled period by the clock may be hidden to its end."""
+    """Count units of time. With sampling `time`, a scheduled period may be hidden to its end."""
     units, every = SAMPLINGS[rules.sampling].units, np.arange(len(reveals))
     length = units(scheduled, scheduled.until, every)
     reached = np.where(scored.until > scored.opens, units(scored, scored.until, every), 0)
@@ -157,7 +161,7 @@ def _periods(rules: RuleSet, scheduled: Ruler, scored: Ruler, reveals: Int64Arra
 
 
 def members(facts: Facts, contest: Contest) -> BoolArray:
-    """Who counts among the peers and in the consensus, by participant code."""
+    """Return whether each participant, by code, counts among the peers and in the consensus."""
     codes = facts.participant_codes.codes
     member = np.ones(len(codes), bool)
     member[[codes[who] for who in outsiders(contest) if who in codes]] = False
@@ -165,7 +169,7 @@ def members(facts: Facts, contest: Contest) -> BoolArray:
 
 
 def who_count(facts: Facts, contests: Sequence[Contest], contest: Int64Array, participant: Int64Array) -> BoolArray:
-    """Whether each of these, by code, counts among the members of each of these of the contests, by number; (n,)."""
+    """Return whether each participant, by code, is a member of the contest in the same row, by number; shape (n,)."""
     codes = facts.participant_codes.codes
     outside = [
         number * len(codes) + codes[who]
@@ -180,14 +184,14 @@ def who_count(facts: Facts, contests: Sequence[Contest], contest: Int64Array, pa
 
 
 def outsiders(contest: Contest) -> set[str]:
-    """Who does not count among the peers and in the consensus."""
+    """Return the participants who do not count among the peers or in the consensus."""
     rules = contest.opened.rules
     bots = {who for who, enrolled in contest.enrolments.items() if enrolled.bot and rules.bots == "scored_only"}
     return bots | {who for who, level in contest.levels.items() if level in rules.scored_only_levels}
 
 
 def measure(contest: Contest, questions: Questions) -> Ruler:
-    """What turns instants into the rule set's units of time."""
+    """Return the ruler that turns instants into the units of time of the rule set."""
     return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules)
 
 
@@ -199,7 +203,7 @@ def _form(answer: Answer) -> int:
 
 
 def _limit(rules: RuleSet, answer: Answer, limit: Callable[[RuleSet, int, int], int]) -> int:
-    """A limit is for kernels of a chance, the logarithms; other kernels take a forecast as it is."""
+    """Return a limit of the probability; 0 if the kernel reads whole forecasts, which are never limited."""
     span = answer.question.range
     bins = 0 if span is None else span.bins
     by_chance = KERNELS[kernel_of(rules, answer.question)].of_chance is not None

@@ -1,4 +1,4 @@
-"""Scores and coverage, with the parts that sum to them exactly."""
+"""Time-weighted scores and coverages, and the parts that add up to them exactly."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,15 +15,15 @@ from forecast_ledger.projections.scores.sampling import SAMPLINGS
 from forecast_ledger.projections.scores.score_terms import CHUNK, Terms, terms
 from forecast_ledger.projections.scores.scored_questions import Questions, measure
 
-MOST_PARTS = 3_000_000  # rows of `score_parts` that are made at once; they take about a gigabyte
+MOST_PARTS = 3_000_000  # rows of `score_parts` that are computed at once; they take about a gigabyte
 
 
 class Scores(NamedTuple):
-    """One row for each question and participant who forecast on it, in order of both; shape (n,).
+    """One row for each question and each participant who forecast on it, in order of both; shape (n,).
 
-    question: index into the questions. participant: code; one more than the last for the consensus.
-    numerator: Σ term x time x 2^fine, in the kernel's quanta x units. covered, covered_hidden: units in which a
-    forecast stood, in all and in the hidden period.
+    question: index into the questions. participant: code; the consensus has the last code + 1. numerator: Σ term x
+    time x 2^fine, in the kernel's unit x units of time. covered, covered_hidden: units of time in which a forecast
+    stood, in all and in the hidden period.
     """
 
     question: Int64Array
@@ -33,27 +33,27 @@ class Scores(NamedTuple):
     covered_hidden: Int64Array
 
     def of(self, participant: int) -> "Scores":
-        """The rows of one participant."""
+        """Return the rows of one participant."""
         return self.rows(np.flatnonzero(self.participant == participant))
 
     def on(self, part: slice) -> "Scores":
-        """The rows of some questions that lie together, which are numbered anew."""
+        """Return the rows of a range of questions, renumbered from 0."""
         first, end = np.searchsorted(self.question, [part.start, part.stop]).tolist()
         rows = self.rows(np.arange(first, end))
         return rows._replace(question=rows.question - part.start)
 
     def rows(self, index: Int64Array) -> "Scores":
-        """These rows."""
+        """Return the rows at these indices."""
         plain = (self.covered[index], self.covered_hidden[index])
         return Scores(self.question[index], self.participant[index], self.numerator.take(index), *plain)
 
 
 class Parts(NamedTuple):
-    """One row for each interval on which both a forecast and its reference stay the same; shape (n,).
+    """One row for each interval on which a forecast and its reference do not change; shape (n,).
 
-    start, end: µs. units: of time between them. doubled: twice the chance, 1e-10, -1 for quantiles. consensus: the same
-    of the consensus, -1 without one. peers: how many members stand, -1 where they are not what it is compared with.
-    earned: of a score's parts they sum to its numerator.
+    start, end: µs. units: units of time between them. doubled: twice the probability of the outcome, 1e-10; -1 for
+    quantiles. consensus: twice the consensus's probability, -1 without one. peers: number of members who have a
+    standing forecast, -1 if the reference is not `peers`. earned: the parts of a score add up to its numerator.
     """
 
     question: Int64Array
@@ -68,9 +68,11 @@ class Parts(NamedTuple):
 
 
 def scores(facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK) -> Scores:
-    """Every score of contests of one rule set, exact.
+    """Return every score of contests of one rule set, exact.
 
-    score = 1 / period · Σ (kernel(forecast) - kernel(reference)) · time, 0 while no forecast of one's own stands.
+    score = 1 / period · Σ (kernel(forecast) - kernel(reference)) · time; a term is 0 while the participant has no
+    standing forecast.
+
     Source: Metaculus, Tournament Scoring, "Relative Log Scores for Question 1" and "Question 3";
     Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?".
     """
@@ -86,7 +88,7 @@ def scores(facts: Facts, contests: Sequence[Contest], questions: Questions, chun
 
 
 def count_parts(made_of: Terms) -> int:
-    """How many rows `parts` has, without making them."""
+    """Return how many rows `parts` returns, without computing them."""
     if made_of.compared is None:
         return len(made_of.standing.row)
     _, begins, ends = _stretches(made_of.compared)
@@ -94,17 +96,18 @@ def count_parts(made_of: Terms) -> int:
 
 
 def _stretches(compared: Compared) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """The steps at which what is compared with changes, and the first of these that each interval meets, and the last
-    and one.
+    """Return the steps at which the reference changes, and the range of them that each interval meets.
+
+    The range begins with the last change at or before the interval's start; its end is exclusive.
     """
     steps, kept = compared.steps, compared.changes()
     return kept, np.searchsorted(kept, steps.begins, "right") - 1, np.searchsorted(kept, steps.ends)
 
 
 def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
-    """The parts of the scores that terms lead to; `first` is the index of their first question.
+    """Return the parts of the scores of these terms; `first` is the index of their first question.
 
-    As many rows as intervals between changes of what a forecast is compared with, for each forecast that stands then.
+    There is one row for each standing forecast and each interval between changes of its reference.
     """
     rules, questions, standing = contest.opened.rules, made_of.questions, made_of.standing
     compared = made_of.compared

@@ -39,7 +39,7 @@ def score_words(rules: RuleSet, kernel: str) -> str:
     """Describe how a score is computed.
 
     >>> score_words(PRESETS["baseline"], "ln").split(", ")[1]
-    'less that of the uniform distribution'
+    'minus the score of the uniform distribution'
     """
     average = f"{'recency-weighted ' * (rules.consensus_weights == 'recency')}{AGGREGATIONS[rules.consensus].words}"
     others = " of the other members" if rules.consensus_of == "others" else ""

@@ -516,5 +516,5 @@ def test_the_rows_of_the_table_leave_no_gap() -> None:
 @pytest.mark.parametrize("brier", [Fraction(-1, 10**18), Fraction(10**18 + 1, 10**18), Fraction(2)])
 def test_a_score_outside_nought_to_one_has_no_words(brier: Fraction) -> None:
     """Such as one on the scale from 0 to 2."""
-    with pytest.raises(ValueError, match="a Brier score of"):
+    with pytest.raises(ValueError, match="a Brier score must be from 0 to 1"):
         interpretation(brier)

@@ -178,7 +178,7 @@ def test_the_uniform_distribution_gives_each_open_end_a_twentieth(
 def test_quantiles_have_no_uniform_reference() -> None:
     """No rule set asks for one; who does gets no number."""
     rules = RuleSet(name="own", quantile_kernel="pinball")
-    with pytest.raises(ValueError, match="pinball has no uniform"):
+    with pytest.raises(ValueError, match="pinball cannot score a uniform"):
         uniform_term(rules, Answer(asked(quartiles()), 1, "1"))
 
 
