@@ -6,9 +6,9 @@ Whoever wrote the log, what passes here is what the decider answers to commands,
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from forecast_ledger.ledger.auditing.command_readings import Said
-from forecast_ledger.ledger.auditing.quick_check import Forecasts
-from forecast_ledger.ledger.auditing.rebuild import rebuilt
+from forecast_ledger.ledger.auditing.command_readings import CommandReading
+from forecast_ledger.ledger.auditing.quick_check import ForecastCheck
+from forecast_ledger.ledger.auditing.rebuild import rebuilt_commands
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import check_id
 from forecast_ledger.ledger.deciding.decider import decide, evolve
@@ -31,14 +31,14 @@ class Audit:
 
     def __init__(self, text: Callable[[int], TextKept] | None = None) -> None:
         self.state = State()
-        self.rounded = 0
+        self.lossy_commands = 0
         self._remembered: dict[int, TextKept] = {}  # by log position
         self._text = text or self._remembered.__getitem__
         self._remembers = text is None
         self._kept: dict[str, int] = {}  # log position by digest
         self._commands: dict[str, int] = {}  # first log position by id
         self._paid: dict[str, dict[str, int]] = {}  # by contest and winner, 1e-6
-        self._forecasts = Forecasts(self.state)
+        self._forecasts = ForecastCheck(self.state)
         self._pending: list[Recorded] = []  # the rows of the last command, of which there may be more
 
     def pages(self, pages: Iterator[Sequence[Recorded]], *, cut: bool) -> Iterator[Sequence[Recorded]]:
@@ -84,7 +84,7 @@ class Audit:
         if fingerprint(said) != recorded.command:
             if not _DIGEST.fullmatch(recorded.command):
                 return False
-            self.rounded += 1
+            self.lossy_commands += 1
         self._commands[command_id] = recorded.position
         self._take_in(recorded)
         return True
@@ -103,7 +103,7 @@ class Audit:
             if cut:
                 return
             raise self._missing(rows, after, "a decision that the text belongs to")
-        readings = rebuilt(happened[main], self.state, lambda digest: self._text_of(digest, texts))
+        readings = rebuilt_commands(happened[main], self.state, lambda digest: self._text_of(digest, texts))
         if not readings:
             what = mismatch("the first event of a command", "what follows from another, by itself")
             raise _corrupt(rows[main], what)
@@ -117,7 +117,7 @@ class Audit:
             raise _corrupt(
                 rows[0], mismatch("a digest of 32 hexadecimal digits as command", short_repr(rows[0].command))
             )
-        self.rounded += bool(digest)
+        self.lossy_commands += bool(digest)
         for recorded in rows:
             self._take_in(recorded)
             if isinstance(recorded.event, PrizePaid):
@@ -145,7 +145,7 @@ class Audit:
                     of = f"{name} {short_repr(expected)} of the command's first event"
                     raise _corrupt(recorded, mismatch(of, short_repr(found)))
 
-    def _read(self, readings: Sequence[Said], command: str) -> tuple[Said, str]:
+    def _read(self, readings: Sequence[CommandReading], command: str) -> tuple[CommandReading, str]:
         """The reading that a digest is of, and ""; else the last, and the digest of that."""
         digest = ""
         for said in readings:
@@ -159,7 +159,7 @@ class Audit:
         return readings[-1], digest or "none"
 
     def _decided(
-        self, said: Said, rows: Sequence[Recorded], happened: Sequence[AnyEvent], main: int
+        self, said: CommandReading, rows: Sequence[Recorded], happened: Sequence[AnyEvent], main: int
     ) -> Sequence[AnyEvent]:
         """Decide a command, with prizes as they were recorded: `payouts` compares them with the board."""
         paid = {event.participant: event.amount for event in happened if isinstance(event, PrizePaid)}

@@ -9,10 +9,10 @@ from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, PROB
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model.commands import AnyCommand
 
-Texts = Callable[[str], str | None]  # a kept text by its digest, None if there is none
+TextLookup = Callable[[str], str | None]  # a kept text by its digest, None if there is none
 
 
-class Said(NamedTuple):
+class CommandReading(NamedTuple):
     """One reading of what a command said.
 
     command: what is decided again. spellings: the ways to say it; its digest is that of one of them, unless something
@@ -24,7 +24,7 @@ class Said(NamedTuple):
     lossy: bool
 
 
-Rebuild = Callable[[Any, State, Texts], Iterator[Said]]
+Rebuilder = Callable[[Any, State, TextLookup], Iterator[CommandReading]]
 
 
 def instant_text(micros: int) -> str:
@@ -32,7 +32,7 @@ def instant_text(micros: int) -> str:
     return format_instant(micros) if FIRST_INSTANT <= micros <= LAST_INSTANT else str(micros)
 
 
-def perhaps(micros: int | None) -> str | None:
+def optional_instant(micros: int | None) -> str | None:
     """Likewise, if there is an instant."""
     return None if micros is None else instant_text(micros)
 
@@ -46,7 +46,7 @@ def in_units(value: int, unit: int) -> Decimal:
     return Decimal(value).scaleb(1 - len(str(unit)), WIDE)
 
 
-def exactly(text: str) -> Decimal | str:
+def decimal_or_text(text: str) -> Decimal | str:
     """The number a decimal text stands for; what is none stays a text, which the decider refuses."""
     try:
         return Decimal(text)
@@ -54,14 +54,14 @@ def exactly(text: str) -> Decimal | str:
         return text
 
 
-def only(command: AnyCommand) -> Iterator[Said]:
+def exact_reading(command: AnyCommand) -> Iterator[CommandReading]:
     """The only reading, with nothing lost."""
-    yield Said(command, (command,), lossy=False)
+    yield CommandReading(command, (command,), lossy=False)
 
 
-def rounded(command: AnyCommand) -> Iterator[Said]:
+def lossy_reading(command: AnyCommand) -> Iterator[CommandReading]:
     """The only reading, if its numbers had no more decimals than their units have."""
-    yield Said(command, (command,), lossy=True)
+    yield CommandReading(command, (command,), lossy=True)
 
 
 def by_outcome(numbers: Sequence[int | None], outcomes: Sequence[str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from forecast_ledger.ledger.core.values import (
     check_id,
     read_fixed,
 )
-from forecast_ledger.ledger.deciding.state import Question, State
+from forecast_ledger.ledger.deciding.state import QuestionState, State
 from forecast_ledger.ledger.model.canonical import shortest_text
 from forecast_ledger.ledger.model.events import ForecastMade, NumericRange
 from forecast_ledger.ledger.model.log import Recorded
@@ -28,7 +28,7 @@ _Form = Callable[[ForecastMade], bytes | None]  # how the numbers of a forecast 
 _encode = json.encode
 
 
-class Forecasts:
+class ForecastCheck:
     """Forecasts as a state stands. Questions keep their form for good, so that it is worked out once."""
 
     def __init__(self, state: State) -> None:
@@ -61,7 +61,7 @@ class Forecasts:
         spelt = self._participants[participant] = _encode(check_id(participant, "participant"))
         return spelt
 
-    def _form(self, name: str, question: Question) -> tuple[bytes, _Form]:
+    def _form(self, name: str, question: QuestionState) -> tuple[bytes, _Form]:
         if question.range is None:
             form = _yes if question.kind == "binary" else _named(question.outcomes)
         else:

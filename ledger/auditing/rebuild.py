@@ -11,17 +11,17 @@ from typing import Any
 
 from forecast_ledger.ledger.auditing import rebuild_trading
 from forecast_ledger.ledger.auditing.command_readings import (
-    Rebuild,
-    Said,
-    Texts,
+    CommandReading,
+    Rebuilder,
+    TextLookup,
     by_outcome,
-    exactly,
+    decimal_or_text,
+    exact_reading,
     in_units,
     instant_text,
-    only,
+    lossy_reading,
+    optional_instant,
     outcomes_of,
-    perhaps,
-    rounded,
 )
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, WEIGHT, read_fixed
@@ -32,7 +32,7 @@ from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, RuleSet
 
 # What the events do not keep of what a command said, by its type; the digest of such a command need not be rebuilt.
-LOST: dict[str, str] = {
+LOST_DETAILS: dict[str, str] = {
     "open_question": "levels beyond nine decimals; bounds below 1e-60, which count as 0",
     "submit_forecast": "decimals beyond the unit of its numbers; what probabilities miss of one",
     "resolve_question": "decimals of payouts beyond nine, also where one of them is 1; a value below 1e-60",
@@ -46,23 +46,23 @@ LOST: dict[str, str] = {
 }
 
 
-def rebuilt(event: AnyEvent, state: State, texts: Texts) -> list[Said]:
+def rebuilt_commands(event: AnyEvent, state: State, texts: TextLookup) -> list[CommandReading]:
     """Every reading of the command that an event is the first of, but for texts; none if no command begins so.
 
     state: as the command found it. Of several readings the digest of what was said chooses; where it is none of
     theirs, the last counts if something is lost.
     """
-    rebuild = REBUILD.get(type(event))
+    rebuild = REBUILDERS.get(type(event))
     return [] if rebuild is None else list(rebuild(event, state, texts))
 
 
 # --- questions
 
 
-def _open_question(event: events.QuestionOpened, _: State, __: Texts) -> Iterator[Said]:
+def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> Iterator[CommandReading]:
     span, asked = event.range, None
     if span is not None:
-        bounds = [exactly(each) for each in (span.lower, span.upper, span.zero_point) if each is not None]
+        bounds = [decimal_or_text(each) for each in (span.lower, span.upper, span.zero_point) if each is not None]
         asked = commands.Range(
             lower=bounds[0],
             upper=bounds[1],
@@ -82,16 +82,16 @@ def _open_question(event: events.QuestionOpened, _: State, __: Texts) -> Iterato
         range=asked,
         opens_at=instant_text(event.opens_at),
         closes_at=instant_text(event.closes_at),
-        reveals_at=perhaps(event.reveals_at),
+        reveals_at=optional_instant(event.reveals_at),
     )
-    yield Said(command, (command,), lossy=span is not None and (bool(span.levels) or 0 in bounds))
+    yield CommandReading(command, (command,), lossy=span is not None and (bool(span.levels) or 0 in bounds))
 
 
-def _submit_forecast(event: events.ForecastMade, state: State, _: Texts) -> Iterator[Said]:
+def _submit_forecast(event: events.ForecastMade, state: State, _: TextLookup) -> Iterator[CommandReading]:
     question = state.questions.get(event.question)
     binary = question is not None and question.kind == "binary"
     numbers = event.probabilities
-    yield from rounded(
+    yield from lossy_reading(
         commands.SubmitForecast(
             at=instant_text(event.at),
             question=event.question,
@@ -119,18 +119,18 @@ def _quantiles(quantiles: tuple[int, ...], span: events.NumericRange | None) -> 
     return tuple(ends.get(each, number) for each, number in zip(quantiles, exact, strict=True))
 
 
-def _withdraw_forecast(event: events.ForecastWithdrawn, _: State, __: Texts) -> Iterator[Said]:
+def _withdraw_forecast(event: events.ForecastWithdrawn, _: State, __: TextLookup) -> Iterator[CommandReading]:
     at = instant_text(event.at)
-    yield from only(commands.WithdrawForecast(at=at, question=event.question, participant=event.participant))
+    yield from exact_reading(commands.WithdrawForecast(at=at, question=event.question, participant=event.participant))
 
 
-def _close_question(event: events.QuestionClosed, _: State, __: Texts) -> Iterator[Said]:
-    yield from only(commands.CloseQuestion(at=instant_text(event.at), question=event.question))
+def _close_question(event: events.QuestionClosed, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    yield from exact_reading(commands.CloseQuestion(at=instant_text(event.at), question=event.question))
 
 
-def _resolve_question(event: events.QuestionResolved, state: State, _: Texts) -> Iterator[Said]:
+def _resolve_question(event: events.QuestionResolved, state: State, _: TextLookup) -> Iterator[CommandReading]:
     question, outcomes = state.questions.get(event.question), outcomes_of(event.question, state)
-    value = exactly(event.value) if event.value else None
+    value = decimal_or_text(event.value) if event.value else None
     answers: list[dict[str, Any]] = [{}]
     if event.payouts:
         answers = [{"payouts": by_outcome(event.payouts, outcomes)}]
@@ -148,25 +148,27 @@ def _resolve_question(event: events.QuestionResolved, state: State, _: Texts) ->
         )
         for answer, known_at in product(answers, known)
     ]
-    yield Said(spellings[0], spellings, lossy=bool(outcomes) or value == 0)
+    yield CommandReading(spellings[0], spellings, lossy=bool(outcomes) or value == 0)
 
 
-def _annul_question(event: events.QuestionAnnulled, _: State, __: Texts) -> Iterator[Said]:
+def _annul_question(event: events.QuestionAnnulled, _: State, __: TextLookup) -> Iterator[CommandReading]:
     of = {"at": instant_text(event.at), "question": event.question, "reason": event.reason}
     spellings: list[AnyCommand] = [commands.CancelMarket(**of, policy=event.policy)]
     if event.policy == "refund_cost":
         spellings.append(commands.AnnulQuestion(**of))
-    yield Said(spellings[0], spellings, lossy=False)
+    yield CommandReading(spellings[0], spellings, lossy=False)
 
 
-def _revoke_resolution(event: events.ResolutionRevoked, _: State, __: Texts) -> Iterator[Said]:
-    yield from only(commands.RevokeResolution(at=instant_text(event.at), question=event.question, reason=event.reason))
+def _revoke_resolution(event: events.ResolutionRevoked, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    yield from exact_reading(
+        commands.RevokeResolution(at=instant_text(event.at), question=event.question, reason=event.reason)
+    )
 
 
 # --- contests
 
 
-def _open_contest(event: events.ContestOpened, _: State, __: Texts) -> Iterator[Said]:
+def _open_contest(event: events.ContestOpened, _: State, __: TextLookup) -> Iterator[CommandReading]:
     """Under a preset, as it is now or once was, or under rules that were given whole."""
     pool = in_units(event.pool, MONEY)
 
@@ -180,32 +182,32 @@ def _open_contest(event: events.ContestOpened, _: State, __: Texts) -> Iterator[
                 currency=event.currency,
                 payable_unit=in_units(event.payable_unit, MONEY),
                 title=event.title,
-                starts_at=perhaps(event.starts_at) if started else None,
+                starts_at=optional_instant(event.starts_at) if started else None,
                 series=event.series or None,
             )
 
     named, whole = [*spellings(event.rules.name)], [*spellings(event.rules)]
     is_former = event.rules in FORMER_PRESETS.get(event.rules.name, ())
-    yield Said((whole if is_former else named)[0], named, lossy=True)
-    yield Said(whole[0], whole, lossy=True)
+    yield CommandReading((whole if is_former else named)[0], named, lossy=True)
+    yield CommandReading(whole[0], whole, lossy=True)
 
 
-def _add_question(event: events.QuestionAdded, _: State, __: Texts) -> Iterator[Said]:
+def _add_question(event: events.QuestionAdded, _: State, __: TextLookup) -> Iterator[CommandReading]:
     hidden = event.hidden_coverage_weight
-    yield from rounded(
+    yield from lossy_reading(
         commands.AddQuestion(
             at=instant_text(event.at),
             contest=event.contest,
             question=event.question,
             weight=in_units(event.weight, WEIGHT),
             hidden_coverage_weight=None if hidden is None else in_units(hidden, WEIGHT),
-            spot_at=perhaps(event.spot_at),
+            spot_at=optional_instant(event.spot_at),
         )
     )
 
 
-def _enrol_participant(event: events.ParticipantEnrolled, _: State, __: Texts) -> Iterator[Said]:
-    yield from only(
+def _enrol_participant(event: events.ParticipantEnrolled, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    yield from exact_reading(
         commands.EnrolParticipant(
             at=instant_text(event.at),
             contest=event.contest,
@@ -218,8 +220,8 @@ def _enrol_participant(event: events.ParticipantEnrolled, _: State, __: Texts) -
     )
 
 
-def _exclude_participant(event: events.ParticipantExcluded, _: State, __: Texts) -> Iterator[Said]:
-    yield from only(
+def _exclude_participant(event: events.ParticipantExcluded, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    yield from exact_reading(
         commands.ExcludeParticipant(
             at=instant_text(event.at),
             contest=event.contest,
@@ -230,15 +232,15 @@ def _exclude_participant(event: events.ParticipantExcluded, _: State, __: Texts)
     )
 
 
-def _finalize_contest(event: events.ContestFinalized, _: State, __: Texts) -> Iterator[Said]:
-    yield from only(commands.FinalizeContest(at=instant_text(event.at), contest=event.contest))
+def _finalize_contest(event: events.ContestFinalized, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    yield from exact_reading(commands.FinalizeContest(at=instant_text(event.at), contest=event.contest))
 
 
-def _pay_prizes(event: events.PrizePaid, _: State, __: Texts) -> Iterator[Said]:
-    yield from only(commands.PayPrizes(at=instant_text(event.at), contest=event.contest))
+def _pay_prizes(event: events.PrizePaid, _: State, __: TextLookup) -> Iterator[CommandReading]:
+    yield from exact_reading(commands.PayPrizes(at=instant_text(event.at), contest=event.contest))
 
 
-REBUILD: dict[type, Rebuild] = {
+REBUILDERS: dict[type, Rebuilder] = {
     events.QuestionOpened: _open_question,
     events.ForecastMade: _submit_forecast,
     events.ForecastWithdrawn: _withdraw_forecast,
@@ -252,5 +254,5 @@ REBUILD: dict[type, Rebuild] = {
     events.ParticipantExcluded: _exclude_participant,
     events.ContestFinalized: _finalize_contest,
     events.PrizePaid: _pay_prizes,
-    **rebuild_trading.REBUILD,
+    **rebuild_trading.REBUILDERS,
 }

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from forecast_ledger.ledger.auditing.command_readings import (
-    Rebuild,
-    Said,
-    Texts,
+    CommandReading,
+    Rebuilder,
+    TextLookup,
     by_outcome,
+    exact_reading,
     in_units,
     instant_text,
-    only,
+    lossy_reading,
     outcomes_of,
-    rounded,
 )
 from forecast_ledger.ledger.core.values import MONEY
 from forecast_ledger.ledger.deciding.state import State
@@ -38,7 +38,7 @@ class _Fields(msgspec.Struct):
 _fields_of = msgspec.json.Decoder(_Fields, float_hook=Decimal)
 
 
-def _quote(event: events.PricesQuoted, state: State, _: Texts) -> Iterator[Said]:
+def _quote(event: events.PricesQuoted, state: State, _: TextLookup) -> Iterator[CommandReading]:
     of: dict[str, Any] = {
         "at": instant_text(event.at),
         "source": event.source,
@@ -54,12 +54,14 @@ def _quote(event: events.PricesQuoted, state: State, _: Texts) -> Iterator[Said]
     spellings: list[AnyCommand] = [commands.QuotePrices(**of, quotes=tuple(quotes))]
     if len(quotes) == 1:
         spellings.append(commands.QuotePrices(**of, question=quotes[0].question, prices=quotes[0].prices))
-    yield Said(spellings[0], spellings, lossy=True)
+    yield CommandReading(spellings[0], spellings, lossy=True)
 
 
-def _of_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> Rebuild:
-    def rebuild(event: events.CashDeposited | events.CashWithdrawn, _: State, __: Texts) -> Iterator[Said]:
-        yield from rounded(
+def _of_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> Rebuilder:
+    def rebuild(
+        event: events.CashDeposited | events.CashWithdrawn, _: State, __: TextLookup
+    ) -> Iterator[CommandReading]:
+        yield from lossy_reading(
             kind(
                 at=instant_text(event.at),
                 contest=event.contest,
@@ -72,7 +74,7 @@ def _of_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> 
     return rebuild
 
 
-def _attempt(event: events.DecisionRecorded | events.DecisionMalformed, texts: Texts) -> dict[str, Any]:
+def _attempt(event: events.DecisionRecorded | events.DecisionMalformed, texts: TextLookup) -> dict[str, Any]:
     return {
         "at": instant_text(event.at),
         "contest": event.contest,
@@ -83,11 +85,11 @@ def _attempt(event: events.DecisionRecorded | events.DecisionMalformed, texts: T
     }
 
 
-def _record_decision(event: events.DecisionRecorded, _: State, texts: Texts) -> Iterator[Said]:
+def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup) -> Iterator[CommandReading]:
     """The text of its response alone; or fields, with a response beside them or none."""
     of, response = _attempt(event, texts), texts(event.response) if event.response else None
     if response is not None:
-        yield from only(commands.RecordDecision(**of, response=response))
+        yield from exact_reading(commands.RecordDecision(**of, response=response))
     bets = tuple(
         commands.Bet(market_id=bet.question, side=bet.side, amount=in_units(bet.amount, MONEY)) for bet in event.bets
     )
@@ -100,29 +102,29 @@ def _record_decision(event: events.DecisionRecorded, _: State, texts: Texts) -> 
         )
         for asked, sold in product([bets] if bets else [(), None], [sells] if sells else [(), None])
     ]
-    yield Said(spellings[0], spellings, lossy=True)
+    yield CommandReading(spellings[0], spellings, lossy=True)
 
 
-def _malformed(event: events.DecisionMalformed, state: State, texts: Texts) -> Iterator[Said]:
+def _malformed(event: events.DecisionMalformed, state: State, texts: TextLookup) -> Iterator[CommandReading]:
     """The text of its response alone; fields, of which that text was made; or fields beside it, which are lost."""
     of, response = _attempt(event, texts), texts(event.response) or ""
-    yield from only(commands.RecordDecision(**of, response=response))
+    yield from exact_reading(commands.RecordDecision(**of, response=response))
     try:
         fields = _fields_of.decode(response)
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
         pass
     else:
-        yield from only(commands.RecordDecision(**of, **msgspec.structs.asdict(fields)))
+        yield from exact_reading(commands.RecordDecision(**of, **msgspec.structs.asdict(fields)))
     contest = state.contests.get(event.contest)
     account = state.accounts.get((event.contest, event.participant))
     if contest is not None and contest.rules.trading is not None and account is not None:
         made = fields_with_fault(event.fault, contest.rules.trading, account.cash)
         if made:
             command = commands.RecordDecision(**of, **made, response=response)
-            yield Said(command, (command,), lossy=True)
+            yield CommandReading(command, (command,), lossy=True)
 
 
-REBUILD: dict[type, Rebuild] = {
+REBUILDERS: dict[type, Rebuilder] = {
     events.PricesQuoted: _quote,
     events.CashDeposited: _of_cash(commands.DepositCash),
     events.CashWithdrawn: _of_cash(commands.WithdrawCash),

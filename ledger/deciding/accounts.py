@@ -8,30 +8,31 @@ from msgspec import structs
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding.state import (
-    Account,
-    Attempts,
-    Contest,
+    AccountState,
+    AttemptCounts,
+    ContestState,
     Decide,
     Evolve,
-    Position,
-    Question,
-    Quoted,
+    LastQuote,
+    PositionState,
+    QuestionState,
     State,
     Write,
 )
 from forecast_ledger.ledger.model import commands, events
 
-Ending = events.PositionSettled | events.PositionRefunded | events.TradesVoided
+PositionKey = tuple[str, str, int]  # contest, participant, number
+PositionEndEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided
 
 
-def quote(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
+def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
     """Refuses, first that applies: malformed (neither one question and its prices, nor quotes), out_of_range,
     unknown_question, duplicate_question, wrong_fields_for_kind, unknown_outcome, wrong_order_of_instants, out_of_order.
     """
     at, quoted_at = values.read_instant(command.at), values.read_instant(command.quoted_at)
     prices = [
         (each.question, {name: values.read_probability(price, f"prices.{name}") for name, price in each.prices.items()})
-        for each in _quoted(command)
+        for each in _prices_of(command)
     ]
     asked = [state.question(question) for question, _ in prices]
     if len({question for question, _ in prices}) < len(prices):
@@ -47,7 +48,7 @@ def quote(command: commands.QuotePrices, state: State) -> events.PricesQuoted:
     return events.PricesQuoted(at=at, source=command.source, quoted_at=quoted_at, quotes=quotes)
 
 
-def _quoted(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
+def _prices_of(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
     if command.question is not None and command.prices is not None and command.quotes is None:
         return (commands.Prices(question=command.question, prices=command.prices),)
     if command.question is not None or command.prices is not None or not command.quotes:
@@ -55,7 +56,7 @@ def _quoted(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
     return command.quotes
 
 
-def _quote(name: str, prices: dict[str, int], question: Question) -> events.Quote:
+def _quote(name: str, prices: dict[str, int], question: QuestionState) -> events.Quote:
     """Prices in order of the outcomes; of a binary question no is 1 - yes."""
     if question.kind == "numeric" or not prices:
         raise Refused("wrong_fields_for_kind", "prices", name, "prices are of named outcomes, one or more")
@@ -72,10 +73,10 @@ def deposit_cash(command: commands.DepositCash, state: State) -> events.CashDepo
     no_recapitalisation.
     """
     amount = values.read_fixed(command.amount, values.MONEY, "amount", 1, values.LARGEST_CASH)
-    account = _account(command, state)
+    account = _open_account(command, state)
     if account.deposited + amount > values.LARGEST_CASH:
         raise Refused("no_recapitalisation", "amount", str(command.amount), "more than an account may ever take in")
-    return events.CashDeposited(**_movement(command, amount))
+    return events.CashDeposited(**_cash_fields(command, amount))
 
 
 def withdraw_cash(command: commands.WithdrawCash, state: State) -> events.CashWithdrawn:
@@ -83,13 +84,13 @@ def withdraw_cash(command: commands.WithdrawCash, state: State) -> events.CashWi
     no_recapitalisation, not_enough_cash.
     """
     amount = values.read_fixed(command.amount, values.MONEY, "amount", 1, values.LARGEST_HOLDING)
-    account = _account(command, state)
+    account = _open_account(command, state)
     if amount > account.cash:
         raise Refused("not_enough_cash", "amount", str(command.amount))
-    return events.CashWithdrawn(**_movement(command, amount))
+    return events.CashWithdrawn(**_cash_fields(command, amount))
 
 
-def _movement(command: commands.DepositCash | commands.WithdrawCash, amount: int) -> dict[str, Any]:
+def _cash_fields(command: commands.DepositCash | commands.WithdrawCash, amount: int) -> dict[str, Any]:
     """The fields of cash that comes in or goes out."""
     return {
         "at": values.read_instant(command.at),
@@ -100,7 +101,7 @@ def _movement(command: commands.DepositCash | commands.WithdrawCash, amount: int
     }
 
 
-def trader(contest: str, participant: str, state: State) -> tuple[Contest, Account]:
+def trading_account(contest: str, participant: str, state: State) -> tuple[ContestState, AccountState]:
     """Refuses, first that applies: unknown_contest, contest_finalized, not_trading, not_enrolled."""
     found = state.open_contest(contest)
     if found.rules.trading is None:
@@ -111,8 +112,8 @@ def trader(contest: str, participant: str, state: State) -> tuple[Contest, Accou
     return found, account
 
 
-def _account(command: commands.DepositCash | commands.WithdrawCash, state: State) -> Account:
-    contest, account = trader(command.contest, command.participant, state)
+def _open_account(command: commands.DepositCash | commands.WithdrawCash, state: State) -> AccountState:
+    contest, account = trading_account(command.contest, command.participant, state)
     if contest.rules.trading is None or not contest.rules.trading.recapitalisation:
         raise Refused("no_recapitalisation", "contest", command.contest)
     return account
@@ -122,15 +123,17 @@ def settlements(event: events.QuestionResolved, state: State) -> Iterator[events
     """What a resolution pays, rounded down, for every open position on the question."""
     for key, position in _positions(event.question, state):
         if position.is_open():
-            yield _settled(event, key, position)
+            yield _settlement(event, key, position)
 
 
-def _settled(event: events.QuestionResolved, key: tuple[str, str, int], position: Position) -> events.PositionSettled:
+def _settlement(
+    event: events.QuestionResolved, key: tuple[str, str, int], position: PositionState
+) -> events.PositionSettled:
     payout = event.payouts[position.outcome] if event.payouts else 0
     if position.outcome == event.outcome:
         payout = values.PROBABILITY
     proceeds = position.shares * payout // values.PROBABILITY
-    return events.PositionSettled(**_of(event, key, position), payout=payout, proceeds=proceeds)
+    return events.PositionSettled(**_position_fields(event, key, position), payout=payout, proceeds=proceeds)
 
 
 def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[events.AnyEvent]:
@@ -139,9 +142,9 @@ def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[even
     for key, position in _positions(event.question, state):
         if event.policy == "void_trades":
             amount = position.paid - position.received
-            yield events.TradesVoided(**_of(event, key, position), amount=amount)
+            yield events.TradesVoided(**_position_fields(event, key, position), amount=amount)
         elif position.shares:
-            yield events.PositionRefunded(**_of(event, key, position))
+            yield events.PositionRefunded(**_position_fields(event, key, position))
 
 
 def revocations(event: events.ResolutionRevoked, state: State) -> Iterator[events.AnyEvent]:
@@ -155,7 +158,7 @@ def revocations(event: events.ResolutionRevoked, state: State) -> Iterator[event
         yield resolved
         for key, position in _positions(event.question, state):
             if position.shares:  # which the reversals have opened
-                yield _settled(resolved, key, position)
+                yield _settlement(resolved, key, position)
 
 
 def reversals(
@@ -164,18 +167,18 @@ def reversals(
     """What takes back what the question's resolution or annulment has brought."""
     for key, position in _positions(event.question, state):
         if position.ended:
-            of = _of(event, key, position)
+            of = _position_fields(event, key, position)
             del of["shares"], of["cost"]
             yield events.SettlementReversed(**of, reverses=position.ended, amount=position.brought)
 
 
-def _positions(question: str, state: State) -> list[tuple[tuple[str, str, int], Position]]:
+def _positions(question: str, state: State) -> list[tuple[PositionKey, PositionState]]:
     """Every position ever opened on a question, by contest, participant and number; not of contests that are sealed."""
     keys = sorted(state.holders.get(question, ()))
     return [(key, state.positions[key]) for key in keys if not state.contests[key[0]].finalized]
 
 
-def _of(event: events.Event, key: tuple[str, str, int], position: Position) -> dict[str, Any]:
+def _position_fields(event: events.Event, key: PositionKey, position: PositionState) -> dict[str, Any]:
     contest, participant, number = key
     return {
         "at": event.at,
@@ -193,14 +196,16 @@ def prices_quoted(event: events.PricesQuoted, state: State, position: int) -> tu
     """The questions' prices."""
     for each in event.quotes:
         state.questions[each.question]
-    return tuple((state.quotes, each.question, Quoted(position, event.quoted_at, each.prices)) for each in event.quotes)
+    return tuple(
+        (state.quotes, each.question, LastQuote(position, event.quoted_at, each.prices)) for each in event.quotes
+    )
 
 
 def cash_granted(event: events.CashGranted, state: State, _: int) -> tuple[Write, ...]:
     """An account, and one more who takes part."""
     contest = state.contests[event.contest]
     return (
-        (state.accounts, (event.contest, event.participant), Account(event.amount)),
+        (state.accounts, (event.contest, event.participant), AccountState(event.amount)),
         (state.contests, event.contest, contest._replace(enrolled=contest.enrolled + 1)),
     )
 
@@ -215,23 +220,25 @@ def cash_moved(event: events.CashDeposited | events.CashWithdrawn, state: State,
     return ((state.accounts, key, account),)
 
 
-def ended(event: Ending, state: State, position: int) -> tuple[Write, ...]:
+def position_ended(event: PositionEndEvent, state: State, position: int) -> tuple[Write, ...]:
     """A position is settled, refunded or void."""
     if isinstance(event, events.PositionSettled):
         brought = event.proceeds
     else:
         brought = event.amount if isinstance(event, events.TradesVoided) else event.cost
     held = state.positions[event.contest, event.participant, event.position]
-    return _restated(event, state, held._replace(ended=position, brought=brought), brought)
+    return _update_position(event, state, held._replace(ended=position, brought=brought), brought)
 
 
-def reversed_(event: events.SettlementReversed, state: State, _: int) -> tuple[Write, ...]:
+def settlement_reversed(event: events.SettlementReversed, state: State, _: int) -> tuple[Write, ...]:
     """A position is as it was before."""
     held = state.positions[event.contest, event.participant, event.position]
-    return _restated(event, state, held._replace(ended=0, brought=0), -event.amount)
+    return _update_position(event, state, held._replace(ended=0, brought=0), -event.amount)
 
 
-def _restated(event: events.PositionEvent, state: State, after: Position, brought: int) -> tuple[Write, ...]:
+def _update_position(
+    event: events.PositionEvent, state: State, after: PositionState, brought: int
+) -> tuple[Write, ...]:
     key, contest = (event.contest, event.participant), state.contests[event.contest]
     before, account = state.positions[*key, event.position], state.accounts[key]
     opened = after.is_open() - before.is_open()
@@ -242,30 +249,32 @@ def _restated(event: events.PositionEvent, state: State, after: Position, brough
     )
 
 
-def decided(event: events.DecisionRecorded, state: State, _: int) -> tuple[Write, ...]:
+def decision_recorded(event: events.DecisionRecorded, state: State, _: int) -> tuple[Write, ...]:
     """One more attempt; the decision is taken if it is to hold, or one of its legs is carried out."""
     taken = event.action == "HOLD" or event.executed > 0
     key = (event.contest, event.participant)
-    attempts = state.attempts.get((*key, event.period), Attempts())
-    return _attempted(event, attempts._replace(made=attempts.made + 1, taken=taken), state)
+    attempts = state.attempts.get((*key, event.period), AttemptCounts())
+    return _update_attempts(event, attempts._replace(made=attempts.made + 1, taken=taken), state)
 
 
-def malformed(event: events.DecisionMalformed, state: State, _: int) -> tuple[Write, ...]:
+def decision_malformed(event: events.DecisionMalformed, state: State, _: int) -> tuple[Write, ...]:
     """One more attempt, for nothing."""
     key = (event.contest, event.participant)
-    attempts = state.attempts.get((*key, event.period), Attempts())
+    attempts = state.attempts.get((*key, event.period), AttemptCounts())
     after = attempts._replace(made=attempts.made + 1, malformed=attempts.malformed + 1)
-    return _attempted(event, after, state)
+    return _update_attempts(event, after, state)
 
 
-def defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Write, ...]:
+def decision_defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Write, ...]:
     """The decision is taken."""
     attempts = state.attempts[event.contest, event.participant, event.period]
-    return _attempted(event, attempts._replace(taken=True), state)
+    return _update_attempts(event, attempts._replace(taken=True), state)
 
 
-def _attempted(
-    event: events.DecisionRecorded | events.DecisionMalformed | events.DecisionDefaulted, after: Attempts, state: State
+def _update_attempts(
+    event: events.DecisionRecorded | events.DecisionMalformed | events.DecisionDefaulted,
+    after: AttemptCounts,
+    state: State,
 ) -> tuple[Write, ...]:
     key, contest = (event.contest, event.participant), state.contests[event.contest]
     account = state.accounts[key]
@@ -277,12 +286,12 @@ def _attempted(
     )
 
 
-def bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...]:
+def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...]:
     """More shares, less cash."""
     key = (event.contest, event.participant)
     account, number = state.accounts[key], event.position
     before = state.positions.get((*key, number))
-    held = before or Position(event.question, event.outcome)
+    held = before or PositionState(event.question, event.outcome)
     after = held._replace(
         shares=held.shares + event.shares, cost=held.cost + event.amount, paid=held.paid + event.amount
     )
@@ -291,7 +300,7 @@ def bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...
         cash=account.cash - event.amount, positions=max(account.positions, number), bought=bought
     )
     writes: tuple[Write, ...] = ((state.accounts, key, account), (state.positions, (*key, number), after))
-    writes += _traded(event, state)
+    writes += _update_traded_at(event, state)
     if before is not None:
         return writes
     state.entries[event.contest, event.question]
@@ -305,7 +314,7 @@ def bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...
     )
 
 
-def sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
+def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
     """Fewer shares, more cash."""
     key = (event.contest, event.participant)
     account, held = state.accounts[key], state.positions[*key, event.position]
@@ -315,7 +324,7 @@ def sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
     writes: tuple[Write, ...] = (
         (state.accounts, key, account._replace(cash=account.cash + event.proceeds)),
         (state.positions, (*key, event.position), after),
-        *_traded(event, state),
+        *_update_traded_at(event, state),
     )
     if after.shares:
         return writes
@@ -323,7 +332,7 @@ def sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
     return (*writes, (state.contests, event.contest, contest._replace(open=contest.open - 1)))
 
 
-def _traded(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:
+def _update_traded_at(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:
     """The question has been traded at that instant, perhaps its latest."""
     question = state.questions[event.question]
     if event.at <= question.traded_at:
@@ -332,7 +341,7 @@ def _traded(event: events.SharesBought | events.SharesSold, state: State) -> tup
 
 
 DECIDE: dict[type, Decide] = {
-    commands.QuotePrices: quote,
+    commands.QuotePrices: quote_prices,
     commands.DepositCash: deposit_cash,
     commands.WithdrawCash: withdraw_cash,
 }
@@ -341,13 +350,13 @@ EVOLVE: dict[type, Evolve] = {
     events.CashGranted: cash_granted,
     events.CashDeposited: cash_moved,
     events.CashWithdrawn: cash_moved,
-    events.DecisionRecorded: decided,
-    events.DecisionMalformed: malformed,
-    events.DecisionDefaulted: defaulted,
-    events.SharesBought: bought,
-    events.SharesSold: sold,
-    events.PositionSettled: ended,
-    events.PositionRefunded: ended,
-    events.TradesVoided: ended,
-    events.SettlementReversed: reversed_,
+    events.DecisionRecorded: decision_recorded,
+    events.DecisionMalformed: decision_malformed,
+    events.DecisionDefaulted: decision_defaulted,
+    events.SharesBought: shares_bought,
+    events.SharesSold: shares_sold,
+    events.PositionSettled: position_ended,
+    events.PositionRefunded: position_ended,
+    events.TradesVoided: position_ended,
+    events.SettlementReversed: settlement_reversed,
 }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.hints import nearest
-from forecast_ledger.ledger.deciding.state import Contest, Decide, Evolve, State, Write
+from forecast_ledger.ledger.deciding.state import ContestState, Decide, Evolve, State, Write
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
 from forecast_ledger.ledger.model.scorability import why_unscorable
@@ -20,8 +20,8 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
     pool = values.read_fixed(command.pool or 0, values.MONEY, "pool", 0, values.LARGEST_POOL)
     unit = values.read_fixed(command.payable_unit, values.MONEY, "payable_unit", 1, values.LARGEST_POOL)
     rules = _rule_set(command.rules)
-    starts_at = _start(command, rules)
-    rules = consistent(rules, command.rules)
+    starts_at = _start_instant(command, rules)
+    rules = check_rule_set(rules, command.rules)
     if command.contest in state.contests:
         raise Refused("duplicate_contest", "contest", command.contest)
     if pool % unit:
@@ -45,7 +45,7 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
     )
 
 
-def consistent(rules: RuleSet | None, said: commands.Rules) -> RuleSet:
+def check_rule_set(rules: RuleSet | None, said: commands.Rules) -> RuleSet:
     """The rule set that `said` stands for. Refuses: unknown_rules if it is None, and names the nearest preset; then
     rules_not_consistent.
     """
@@ -65,7 +65,7 @@ def _rule_set(said: commands.Rules) -> RuleSet | None:
     return PRESETS.get(said) if isinstance(said, str) else said
 
 
-def _start(command: commands.OpenContest, rules: RuleSet | None) -> int:
+def _start_instant(command: commands.OpenContest, rules: RuleSet | None) -> int:
     """When the contest starts: a weekly cohort on a Sunday, which must be on the calendar."""
     starts_at = values.read_instant(command.at if command.starts_at is None else command.starts_at)
     if rules is None or rules.trading is None or rules.trading.cohorts == "none":
@@ -183,7 +183,7 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
 
 def contest_opened(event: events.ContestOpened, state: State, _: int) -> tuple[Write, ...]:
     """A new contest, and its place among the cohorts of its series."""
-    opened = Contest(event.rules, event.pool, event.payable_unit, finalized=False, paid=0)
+    opened = ContestState(event.rules, event.pool, event.payable_unit, finalized=False, paid=0)
     if event.starts_at is None:
         return ((state.contests, event.contest, opened),)
     opened = opened._replace(starts_at=event.starts_at, series=event.series)
@@ -201,7 +201,7 @@ def question_added(event: events.QuestionAdded, state: State, _: int) -> tuple[W
     return ((state.entries, (event.contest, event.question), True),)
 
 
-def participant_named(
+def participant_changed(
     event: events.ParticipantEnrolled | events.ParticipantExcluded, state: State, _: int
 ) -> tuple[Write, ...]:
     """Nothing that a decision depends on."""
@@ -255,8 +255,8 @@ DECIDE: dict[type, Decide] = {
 EVOLVE: dict[type, Evolve] = {
     events.ContestOpened: contest_opened,
     events.QuestionAdded: question_added,
-    events.ParticipantEnrolled: participant_named,
-    events.ParticipantExcluded: participant_named,
+    events.ParticipantEnrolled: participant_changed,
+    events.ParticipantExcluded: participant_changed,
     events.ContestFinalized: contest_finalized,
     events.PrizePaid: prize_paid,
 }

@@ -1,4 +1,4 @@
-"""The legs of a decision: buying and selling shares, one leg after another, each carried out or refused."""
+"""The legs of a decision: purchases and sales of shares, each carried out or refused, one after another."""
 
 import re
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.exact import half_even
-from forecast_ledger.ledger.deciding.state import Account, Contest, Position, State
+from forecast_ledger.ledger.deciding.state import AccountState, ContestState, PositionState, State
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.replies import Reply
 from forecast_ledger.ledger.model.trading_rules import WHOLE, Trading, bet_cap, is_stale
@@ -19,46 +19,51 @@ class _RefusedLegError(Exception):
     """A leg that cannot be carried out; its argument is the code."""
 
 
-def legs(reply: Reply, command: commands.RecordDecision, at: int, contest: Contest, state: State) -> list[Leg]:
-    """What becomes of each leg of a reply, in order, each on what the legs before left.
+def carry_out_legs(
+    reply: Reply, command: commands.RecordDecision, at: int, contest: ContestState, state: State
+) -> list[Leg]:
+    """Return one event for each leg of a reply, in order; a leg starts from the account that the one before it leaves.
 
-    Of bets that are all or nothing none is carried out if one is refused.
+    Where bets are all or nothing, all are refused if one is.
     """
-    desk = _Desk(command, at, contest, state)
+    run = _LegRun(command, at, contest, state)
     done: list[Leg] = [
-        *(desk.carried_out(leg, desk.buy, bet) for leg, bet in enumerate(reply.bets, 1)),
-        *(desk.carried_out(leg, desk.sell, sale) for leg, sale in enumerate(reply.sells, 1)),
+        *(run.try_leg(leg, run.buy, bet) for leg, bet in enumerate(reply.bets, 1)),
+        *(run.try_leg(leg, run.sell, sale) for leg, sale in enumerate(reply.sells, 1)),
     ]
     refused = any(type(leg) is events.LegRefused for leg in done)
-    if reply.action != "BET" or desk.trading.legs == "independent" or not refused:
+    if reply.action != "BET" or run.trading.legs == "independent" or not refused:
         return done
-    return [leg if type(leg) is events.LegRefused else desk.refused(leg.leg, "sibling_refused") for leg in done]
+    return [leg if type(leg) is events.LegRefused else run.refusal(leg.leg, "sibling_refused") for leg in done]
 
 
-class _Desk:
-    """Where the legs of one attempt are carried out; what they change is kept here alone."""
+class _LegRun:
+    """The legs of one attempt, with the account and positions that they change; the state itself does not change."""
 
-    def __init__(self, command: commands.RecordDecision, at: int, contest: Contest, state: State) -> None:
+    def __init__(self, command: commands.RecordDecision, at: int, contest: ContestState, state: State) -> None:
         self.command, self.at, self.state = command, at, state
         self.trading = contest.rules.trading or Trading()
-        self.account: Account = state.accounts[command.contest, command.participant]
-        self.positions: dict[int, Position] = {}  # those touched
-        self.held: dict[tuple[str, int], int] = {}  # question, outcome -> the newest of those opened
+        self.account: AccountState = state.accounts[command.contest, command.participant]
+        self.positions: dict[int, PositionState] = {}  # those that a leg has changed
+        self.held: dict[tuple[str, int], int] = {}  # question, outcome -> number of the newest position opened here
 
-    def carried_out(self, leg: int, carry_out: Callable[[Any, dict[str, Any]], Leg], asked: Any) -> Leg:
-        """A leg carried out, or refused."""
+    def try_leg(self, leg: int, carry_out: Callable[[Any, dict[str, Any]], Leg], asked: Any) -> Leg:
+        """Carry out a leg, or refuse it."""
         try:
-            return carry_out(asked, self.of(leg))
+            return carry_out(asked, self.leg_fields(leg))
         except _RefusedLegError as refused:
-            return self.refused(leg, *refused.args)
+            return self.refusal(leg, *refused.args)
 
-    def buy(self, bet: events.Bet, of: dict[str, Any]) -> events.SharesBought:
-        """Shares for an amount, at the quoted price, rounded down; confidence is the amount over the largest bet.
+    def buy(self, bet: events.Bet, fields: dict[str, Any]) -> events.SharesBought:
+        """Buy shares for an amount at the quoted price, rounded down; confidence is the amount / the largest bet.
+
+        Refuses, first that applies: unknown_market, unknown_side, market_closed, no_quote, quote_too_new, stale_quote,
+        no_price, above_cap, too_many_shares.
 
         Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Position Mechanics".
         """
         outcome = self.outcome(bet)
-        price, quote = self.priced(bet.question, outcome)
+        price, quote = self.quoted_price(bet.question, outcome)
         most = bet_cap(self.trading, self.account.cash)
         shares = bet.amount * values.PROBABILITY // max(price, 1)
         if not price:
@@ -68,9 +73,9 @@ class _Desk:
         if self.account.bought + shares > values.LARGEST_HOLDING:
             raise _RefusedLegError("too_many_shares")
         number = self.open_position(bet.question, outcome)
-        held = self.position(number) or Position(bet.question, outcome)
+        held = self.position(number) or PositionState(bet.question, outcome)
         event = events.SharesBought(
-            **of,
+            **fields,
             question=bet.question,
             outcome=outcome,
             position=number,
@@ -90,13 +95,17 @@ class _Desk:
         self.positions[number] = held._replace(shares=held.shares + shares, cost=held.cost + bet.amount)
         return event
 
-    def sell(self, sale: events.Sale, of: dict[str, Any]) -> events.SharesSold:
-        """A percentage of the shares now held and of their cost, at the quoted price, each rounded down; 100 is all."""
+    def sell(self, sale: events.Sale, fields: dict[str, Any]) -> events.SharesSold:
+        """Sell a percentage of the shares held, at the quoted price; shares, cost and proceeds are rounded down.
+
+        100 percent sells all. Refuses, first that applies: no_position, market_closed, no_quote, quote_too_new,
+        stale_quote, no_shares.
+        """
         number = int(sale.position) if _NUMBER.fullmatch(sale.position) else 0
         held = self.position(number)
         if held is None or not held.is_open():
             raise _RefusedLegError("no_position")
-        price, quote = self.priced(held.question, held.outcome)
+        price, quote = self.quoted_price(held.question, held.outcome)
         shares = held.shares if sale.percentage == WHOLE else held.shares * sale.percentage // WHOLE
         if not shares:
             raise _RefusedLegError("no_shares")
@@ -105,7 +114,7 @@ class _Desk:
         self.account = self.account._replace(cash=self.account.cash + proceeds)
         self.positions[number] = held._replace(shares=held.shares - shares, cost=held.cost - cost)
         return events.SharesSold(
-            **of,
+            **fields,
             question=held.question,
             outcome=held.outcome,
             position=number,
@@ -117,7 +126,7 @@ class _Desk:
         )
 
     def outcome(self, bet: events.Bet) -> int:
-        """The outcome that a bet is on; the sides of a binary question are written in any case."""
+        """Return the index of the outcome that a bet is on; the side of a binary question may be in any case."""
         question = self.state.questions.get(bet.question)
         if question is None or (self.command.contest, bet.question) not in self.state.entries:
             raise _RefusedLegError("unknown_market")
@@ -126,8 +135,8 @@ class _Desk:
             raise _RefusedLegError("unknown_side")
         return question.outcomes.index(side)
 
-    def priced(self, name: str, outcome: int) -> tuple[int, int]:
-        """The price of an outcome, and the log position that has it."""
+    def quoted_price(self, name: str, outcome: int) -> tuple[int, int]:
+        """Return the price of an outcome, 1e-9, and the log position of the quote."""
         question, quoted = self.state.questions[name], self.state.quotes.get(name)
         if question.settled or not question.opens_at <= self.at < question.closed_at:
             raise _RefusedLegError("market_closed")
@@ -141,30 +150,30 @@ class _Desk:
         return price, quoted.position
 
     def open_position(self, question: str, outcome: int) -> int:
-        """The number of the open position on an outcome, or of the next to be opened."""
-        of = self.command
-        newest = self.state.held.get((of.contest, of.participant, question, outcome), 0)
+        """Return the number of the open position on an outcome, or the next free number."""
+        key = self.command.contest, self.command.participant, question, outcome
+        newest = self.state.held.get(key, 0)
         number = self.held.get((question, outcome), newest)
         held = self.position(number)
         return number if held is not None and held.is_open() else self.account.positions + 1
 
-    def position(self, number: int) -> Position | None:
-        """A position as the legs before left it."""
-        of = self.command
-        return self.positions.get(number) or self.state.positions.get((of.contest, of.participant, number))
+    def position(self, number: int) -> PositionState | None:
+        """Return a position as the previous legs left it."""
+        key = self.command.contest, self.command.participant, number
+        return self.positions.get(number) or self.state.positions.get(key)
 
-    def refused(self, leg: int, code: str) -> events.LegRefused:
-        """Nothing is done."""
-        return events.LegRefused(**self.of(leg), code=code)
+    def refusal(self, leg: int, code: str) -> events.LegRefused:
+        """Return the event of a leg that is not carried out."""
+        return events.LegRefused(**self.leg_fields(leg), code=code)
 
-    def of(self, leg: int) -> dict[str, Any]:
-        """Which leg it is."""
-        said = self.command
+    def leg_fields(self, leg: int) -> dict[str, Any]:
+        """Return the fields that name a leg."""
+        command = self.command
         return {
             "at": self.at,
-            "contest": said.contest,
-            "participant": said.participant,
-            "period": said.period,
-            "attempt": said.attempt,
+            "contest": command.contest,
+            "participant": command.participant,
+            "period": command.period,
+            "attempt": command.attempt,
             "leg": leg,
         }

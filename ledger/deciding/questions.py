@@ -5,8 +5,8 @@ from decimal import ROUND_CEILING, Context, Decimal
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding import distributions
-from forecast_ledger.ledger.deciding.numeric_ranges import countable, numeric_range
-from forecast_ledger.ledger.deciding.state import Decide, Evolve, Question, State, Write
+from forecast_ledger.ledger.deciding.numeric_ranges import is_countable, numeric_range
+from forecast_ledger.ledger.deciding.state import Decide, Evolve, QuestionState, State, Write
 from forecast_ledger.ledger.model import commands, events
 
 EDGE = Decimal("1e-10")  # of a bin: how far above an inner edge a value still counts as on it
@@ -49,11 +49,11 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
     """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
     not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, out_of_order.
     """
-    form, numbers = distributions.given(command, state.questions.get(command.question))
+    form, numbers = distributions.read_distribution(command, state.questions.get(command.question))
     question = state.question(command.question)
-    if form != distributions.form(question):
+    if form != distributions.distribution_form(question):
         raise Refused("wrong_distribution", "question", command.question)
-    probabilities, cdf, quantiles = distributions.checked(command, numbers, question)
+    probabilities, cdf, quantiles = distributions.check_distribution(command, numbers, question)
     at = _open_at(command, question)
     last = state.standing.get((command.question, command.participant))
     if last is not None and at < last[0]:
@@ -106,7 +106,7 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     """
     at = values.read_instant(command.at)
     value = None if command.value is None else values.read_measure(command.value, "value")
-    shares = distributions.chances(command.payouts or {}, "payouts")
+    shares = distributions.outcome_probabilities(command.payouts or {}, "payouts")
     question = state.question(command.question)
     known_at = min(at, question.closes_at) if command.known_at is None else values.read_instant(command.known_at)
     named = (command.outcome is not None) + (command.payouts is not None)
@@ -115,10 +115,10 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     payouts: tuple[int, ...] = ()
     if value is not None and question.range is not None:
         outcome = bin_of(value, question.range)
-        if question.range.levels and not countable(value, question.range.decimals):
-            raise Refused("open_end_needed", "value", str(value), distributions.UNCOUNTABLE)
+        if question.range.levels and not is_countable(value, question.range.decimals):
+            raise Refused("open_end_needed", "value", str(value), distributions.NOT_COUNTABLE)
     elif command.payouts is not None:
-        outcome, payouts = _paid(distributions.brought_to_one(shares, question.outcomes, "payouts"))
+        outcome, payouts = _split_payouts(distributions.normalized(shares, question.outcomes, "payouts"))
     elif command.outcome in question.outcomes:
         outcome = question.outcomes.index(command.outcome)
     else:
@@ -135,7 +135,7 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     )
 
 
-def _paid(payouts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+def _split_payouts(payouts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """An outcome, if it alone is paid; else none, and what each is."""
     if values.PROBABILITY in payouts:
         return payouts.index(values.PROBABILITY), ()
@@ -207,7 +207,7 @@ def _precise_for(numbers: list[Decimal]) -> Context:
 
 def question_opened(event: events.QuestionOpened, state: State, _: int) -> tuple[Write, ...]:
     """A new question."""
-    question = Question(
+    question = QuestionState(
         kind=event.kind,
         outcomes=event.outcomes,
         range=event.range,
@@ -257,7 +257,7 @@ def resolution_revoked(event: events.ResolutionRevoked, state: State, _: int) ->
     return ((state.questions, event.question, question),)
 
 
-def _open_at(command: commands.Command, question: Question) -> int:
+def _open_at(command: commands.Command, question: QuestionState) -> int:
     """The command's instant, if the question can still change then."""
     at = values.read_instant(command.at)
     if question.settled:

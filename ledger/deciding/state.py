@@ -1,4 +1,4 @@
-"""What deciding needs to remember of the past."""
+"""The state that commands are decided against."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -10,11 +10,11 @@ from forecast_ledger.ledger.model.rules import RuleSet
 Write = tuple[dict[Any, Any], Any, Any]  # table, key, new value
 
 
-class Question(NamedTuple):
-    """A question as it now stands; closed_at is the early close, if there was one.
+class QuestionState(NamedTuple):
+    """The state of a question; instants in µs.
 
-    resolution: the one that stands, or that stands again once an annulment is revoked. traded_at: the latest instant of
-    a trade in it, µs.
+    closed_at: the early close if there was one, else closes_at. resolution: the current one; after an annulment, the
+    one that revoking the annulment restores. traded_at: the latest instant of a trade on the question.
     """
 
     kind: QuestionKind
@@ -30,11 +30,11 @@ class Question(NamedTuple):
     traded_at: int = -(2**63)
 
 
-class Contest(NamedTuple):
-    """A contest as it now stands; pool, payable_unit and what has been paid in 1e-6 of its currency.
+class ContestState(NamedTuple):
+    """The state of a contest; pool, payable_unit and paid, the prizes paid so far, in 1e-6 of its currency.
 
-    Where one trades: when it starts, the series of its cohort, how many are enrolled, how many of them have taken a
-    decision, and how many positions are open.
+    Of a trading contest also: starts_at, µs; series, of which it is a cohort; enrolled, the number of participants;
+    decided, how many of them have taken a decision; open, the number of open positions.
     """
 
     rules: RuleSet
@@ -49,21 +49,23 @@ class Contest(NamedTuple):
     open: int = 0
 
     def complete(self) -> bool:
-        """Whether everybody has taken a decision and nothing is open."""
+        """Return whether every participant has taken a decision and no position is open."""
         return 0 < self.enrolled == self.decided and not self.open
 
 
-class Quoted(NamedTuple):
-    """A question's last prices, 1e-9 by outcome, and the log position that has them."""
+class LastQuote(NamedTuple):
+    """The last prices of a question, 1e-9 by outcome, and the log position of their event."""
 
     position: int
     quoted_at: int
     prices: tuple[int | None, ...]
 
 
-class Account(NamedTuple):
-    """A participant's cash, 1e-6; how many positions it ever opened, shares it ever bought, 1e-6, what was deposited
-    beyond the grant and how many decisions are taken; its last decision's at.
+class AccountState(NamedTuple):
+    """The account of a participant in a trading contest.
+
+    cash, 1e-6. positions: the number opened so far. bought: shares bought so far, 1e-6. deposited: cash beyond the
+    first grant, 1e-6. taken: the number of decisions taken. decided_at: the instant of the last decision, µs.
     """
 
     cash: int
@@ -74,18 +76,19 @@ class Account(NamedTuple):
     decided_at: int = -(2**63)
 
 
-class Attempts(NamedTuple):
-    """What came of the attempts at one decision."""
+class AttemptCounts(NamedTuple):
+    """The attempts at one decision: how many, how many of them malformed, and whether it is taken."""
 
     made: int = 0
     malformed: int = 0
     taken: bool = False
 
 
-class Position(NamedTuple):
-    """Shares of one outcome and what those still held cost; paid and received: by all trades in it, 1e-6.
+class PositionState(NamedTuple):
+    """A position: the shares of one outcome that are held, 1e-6, and their cost, 1e-6.
 
-    ended: the log position of what settled, refunded or voided it, and what that brought to cash; 0 while nothing has.
+    paid, received: the sums of all its trades, 1e-6. ended: the log position of the event that settled, refunded or
+    voided it; 0 until then. brought: the cash of that event, 1e-6.
     """
 
     question: str
@@ -98,60 +101,60 @@ class Position(NamedTuple):
     brought: int = 0
 
     def is_open(self) -> bool:
-        """Whether shares are held."""
+        """Return whether shares are held."""
         return self.shares > 0 and not self.ended
 
 
-Standing = tuple[int, bool]  # the last thing a participant did on a question: at, and whether a forecast stands since
+Standing = tuple[int, bool]  # instant of a participant's last forecast or withdrawal, µs; whether a forecast stands
 
 
 class State:
-    """Flat tables with values that are replaced, never changed.
+    """Flat tables, whose values are replaced and never mutated.
 
-    prizes: what the board of a finalized contest is worth, participant -> amount in 1e-6; None where nobody can say. It
-    comes in to a decision as the clock does, and is asked last, for it can take as long as reading the log.
+    prizes: a function from a finalized contest to the prizes of its leaderboard, participant -> amount in 1e-6; None if
+    there is none. Like the clock, it is an input of a decision. It may read the whole log, so it is called last.
     """
 
     def __init__(self) -> None:
-        self.questions: dict[str, Question] = {}
+        self.questions: dict[str, QuestionState] = {}
         self.standing: dict[tuple[str, str], Standing] = {}
-        self.contests: dict[str, Contest] = {}
+        self.contests: dict[str, ContestState] = {}
         self.entries: dict[tuple[str, str], bool] = {}  # (contest, question) -> True
         self.paid: dict[tuple[str, str], int] = {}  # prizes by contest and winner, 1e-6
         self.cohorts: dict[str, dict[int, str]] = {}  # series -> start -> contest
-        self.quotes: dict[str, Quoted] = {}
-        self.accounts: dict[tuple[str, str], Account] = {}  # by contest and participant
-        self.attempts: dict[tuple[str, str, int], Attempts] = {}  # by contest, participant and period
-        self.positions: dict[tuple[str, str, int], Position] = {}  # by contest, participant and number
-        self.held: dict[tuple[str, str, str, int], int] = {}  # contest, participant, question, outcome -> newest number
-        self.holders: dict[str, dict[tuple[str, str, int], bool]] = {}  # question -> its positions, whenever opened
-        self.texts: dict[str, bool] = {}  # by digest
+        self.quotes: dict[str, LastQuote] = {}
+        self.accounts: dict[tuple[str, str], AccountState] = {}  # by contest and participant
+        self.attempts: dict[tuple[str, str, int], AttemptCounts] = {}  # by contest, participant and period
+        self.positions: dict[tuple[str, str, int], PositionState] = {}  # by contest, participant and number
+        self.held: dict[
+            tuple[str, str, str, int], int
+        ] = {}  # contest, participant, question, outcome -> number of the newest position
+        self.holders: dict[str, dict[tuple[str, str, int], bool]] = {}  # question -> all its positions, as a set
+        self.texts: dict[str, bool] = {}  # digest -> True, of each text in the log
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
 
-    def question(self, name: str) -> Question:
-        """The question of this id. Refuses: unknown_question."""
-        found = self.questions.get(name)
-        if found is None:
+    def question(self, name: str) -> QuestionState:
+        """Return the question of this id. Refuses: unknown_question."""
+        question = self.questions.get(name)
+        if question is None:
             raise Refused("unknown_question", "question", name)
-        return found
+        return question
 
-    def contest(self, name: str) -> Contest:
-        """The contest of this id, also a finalized one. Refuses: unknown_contest."""
-        found = self.contests.get(name)
-        if found is None:
+    def contest(self, name: str) -> ContestState:
+        """Return the contest of this id, finalized or not. Refuses: unknown_contest."""
+        contest = self.contests.get(name)
+        if contest is None:
             raise Refused("unknown_contest", "contest", name)
-        return found
+        return contest
 
-    def open_contest(self, name: str) -> Contest:
-        """The contest of this id, which can still change. Refuses, first that applies: unknown_contest,
-        contest_finalized.
-        """
-        found = self.contest(name)
-        if found.finalized:
+    def open_contest(self, name: str) -> ContestState:
+        """Return the contest of this id. Refuses, first that applies: unknown_contest, contest_finalized."""
+        contest = self.contest(name)
+        if contest.finalized:
             raise Refused("contest_finalized", "contest", name)
-        return found
+        return contest
 
 
-# How a command of one kind is decided, and what an event of one kind changes at its log position.
+# A function that decides the commands of one type, and one that returns the changes of an event at its log position.
 Decide = Callable[[Any, State], AnyEvent | tuple[AnyEvent, ...]]
 Evolve = Callable[[Any, State, int], tuple[Write, ...]]

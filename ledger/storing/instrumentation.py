@@ -19,40 +19,45 @@ if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.receipt import Receipt
 
 # What a line of logging has already, or takes for something else: a field so called would be an error in there.
-_TAKEN = {*vars(logging.makeLogRecord({})), "message", "asctime", "exc_info", "stack_info", "stacklevel"}
+_RESERVED = {*vars(logging.makeLogRecord({})), "message", "asctime", "exc_info", "stack_info", "stacklevel"}
 
 
-def begun() -> int:
+def now_ns() -> int:
     """Now, in ns of a clock that only measures durations."""
     return time.perf_counter_ns()
 
 
-def tell(
+def log_event(
     logger: logging.Logger, level: int, event: str, fields: Callable[[], dict[str, Any]], since: int | None = None
 ) -> None:
     """Tell an event with its fields, and its duration in µs if it began at `since`; if not wanted, it costs nothing."""
     if not logger.isEnabledFor(level):
         return
-    took = {} if since is None else {"duration_us": (begun() - since) // 1_000}
+    took = {} if since is None else {"duration_us": (now_ns() - since) // 1_000}
     _structured(logger).log(level, event, **fields(), **took)
 
 
-def of_command(ledger: str, position: int, command: "AnyCommand", outcome: "Receipt | Refused") -> dict[str, Any]:
+def command_fields(ledger: str, position: int, command: "AnyCommand", outcome: "Receipt | Refused") -> dict[str, Any]:
     """What a line says of a command. position: of the log's end."""
-    said = {"ledger": ledger, "position": position, "type": command.__struct_config__.tag, "outcome": _named(outcome)}
+    said = {
+        "ledger": ledger,
+        "position": position,
+        "type": command.__struct_config__.tag,
+        "outcome": _outcome_name(outcome),
+    }
     if isinstance(outcome, Refused):
         return said | {"code": outcome.code}
     return said | {"command_id": outcome.command_id, "first": outcome.first, "last": outcome.last}
 
 
-def of_batch(ledger: str, position: int, outcomes: "Sequence[Receipt | Refused]") -> dict[str, Any]:
+def batch_fields(ledger: str, position: int, outcomes: "Sequence[Receipt | Refused]") -> dict[str, Any]:
     """What a line says of a batch."""
-    names = [_named(outcome) for outcome in outcomes]
+    names = [_outcome_name(outcome) for outcome in outcomes]
     counts = {name: names.count(name) for name in ("accepted", "duplicate", "refused")}
     return {"ledger": ledger, "position": position, **counts}
 
 
-def _named(outcome: "Receipt | Refused") -> str:
+def _outcome_name(outcome: "Receipt | Refused") -> str:
     if isinstance(outcome, Refused):
         return "refused"
     return "duplicate" if outcome.duplicate else "accepted"
@@ -64,11 +69,11 @@ def _structured(logger: logging.Logger) -> Any:
 
     return structlog.wrap_logger(
         logger,
-        processors=[structlog.contextvars.merge_contextvars, _apart, structlog.stdlib.render_to_log_kwargs],
+        processors=[structlog.contextvars.merge_contextvars, _rename_reserved, structlog.stdlib.render_to_log_kwargs],
         wrapper_class=structlog.stdlib.BoundLogger,
     )
 
 
-def _apart(_: "WrappedLogger", __: str, fields: "EventDict") -> "EventDict":
+def _rename_reserved(_: "WrappedLogger", __: str, fields: "EventDict") -> "EventDict":
     """Bound context that is called like something that a line of logging has: under another name, not lost."""
-    return {f"context_{name}" if name in _TAKEN else name: value for name, value in fields.items()}
+    return {f"context_{name}" if name in _RESERVED else name: value for name, value in fields.items()}

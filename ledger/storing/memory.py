@@ -6,28 +6,28 @@ from threading import Lock
 
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import Fault, Found, Row, TakenError
+from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows, TakenError
 
 
 class Memory:
     """The rows of one ledger, or those of it that follow a log position."""
 
     def __init__(self, after: int = 0) -> None:
-        self.shown = "memory"
+        self.location = "memory"
         self._after = after
-        self._rows: list[Row] = []
+        self._rows: list[NewRow] = []
         self._turn = Lock()
 
-    def select(self, after: int, limit: int) -> Found:
+    def select(self, after: int, limit: int) -> StoredRows:
         """As `Rows` has it."""
         return [(position, row) for position, _, row in self._slice(after, limit)]
 
-    def among(self, positions: Sequence[int]) -> Found:
+    def select_at(self, positions: Sequence[int]) -> StoredRows:
         """As `Rows` has it."""
         wanted = {*positions}
         return [(position, row) for position, _, row in self._rows if position in wanted]
 
-    def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """As `Rows` has it."""
         return [(position, row, topic.encode()) for position, topic, row in self._slice(after, limit)]
 
@@ -35,7 +35,7 @@ class Memory:
         """As `Rows` has it; the position that the first row will follow, if there is none yet."""
         return self._after + len(self._rows)
 
-    def is_missing(self, after: int) -> bool:  # noqa: ARG002 - as `Rows` has it
+    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - as `Rows` has it
         """Never: there is no index."""
         return False
 
@@ -47,13 +47,13 @@ class Memory:
     def turn(self) -> Iterator["Memory"]:
         """As `Rows` has it."""
         if not self._turn.acquire(timeout=database.LOCK_TIMEOUT):
-            raise Unavailable(f"{self.shown}: another writer has kept it for {database.LOCK_TIMEOUT} s")
+            raise Unavailable(f"{self.location}: another writer has kept it for {database.LOCK_TIMEOUT} s")
         try:
             yield self
         finally:
             self._turn.release()
 
-    def insert(self, rows: Sequence[Row]) -> None:
+    def insert(self, rows: Sequence[NewRow]) -> None:
         """As `Writing` has it."""
         if [position for position, *_ in rows] != [*range(self.newest() + 1, self.newest() + 1 + len(rows))]:
             raise TakenError(f"the next log position is {self.newest() + 1}")
@@ -62,6 +62,6 @@ class Memory:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _slice(self, after: int, limit: int) -> Sequence[Row]:
+    def _slice(self, after: int, limit: int) -> Sequence[NewRow]:
         first = max(after - self._after, 0)
         return self._rows[first : first + limit]

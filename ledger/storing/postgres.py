@@ -12,7 +12,7 @@ from psycopg.rows import tuple_row
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import Fault, Found, Row, TakenError
+from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows, TakenError
 
 _TABLE = "public.stored_events"
 _CONNECTIONS = 5  # at most, of a process
@@ -53,7 +53,7 @@ class Postgres:
 
     def __init__(self, address: Address, shown: str, name: str, *, read_only: bool) -> None:
         """Connect; the table is made unless read_only. Raises Unavailable, and what the library raises."""
-        self.shown, self._name = shown, name
+        self.location, self._name = shown, name
         self._datastore = _Datastore(
             **address._asdict(),
             connect_timeout=database.CONNECT_TIMEOUT,
@@ -68,36 +68,38 @@ class Postgres:
             raise
 
     def _open(self, *, read_only: bool) -> None:
-        kinds = self._fetched(_KIND, ())
+        kinds = self._fetch(_KIND, ())
         if kinds and kinds[0][0] not in {"r", "p"}:
-            raise Unavailable(f"{self.shown}: not a ledger: {_TABLE} is not a table")
+            raise Unavailable(f"{self.location}: not a ledger: {_TABLE} is not a table")
         if not kinds and read_only:
-            raise Absent(f"{self.shown}: not a ledger: the database has no table of stored events")
+            raise Absent(f"{self.location}: not a ledger: the database has no table of stored events")
         if not kinds:
             with self._datastore.get_connection() as connection:
-                connection.execute(_BEGIN.format(_key("")))  # PostgreSQL does not let two make the same table at once
-                if not _fetched(connection, _KIND, ()):
+                connection.execute(
+                    _BEGIN.format(_lock_key(""))
+                )  # PostgreSQL does not let two make the same table at once
+                if not _fetch(connection, _KIND, ()):
                     PostgresApplicationRecorder(self._datastore).create_table()
                 connection.rollback()
 
-    def select(self, after: int, limit: int) -> Found:
+    def select(self, after: int, limit: int) -> StoredRows:
         """As `Rows` has it."""
-        return self._fetched(_AFTER if after else _FROM_FIRST, (self._name, after, limit))
+        return self._fetch(_AFTER if after else _FROM_FIRST, (self._name, after, limit))
 
-    def among(self, positions: Sequence[int]) -> Found:
+    def select_at(self, positions: Sequence[int]) -> StoredRows:
         """As `Rows` has it."""
-        return self._fetched(_AMONG, (self._name, [*positions]))
+        return self._fetch(_AMONG, (self._name, [*positions]))
 
-    def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """As `Rows` has it."""
-        return self._fetched(_LABELLED if after else _LABELLED_FROM_FIRST, (self._name, after, limit))
+        return self._fetch(_LABELLED if after else _LABELLED_FROM_FIRST, (self._name, after, limit))
 
     def newest(self) -> int:
         """As `Rows` has it."""
-        [(newest,)] = self._fetched(_NEWEST, (self._name,))
+        [(newest,)] = self._fetch(_NEWEST, (self._name,))
         return newest or 0
 
-    def is_missing(self, after: int) -> bool:  # noqa: ARG002 - as `Rows` has it
+    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - as `Rows` has it
         """Never: a server keeps its indexes itself."""
         return False
 
@@ -105,16 +107,16 @@ class Postgres:
         """None: a server's files are checked by those who run it."""
         return iter(())
 
-    def _fetched(self, query: str, values: tuple[object, ...]) -> list[Any]:
+    def _fetch(self, query: str, values: tuple[object, ...]) -> list[Any]:
         with self._datastore.get_connection() as connection:
-            return _fetched(connection, query, values)
+            return _fetch(connection, query, values)
 
     @contextmanager
     def turn(self) -> Iterator["_Turn"]:
         """As `Rows` has it; PostgreSQL lets those who wait have the lock in the order in which they came."""
         with self._datastore.get_connection() as connection:
-            connection.execute(_BEGIN.format(_key(self._name)))
-            yield _Turn(connection, self._name, self.shown)
+            connection.execute(_BEGIN.format(_lock_key(self._name)))
+            yield _Turn(connection, self._name, self.location)
             connection.rollback()  # of nothing, once rows are recorded; after an error the pool does it
 
     def close(self) -> None:
@@ -128,11 +130,11 @@ class _Turn:
     def __init__(self, connection: Connection[Any], name: str, shown: str) -> None:
         self._connection, self._name, self._shown = connection, name, shown
 
-    def select(self, after: int, limit: int) -> Found:
+    def select(self, after: int, limit: int) -> StoredRows:
         """As `Writing` has it."""
-        return _fetched(self._connection, _AFTER if after else _FROM_FIRST, (self._name, after, limit))
+        return _fetch(self._connection, _AFTER if after else _FROM_FIRST, (self._name, after, limit))
 
-    def insert(self, rows: Sequence[Row]) -> None:
+    def insert(self, rows: Sequence[NewRow]) -> None:
         """As `Writing` has it."""
         positions, topics, states = (list(column) for column in zip(*rows, strict=True))
         connection = self._connection
@@ -167,11 +169,11 @@ class _Datastore(PostgresDatastore):
         return prepared
 
 
-def _fetched(connection: Connection[Any], query: str, values: tuple[object, ...]) -> list[Any]:
+def _fetch(connection: Connection[Any], query: str, values: tuple[object, ...]) -> list[Any]:
     with connection.cursor(binary=True, row_factory=tuple_row) as cursor:
         return cursor.execute(query, values).fetchall()
 
 
-def _key(name: str) -> int:
+def _lock_key(name: str) -> int:
     """The number of a ledger's lock among the database's advisory locks: 64 bits that nobody else uses by chance."""
     return int.from_bytes(sha256(f"forecast-ledger {name}".encode()).digest()[:8], signed=True)

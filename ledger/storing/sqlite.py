@@ -22,7 +22,7 @@ from eventsourcing.sqlite import (
 
 from forecast_ledger.ledger.core.errors import Absent, Unavailable, Uncertain
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import LONGEST, Fault, Found, Row, TakenError
+from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES, Fault, NewRow, StoredRows, TakenError
 
 MEMORY = ":memory:"
 _TABLE = "stored_events"  # as the library calls it
@@ -56,11 +56,11 @@ class SQLite:
 
     def __init__(self, path: str, name: str, *, read_only: bool) -> None:
         """Open a file, which is made unless read_only. Raises Unavailable, and what SQLite raises."""
-        self.shown, self._name = path, name
+        self.location, self._name = path, name
         deadline = time.monotonic() + database.LOCK_TIMEOUT
         while True:
             try:
-                self._datastore = _opened(path, read_only=read_only)
+                self._datastore = _open_datastore(path, read_only=read_only)
             except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
                 if not any(sign in str(error) for sign in _WAITS) or time.monotonic() > deadline:
                     raise
@@ -68,21 +68,21 @@ class SQLite:
             else:
                 return
 
-    def select(self, after: int, limit: int) -> Found:
+    def select(self, after: int, limit: int) -> StoredRows:
         """As `Rows` has it."""
         with self._datastore.transaction(commit=False) as cursor:
-            return _selected(cursor, self._name, after, limit)
+            return _select(cursor, self._name, after, limit)
 
-    def among(self, positions: Sequence[int]) -> Found:
+    def select_at(self, positions: Sequence[int]) -> StoredRows:
         """As `Rows` has it."""
         which = "originator_version IN (SELECT value FROM json_each(?)) ORDER BY originator_version LIMIT ?"
         with self._datastore.transaction(commit=False) as cursor:
-            return _fetched(cursor, _ROWS + which, (self._name, str([*positions]), len(positions)))
+            return _fetch(cursor, _ROWS + which, (self._name, str([*positions]), len(positions)))
 
-    def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """As `Rows` has it; bytes that are no text in UTF-8 come as they are."""
         with self._datastore.transaction(commit=False) as cursor:
-            return _selected(cursor, self._name, after, limit, query=_LABELLED)
+            return _select(cursor, self._name, after, limit, query=_LABELLED)
 
     def newest(self) -> int:
         """As `Rows` has it."""
@@ -92,7 +92,7 @@ class SQLite:
             [newest] = cursor.fetchone()
         return newest or 0
 
-    def is_missing(self, after: int) -> bool:
+    def has_unindexed(self, after: int) -> bool:
         """Whether a row after a position is among those last written to the file: rows are found by an index, and one
         whose last entries are damaged would pass for that of a shorter log.
         """
@@ -126,7 +126,7 @@ class SQLite:
             cursor = connection.cursor()
             _begin(cursor)
             try:
-                yield _Turn(connection, cursor, self._name, self.shown)
+                yield _Turn(connection, cursor, self._name, self.location)
             finally:
                 connection.rollback()  # of nothing, once rows are recorded
 
@@ -141,11 +141,11 @@ class _Turn:
     def __init__(self, connection: SQLiteConnection, cursor: SQLiteCursor, name: str, shown: str) -> None:
         self._connection, self._cursor, self._name, self._shown = connection, cursor, name, shown
 
-    def select(self, after: int, limit: int) -> Found:
+    def select(self, after: int, limit: int) -> StoredRows:
         """As `Writing` has it."""
-        return _selected(self._cursor, self._name, after, limit)
+        return _select(self._cursor, self._name, after, limit)
 
-    def insert(self, rows: Sequence[Row]) -> None:
+    def insert(self, rows: Sequence[NewRow]) -> None:
         """As `Writing` has it."""
         connection = self._cursor.sqlite_cursor.connection
         before, name = connection.total_changes, self._name
@@ -183,7 +183,7 @@ class _Pool(SQLiteConnectionPool):
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
     for name, value in PRAGMAS.items():
         connection.execute(f"PRAGMA {name} = {value}")
 
@@ -207,13 +207,13 @@ def _begin(cursor: SQLiteCursor) -> None:
         cursor.execute(f"PRAGMA busy_timeout = {database.LOCK_TIMEOUT * 1_000}")
 
 
-def _selected(cursor: SQLiteCursor, name: str, after: int, limit: int, query: str = _ROWS) -> list[Any]:
+def _select(cursor: SQLiteCursor, name: str, after: int, limit: int, query: str = _ROWS) -> list[Any]:
     """From the start on also what lies before the first position."""
     which = "originator_version > ?" if after else "? = 0"
-    return _fetched(cursor, f"{query}{which} ORDER BY originator_version LIMIT ?", (name, after, limit))
+    return _fetch(cursor, f"{query}{which} ORDER BY originator_version LIMIT ?", (name, after, limit))
 
 
-def _fetched(cursor: SQLiteCursor, query: str, values: tuple[object, ...]) -> list[Any]:
+def _fetch(cursor: SQLiteCursor, query: str, values: tuple[object, ...]) -> list[Any]:
     """Plain tuples, without an object a row, which costs four times what SQLite does; of huge rows a few."""
     cursor.sqlite_cursor.row_factory = None
     cursor.execute(query, values)
@@ -225,13 +225,13 @@ def _fetched(cursor: SQLiteCursor, query: str, values: tuple[object, ...]) -> li
     return rows
 
 
-def _opened(path: str, *, read_only: bool) -> SQLiteDatastore:
+def _open_datastore(path: str, *, read_only: bool) -> SQLiteDatastore:
     """A datastore with its table. Raises Unavailable: it cannot be opened, or is not a ledger's alone."""
     if path == MEMORY:
         datastore = _datastore(MEMORY, pool_size=1, max_overflow=0)  # each connection would have a memory of its own
         SQLiteApplicationRecorder(datastore).create_table()
         return datastore
-    uri = uri_of(path, read_only=read_only)
+    uri = file_uri(path, read_only=read_only)
     there = os.path.exists(path) and _is_ledger(path, uri)  # noqa: PTH110 - as its caller has looked at it
     if read_only and not there:
         raise Absent(f"{path}: not a ledger: the database has no table of stored events{_STARTS.format(path)}")
@@ -260,7 +260,7 @@ def _datastore(uri: str, pool_size: int = 5, max_overflow: int = 10) -> SQLiteDa
     return datastore
 
 
-def uri_of(path: str, *, read_only: bool) -> str:
+def file_uri(path: str, *, read_only: bool) -> str:
     """The file, and nothing else, whatever characters its path has."""
     mode = "ro" if read_only else "rwc"
     if read_only and not os.access(Path(path).parent, os.W_OK) and not Path(f"{path}-wal").exists():
@@ -287,11 +287,11 @@ def _is_ledger(path: str, uri: str) -> bool:
         others = ", ".join(tables[:3]) + ", …" * (len(tables) > 3)
         raise Unavailable(f"{path}: not a ledger: the database has no table of stored events, but others: {others}")
     if strange := [entry for entry in found if entry not in _schema()]:
-        raise Unavailable(f"{path}: not only a ledger: {_told(strange)}")
+        raise Unavailable(f"{path}: not only a ledger: {_refusal_message(strange)}")
     return bool(found)
 
 
-def _told(strange: Sequence[_Entry]) -> str:
+def _refusal_message(strange: Sequence[_Entry]) -> str:
     """The message that names what a ledger's file must not have, with the remedy."""
     named = ", ".join(f"{entry.type} {entry.name!r:.60}" for entry in strange[:3]) + ", …" * (len(strange) > 3)
     if any((entry.type, entry.name) == ("table", _TABLE) for entry in strange):
@@ -303,10 +303,10 @@ def _told(strange: Sequence[_Entry]) -> str:
 def _entries(uri: str) -> list[_Entry]:
     with closing(sqlite3.connect(uri, timeout=database.LOCK_TIMEOUT, uri=True)) as found:
         _prepare(found)
-        return _read(found.execute(_SCHEMA).fetchall())
+        return _parse_entries(found.execute(_SCHEMA).fetchall())
 
 
-def _read(rows: Sequence[tuple[str, str, str, str | None]]) -> list[_Entry]:
+def _parse_entries(rows: Sequence[tuple[str, str, str, str | None]]) -> list[_Entry]:
     """Entries with their SQL on one line: what else SQLite keeps of how it was written means nothing."""
     return [_Entry(kind, name, table, " ".join((sql or "").split())) for kind, name, table, sql in rows]
 
@@ -320,6 +320,6 @@ def _schema() -> frozenset[_Entry]:
         cursor.execute("ANALYZE")
     with datastore.transaction(commit=False) as cursor:
         cursor.execute(_SCHEMA)
-        entries = _read([tuple(row) for row in cursor.fetchall()])
+        entries = _parse_entries([tuple(row) for row in cursor.fetchall()])
     datastore.close()
     return frozenset(entries)

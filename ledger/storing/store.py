@@ -17,10 +17,18 @@ from eventsourcing.persistence import ConnectionPoolClosedError, IntegrityError,
 
 from forecast_ledger.ledger.core.errors import Absent, Corrupt, Unavailable
 from forecast_ledger.ledger.storing import database
-from forecast_ledger.ledger.storing.database import LONGEST, Fault, Found, Row, Rows, TakenError, Writing
+from forecast_ledger.ledger.storing.database import (
+    MAX_ROW_BYTES,
+    Fault,
+    NewRow,
+    Rows,
+    StoredRows,
+    TakenError,
+    Transaction,
+)
 from forecast_ledger.ledger.storing.sqlite import MEMORY, SQLite
 
-__all__ = ["LONGEST", "PAGE", "Store", "TakenError", "Turn", "is_there", "located", "shown"]
+__all__ = ["MAX_ROW_BYTES", "PAGE", "Store", "TakenError", "Turn", "is_started", "redacted", "rows_at"]
 
 PAGE = 500  # rows: what is made of them still fits in the processor's cache
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
@@ -36,7 +44,7 @@ class Turn(Protocol):
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
         """As `Store.pages`, of what there is now."""
 
-    def append(self, rows: Sequence[Row]) -> None:
+    def append(self, rows: Sequence[NewRow]) -> None:
         """As `Store.append`; once a turn."""
 
 
@@ -55,15 +63,15 @@ class Store:
         An SQLite file is a ledger's alone: one that has anything but a ledger's table is left as it is. A PostgreSQL
         database may have other tables of its owner beside it. Raises Unavailable, Corrupt.
         """
-        return cls(located(fspath(location), name, read_only=read_only), name)
+        return cls(rows_at(fspath(location), name, read_only=read_only), name)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
         """Wait for one's turn to write, for as long as others may keep it. Raises Unavailable."""
-        with self._in_use(), _translated(self._rows.shown), self._rows.turn() as writing:
-            yield _Turn(writing, self._rows.shown)
+        with self._in_use(), _translated(self._rows.location), self._rows.turn() as transaction:
+            yield _Turn(transaction, self._rows.location)
 
-    def append(self, rows: Sequence[Row]) -> None:
+    def append(self, rows: Sequence[NewRow]) -> None:
         """Record (log position, event type, bytes) rows in one transaction, durable on return.
 
         Raises TakenError if a position is taken, Uncertain if it is not known whether the rows are recorded,
@@ -77,28 +85,28 @@ class Store:
         """The rows at after + 1, after + 2, … up to limit, or to the last before a gap. Raises Corrupt at a gap, and at
         a row with a position below the first or between two, Unavailable.
         """
-        with self._in_use(), _translated(self._rows.shown, after):
+        with self._in_use(), _translated(self._rows.location, after):
             return _states(after, self._rows.select(after, limit) or self._missed(after, limit))
 
     def at(self, positions: Sequence[int]) -> list[bytes]:
         """The rows at these log positions, which rise. Raises Corrupt at the first that is missing, Unavailable."""
         rows: list[tuple[int, bytes]] = []
-        with self._in_use(), _translated(self._rows.shown):
-            while len(rows) < len(positions) and (found := self._rows.among(positions[len(rows) :])):
+        with self._in_use(), _translated(self._rows.location):
+            while len(rows) < len(positions) and (found := self._rows.select_at(positions[len(rows) :])):
                 rows += found
         for missing in sorted({*positions} - {position for position, _ in rows}):
             raise Corrupt(missing, "the row is missing", "positions")
         return [_checked(position, state) for position, state in rows]
 
-    def labelled(self, limit: int = PAGE) -> Iterator[tuple[list[bytes], list[object]]]:
+    def pages_with_types(self, limit: int = PAGE) -> Iterator[tuple[list[bytes], list[object]]]:
         """Every row, page by page, and the event's type that is written beside each: bytes, if it is a text.
 
         Raises what `read` raises.
         """
         after = 0
         while True:
-            with self._in_use(), _translated(self._rows.shown, after):
-                found = self._rows.labelled(after, limit)
+            with self._in_use(), _translated(self._rows.location, after):
+                found = self._rows.select_typed(after, limit)
                 rows = _states(after, [row[:2] for row in found] or self._missed(after, limit))
             if not rows:
                 return
@@ -107,15 +115,15 @@ class Store:
 
     def faults(self) -> list[Fault]:
         """What the database finds wrong with its own file. Raises Unavailable, Corrupt."""
-        with self._in_use(), _translated(self._rows.shown):
+        with self._in_use(), _translated(self._rows.location):
             return [*self._rows.faults()]
 
-    def _missed(self, after: int, limit: int) -> Found:
+    def _missed(self, after: int, limit: int) -> StoredRows:
         """What is there beyond the end after all: what others have just appended.
 
         Raises Corrupt: the database has rows there that it does not find.
         """
-        missing = self._rows.is_missing(after)
+        missing = self._rows.has_unindexed(after)
         rows = self._rows.select(after, limit) if missing else []
         if missing and not rows:
             raise Corrupt(after + 1, f"the database file has the row, but not its index; {_COPY}", "positions")
@@ -127,7 +135,7 @@ class Store:
 
     def newest(self) -> int:
         """The last log position; 0 if there is none. Raises Unavailable."""
-        with self._in_use(), _translated(self._rows.shown):
+        with self._in_use(), _translated(self._rows.location):
             return self._rows.newest()
 
     def close(self) -> None:
@@ -152,19 +160,19 @@ class Store:
 class _Turn:
     """What a database lets its writer do, in this project's terms."""
 
-    def __init__(self, writing: Writing, shown: str) -> None:
-        self._writing, self._shown = writing, shown
+    def __init__(self, transaction: Transaction, location: str) -> None:
+        self._transaction, self._location = transaction, location
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
-        with _translated(self._shown, after):
-            return _states(after, self._writing.select(after, limit))
+        with _translated(self._location, after):
+            return _states(after, self._transaction.select(after, limit))
 
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
         return _pages(self.read, after, limit)
 
-    def append(self, rows: Sequence[Row]) -> None:
-        with _translated(self._shown):
-            self._writing.insert(rows)
+    def append(self, rows: Sequence[NewRow]) -> None:
+        with _translated(self._location):
+            self._transaction.insert(rows)
 
 
 def _pages(read: Callable[[int, int], list[bytes]], after: int, limit: int) -> Iterator[list[bytes]]:
@@ -173,7 +181,7 @@ def _pages(read: Callable[[int, int], list[bytes]], after: int, limit: int) -> I
         after += len(rows)
 
 
-def _states(after: int, rows: Found) -> list[bytes]:
+def _states(after: int, rows: StoredRows) -> list[bytes]:
     """The bytes of the rows at after + 1, after + 2, … as far as they go. Raises Corrupt: the first is not there."""
     if [position for position, _ in rows] != [*range(after + 1, after + 1 + len(rows))]:
         for place, (position, _) in enumerate(rows):
@@ -199,9 +207,9 @@ def _checked(position: int, state: object) -> bytes:
     return state
 
 
-def located(location: str, name: str, *, read_only: bool = False) -> Rows:
+def rows_at(location: str, name: str, *, read_only: bool = False) -> Rows:
     """The rows of a ledger at a location; a file is created unless read_only. Raises Unavailable, Corrupt."""
-    with _translated(shown(location)):
+    with _translated(redacted(location)):
         return _rows(location, name, read_only=read_only)
 
 
@@ -214,11 +222,11 @@ def _rows(location: str, name: str, *, read_only: bool) -> Rows:
     try:
         from forecast_ledger.ledger.storing.postgres import Address, Postgres  # noqa: PLC0415 - an extra
     except ImportError:
-        raise Unavailable(f"{shown(location)}: needs psycopg; pip install 'forecast-ledger[postgres]'") from None
-    return Postgres(Address(*_address(location)), shown(location), name, read_only=read_only)
+        raise Unavailable(f"{redacted(location)}: needs psycopg; pip install 'forecast-ledger[postgres]'") from None
+    return Postgres(Address(*_address(location)), redacted(location), name, read_only=read_only)
 
 
-def is_there(location: str) -> bool:
+def is_started(location: str) -> bool:
     """Whether opening a store would make no file: one is there, or a server is asked, or nothing can be opened."""
     try:
         path = _path(location)
@@ -229,10 +237,10 @@ def is_there(location: str) -> bool:
     return True
 
 
-def shown(location: str) -> str:
+def redacted(location: str) -> str:
     """A location as it may be printed: without a password, whatever characters it has.
 
-    >>> shown("postgresql://ada:s@c/ret@db.example/forecasts")
+    >>> redacted("postgresql://ada:s@c/ret@db.example/forecasts")
     'postgresql://ada:…@db.example/forecasts'
     """
     return re.sub(r"^(\w+://[^/@:]*):.*@", r"\1:…@", location, flags=re.DOTALL)
@@ -246,7 +254,7 @@ def _path(location: str) -> str | None:
     if scheme == "sqlite":
         return unquote(rest.removeprefix("/"))  # sqlite:///relative, sqlite:////absolute
     if scheme not in _POSTGRES_SCHEMES:
-        raise Unavailable(f"{shown(location)}: a log is a file path or a postgresql:// URL, not {scheme}://")
+        raise Unavailable(f"{redacted(location)}: a log is a file path or a postgresql:// URL, not {scheme}://")
     return None
 
 
@@ -257,9 +265,9 @@ def _address(location: str) -> tuple[str, str, int, str, str]:
         port = url.port or 5432
     except ValueError:  # its text may have a part of the password
         said = "no such URL; in a user or password, write %40 for @, %2F for /, %3A for :"
-        raise Unavailable(f"{shown(location)}: {said}") from None
+        raise Unavailable(f"{redacted(location)}: {said}") from None
     if url.query or url.fragment or url.path.count("/") != 1:
-        raise Unavailable(f"{shown(location)}: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE and no more")
+        raise Unavailable(f"{redacted(location)}: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE and no more")
     user, password = unquote(url.username or ""), unquote(url.password or "")
     return unquote(url.path.lstrip("/")), url.hostname or "localhost", port, user, password
 
@@ -268,14 +276,14 @@ def _check_path(path: str, *, read_only: bool) -> None:
     """Raise Unavailable if no ledger can be there, Absent if none is there that could be read."""
     try:
         file = Path(path)
-        is_there, is_file, has_folder = file.exists(), file.is_file(), file.parent.is_dir()  # in this order
+        exists, is_file, has_folder = file.exists(), file.is_file(), file.parent.is_dir()  # in this order
     except (OSError, ValueError) as error:
         raise Unavailable(f"{path!r}: no file can have this path: {error}") from None
     if not path or "\0" in path:
         raise Unavailable(f"{path!r}: no file can have this path")
     if not has_folder:
         raise Unavailable(f"{path}: the folder {file.parent} does not exist")
-    if is_there and not is_file:
+    if exists and not is_file:
         raise Unavailable(f"{path}: not a ledger: it is {'a folder' if file.is_dir() else 'no file'}")
     if read_only and not is_file:
         raise Absent(f"{path}: no such ledger; `forecast-ledger append {path} FILE` starts one")

@@ -42,10 +42,10 @@ class Subscription:
     def pages(self) -> Iterator[list[Recorded]]:
         """The events page by page."""
         while not self.stopped:
-            yield from self.available()
+            yield from self.available_pages()
             self.wait()
 
-    def available(self) -> Iterator[list[Recorded]]:
+    def available_pages(self) -> Iterator[list[Recorded]]:
         """The events that there are, page by page, without waiting for more."""
         while not self.stopped and (rows := self._rows()):
             page = log.unseal(rows, self.reached)

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 # What a sealed board is worth: pages of a log from its first row on, and a contest -> participant -> amount in 1e-6.
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
-ATTEMPTS = 10  # how often a batch is decided again that somebody who takes no turns has overtaken
-LONGEST = 16 * 2**20  # bytes of what a command says: its rows are then shorter than `database.LONGEST`
-FAR = 500  # rows: so many that others have written are read before one's turn, not in it
+MAX_TRIES = 10  # how often a batch is decided again that somebody who takes no turns has overtaken
+MAX_COMMAND_BYTES = 16 * 2**20  # bytes of what a command says: its rows are then shorter than `database.MAX_ROW_BYTES`
+FAR_BEHIND = 500  # rows: so many that others have written are read before one's turn, not in it
 _MISSING = object()
-_ATTEMPTS = (DecisionRecorded, DecisionMalformed)
+_ATTEMPT_EVENTS = (DecisionRecorded, DecisionMalformed)
 _Attempt = tuple[str, str, int, int]  # contest, participant, period, attempt
 _logger = logging.getLogger(__name__)
 
@@ -96,10 +96,10 @@ class Ledger:
         Raises, first that applies: Refused, Conflict, Unavailable, Corrupt, and then nothing was recorded; Uncertain,
         and then that is not known.
         """
-        begun = instrumentation.begun()
-        [outcome] = self._handled([(command.id if command_id is None else command_id, command)], atomic=False)
-        said = partial(instrumentation.of_command, self._store.name, self._head.position, command, outcome)
-        instrumentation.tell(_logger, logging.DEBUG, "command handled", said, begun)
+        begun = instrumentation.now_ns()
+        [outcome] = self._handle([(command.id if command_id is None else command_id, command)], atomic=False)
+        said = partial(instrumentation.command_fields, self._store.name, self._head.position, command, outcome)
+        instrumentation.log_event(_logger, logging.DEBUG, "command handled", said, begun)
         if isinstance(outcome, Refused):
             raise outcome
         return outcome
@@ -112,11 +112,11 @@ class Ledger:
         Raises, first that applies: Conflict, Unavailable, Corrupt, and then nothing was recorded; Uncertain, and then
         that is not known.
         """
-        begun = instrumentation.begun()
+        begun = instrumentation.now_ns()
         with gc_pause.paused():
-            outcomes = self._handled([(command.id, command) for command in commands], atomic=atomic)
-        said = partial(instrumentation.of_batch, self._store.name, self._head.position, outcomes)
-        instrumentation.tell(_logger, logging.INFO, "batch handled", said, begun)
+            outcomes = self._handle([(command.id, command) for command in commands], atomic=atomic)
+        said = partial(instrumentation.batch_fields, self._store.name, self._head.position, outcomes)
+        instrumentation.log_event(_logger, logging.INFO, "batch handled", said, begun)
         return outcomes
 
     def read(self, after: int = 0) -> Iterator[list[Recorded]]:
@@ -164,29 +164,29 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def _handled(self, asked: Sequence[tuple[str, AnyCommand]], *, atomic: bool) -> list[Receipt | Refused]:
+    def _handle(self, requests: Sequence[tuple[str, AnyCommand]], *, atomic: bool) -> list[Receipt | Refused]:
         from forecast_ledger.ledger.storing.store import TakenError  # noqa: PLC0415
 
-        asked = [(command_id, with_decimals(command)) for command_id, command in asked]
-        spelt = [_spelt(command_id, command) for command_id, command in asked]
+        requests = [(command_id, with_decimals(command)) for command_id, command in requests]
+        fingerprints = [_fingerprint(command_id, command) for command_id, command in requests]
         with self._lock:
-            if all(map(self._is_recorded, asked, spelt)):  # then nobody has to be waited for
-                return _Batch(self, self._recorded_at).decided(asked, spelt, atomic=atomic)
-            for _ in range(ATTEMPTS):
+            if all(map(self._is_recorded, requests, fingerprints)):  # then nobody has to be waited for
+                return _Batch(self, self._recorded_at).decide_all(requests, fingerprints, atomic=atomic)
+            for _ in range(MAX_TRIES):
                 try:
-                    batch, outcomes = self._in_turn(asked, spelt, atomic=atomic)
+                    batch, outcomes = self._in_turn(requests, fingerprints, atomic=atomic)
                 except TakenError:
-                    instrumentation.tell(_logger, logging.DEBUG, "race lost", self._lost)
+                    instrumentation.log_event(_logger, logging.DEBUG, "race lost", self._race_fields)
                     continue
                 self._head = Checkpoint(batch.position, batch.digest)
                 self._recorded_at = batch.recorded_at
                 for subscription in tuple(self._subscriptions) if batch.rows else ():
                     subscription.wake()
                 return outcomes
-        raise Conflict(f"{ATTEMPTS} races lost for the next log position; nothing was recorded, try again")
+        raise Conflict(f"{MAX_TRIES} races lost for the next log position; nothing was recorded, try again")
 
     def _in_turn(
-        self, asked: Sequence[tuple[str, AnyCommand]], spelt: Sequence[str | Refused], *, atomic: bool
+        self, requests: Sequence[tuple[str, AnyCommand]], fingerprints: Sequence[str | Refused], *, atomic: bool
     ) -> tuple["_Batch", list[Receipt | Refused]]:
         """Decide against the newest state and record, while no other writer does. Raises TakenError: one did.
 
@@ -196,8 +196,8 @@ class Ledger:
         try:
             with self._turn() as turn:
                 batch = _Batch(self, max(self._clock(), self._recorded_at))
-                self._state.prizes = partial(_worth, self._prizes, turn, batch) if self._prizes else None
-                outcomes = batch.decided(asked, spelt, atomic=atomic)
+                self._state.prizes = partial(_board_prizes, self._prizes, turn, batch) if self._prizes else None
+                outcomes = batch.decide_all(requests, fingerprints, atomic=atomic)
                 if batch.rows:
                     turn.append(batch.rows)
         except BaseException:
@@ -214,8 +214,8 @@ class Ledger:
         if not self._head.position:
             self._catch_up(self._store)
         with self._store.turn() as turn:
-            newer = turn.read(self._head.position, FAR)
-            near = len(newer) < FAR
+            newer = turn.read(self._head.position, FAR_BEHIND)
+            near = len(newer) < FAR_BEHIND
             if near:
                 if newer:
                     self._catch_up(turn)
@@ -226,13 +226,13 @@ class Ledger:
                 self._catch_up(turn)
                 yield turn
 
-    def _is_recorded(self, asked: tuple[str, AnyCommand], said: str | Refused) -> bool:
+    def _is_recorded(self, requests: tuple[str, AnyCommand], said: str | Refused) -> bool:
         if isinstance(said, Refused):  # what is no id may not even be one that can be looked up
             return False
-        known = self._commands.get(asked[0])
+        known = self._commands.get(requests[0])
         return known is not None and known[0] == said
 
-    def _lost(self) -> dict[str, Any]:
+    def _race_fields(self) -> dict[str, Any]:
         return {"ledger": self._store.name, "position": self._head.position + 1}
 
     def _catch_up(self, source: "Store | Turn") -> None:
@@ -244,8 +244,8 @@ class Ledger:
                 for recorded in page:
                     for table, key, value in evolve(recorded.event, state, recorded.position):
                         table[key] = value
-                    if isinstance(recorded.event, _ATTEMPTS):
-                        self._attempts[_attempt(recorded.event)] = recorded.command_id
+                    if isinstance(recorded.event, _ATTEMPT_EVENTS):
+                        self._attempts[_attempt_key(recorded.event)] = recorded.command_id
                     known = commands.get(recorded.command_id)
                     first = known[1] if known else recorded.position
                     commands[recorded.command_id] = recorded.command, first, recorded.position
@@ -266,13 +266,13 @@ class _Batch:
         self.rows: list[tuple[int, str, bytes]] = []
         self._undo: list[Write] = []
 
-    def decided(
-        self, asked: Sequence[tuple[str, AnyCommand]], spelt: Sequence[str | Refused], *, atomic: bool
+    def decide_all(
+        self, requests: Sequence[tuple[str, AnyCommand]], fingerprints: Sequence[str | Refused], *, atomic: bool
     ) -> list[Receipt | Refused]:
         """The outcome of each command; all refused if atomic and one is."""
         outcomes = [
             said if isinstance(said, Refused) else self._outcome(command_id, command, said)
-            for (command_id, command), said in zip(asked, spelt, strict=True)
+            for (command_id, command), said in zip(requests, fingerprints, strict=True)
         ]
         if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
             self.undo()
@@ -305,7 +305,7 @@ class _Batch:
             if known[0] != said:
                 return Refused("command_id_reused", "id", command_id)
             return Receipt(command_id, known[1], known[2], duplicate=True)
-        if type(command) is RecordDecision and (there := self.attempts.get(_attempt(command))) is not None:
+        if type(command) is RecordDecision and (there := self.attempts.get(_attempt_key(command))) is not None:
             recorded, first, last = self.commands[there]
             if recorded != said:
                 return Refused(
@@ -321,7 +321,7 @@ class _Batch:
             self._record(command_id, said, event)
         self._write(self.commands, command_id, (said, first, self.position))
         if type(command) is RecordDecision:
-            self._write(self.attempts, _attempt(command), command_id)
+            self._write(self.attempts, _attempt_key(command), command_id)
         return Receipt(command_id, first, self.position)
 
     def _record(self, command_id: str, said: str, event: AnyEvent) -> None:
@@ -344,19 +344,19 @@ class _Batch:
         table[key] = value
 
 
-def _attempt(of: RecordDecision | DecisionRecorded | DecisionMalformed) -> _Attempt:
+def _attempt_key(of: RecordDecision | DecisionRecorded | DecisionMalformed) -> _Attempt:
     """What can be recorded once only, whatever the id of the command."""
     return of.contest, of.participant, of.period, of.attempt
 
 
-def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
+def _fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
     """The fingerprint of what the command says, or the foremost reason why it cannot be said at all."""
     try:
         values.check_id(command_id, "id")
         said = canonical_content(command)
-        if len(said) <= LONGEST:
+        if len(said) <= MAX_COMMAND_BYTES:
             return log.fingerprint(said)
-        too_long = f"it says more than {LONGEST} bytes"
+        too_long = f"it says more than {MAX_COMMAND_BYTES} bytes"
         return Refused("malformed", "command", None, too_long, remedy="say it in several commands")
     except Refused as refused:
         fault = refused
@@ -367,7 +367,7 @@ def _spelt(command_id: str, command: AnyCommand) -> str | Refused:
     return fault
 
 
-def _worth(prizes: Prizes, turn: "Turn", batch: _Batch, contest: str) -> Mapping[str, int]:
+def _board_prizes(prizes: Prizes, turn: "Turn", batch: _Batch, contest: str) -> Mapping[str, int]:
     """What a finalized contest's board is worth, by the log with the batch's rows so far."""
     with gc_pause.paused():
         return prizes(

@@ -11,7 +11,7 @@ import msgspec
 from forecast_ledger.ledger.core.errors import Corrupt, Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.ledger.storing.store import PAGE, shown
+from forecast_ledger.ledger.storing.store import PAGE, redacted
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.replay.files.manifest import Manifest, read_manifest
 from forecast_ledger.replay.files.restore import pages as exported
@@ -31,7 +31,7 @@ class Source(NamedTuple):
     def __str__(self) -> str:
         """Return the location and cut, without a password."""
         cut = "" if self.as_of is None else f"@{self.as_of}"
-        return shown(self.location) + cut
+        return redacted(self.location) + cut
 
 
 class Parting(NamedTuple):

@@ -91,13 +91,13 @@ def verified(
     rows, differences, rounded = Rows(cut), list[Corrupt](), 0
     with opened(location, name) as store:
         for fault in store.faults() if "store" in asked else ():
-            rows.note(Corrupt(fault.position or 1, fault.says, "store"))
-        pages = cut.pages(rows.pages(store.labelled()), watch)
+            rows.note(Corrupt(fault.position or 1, fault.message, "store"))
+        pages = cut.pages(rows.pages(store.pages_with_types()), watch)
         damage = rows.found
         if not {*asked} <= {*ROWS}:
             audit = Audit(lambda position: _text(store, position))
             found = _read(audit.pages(pages, cut=isinstance(as_of, int)), damage)
-            rounded = audit.rounded
+            rounded = audit.lossy_commands
             if found is not None and "payouts" in asked and not damage.keys() - ASIDE:
                 differences = payouts(found, cut_short=isinstance(as_of, int))
         deque(pages, maxlen=0)

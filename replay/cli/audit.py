@@ -117,9 +117,9 @@ def _unseen(log: str, name: str) -> str:
     """What no check of a log can see, and the command that can."""
     from shlex import join
 
-    from forecast_ledger.ledger.storing.store import shown
+    from forecast_ledger.ledger.storing.store import redacted
 
-    ledger = [shown(log), *([] if name == "main" else ["--name", name])]
+    ledger = [redacted(log), *([] if name == "main" else ["--name", name])]
     keep, compare = join(["forecast-ledger", "checkpoint", *ledger]), join(["forecast-ledger", "verify", *ledger])
     return (
         "the log alone cannot show whether its newest rows were removed; a checkpoint that you keep elsewhere can: "
@@ -163,10 +163,10 @@ def _closer(log: str, name: str, wrong: "Corrupt") -> str:
     """The command that shows the row."""
     from shlex import join
 
-    from forecast_ledger.ledger.storing.store import shown
+    from forecast_ledger.ledger.storing.store import redacted
 
     ledger = [] if name == "main" else ["--name", name]
-    return join(["forecast-ledger", "show", shown(log), str(wrong.position), "--raw", *ledger])
+    return join(["forecast-ledger", "show", redacted(log), str(wrong.position), "--raw", *ledger])
 
 
 @click.command(epilog="Example: forecast-ledger checkpoint season.db > season.toml")

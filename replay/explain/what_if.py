@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding.contests import consistent
+from forecast_ledger.ledger.deciding.contests import check_rule_set
 from forecast_ledger.ledger.model.commands import malformed_refusal
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.model.scorability import why_unscorable
@@ -29,7 +29,7 @@ def rule_set(text: str) -> RuleSet:
             rules = msgspec.json.decode(text, type=RuleSet)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             raise malformed_refusal(error, "rules") from None
-    return consistent(rules, text)
+    return check_rule_set(rules, text)
 
 
 def under(projections: Projections, contest: str, rules: RuleSet) -> Projections:

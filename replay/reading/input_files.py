@@ -5,11 +5,11 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
-from forecast_ledger.ledger.storing.database import LONGEST
+from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 
 MANIFEST_BYTES = 2**20  # largest manifest
 MAP_BYTES = 2**20  # largest map for CSV
-ROW_BYTES = LONGEST  # largest row of a log or table, as written
+ROW_BYTES = MAX_ROW_BYTES  # largest row of a log or table, as written
 
 
 def regular(path: Path, most: int | None = None) -> BufferedReader:

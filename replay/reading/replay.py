@@ -79,13 +79,13 @@ def replay(
     3 bot 67.90
     4 C 44.80
     """
-    begun, cut = instrumentation.begun(), Cut(as_of)
+    begun, cut = instrumentation.now_ns(), Cut(as_of)
     if not isinstance(of, str | PathLike):
         name = of.name
     with _pages(of, name) as pages:
         facts = from_log.facts(cut.pages(pages, watch))
     head = cut.reached()
-    instrumentation.tell(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
+    instrumentation.log_event(_logger, logging.INFO, "replayed", lambda: {"ledger": name, **head._asdict()}, begun)
     return Replay(head, Projections(facts))
 
 

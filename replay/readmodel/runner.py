@@ -89,7 +89,7 @@ class Runner:
         """
         before = self._tracking
         with gc_pause.paused():
-            for page in self._subscription.available():
+            for page in self._subscription.available_pages():
                 self._add(page)
             reached = self._subscription.reached
             if before and reached.position < before.reached.position:

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from forecast_ledger.ledger.auditing.rebuild import LOST
+from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS
 from forecast_ledger.ledger.core.errors import KEYS, REFUSALS
 from forecast_ledger.ledger.core.hints import nearest
 from forecast_ledger.ledger.model import commands as command_types
@@ -150,7 +150,7 @@ def checks() -> tuple[Block, ...]:
         *notes.CHECKS,
         Table(("check", "passes if"), _rows(CHECKS)),
         *notes.LOST,
-        Table(("command", "not in its events"), _rows(LOST)),
+        Table(("command", "not in its events"), _rows(LOST_DETAILS)),
     )
 
 

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from threading import Lock
 
 from forecast_ledger.ledger.core import values
-from forecast_ledger.ledger.storing.database import Fault, Found, Row, Rows, Writing
+from forecast_ledger.ledger.storing.database import Fault, NewRow, Rows, StoredRows, Transaction
 from forecast_ledger.ledger.storing.memory import Memory
-from forecast_ledger.ledger.storing.store import Store, is_there, located, shown
+from forecast_ledger.ledger.storing.store import Store, is_started, redacted, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
@@ -15,37 +15,37 @@ class Unstarted:
     """The rows of a store that may not exist yet: the first insert creates it, unless another process has."""
 
     def __init__(self, location: str, name: str) -> None:
-        self.shown = shown(location)
+        self.location = redacted(location)
         self._location, self._name = location, name
         self._none, self._started = Memory(), Lock()
         self._rows: Rows = self._none
 
-    def select(self, after: int, limit: int) -> Found:
+    def select(self, after: int, limit: int) -> StoredRows:
         """As `Rows` has it."""
         return self._now().select(after, limit)
 
-    def among(self, positions: Sequence[int]) -> Found:
+    def select_at(self, positions: Sequence[int]) -> StoredRows:
         """As `Rows` has it."""
-        return self._now().among(positions)
+        return self._now().select_at(positions)
 
-    def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """As `Rows` has it."""
-        return self._now().labelled(after, limit)
+        return self._now().select_typed(after, limit)
 
     def newest(self) -> int:
         """As `Rows` has it."""
         return self._now().newest()
 
-    def is_missing(self, after: int) -> bool:
+    def has_unindexed(self, after: int) -> bool:
         """As `Rows` has it."""
-        return self._now().is_missing(after)
+        return self._now().has_unindexed(after)
 
     def faults(self) -> Iterator[Fault]:
         """As `Rows` has it."""
         return self._now().faults()
 
     @contextmanager
-    def turn(self) -> Iterator[Writing]:
+    def turn(self) -> Iterator[Transaction]:
         """As `Rows` has it; while no store exists, there is no other writer."""
         rows = self._now()
         if rows is self._none:
@@ -54,8 +54,8 @@ class Unstarted:
             with rows.turn() as writing:
                 yield writing
 
-    def insert(self, rows: Sequence[Row]) -> None:
-        """As `Writing` has it. If it fails, the file is not deleted, since other processes may have it open."""
+    def insert(self, rows: Sequence[NewRow]) -> None:
+        """As `Transaction` has it. If it fails, the file is not deleted, since other processes may have it open."""
         with self._start().turn() as writing:
             writing.insert(rows)
 
@@ -65,18 +65,18 @@ class Unstarted:
 
     def _now(self) -> Rows:
         """Return the rows of the store if it exists, else none."""
-        return self._start() if self._rows is self._none and is_there(self._location) else self._rows
+        return self._start() if self._rows is self._none and is_started(self._location) else self._rows
 
     def _start(self) -> Rows:
         with self._started:
             if self._rows is self._none:
-                self._rows = located(self._location, self._name)
+                self._rows = rows_at(self._location, self._name)
             return self._rows
 
 
 def opened(location: str, name: str, prizes: Prizes) -> Ledger:
     """Open a ledger that its first accepted command creates. Raises what `Ledger.open` raises."""
     values.check_id(name, "name")
-    if is_there(location):
+    if is_started(location):
         return Ledger.open(location, name, prizes=prizes)
     return Ledger(Store(Unstarted(location, name), name), system_clock, prizes)

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Absent
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.storing.database import Fault, Found, Row, Rows
+from forecast_ledger.ledger.storing.database import Fault, NewRow, Rows, StoredRows
 from forecast_ledger.ledger.storing.memory import Memory
-from forecast_ledger.ledger.storing.store import Store, located
+from forecast_ledger.ledger.storing.store import Store, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
@@ -16,7 +16,7 @@ class Branch:
     """The rows of a log up to a position, then the rows appended here, which exist only in memory."""
 
     def __init__(self, base: Rows) -> None:
-        self.shown = base.shown
+        self.location = base.location
         self._base = base
         self._fork: int | None = None
         self._own = Memory()
@@ -25,7 +25,7 @@ class Branch:
         """Branch off at a log position: later rows of the base are not read."""
         self._fork, self._own = position, Memory(position)
 
-    def select(self, after: int, limit: int) -> Found:
+    def select(self, after: int, limit: int) -> StoredRows:
         """As `Rows` has it."""
         if self._fork is None:
             return self._base.select(after, limit)
@@ -33,26 +33,26 @@ class Branch:
         reached = after + len(below)
         return [*below, *self._own.select(reached, limit - len(below))] if reached >= self._fork else below
 
-    def among(self, positions: Sequence[int]) -> Found:
+    def select_at(self, positions: Sequence[int]) -> StoredRows:
         """As `Rows` has it."""
         below = [position for position in positions if self._fork is None or position <= self._fork]
-        return (self._base.among(below) if below else []) or self._own.among(positions)
+        return (self._base.select_at(below) if below else []) or self._own.select_at(positions)
 
-    def labelled(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
+    def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """As `Rows` has it."""
         if self._fork is None:
-            return self._base.labelled(after, limit)
+            return self._base.select_typed(after, limit)
         if after < self._fork:
-            return self._base.labelled(after, min(limit, self._fork - after))
-        return self._own.labelled(after, limit)
+            return self._base.select_typed(after, min(limit, self._fork - after))
+        return self._own.select_typed(after, limit)
 
     def newest(self) -> int:
         """As `Rows` has it."""
         return self._base.newest() if self._fork is None else self._own.newest()
 
-    def is_missing(self, after: int) -> bool:
+    def has_unindexed(self, after: int) -> bool:
         """As `Rows` has it."""
-        return (self._fork is None or after < self._fork) and self._base.is_missing(after)
+        return (self._fork is None or after < self._fork) and self._base.has_unindexed(after)
 
     def faults(self) -> Iterator[Fault]:
         """Return the faults of the base."""
@@ -64,8 +64,8 @@ class Branch:
         with self._own.turn():
             yield self
 
-    def insert(self, rows: Sequence[Row]) -> None:
-        """As `Writing` has it; the rows are lost when the branch is closed."""
+    def insert(self, rows: Sequence[NewRow]) -> None:
+        """As `Transaction` has it; the rows are lost when the branch is closed."""
         self._own.insert(rows)
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ def branched(
     """
     values.check_id(name, "name")
     try:
-        base: Rows = located(location, name, read_only=True)
+        base: Rows = rows_at(location, name, read_only=True)
     except Absent:
         base = Memory()
     branch = Branch(base)

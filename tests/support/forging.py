@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import structs
 
 from forecast_ledger.ledger.auditing.audit import Audit
-from forecast_ledger.ledger.auditing.rebuild import REBUILD, rebuilt
+from forecast_ledger.ledger.auditing.rebuild import REBUILDERS, rebuilt_commands
 from forecast_ledger.ledger.core.errors import LedgerError
 from forecast_ledger.ledger.deciding.decider import evolve
 from forecast_ledger.ledger.deciding.state import State
@@ -25,7 +25,7 @@ def begins(event: AnyEvent, before: AnyEvent | None) -> bool:
         return False
     if isinstance(event, PrizePaid) and isinstance(before, PrizePaid):
         return event.contest != before.contest
-    return isinstance(event, TextKept) or type(event) in REBUILD
+    return isinstance(event, TextKept) or type(event) in REBUILDERS
 
 
 def enveloped(
@@ -59,7 +59,9 @@ def digest_of(happened: Sequence[AnyEvent], state: State) -> str:
     place = -1 if isinstance(main, ContestOpened) else 0  # under rules given whole
     try:
         return (
-            log.fingerprint(canonical_content(rebuilt(main, state, texts.get)[place].spellings[0])) if main else NOTHING
+            log.fingerprint(canonical_content(rebuilt_commands(main, state, texts.get)[place].spellings[0]))
+            if main
+            else NOTHING
         )
     except (LedgerError, LookupError):
         return NOTHING

@@ -140,9 +140,11 @@ def question_postponed(event: events.QuestionPostponed, state: State, _: int) ->
     ],
     rebuild: [
         (
-            "REBUILD: dict[type, Rebuild] = {\n",
-            """def _postpone_question(event: events.QuestionPostponed, _: State, __: Texts) -> Iterator[Said]:
-    yield from only(
+            "REBUILDERS: dict[type, Rebuilder] = {\n",
+            """def _postpone_question(
+    event: events.QuestionPostponed, _: State, __: TextLookup
+) -> Iterator[CommandReading]:
+    yield from exact_reading(
         commands.PostponeQuestion(
             at=instant_text(event.at),
             question=event.question,

@@ -100,7 +100,7 @@ def test_a_writer_decides_once_and_against_the_newest_state(tmp_path: Path, monk
 def test_much_that_is_new_is_read_before_ones_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that nobody waits for a writer that has been away; what comes after is read in its turn."""
     path = tmp_path / "a.db"
-    monkeypatch.setattr("forecast_ledger.ledger.storing.writer.FAR", 10)
+    monkeypatch.setattr("forecast_ledger.ledger.storing.writer.FAR_BEHIND", 10)
     with Ledger.open(path) as one, Ledger.open(path) as other, closing(sqlite3.connect(path)) as looking:
         one.handle(QUESTION)
         other.handle_many([forecast("other", number) for number in range(30)])

@@ -143,7 +143,7 @@ def judged(changed: list[Recorded], rounded: int) -> str:
         return "decided"
     if any(contest.paid for contest in found.contests.values()) and payouts(found, cut_short=False):
         return "payouts"
-    return "told" if audit.rounded > rounded else "passes"
+    return "told" if audit.lossy_commands > rounded else "passes"
 
 
 def sample(name: str, log: list[Recorded]) -> list[Change]:
@@ -176,7 +176,7 @@ LOSSY = {
 def test_what_no_decider_can_have_written_is_found(name: str) -> None:
     """What passes, a decider can have written; what is only told is of a command of which something is lost."""
     log = logs()[name]
-    rounded, outcomes = audited(log).rounded, Counter[tuple[str, str]]()
+    rounded, outcomes = audited(log).lossy_commands, Counter[tuple[str, str]]()
     for change in sample(name, log):
         outcomes[judged(change.log, rounded), change.what] += 1
     for outcome, what in outcomes:

@@ -12,8 +12,8 @@ from hypothesis import given as given_numbers
 from hypothesis import strategies as st
 from msgspec import structs
 
-from forecast_ledger.ledger.auditing.quick_check import Forecasts, _spelt
-from forecast_ledger.ledger.auditing.rebuild import LOST, REBUILD
+from forecast_ledger.ledger.auditing.quick_check import ForecastCheck, _spelt
+from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS, REBUILDERS
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.canonical import shortest_text
@@ -94,7 +94,7 @@ def test_a_story_is_decided_as_it_was(story: str) -> None:
     """Every digest of what a command said is rebuilt; in pages of any size, and as of any position."""
     log = recorded(story)
     for page in (1, 3, 500):
-        assert audited(log, page=page).rounded == 0
+        assert audited(log, page=page).lossy_commands == 0
     for end in range(len(log)):
         audited(log[:end], cut=True)
 
@@ -136,7 +136,7 @@ EXACT: dict[str, list[AnyCommand]] = {
 @pytest.mark.parametrize("name", EXACT)
 def test_the_digest_of_what_was_said_is_rebuilt(name: str) -> None:
     """Where numbers have no more decimals than their units, whichever of the ways to say it was taken."""
-    assert audited(oracle.history(*EXACT[name])).rounded == 0
+    assert audited(oracle.history(*EXACT[name])).lossy_commands == 0
 
 
 ROUNDED: dict[str, list[AnyCommand]] = {
@@ -155,8 +155,8 @@ ROUNDED: dict[str, list[AnyCommand]] = {
 @pytest.mark.parametrize("kind", ROUNDED)
 def test_of_a_command_that_said_more_than_its_events_keep_the_digest_is_not_asked_for(kind: str) -> None:
     """Each kind of which something is lost; how many there are is told. The events are decided again all the same."""
-    assert audited(oracle.history(*ROUNDED[kind])).rounded == 1
-    assert ROUNDED.keys() == LOST.keys()
+    assert audited(oracle.history(*ROUNDED[kind])).lossy_commands == 1
+    assert ROUNDED.keys() == LOST_DETAILS.keys()
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_reply_that_is_no_decision_is_decided_again(fault: str, response: str 
     log = oracle.history(*floor, decision(**fields))
     [malformed] = [each.event for each in log if isinstance(each.event, events.DecisionMalformed)]
     assert malformed.fault == fault
-    assert audited(log).rounded == (response is not None and fault != "unreadable")
+    assert audited(log).lossy_commands == (response is not None and fault != "unreadable")
 
 
 # --- forged logs
@@ -340,7 +340,7 @@ def test_a_contest_keeps_the_preset_as_it_was_when_it_was_opened() -> None:
     [former] = FORMER_PRESETS["brier-daily"]
     assert former.day_edges == "both"
     assert former != PRESETS["brier-daily"] == opened.event.rules
-    assert audited(under(former)).rounded == 0
+    assert audited(under(former)).lossy_commands == 0
     assert stops(under(structs.replace(former, day_edges="opening")))[0] == 1
 
 
@@ -432,7 +432,7 @@ def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatc
     made = [place for place, each in enumerate(log) if isinstance(each.event, events.ForecastMade)]
     logs = [log, *(nudged(random, log, random.choice(made)) for _ in range(60))]
     quick = [outcome(each) for each in logs]
-    monkeypatch.setattr(Forecasts, "content", lambda *_: None)
+    monkeypatch.setattr(ForecastCheck, "content", lambda *_: None)
     assert [outcome(each) for each in logs] == quick
     assert len(set(quick)) > 10
 
@@ -458,7 +458,7 @@ def test_a_quick_look_does_not_pass_what_comes_after_the_answer() -> None:
 def outcome(log: Sequence[Recorded]) -> tuple[int, str]:
     """How many digests could not be rebuilt, or where and why deciding stopped."""
     try:
-        return audited(log).rounded, ""
+        return audited(log).lossy_commands, ""
     except Corrupt as stopped:
         return stopped.position, str(stopped)
 
@@ -486,7 +486,7 @@ def nudged(random: Random, log: list[Recorded], place: int) -> list[Recorded]:
 
 def test_every_event_that_begins_a_command_has_its_row() -> None:
     """What begins no command follows from another event, or is a text that is kept for one."""
-    assert {kind for kind in events.TAGS if kind not in REBUILD} == {
+    assert {kind for kind in events.TAGS if kind not in REBUILDERS} == {
         events.TextKept,
         events.CashGranted,
         events.DecisionDefaulted,

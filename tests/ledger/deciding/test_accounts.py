@@ -105,7 +105,7 @@ NO_CASH: list[tuple[str, str, list[AnyCommand], dict[str, Any]]] = [
 ]
 Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
 REFUSED: list[Promise] = [
-    *[("quote", *row) for row in NO_QUOTES],
+    *[("quote_prices", *row) for row in NO_QUOTES],
     *[("deposit_cash", code, field, history, deposit(**said)) for code, field, history, said in NO_CASH],
     ("deposit_cash", "out_of_range", "amount", OPEN_FLOOR, deposit("1000000000.000001")),
     ("deposit_cash", "no_recapitalisation", "amount", [*OPEN_FLOOR, deposit(10**9)], deposit("0.000001")),
@@ -113,7 +113,7 @@ REFUSED: list[Promise] = [
     ("withdraw_cash", "not_enough_cash", "amount", OPEN_FLOOR, cash_out("10000.000001")),
     ("withdraw_cash", "not_enough_cash", "amount", [*OPEN_FLOOR, decision(bet(500))], cash_out(9_501)),
     ("withdraw_cash", "not_enough_cash", "amount", [*OPEN_FLOOR, cash_out(10_000)], cash_out("0.000001")),
-    *[("trader", *row[:3], deposit(**row[3])) for row in NO_CASH[4:8]],
+    *[("trading_account", *row[:3], deposit(**row[3])) for row in NO_CASH[4:8]],
 ]
 NAMES = [f"{function}-{code}-{number}" for number, (function, code, *_) in enumerate(REFUSED)]
 FUNCTIONS = sorted({function for function, *_ in REFUSED})

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing import database, store
 from forecast_ledger.ledger.storing.database import Rows
 from forecast_ledger.ledger.storing.receipt import Receipt
-from forecast_ledger.ledger.storing.store import Store, TakenError, located
+from forecast_ledger.ledger.storing.store import Store, TakenError, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE
 from forecast_ledger.replay.audit.verify import verify
@@ -47,7 +47,7 @@ def server() -> Iterator[str]:
 @pytest.mark.parametrize("rule", test_rows.RULES, ids=lambda rule: rule.__name__)
 def test_a_server_keeps_rows_as_a_file_does(server: str, rule: Callable[[Rows], None]) -> None:
     """Each rule that holds for rows in files and in memory."""
-    with closing(located(server, f"rows of {rule.__name__}")) as rows:
+    with closing(rows_at(server, f"rows of {rule.__name__}")) as rows:
         rule(test_rows.recorded(rows))
 
 
@@ -282,7 +282,7 @@ def test_a_server_that_is_not_there_is_reported(server: str, monkeypatch: pytest
     nowhere = server.rpartition("/")[0] + "/nowhere"
     for location in ("postgresql://ada:secret@127.0.0.1:1/postgres", nowhere):
         result = CliRunner().invoke(main, ["replay", location])
-        assert (result.exit_code, store.shown(location) in result.stderr) == (UNREADABLE, True), result.stderr
+        assert (result.exit_code, store.redacted(location) in result.stderr) == (UNREADABLE, True), result.stderr
         assert "secret" not in result.output
 
 

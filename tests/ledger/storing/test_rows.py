@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from forecast_ledger.ledger.storing.database import Row, Rows, TakenError
+from forecast_ledger.ledger.storing.database import NewRow, Rows, TakenError
 from forecast_ledger.ledger.storing.memory import Memory
-from forecast_ledger.ledger.storing.store import Store, located
+from forecast_ledger.ledger.storing.store import Store, rows_at
 from forecast_ledger.replay.writing.lazy_store import Unstarted
 from forecast_ledger.replay.writing.overlay_store import Branch
 
-FIVE: list[Row] = [(position, "seen.v1", b"%d" % position) for position in range(1, 6)]
+FIVE: list[NewRow] = [(position, "seen.v1", b"%d" % position) for position in range(1, 6)]
 
 
 def _branch(path: Path, fork: int) -> Rows:
@@ -27,13 +27,13 @@ def _started(path: Path) -> Rows:
     """A store that was not there, and that somebody else has started since."""
     rows = Unstarted(str(path / "log.db"), "main")
     assert rows.select(0, 9) == []
-    located(str(path / "log.db"), "main").close()
+    rows_at(str(path / "log.db"), "main").close()
     return rows
 
 
 KEPT: dict[str, tuple[Callable[[Path], Rows], int]] = {  # how it is made, and how many of the five rows it begins with
-    "a file": (lambda path: located(str(path / "log.db"), "main"), 0),
-    "SQLite's memory": (lambda _: located(":memory:", "main"), 0),
+    "a file": (lambda path: rows_at(str(path / "log.db"), "main"), 0),
+    "SQLite's memory": (lambda _: rows_at(":memory:", "main"), 0),
     "memory": (lambda _: Memory(), 0),
     "a branch at the start": (lambda path: _branch(path, 0), 0),
     "a branch of two rows": (lambda path: _branch(path, 2), 2),
@@ -71,21 +71,21 @@ def test_rows_are_read_after_a_position(kept: Rows) -> None:
 
 def test_rows_are_found_by_their_positions(kept: Rows) -> None:
     """Those that are there; a store asks again for what a first answer leaves out."""
-    assert [row for _, row in kept.among([4])] == [b"4"]
-    assert [*kept.among([6, 7])] == []
+    assert [row for _, row in kept.select_at([4])] == [b"4"]
+    assert [*kept.select_at([6, 7])] == []
     assert Store(kept, "main").at([1, 3, 5]) == [b"1", b"3", b"5"]
 
 
 def test_the_head_is_the_last_position_that_was_recorded(kept: Rows) -> None:
     """Also of rows whose base has gone on."""
     assert kept.newest() == 5
-    assert not kept.is_missing(5)
+    assert not kept.has_unindexed(5)
     assert [*kept.faults()] == []
 
 
 def test_types_of_events_are_kept_beside_the_rows(kept: Rows) -> None:
     """As bytes, page after page."""
-    pages = [*Store(kept, "main").labelled(2)]
+    pages = [*Store(kept, "main").pages_with_types(2)]
     assert [row for rows, _ in pages for row in rows] == [row for *_, row in FIVE]
     assert {topic for _, topics in pages for topic in topics} == {b"seen.v1"}
 

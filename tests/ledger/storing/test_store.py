@@ -456,12 +456,12 @@ def test_each_connection_is_told_how_to_write_and_what_to_distrust(
         connected = connection.cursor().sqlite_cursor.connection
         assert {name: connected.execute(f"PRAGMA {name}").fetchone()[0] for name in asked} == asked
         assert connected.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-        assert connected.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.LONGEST
+        assert connected.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.MAX_ROW_BYTES
 
 
 def test_a_row_too_long_for_any_command_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not read into memory; a length is a limit that the store names."""
-    monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite.LONGEST", 5_000)
+    monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite.MAX_ROW_BYTES", 5_000)
     path = changed(filled(tmp_path / "a.db"), "UPDATE stored_events SET state = zeroblob(4000) || state")
     with pytest.raises(Corrupt):
         positions(path)
@@ -480,7 +480,7 @@ def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None
         assert [row for page in pages for row in page] == [row for *_, row in kept]
         assert max(map(len, pages)) == 8
         assert memory.at([*range(1, 31)]) == [row for *_, row in kept]
-        assert [row for page, _ in memory.labelled() for row in page] == [row for *_, row in kept]
+        assert [row for page, _ in memory.pages_with_types() for row in page] == [row for *_, row in kept]
 
 
 def test_what_lies_before_a_gap_is_read(tmp_path: Path) -> None:

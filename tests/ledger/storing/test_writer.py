@@ -564,7 +564,7 @@ def test_a_lost_race_is_run_again() -> None:
 
 def test_races_lost_without_end_are_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a bounded number of attempts; nothing is recorded and a retry is safe."""
-    monkeypatch.setattr("forecast_ledger.ledger.storing.writer.ATTEMPTS", 4)
+    monkeypatch.setattr("forecast_ledger.ledger.storing.writer.MAX_TRIES", 4)
     store = LosingStore.open(":memory:", "main")
     with Ledger(store, lambda: NOW) as ledger:
         ledger.handle(opened(), "c1")
@@ -616,7 +616,7 @@ def test_a_failed_append_leaves_everything_as_it_was(reason: BaseException, many
 
 def test_a_batch_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the database refuses the third of five rows, none of the five is there."""
-    monkeypatch.setattr("forecast_ledger.ledger.storing.writer.ATTEMPTS", 2)
+    monkeypatch.setattr("forecast_ledger.ledger.storing.writer.MAX_TRIES", 2)
     path = tmp_path / "a.db"
     batch = [named(f"c{number}", opened(f"q{number}")) for number in range(5)]
     with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as database:

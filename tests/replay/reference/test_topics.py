@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 from click.testing import CliRunner
 
-from forecast_ledger.ledger.auditing.rebuild import LOST
+from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS
 from forecast_ledger.ledger.core.errors import KEYS, REFUSALS, Refused
 from forecast_ledger.ledger.model import commands, events
 from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS
@@ -85,7 +85,7 @@ def test_help_alone_lists_the_topics() -> None:
         *CATALOGUE,
         *KINDS,
         *CHECKS,
-        *LOST,
+        *LOST_DETAILS,
         *map(str, EXITS),
         "Range",
         "Attestation",
