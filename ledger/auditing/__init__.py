@@ -1,1 +1,1 @@
-"""Deciding a log again: each command is rebuilt from its events and must lead to the same events."""
+"""Audit a log: rebuild each command from its events, and decide it again; the events must be the same."""

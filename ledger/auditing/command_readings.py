@@ -1,4 +1,4 @@
-"""The content of a command, as far as its events keep it: its possible readings, with their numbers and instants."""
+"""Readings of a command: its possible contents, as far as its events record them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
@@ -9,14 +9,14 @@ from forecast_ledger.ledger.core.values import FIRST_INSTANT, LAST_INSTANT, PROB
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model.commands import AnyCommand
 
-TextLookup = Callable[[str], str | None]  # a kept text by its digest, None if there is none
+TextLookup = Callable[[str], str | None]  # digest -> text; None if the log does not have it
 
 
 class CommandReading(NamedTuple):
-    """One reading of what a command said.
+    """One possible content of a command.
 
-    command: what is decided again. spellings: the ways to say it; its digest is that of one of them, unless something
-    is lost.
+    command: the command to decide again. spellings: commands that are equal to it, except for fields with defaults; the
+    recorded digest is that of one of them, unless lossy. lossy: whether the events may not record the whole content.
     """
 
     command: AnyCommand
@@ -28,17 +28,17 @@ Rebuilder = Callable[[Any, State, TextLookup], Iterator[CommandReading]]
 
 
 def instant_text(micros: int) -> str:
-    """RFC 3339; what no calendar has stays a number, which the decider refuses."""
+    """Return an instant in RFC 3339; one outside the calendar stays a number, which the decider refuses."""
     return format_instant(micros) if FIRST_INSTANT <= micros <= LAST_INSTANT else str(micros)
 
 
 def optional_instant(micros: int | None) -> str | None:
-    """Likewise, if there is an instant."""
+    """Return an instant in RFC 3339; None if there is none."""
     return None if micros is None else instant_text(micros)
 
 
 def in_units(value: int, unit: int) -> Decimal:
-    """The number that so many 1/unit are.
+    """Return value / unit as a decimal.
 
     >>> in_units(250_000, 10**6)
     Decimal('0.250000')
@@ -47,7 +47,7 @@ def in_units(value: int, unit: int) -> Decimal:
 
 
 def decimal_or_text(text: str) -> Decimal | str:
-    """The number a decimal text stands for; what is none stays a text, which the decider refuses."""
+    """Return the number of a text; a text that is not a number stays one, which the decider refuses."""
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -55,17 +55,17 @@ def decimal_or_text(text: str) -> Decimal | str:
 
 
 def exact_reading(command: AnyCommand) -> Iterator[CommandReading]:
-    """The only reading, with nothing lost."""
+    """Yield the only reading of a command whose events record its whole content."""
     yield CommandReading(command, (command,), lossy=False)
 
 
 def lossy_reading(command: AnyCommand) -> Iterator[CommandReading]:
-    """The only reading, if its numbers had no more decimals than their units have."""
+    """Yield the only reading of a command whose numbers may have had more decimals than their units."""
     yield CommandReading(command, (command,), lossy=True)
 
 
 def by_outcome(numbers: Sequence[int | None], outcomes: Sequence[str]) -> dict[str, Any]:
-    """Numbers by outcome, without those that are missing; by their place where the outcomes are not as many."""
+    """Return numbers by outcome, without missing ones; by index if there are not as many outcomes."""
     names = outcomes if len(outcomes) == len(numbers) else [*map(str, range(len(numbers)))]
     return {
         name: in_units(number, PROBABILITY) for name, number in zip(names, numbers, strict=True) if number is not None
@@ -73,6 +73,6 @@ def by_outcome(numbers: Sequence[int | None], outcomes: Sequence[str]) -> dict[s
 
 
 def outcomes_of(question: str, state: State) -> tuple[str, ...]:
-    """The outcomes of a question; none if it is numeric, or unknown."""
-    found = state.questions.get(question)
-    return () if found is None else found.outcomes
+    """Return the outcomes of a question; none if it is numeric or unknown."""
+    known = state.questions.get(question)
+    return () if known is None else known.outcomes

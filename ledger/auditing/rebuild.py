@@ -1,7 +1,7 @@
-"""Commands rebuilt from their events: one function for each kind of event that a command begins with.
+"""Rebuild commands from their events: one function for each type of event that is the first of a command.
 
-Deciding the rebuilt command again must give the events again. `LOST` names what the events of a command do not keep of
-it; where nothing is lost, the digest of what it said can be rebuilt too.
+Deciding the rebuilt command must give the same events. `LOST_DETAILS` lists the details of a command that its events do
+not record; without such details, the digest of its content can be rebuilt too.
 """
 
 from collections.abc import Iterator
@@ -31,26 +31,27 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, RuleSet
 
-# What the events do not keep of what a command said, by its type; the digest of such a command need not be rebuilt.
+# The details of a command that its events do not record, by command type; with them, its digest cannot be rebuilt.
 LOST_DETAILS: dict[str, str] = {
     "open_question": "levels beyond nine decimals; bounds below 1e-60, which count as 0",
-    "submit_forecast": "decimals beyond the unit of its numbers; what probabilities miss of one",
-    "resolve_question": "decimals of payouts beyond nine, also where one of them is 1; a value below 1e-60",
-    "open_contest": "decimals of pool and payable_unit beyond six; on which day of its week a cohort starts",
+    "submit_forecast": "decimals beyond the unit of its numbers; the difference between the sum of probabilities and 1",
+    "resolve_question": "decimals of payouts beyond nine, even if one payout is 1; a value below 1e-60",
+    "open_contest": "decimals of pool and payable_unit beyond six; the day of the week on which a cohort starts",
     "add_question": "decimals of weights beyond six",
     "quote": "decimals of prices beyond nine",
-    "record_decision": "decimals of amounts and percentages beyond six; the case of an action; of a reply that is no "
-    "decision, the fields beside its response",
+    "record_decision": "decimals of amounts and percentages beyond six; the case of an action; the fields "
+    "beside the response, if the reply is not a valid decision",
     "deposit_cash": "decimals of the amount beyond six",
     "withdraw_cash": "decimals of the amount beyond six",
 }
 
 
 def rebuilt_commands(event: AnyEvent, state: State, texts: TextLookup) -> list[CommandReading]:
-    """Every reading of the command that an event is the first of, but for texts; none if no command begins so.
+    """Return every reading of the command whose first event, apart from texts, is this one; none if there is no such
+    command.
 
-    state: as the command found it. Of several readings the digest of what was said chooses; where it is none of
-    theirs, the last counts if something is lost.
+    state: before the command. If there are several readings, the recorded digest decides; if it is the digest of none,
+    the last reading counts, if it is lossy.
     """
     rebuild = REBUILDERS.get(type(event))
     return [] if rebuild is None else list(rebuild(event, state, texts))
@@ -60,10 +61,10 @@ def rebuilt_commands(event: AnyEvent, state: State, texts: TextLookup) -> list[C
 
 
 def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    span, asked = event.range, None
+    span, command_range = event.range, None
     if span is not None:
-        bounds = [decimal_or_text(each) for each in (span.lower, span.upper, span.zero_point) if each is not None]
-        asked = commands.Range(
+        bounds = [decimal_or_text(text) for text in (span.lower, span.upper, span.zero_point) if text is not None]
+        command_range = commands.Range(
             lower=bounds[0],
             upper=bounds[1],
             bins=span.bins if span.bins or not span.levels else None,
@@ -79,7 +80,7 @@ def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> It
         kind=event.kind,
         title=event.title,
         outcomes=None if event.kind == "binary" else event.outcomes or None,
-        range=asked,
+        range=command_range,
         opens_at=instant_text(event.opens_at),
         closes_at=instant_text(event.closes_at),
         reveals_at=optional_instant(event.reveals_at),
@@ -106,9 +107,9 @@ def _submit_forecast(event: events.ForecastMade, state: State, _: TextLookup) ->
 
 
 def _quantiles(quantiles: tuple[int, ...], span: events.NumericRange | None) -> tuple[Decimal, ...]:
-    """Quantiles as numbers; one that a closed end rounds to is that end itself, which may have more decimals."""
+    """Return quantiles as numbers; one equal to a rounded closed end is that end, which may have more decimals."""
     decimals = span.decimals if span is not None else 0
-    exact = [Decimal(each).scaleb(-decimals, WIDE) for each in quantiles]
+    exact = [Decimal(units).scaleb(-decimals, WIDE) for units in quantiles]
     if span is None:
         return tuple(exact)
     closed = [*([] if span.open_lower else [span.lower]), *([] if span.open_upper else [span.upper])]
@@ -116,7 +117,7 @@ def _quantiles(quantiles: tuple[int, ...], span: events.NumericRange | None) -> 
         read_fixed(Decimal(end), 10**decimals, "range", -LARGEST_MEASURE, LARGEST_MEASURE): Decimal(end)
         for end in closed
     }
-    return tuple(ends.get(each, number) for each, number in zip(quantiles, exact, strict=True))
+    return tuple(ends.get(units, number) for units, number in zip(quantiles, exact, strict=True))
 
 
 def _withdraw_forecast(event: events.ForecastWithdrawn, _: State, __: TextLookup) -> Iterator[CommandReading]:
@@ -135,7 +136,7 @@ def _resolve_question(event: events.QuestionResolved, state: State, _: TextLooku
     if event.payouts:
         answers = [{"payouts": by_outcome(event.payouts, outcomes)}]
     elif 0 <= event.outcome < len(outcomes):
-        alone = tuple(PROBABILITY * (place == event.outcome) for place in range(len(outcomes)))
+        alone = tuple(PROBABILITY * (index == event.outcome) for index in range(len(outcomes)))
         answers = [{"outcome": outcomes[event.outcome]}, {"payouts": by_outcome(alone, outcomes)}]
     elif outcomes:
         answers = [{"outcome": str(event.outcome)}]
@@ -152,10 +153,10 @@ def _resolve_question(event: events.QuestionResolved, state: State, _: TextLooku
 
 
 def _annul_question(event: events.QuestionAnnulled, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    of = {"at": instant_text(event.at), "question": event.question, "reason": event.reason}
-    spellings: list[AnyCommand] = [commands.CancelMarket(**of, policy=event.policy)]
+    fields = {"at": instant_text(event.at), "question": event.question, "reason": event.reason}
+    spellings: list[AnyCommand] = [commands.CancelMarket(**fields, policy=event.policy)]
     if event.policy == "refund_cost":
-        spellings.append(commands.AnnulQuestion(**of))
+        spellings.append(commands.AnnulQuestion(**fields))
     yield CommandReading(spellings[0], spellings, lossy=False)
 
 
@@ -169,26 +170,26 @@ def _revoke_resolution(event: events.ResolutionRevoked, _: State, __: TextLookup
 
 
 def _open_contest(event: events.ContestOpened, _: State, __: TextLookup) -> Iterator[CommandReading]:
-    """Under a preset, as it is now or once was, or under rules that were given whole."""
+    """Yield two readings: the rule set by a preset's name, current or former, and the whole rule set."""
     pool = in_units(event.pool, MONEY)
 
     def spellings(rules: RuleSet | str) -> Iterator[AnyCommand]:
-        for said, started in product((True, False), (True, False)):
+        for has_pool, has_start in product((True, False), (True, False)):
             yield commands.OpenContest(
                 at=instant_text(event.at),
                 contest=event.contest,
                 rules=rules,
-                pool=pool if said or pool else None,
+                pool=pool if has_pool or pool else None,
                 currency=event.currency,
                 payable_unit=in_units(event.payable_unit, MONEY),
                 title=event.title,
-                starts_at=optional_instant(event.starts_at) if started else None,
+                starts_at=optional_instant(event.starts_at) if has_start else None,
                 series=event.series or None,
             )
 
-    named, whole = [*spellings(event.rules.name)], [*spellings(event.rules)]
+    by_name, whole = [*spellings(event.rules.name)], [*spellings(event.rules)]
     is_former = event.rules in FORMER_PRESETS.get(event.rules.name, ())
-    yield CommandReading((whole if is_former else named)[0], named, lossy=True)
+    yield CommandReading((whole if is_former else by_name)[0], by_name, lossy=True)
     yield CommandReading(whole[0], whole, lossy=True)
 
 
@@ -254,5 +255,5 @@ REBUILDERS: dict[type, Rebuilder] = {
     events.ParticipantExcluded: _exclude_participant,
     events.ContestFinalized: _finalize_contest,
     events.PrizePaid: _pay_prizes,
-    **rebuild_trading.REBUILDERS,
+    **rebuild_trading.TRADING_REBUILDERS,
 }

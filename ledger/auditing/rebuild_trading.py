@@ -1,4 +1,4 @@
-"""Commands of trading, rebuilt from their events."""
+"""Rebuild the commands of trading from their events."""
 
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
@@ -27,7 +27,7 @@ from forecast_ledger.ledger.model.trading_rules import PERCENT
 
 
 class _Fields(msgspec.Struct):
-    """A decision in fields, as its own text has them."""
+    """The fields of a decision, as in the text that was made of them."""
 
     action: str | None = None
     bets: tuple[commands.Bet, ...] | None = None
@@ -35,29 +35,29 @@ class _Fields(msgspec.Struct):
     reasoning: str | None = None
 
 
-_fields_of = msgspec.json.Decoder(_Fields, float_hook=Decimal)
+_decoder = msgspec.json.Decoder(_Fields, float_hook=Decimal)
 
 
-def _quote(event: events.PricesQuoted, state: State, _: TextLookup) -> Iterator[CommandReading]:
-    of: dict[str, Any] = {
+def _quote_prices(event: events.PricesQuoted, state: State, _: TextLookup) -> Iterator[CommandReading]:
+    fields: dict[str, Any] = {
         "at": instant_text(event.at),
         "source": event.source,
         "quoted_at": instant_text(event.quoted_at),
     }
     quotes = []
-    for each in event.quotes:
-        question = state.questions.get(each.question)
-        prices = by_outcome(each.prices, outcomes_of(each.question, state))
+    for quote in event.quotes:
+        question = state.questions.get(quote.question)
+        prices = by_outcome(quote.prices, outcomes_of(quote.question, state))
         if question is not None and question.kind == "binary":
             prices.pop("no", None)
-        quotes.append(commands.Prices(question=each.question, prices=prices))
-    spellings: list[AnyCommand] = [commands.QuotePrices(**of, quotes=tuple(quotes))]
+        quotes.append(commands.Prices(question=quote.question, prices=prices))
+    spellings: list[AnyCommand] = [commands.QuotePrices(**fields, quotes=tuple(quotes))]
     if len(quotes) == 1:
-        spellings.append(commands.QuotePrices(**of, question=quotes[0].question, prices=quotes[0].prices))
+        spellings.append(commands.QuotePrices(**fields, question=quotes[0].question, prices=quotes[0].prices))
     yield CommandReading(spellings[0], spellings, lossy=True)
 
 
-def _of_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> Rebuilder:
+def _rebuild_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> Rebuilder:
     def rebuild(
         event: events.CashDeposited | events.CashWithdrawn, _: State, __: TextLookup
     ) -> Iterator[CommandReading]:
@@ -74,7 +74,7 @@ def _of_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> 
     return rebuild
 
 
-def _attempt(event: events.DecisionRecorded | events.DecisionMalformed, texts: TextLookup) -> dict[str, Any]:
+def _attempt_fields(event: events.DecisionRecorded | events.DecisionMalformed, texts: TextLookup) -> dict[str, Any]:
     return {
         "at": instant_text(event.at),
         "contest": event.contest,
@@ -86,10 +86,10 @@ def _attempt(event: events.DecisionRecorded | events.DecisionMalformed, texts: T
 
 
 def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup) -> Iterator[CommandReading]:
-    """The text of its response alone; or fields, with a response beside them or none."""
-    of, response = _attempt(event, texts), texts(event.response) if event.response else None
+    """Yield two readings: the text of the response alone; or fields, with or without a response."""
+    attempt, response = _attempt_fields(event, texts), texts(event.response) if event.response else None
     if response is not None:
-        yield from exact_reading(commands.RecordDecision(**of, response=response))
+        yield from exact_reading(commands.RecordDecision(**attempt, response=response))
     bets = tuple(
         commands.Bet(market_id=bet.question, side=bet.side, amount=in_units(bet.amount, MONEY)) for bet in event.bets
     )
@@ -98,36 +98,41 @@ def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup
     )
     spellings = [
         commands.RecordDecision(
-            **of, action=event.action, bets=asked, sells=sold, reasoning=event.reasoning, response=response
+            **attempt,
+            action=event.action,
+            bets=bet_list,
+            sells=sell_list,
+            reasoning=event.reasoning,
+            response=response,
         )
-        for asked, sold in product([bets] if bets else [(), None], [sells] if sells else [(), None])
+        for bet_list, sell_list in product([bets] if bets else [(), None], [sells] if sells else [(), None])
     ]
     yield CommandReading(spellings[0], spellings, lossy=True)
 
 
-def _malformed(event: events.DecisionMalformed, state: State, texts: TextLookup) -> Iterator[CommandReading]:
-    """The text of its response alone; fields, of which that text was made; or fields beside it, which are lost."""
-    of, response = _attempt(event, texts), texts(event.response) or ""
-    yield from exact_reading(commands.RecordDecision(**of, response=response))
+def _malformed_decision(event: events.DecisionMalformed, state: State, texts: TextLookup) -> Iterator[CommandReading]:
+    """Yield the readings: the response alone; the fields that it was made of; or other fields beside it, now lost."""
+    attempt, response = _attempt_fields(event, texts), texts(event.response) or ""
+    yield from exact_reading(commands.RecordDecision(**attempt, response=response))
     try:
-        fields = _fields_of.decode(response)
+        fields = _decoder.decode(response)
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
         pass
     else:
-        yield from exact_reading(commands.RecordDecision(**of, **msgspec.structs.asdict(fields)))
+        yield from exact_reading(commands.RecordDecision(**attempt, **msgspec.structs.asdict(fields)))
     contest = state.contests.get(event.contest)
     account = state.accounts.get((event.contest, event.participant))
     if contest is not None and contest.rules.trading is not None and account is not None:
-        made = fields_with_fault(event.fault, contest.rules.trading, account.cash)
-        if made:
-            command = commands.RecordDecision(**of, **made, response=response)
+        faulty = fields_with_fault(event.fault, contest.rules.trading, account.cash)
+        if faulty:
+            command = commands.RecordDecision(**attempt, **faulty, response=response)
             yield CommandReading(command, (command,), lossy=True)
 
 
-REBUILDERS: dict[type, Rebuilder] = {
-    events.PricesQuoted: _quote,
-    events.CashDeposited: _of_cash(commands.DepositCash),
-    events.CashWithdrawn: _of_cash(commands.WithdrawCash),
+TRADING_REBUILDERS: dict[type, Rebuilder] = {
+    events.PricesQuoted: _quote_prices,
+    events.CashDeposited: _rebuild_cash(commands.DepositCash),
+    events.CashWithdrawn: _rebuild_cash(commands.WithdrawCash),
     events.DecisionRecorded: _record_decision,
-    events.DecisionMalformed: _malformed,
+    events.DecisionMalformed: _malformed_decision,
 }

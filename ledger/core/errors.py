@@ -287,7 +287,7 @@ class Unavailable(LedgerError):
     ...     open("https://example.org/season.db")
     ... except Unavailable as error:
     ...     print(error)
-    https://example.org/season.db: a log is a file path or a postgresql:// URL, not https://
+    https://example.org/season.db: https:// is not supported; give a file path or a postgresql:// URL
     """
 
     kind = "unavailable"

@@ -1,4 +1,4 @@
-"""Part of the decider: quotes, cash, and what a resolution does to positions."""
+"""Decide the commands of quotes and cash, and the events of positions that follow from a resolution."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,20 +31,20 @@ def quote_prices(command: commands.QuotePrices, state: State) -> events.PricesQu
     """
     at, quoted_at = values.read_instant(command.at), values.read_instant(command.quoted_at)
     prices = [
-        (each.question, {name: values.read_probability(price, f"prices.{name}") for name, price in each.prices.items()})
-        for each in _prices_of(command)
+        (row.question, {name: values.read_probability(price, f"prices.{name}") for name, price in row.prices.items()})
+        for row in _prices_of(command)
     ]
-    asked = [state.question(question) for question, _ in prices]
+    questions = [state.question(question) for question, _ in prices]
     if len({question for question, _ in prices}) < len(prices):
         raise Refused("duplicate_question", "quotes", None, "a question is quoted twice")
-    quotes = tuple(_quote(name, each, question) for (name, each), question in zip(prices, asked, strict=True))
+    quotes = tuple(_quote(name, row, question) for (name, row), question in zip(prices, questions, strict=True))
     if quoted_at > at:
         raise Refused("wrong_order_of_instants", "quoted_at", command.quoted_at, "quoted_at is after at")
-    for each in quotes:
-        last = state.quotes.get(each.question)
+    for quote in quotes:
+        last = state.quotes.get(quote.question)
         if last is not None and quoted_at < last.quoted_at:
-            said = f"{each.question!r} has a quote of {values.format_instant(last.quoted_at)}"
-            raise Refused("out_of_order", "quoted_at", command.quoted_at, said)
+            detail = f"{quote.question!r} has a quote of {values.format_instant(last.quoted_at)}"
+            raise Refused("out_of_order", "quoted_at", command.quoted_at, detail)
     return events.PricesQuoted(at=at, source=command.source, quoted_at=quoted_at, quotes=quotes)
 
 
@@ -52,17 +52,27 @@ def _prices_of(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
     if command.question is not None and command.prices is not None and command.quotes is None:
         return (commands.Prices(question=command.question, prices=command.prices),)
     if command.question is not None or command.prices is not None or not command.quotes:
-        raise Refused("malformed", "quotes", None, "give either question and prices, or quotes, one or more")
+        raise Refused("malformed", "quotes", None, "give either question and prices, or one or more quotes")
     return command.quotes
 
 
 def _quote(name: str, prices: dict[str, int], question: QuestionState) -> events.Quote:
-    """Prices in order of the outcomes; of a binary question no is 1 - yes."""
+    """Return prices in the order of the outcomes; in a binary question, the price of no is 1 - yes."""
     if question.kind == "numeric" or not prices:
-        raise Refused("wrong_fields_for_kind", "prices", name, "prices are of named outcomes, one or more")
+        raise Refused(
+            "wrong_fields_for_kind",
+            "prices",
+            name,
+            "give prices of one or more outcomes, of a question that is not numeric",
+        )
     for outcome in prices:
         if outcome not in question.outcomes or (question.kind == "binary" and outcome != "yes"):
-            raise Refused("unknown_outcome", "prices", outcome, "not an outcome, or not yes of a binary question")
+            raise Refused(
+                "unknown_outcome",
+                "prices",
+                outcome,
+                "not an outcome of the question; give the price of yes alone if it is binary",
+            )
     if question.kind == "binary":
         return events.Quote(question=name, prices=(prices["yes"], values.PROBABILITY - prices["yes"]))
     return events.Quote(question=name, prices=tuple(map(prices.get, question.outcomes)))
@@ -75,7 +85,9 @@ def deposit_cash(command: commands.DepositCash, state: State) -> events.CashDepo
     amount = values.read_fixed(command.amount, values.MONEY, "amount", 1, values.LARGEST_CASH)
     account = _open_account(command, state)
     if account.deposited + amount > values.LARGEST_CASH:
-        raise Refused("no_recapitalisation", "amount", str(command.amount), "more than an account may ever take in")
+        raise Refused(
+            "no_recapitalisation", "amount", str(command.amount), "more than may be deposited in an account in all"
+        )
     return events.CashDeposited(**_cash_fields(command, amount))
 
 
@@ -91,7 +103,7 @@ def withdraw_cash(command: commands.WithdrawCash, state: State) -> events.CashWi
 
 
 def _cash_fields(command: commands.DepositCash | commands.WithdrawCash, amount: int) -> dict[str, Any]:
-    """The fields of cash that comes in or goes out."""
+    """Return the fields of a deposit or withdrawal."""
     return {
         "at": values.read_instant(command.at),
         "contest": command.contest,
@@ -103,13 +115,13 @@ def _cash_fields(command: commands.DepositCash | commands.WithdrawCash, amount: 
 
 def trading_account(contest: str, participant: str, state: State) -> tuple[ContestState, AccountState]:
     """Refuses, first that applies: unknown_contest, contest_finalized, not_trading, not_enrolled."""
-    found = state.open_contest(contest)
-    if found.rules.trading is None:
+    contest_state = state.open_contest(contest)
+    if contest_state.rules.trading is None:
         raise Refused("not_trading", "contest", contest)
     account = state.accounts.get((contest, participant))
     if account is None:
         raise Refused("not_enrolled", "participant", participant)
-    return found, account
+    return contest_state, account
 
 
 def _open_account(command: commands.DepositCash | commands.WithdrawCash, state: State) -> AccountState:
@@ -120,7 +132,7 @@ def _open_account(command: commands.DepositCash | commands.WithdrawCash, state: 
 
 
 def settlements(event: events.QuestionResolved, state: State) -> Iterator[events.PositionSettled]:
-    """What a resolution pays, rounded down, for every open position on the question."""
+    """Yield the settlement, rounded down, of every open position on the question."""
     for key, position in _positions(event.question, state):
         if position.is_open():
             yield _settlement(event, key, position)
@@ -137,7 +149,7 @@ def _settlement(
 
 
 def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[events.AnyEvent]:
-    """What an annulment gives back, after what an earlier resolution paid is taken back."""
+    """Yield the reversals of an earlier resolution, then the refund or voiding of every position on the question."""
     yield from reversals(event, state)
     for key, position in _positions(event.question, state):
         if event.policy == "void_trades":
@@ -148,8 +160,8 @@ def cancellations(event: events.QuestionAnnulled, state: State) -> Iterator[even
 
 
 def revocations(event: events.ResolutionRevoked, state: State) -> Iterator[events.AnyEvent]:
-    """What takes back what the question's resolution or annulment has brought; after an annulment, the resolution that
-    stood before it again, and what that pays.
+    """Yield the reversals of a resolution or annulment; after an annulment, also the resolution from before it, and its
+    settlements.
     """
     yield from reversals(event, state)
     question = state.questions[event.question]
@@ -157,23 +169,23 @@ def revocations(event: events.ResolutionRevoked, state: State) -> Iterator[event
         resolved = structs.replace(question.resolution, at=event.at)
         yield resolved
         for key, position in _positions(event.question, state):
-            if position.shares:  # which the reversals have opened
+            if position.shares:  # open again, after the reversals
                 yield _settlement(resolved, key, position)
 
 
 def reversals(
     event: events.QuestionAnnulled | events.ResolutionRevoked, state: State
 ) -> Iterator[events.SettlementReversed]:
-    """What takes back what the question's resolution or annulment has brought."""
+    """Yield the reversal of every settlement, refund and voiding on the question."""
     for key, position in _positions(event.question, state):
         if position.ended:
-            of = _position_fields(event, key, position)
-            del of["shares"], of["cost"]
-            yield events.SettlementReversed(**of, reverses=position.ended, amount=position.brought)
+            fields = _position_fields(event, key, position)
+            del fields["shares"], fields["cost"]
+            yield events.SettlementReversed(**fields, reverses=position.ended, amount=position.brought)
 
 
 def _positions(question: str, state: State) -> list[tuple[PositionKey, PositionState]]:
-    """Every position ever opened on a question, by contest, participant and number; not of contests that are sealed."""
+    """Return every position opened on a question, sorted by key, without those of finalized contests."""
     keys = sorted(state.holders.get(question, ()))
     return [(key, state.positions[key]) for key in keys if not state.contests[key[0]].finalized]
 
@@ -193,16 +205,16 @@ def _position_fields(event: events.Event, key: PositionKey, position: PositionSt
 
 
 def prices_quoted(event: events.PricesQuoted, state: State, position: int) -> tuple[Write, ...]:
-    """The questions' prices."""
-    for each in event.quotes:
-        state.questions[each.question]
+    """Replace the last quotes of the questions."""
+    for quote in event.quotes:
+        state.questions[quote.question]
     return tuple(
-        (state.quotes, each.question, LastQuote(position, event.quoted_at, each.prices)) for each in event.quotes
+        (state.quotes, quote.question, LastQuote(position, event.quoted_at, quote.prices)) for quote in event.quotes
     )
 
 
 def cash_granted(event: events.CashGranted, state: State, _: int) -> tuple[Write, ...]:
-    """An account, and one more who takes part."""
+    """Open an account, and count the participant."""
     contest = state.contests[event.contest]
     return (
         (state.accounts, (event.contest, event.participant), AccountState(event.amount)),
@@ -211,7 +223,7 @@ def cash_granted(event: events.CashGranted, state: State, _: int) -> tuple[Write
 
 
 def cash_moved(event: events.CashDeposited | events.CashWithdrawn, state: State, _: int) -> tuple[Write, ...]:
-    """More cash, or less."""
+    """Add cash to an account, or take it away."""
     key = (event.contest, event.participant)
     account = state.accounts[key]
     if isinstance(event, events.CashWithdrawn):
@@ -221,7 +233,7 @@ def cash_moved(event: events.CashDeposited | events.CashWithdrawn, state: State,
 
 
 def position_ended(event: PositionEndEvent, state: State, position: int) -> tuple[Write, ...]:
-    """A position is settled, refunded or void."""
+    """End a position: settled, refunded or voided."""
     if isinstance(event, events.PositionSettled):
         brought = event.proceeds
     else:
@@ -231,7 +243,7 @@ def position_ended(event: PositionEndEvent, state: State, position: int) -> tupl
 
 
 def settlement_reversed(event: events.SettlementReversed, state: State, _: int) -> tuple[Write, ...]:
-    """A position is as it was before."""
+    """Restore a position from before its end."""
     held = state.positions[event.contest, event.participant, event.position]
     return _update_position(event, state, held._replace(ended=0, brought=0), -event.amount)
 
@@ -250,7 +262,7 @@ def _update_position(
 
 
 def decision_recorded(event: events.DecisionRecorded, state: State, _: int) -> tuple[Write, ...]:
-    """One more attempt; the decision is taken if it is to hold, or one of its legs is carried out."""
+    """Count an attempt; the decision is taken if it is HOLD, or if one of its legs was carried out."""
     taken = event.action == "HOLD" or event.executed > 0
     key = (event.contest, event.participant)
     attempts = state.attempts.get((*key, event.period), AttemptCounts())
@@ -258,7 +270,7 @@ def decision_recorded(event: events.DecisionRecorded, state: State, _: int) -> t
 
 
 def decision_malformed(event: events.DecisionMalformed, state: State, _: int) -> tuple[Write, ...]:
-    """One more attempt, for nothing."""
+    """Count a malformed attempt."""
     key = (event.contest, event.participant)
     attempts = state.attempts.get((*key, event.period), AttemptCounts())
     after = attempts._replace(made=attempts.made + 1, malformed=attempts.malformed + 1)
@@ -266,7 +278,7 @@ def decision_malformed(event: events.DecisionMalformed, state: State, _: int) ->
 
 
 def decision_defaulted(event: events.DecisionDefaulted, state: State, _: int) -> tuple[Write, ...]:
-    """The decision is taken."""
+    """Mark the decision as taken."""
     attempts = state.attempts[event.contest, event.participant, event.period]
     return _update_attempts(event, attempts._replace(taken=True), state)
 
@@ -287,7 +299,7 @@ def _update_attempts(
 
 
 def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Write, ...]:
-    """More shares, less cash."""
+    """Add shares to a position, and take cash from the account."""
     key = (event.contest, event.participant)
     account, number = state.accounts[key], event.position
     before = state.positions.get((*key, number))
@@ -315,7 +327,7 @@ def shares_bought(event: events.SharesBought, state: State, _: int) -> tuple[Wri
 
 
 def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, ...]:
-    """Fewer shares, more cash."""
+    """Take shares from a position, and add cash to the account."""
     key = (event.contest, event.participant)
     account, held = state.accounts[key], state.positions[*key, event.position]
     after = held._replace(
@@ -333,7 +345,7 @@ def shares_sold(event: events.SharesSold, state: State, _: int) -> tuple[Write, 
 
 
 def _update_traded_at(event: events.SharesBought | events.SharesSold, state: State) -> tuple[Write, ...]:
-    """The question has been traded at that instant, perhaps its latest."""
+    """Update the instant of the latest trade on the question."""
     question = state.questions[event.question]
     if event.at <= question.traded_at:
         return ()

@@ -1,4 +1,4 @@
-"""Part of the decider: contests, their questions, their exclusions."""
+"""Decide the commands of contests: their questions, participants, exclusions and prizes."""
 
 from collections.abc import Mapping
 
@@ -29,9 +29,9 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
     if rules.trading is None and (command.starts_at is not None or command.series is not None):
         raise Refused("not_trading", "rules", rules.name)
     weekly = rules.trading is not None and rules.trading.cohorts == "weekly"
-    if weekly and (there := state.cohorts.get(command.series or "", {}).get(starts_at)):
-        said = f"{there!r} is the cohort of {values.format_instant(starts_at)}"
-        raise Refused("duplicate_cohort", "starts_at", command.starts_at, said)
+    if weekly and (cohort := state.cohorts.get(command.series or "", {}).get(starts_at)):
+        detail = f"{cohort!r} is the cohort of {values.format_instant(starts_at)}"
+        raise Refused("duplicate_cohort", "starts_at", command.starts_at, detail)
     return events.ContestOpened(
         at=at,
         contest=command.contest,
@@ -45,33 +45,33 @@ def open_contest(command: commands.OpenContest, state: State) -> events.ContestO
     )
 
 
-def check_rule_set(rules: RuleSet | None, said: commands.Rules) -> RuleSet:
-    """The rule set that `said` stands for. Refuses: unknown_rules if it is None, and names the nearest preset; then
-    rules_not_consistent.
+def check_rule_set(rules: RuleSet | None, written: commands.Rules) -> RuleSet:
+    """Return a consistent rule set; written: as in the command. Refuses: unknown_rules (rules is None: there is no such
+    preset), then rules_not_consistent.
     """
     if rules is None:
-        near = nearest(str(said), PRESETS)
-        detail = f"no such preset{f'; the nearest is {near}' * bool(near)}; there are {', '.join(PRESETS)}"
-        raise Refused("unknown_rules", "rules", said, detail)
+        near = nearest(str(written), PRESETS)
+        detail = f"no such preset{f'; the nearest is {near}' * bool(near)}; the presets are {', '.join(PRESETS)}"
+        raise Refused("unknown_rules", "rules", written, detail)
     if wrong := inconsistency(rules):
         raise Refused("rules_not_consistent", "rules", rules.name, wrong)
     return rules
 
 
-def _rule_set(said: commands.Rules) -> RuleSet | None:
-    """The rule set that a preset's name or a dict stands for; None if there is no such preset."""
-    if isinstance(said, dict):
-        return commands.read_rule_set(said, "rules")
-    return PRESETS.get(said) if isinstance(said, str) else said
+def _rule_set(written: commands.Rules) -> RuleSet | None:
+    """Return the rule set of a preset's name or a dict; None if there is no such preset."""
+    if isinstance(written, dict):
+        return commands.read_rule_set(written, "rules")
+    return PRESETS.get(written) if isinstance(written, str) else written
 
 
 def _start_instant(command: commands.OpenContest, rules: RuleSet | None) -> int:
-    """When the contest starts: a weekly cohort on a Sunday, which must be on the calendar."""
+    """Return when the contest starts, µs: a weekly cohort starts on a Sunday, which must not be before the year 1."""
     starts_at = values.read_instant(command.at if command.starts_at is None else command.starts_at)
     if rules is None or rules.trading is None or rules.trading.cohorts == "none":
         return starts_at
     if latest_sunday(starts_at) < values.FIRST_INSTANT:
-        raise Refused("out_of_range", "starts_at", command.starts_at, "its week began before the year 1")
+        raise Refused("out_of_range", "starts_at", command.starts_at, "its week starts before the year 1")
     return latest_sunday(starts_at)
 
 
@@ -95,8 +95,8 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
     if wrong := why_unscorable(question.range, contest.rules, len(question.outcomes)):
         raise Refused("unscorable_question", "question", command.question, wrong)
     reveals_at = question.reveals_at
-    nothing_after = reveals_at == question.closes_at and share != values.WEIGHT
-    if share is not None and (reveals_at is None or nothing_after):
+    is_all_hidden = reveals_at == question.closes_at and share != values.WEIGHT
+    if share is not None and (reveals_at is None or is_all_hidden):
         raise Refused("no_hidden_period", "hidden_coverage_weight", str(hidden))
     return events.QuestionAdded(
         at=values.read_instant(command.at),
@@ -109,7 +109,7 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
 
 
 def enrol_participant(command: commands.EnrolParticipant, state: State) -> tuple[events.AnyEvent, ...]:
-    """The enrolment, which replaces an earlier one; where one trades, the first and only one, and the starting cash.
+    """Return the enrolment, which replaces an earlier one; in a trading contest, the only one, with the starting cash.
 
     Refuses, first that applies: unknown_contest, contest_finalized, enrolled_already, contest_complete.
     """
@@ -149,17 +149,18 @@ def finalize_contest(command: commands.FinalizeContest, state: State) -> events.
     """Refuses, first that applies: unknown_contest, contest_finalized, contest_not_complete."""
     contest = state.open_contest(command.contest)
     if contest.rules.trading is not None and not contest.complete():
-        left = f"{contest.enrolled - contest.decided} have not decided, {contest.open} positions are open"
-        raise Refused("contest_not_complete", "contest", command.contest, left)
+        waiting, positions = contest.enrolled - contest.decided, contest.open
+        detail = f"participants without a decision: {waiting}, open positions: {positions}"
+        raise Refused("contest_not_complete", "contest", command.contest, detail)
     return events.ContestFinalized(at=values.read_instant(command.at), contest=command.contest)
 
 
 def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizePaid, ...]:
-    """One event a winner who is not paid yet, by id, of what the sealed board says. Refuses, first that applies:
-    unknown_contest, contest_not_finalized, prizes_paid (the whole pool), prizes_unknown, nobody_wins, prizes_differ (of
-    the prizes recorded as paid one is not the board's).
+    """Return one event for each winner who is not paid yet, by id. Refuses, first that applies: unknown_contest,
+    contest_not_finalized, prizes_paid (the whole pool), prizes_unknown, nobody_wins, prizes_differ (a prize that is
+    recorded as paid is not the leaderboard's).
 
-    Raises ValueError where what comes in as prizes cannot be what a board is worth.
+    Raises ValueError if `state.prizes` returns prizes that no leaderboard can give.
     """
     at = values.read_instant(command.at)
     contest = state.contest(command.contest)
@@ -182,7 +183,7 @@ def pay_prizes(command: commands.PayPrizes, state: State) -> tuple[events.PrizeP
 
 
 def contest_opened(event: events.ContestOpened, state: State, _: int) -> tuple[Write, ...]:
-    """A new contest, and its place among the cohorts of its series."""
+    """Add the contest; a cohort also to its series."""
     opened = ContestState(event.rules, event.pool, event.payable_unit, finalized=False, paid=0)
     if event.starts_at is None:
         return ((state.contests, event.contest, opened),)
@@ -195,7 +196,7 @@ def contest_opened(event: events.ContestOpened, state: State, _: int) -> tuple[W
 
 
 def question_added(event: events.QuestionAdded, state: State, _: int) -> tuple[Write, ...]:
-    """The contest has the question."""
+    """Add the question to the contest."""
     state.contests[event.contest]
     state.questions[event.question]
     return ((state.entries, (event.contest, event.question), True),)
@@ -204,18 +205,18 @@ def question_added(event: events.QuestionAdded, state: State, _: int) -> tuple[W
 def participant_changed(
     event: events.ParticipantEnrolled | events.ParticipantExcluded, state: State, _: int
 ) -> tuple[Write, ...]:
-    """Nothing that a decision depends on."""
+    """Check that the contest exists; the event does not change the state."""
     state.contests[event.contest]
     return ()
 
 
 def contest_finalized(event: events.ContestFinalized, state: State, _: int) -> tuple[Write, ...]:
-    """The contest is frozen."""
+    """Mark the contest as finalized."""
     return ((state.contests, event.contest, state.contests[event.contest]._replace(finalized=True)),)
 
 
 def prize_paid(event: events.PrizePaid, state: State, _: int) -> tuple[Write, ...]:
-    """Some of the pool is paid, and somebody's prize."""
+    """Add a prize to those paid by the contest and to the participant."""
     contest, key = state.contests[event.contest], (event.contest, event.participant)
     return (
         (state.contests, event.contest, contest._replace(paid=contest.paid + event.amount)),
@@ -224,24 +225,28 @@ def prize_paid(event: events.PrizePaid, state: State, _: int) -> tuple[Write, ..
 
 
 def _check_prizes(prizes: Mapping[str, int], contest: str, state: State) -> None:
-    """Raise ValueError unless the whole pool, in payable units, goes to who forecast on the contest's questions."""
+    """Raise ValueError unless the whole pool, in payable units, goes to participants who forecast in the contest."""
     _, pool, unit, *_ = state.contests[contest]
-    questions = [question for among, question in state.entries if among == contest]
-    strangers = [who for who in prizes if not any((question, who) in state.standing for question in questions)]
+    questions = [question for contest_of, question in state.entries if contest_of == contest]
+    strangers = [winner for winner in prizes if not any((question, winner) in state.standing for question in questions)]
     payable = all(type(amount) is int and amount > 0 and amount % unit == 0 for amount in prizes.values())
     if strangers or not payable or sum(prizes.values()) != pool:
-        raise ValueError(f"contest {contest!r}: these prizes are not what a board is worth: {dict(prizes)!r}")
+        raise ValueError(f"contest {contest!r}: no leaderboard can give these prizes: {dict(prizes)!r}")
 
 
 def _check_paid(prizes: Mapping[str, int], contest: str, state: State) -> None:
-    """Refuse unless what has been paid of a contest's prizes is what these say."""
+    """Refuse if a prize that was paid is not the one due."""
     paid = {winner: amount for winner in prizes if (amount := state.paid.get((contest, winner)))}
     for winner, amount in sorted(paid.items()):
         if amount != prizes[winner]:
-            was, due = (values.format_fixed(each, values.MONEY) for each in (amount, prizes[winner]))
-            raise Refused("prizes_differ", "contest", contest, f"{winner!r} was paid {was}, the board says {due}")
+            was, due = (values.format_fixed(prize, values.MONEY) for prize in (amount, prizes[winner]))
+            raise Refused(
+                "prizes_differ", "contest", contest, f"{winner!r} was paid {was}, but the leaderboard gives {due}"
+            )
     if sum(paid.values()) != state.contests[contest].paid:
-        raise Refused("prizes_differ", "contest", contest, "somebody was paid to whom the board gives nothing")
+        raise Refused(
+            "prizes_differ", "contest", contest, "a participant was paid to whom the leaderboard gives nothing"
+        )
 
 
 DECIDE: dict[type, Decide] = {

@@ -1,4 +1,4 @@
-"""Part of the decider: questions, forecasts and resolutions."""
+"""Decide the commands of questions, forecasts and resolutions."""
 
 from decimal import ROUND_CEILING, Context, Decimal
 
@@ -9,7 +9,7 @@ from forecast_ledger.ledger.deciding.numeric_ranges import is_countable, numeric
 from forecast_ledger.ledger.deciding.state import Decide, Evolve, QuestionState, State, Write
 from forecast_ledger.ledger.model import commands, events
 
-EDGE = Decimal("1e-10")  # of a bin: how far above an inner edge a value still counts as on it
+EDGE = Decimal("1e-10")  # of a bin's width: a value up to this far above an inner edge counts as on the edge
 
 
 def open_question(command: commands.OpenQuestion, state: State) -> events.QuestionOpened:
@@ -85,9 +85,9 @@ def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> event
 
 def close_question(command: commands.CloseQuestion, state: State) -> events.QuestionClosed:
     """Refuses, first that applies: unknown_question, question_resolved, question_closed, before_opening, out_of_order
-    (somebody has traded the question at that instant or later).
+    (the question was traded at that instant or later).
 
-    Forecasts of that instant or later are no obstacle: they end at the close and count nowhere.
+    Forecasts of that instant or later do not prevent it: they end at the close, and have no weight.
     """
     question = state.question(command.question)
     at = _open_at(command, question)
@@ -95,8 +95,8 @@ def close_question(command: commands.CloseQuestion, state: State) -> events.Ques
         raise Refused("before_opening", "at", command.at)
     if at <= question.traded_at:
         last = values.format_instant(question.traded_at)
-        said = f"{command.question!r} was traded at {last}, which no market does that has closed"
-        raise Refused("out_of_order", "at", command.at, said, remedy="close it after its last trade, or cancel it")
+        detail = f"{command.question!r} was traded at {last}, and a closed market cannot trade"
+        raise Refused("out_of_order", "at", command.at, detail, remedy="close it after its last trade, or cancel it")
     return events.QuestionClosed(at=at, question=command.question)
 
 
@@ -109,8 +109,8 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     shares = distributions.outcome_probabilities(command.payouts or {}, "payouts")
     question = state.question(command.question)
     known_at = min(at, question.closes_at) if command.known_at is None else values.read_instant(command.known_at)
-    named = (command.outcome is not None) + (command.payouts is not None)
-    if (named, value is not None) != (question.range is None, question.range is not None):
+    answers = (command.outcome is not None) + (command.payouts is not None)
+    if (answers, value is not None) != (question.range is None, question.range is not None):
         raise Refused("wrong_resolution", "question", command.question)
     payouts: tuple[int, ...] = ()
     if value is not None and question.range is not None:
@@ -136,7 +136,7 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
 
 
 def _split_payouts(payouts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """An outcome, if it alone is paid; else none, and what each is."""
+    """Return the only outcome that is paid, and no payouts; or -1, and the payouts."""
     if values.PROBABILITY in payouts:
         return payouts.index(values.PROBABILITY), ()
     return -1, payouts
@@ -155,22 +155,24 @@ def annul_question(command: commands.AnnulQuestion | commands.CancelMarket, stat
 
 
 def revoke_resolution(command: commands.RevokeResolution, state: State) -> events.ResolutionRevoked:
-    """Refuses, first that applies: unknown_question, not_resolved, wrong_order_of_instants (the resolution that the
-    question returns to was known only later).
+    """Refuses, first that applies: unknown_question, not_resolved, wrong_order_of_instants (the resolution that
+    becomes current again was known only later).
     """
     question = state.question(command.question)
     if not question.settled:
         raise Refused("not_resolved", "question", command.question)
-    at, returns_to = values.read_instant(command.at), question.resolution
-    if question.annulled and returns_to is not None and at < returns_to.known_at:
-        known_at = values.format_instant(returns_to.known_at)
-        said = f"the resolution that stood before the annulment was known at {known_at}"
-        raise Refused("wrong_order_of_instants", "at", command.at, said, remedy="use an instant from then on")
+    at, earlier = values.read_instant(command.at), question.resolution
+    if question.annulled and earlier is not None and at < earlier.known_at:
+        known_at = values.format_instant(earlier.known_at)
+        detail = f"the resolution before the annulment was known at {known_at}"
+        raise Refused("wrong_order_of_instants", "at", command.at, detail, remedy="use that instant or a later one")
     return events.ResolutionRevoked(at=at, question=command.question, reason=command.reason)
 
 
 def bin_of(value: Decimal, span: events.NumericRange) -> int:
-    """The outcome a numeric answer falls into: 0 below, 1..bins inside, bins + 1 above the range; 1 bin if none.
+    """Return the outcome of a numeric answer: 0 below the range, 1..bins inside it, bins + 1 above it.
+
+    A range without bins has 1.
 
     A value on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below that edge; the lower bound
     belongs to bin 1, the upper to the last.
@@ -194,19 +196,19 @@ def bin_of(value: Decimal, span: events.NumericRange) -> int:
         ratio = exact.divide(exact.subtract(upper, zero), exact.subtract(lower, zero))
         stretched = exact.add(exact.multiply(along, exact.subtract(ratio, Decimal(1))), Decimal(1))
         along = exact.divide(exact.ln(stretched), exact.ln(ratio))
-    place = exact.subtract(exact.multiply(along, Decimal(bins)), EDGE)
-    return min(max(int(place.to_integral_value(ROUND_CEILING)), 1), bins)
+    edges = exact.subtract(exact.multiply(along, Decimal(bins)), EDGE)
+    return min(max(int(edges.to_integral_value(ROUND_CEILING)), 1), bins)
 
 
 def _precise_for(numbers: list[Decimal]) -> Context:
-    """Enough digits that logarithms of ratios of these numbers' differences keep 50 beyond what cancels."""
+    """Return a context so precise that logarithms of ratios of these numbers' differences have 50 correct digits."""
     largest = max(number.adjusted() for number in numbers)
     finest = min(int(number.as_tuple().exponent) for number in numbers)
     return Context(prec=60 + 2 * max(largest - finest, 0))
 
 
 def question_opened(event: events.QuestionOpened, state: State, _: int) -> tuple[Write, ...]:
-    """A new question."""
+    """Add the question."""
     question = QuestionState(
         kind=event.kind,
         outcomes=event.outcomes,
@@ -222,27 +224,27 @@ def question_opened(event: events.QuestionOpened, state: State, _: int) -> tuple
 
 
 def forecast_made(event: events.ForecastMade, state: State, _: int) -> tuple[Write, ...]:
-    """A forecast stands."""
+    """Mark that a forecast stands."""
     state.questions[event.question]
     return ((state.standing, (event.question, event.participant), (event.at, True)),)
 
 
 def forecast_withdrawn(event: events.ForecastWithdrawn, state: State, _: int) -> tuple[Write, ...]:
-    """No forecast stands."""
+    """Mark that no forecast stands."""
     key = (event.question, event.participant)
     state.standing[key]
     return ((state.standing, key, (event.at, False)),)
 
 
 def question_closed(event: events.QuestionClosed, state: State, _: int) -> tuple[Write, ...]:
-    """The question takes no more forecasts."""
+    """Set the instant of the early close."""
     return ((state.questions, event.question, state.questions[event.question]._replace(closed_at=event.at)),)
 
 
 def question_settled(
     event: events.QuestionResolved | events.QuestionAnnulled, state: State, _: int
 ) -> tuple[Write, ...]:
-    """The question is resolved or annulled."""
+    """Mark the question as resolved or annulled."""
     question = state.questions[event.question]
     if isinstance(event, events.QuestionResolved):
         question = question._replace(settled=True, annulled=False, resolution=event)
@@ -252,13 +254,13 @@ def question_settled(
 
 
 def resolution_revoked(event: events.ResolutionRevoked, state: State, _: int) -> tuple[Write, ...]:
-    """The question is open to a new resolution: to the one before the annulment, if that follows."""
+    """Mark the question as not resolved; a resolution before an annulment follows as an event of its own."""
     question = state.questions[event.question]._replace(settled=False, annulled=False, resolution=None)
     return ((state.questions, event.question, question),)
 
 
 def _open_at(command: commands.Command, question: QuestionState) -> int:
-    """The command's instant, if the question can still change then."""
+    """Return the command's instant. Refuses: question_resolved, question_closed."""
     at = values.read_instant(command.at)
     if question.settled:
         raise Refused("question_resolved", "at", command.at)

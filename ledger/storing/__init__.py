@@ -1,1 +1,1 @@
-"""The writer and the stores: what appends to a log, in SQLite or PostgreSQL, and what waits for new rows."""
+"""The writer, and the stores that keep a log: SQLite, PostgreSQL or memory; subscriptions to new events."""

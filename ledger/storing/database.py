@@ -1,67 +1,72 @@
-"""The interface of what keeps a store's rows: reading them, and writing in turns."""
+"""The interface of a database that keeps the rows of a ledger: read them, and write in turns."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-LOCK_TIMEOUT = 30  # s, to wait for other writers
-CONNECT_TIMEOUT = 10  # s, to wait for a server
-MAX_ROW_BYTES = 64 * 2**20  # bytes of a row: no command that is not refused makes a longer one
-NewRow = tuple[int, str, bytes]  # log position, type of event, bytes
-StoredRows = Sequence[tuple[int, bytes]]  # log positions and bytes, as they are in the database, whatever their types
+LOCK_TIMEOUT = 30  # s, how long to wait for other writers
+CONNECT_TIMEOUT = 10  # s, how long to wait for a server
+MAX_ROW_BYTES = 64 * 2**20  # a command whose row would be longer is refused
+NewRow = tuple[int, str, bytes]  # log position, event type, bytes
+StoredRows = Sequence[tuple[int, bytes]]  # log position, bytes; a damaged database may hold other types
 
 
 class TakenError(Exception):
-    """Another writer, which takes no turns, has appended at this log position."""
+    """Another writer has appended at this log position; it did not take a turn."""
 
 
 class Fault(NamedTuple):
-    """A fault that a database finds in its own file, and its log position; 0 if it names none."""
+    """A fault that a database finds in its own file; position: the log position, 0 if unknown."""
 
     position: int
     message: str
 
 
 class Transaction(Protocol):
-    """A writer's turn: until it ends, no other writer that takes turns appends to the ledger."""
+    """The database transaction of a writer's turn: until it ends, no other writer that takes turns appends."""
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """The rows after a log position, in order, the newest ones that others have written included."""
+        """Return the rows after a log position, in order, including those that other writers have committed."""
 
     def insert(self, rows: Sequence[NewRow]) -> None:
-        """Record rows, all or none; durable on return. Ends the transaction, so once a turn.
+        """Insert rows, all or none, and commit; durable on return. Call it at most once.
 
-        Raises TakenError, Uncertain (it is not known whether they are recorded), Unavailable.
+        Raises TakenError, Uncertain (the rows may or may not be recorded), Unavailable.
         """
 
 
 class Rows(Protocol):
-    """The rows of one ledger, wherever they are kept. Whatever fails raises an error of this project, or one of the
-    database's own, which the store translates. shown: where they are, as it may be printed.
+    """The rows of one ledger in a database.
+
+    Methods raise the errors of this project, or those of the database, which the store translates. location: where the
+    rows are, for messages, without a password.
     """
 
     location: str
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """The rows after a log position, in order, from 0 on also those below the first; so many or fewer, not none."""
+        """Return up to `limit` rows after a log position, in order; none only at the end.
+
+        after=0 also returns rows with positions below 1, which only a damaged log has.
+        """
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
-        """The rows at these log positions, in order."""
+        """Return the rows at these log positions, in order; those of an initial part if they are many."""
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """As `select`, with the event's type that is written beside each row: bytes, if it is a text."""
+        """Return what `select` returns, with the event type of each row: bytes, unless the column holds no text."""
 
     def newest(self) -> int:
-        """The last log position; 0 if there is none."""
+        """Return the last log position; 0 if there are no rows."""
 
     def has_unindexed(self, after: int) -> bool:
-        """Whether there are rows after a log position that the database does not find by their position."""
+        """Return whether rows after a log position are in the table but missing from its index."""
 
     def faults(self) -> Iterator[Fault]:
-        """The faults that the database finds in its own file."""
+        """Check the database file, and return its faults."""
 
     def turn(self) -> AbstractContextManager[Transaction]:
-        """Wait for one's turn to write; what is not inserted when it ends is not recorded."""
+        """Wait for the turn to write; the transaction is rolled back unless rows are inserted."""
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""

@@ -1,7 +1,7 @@
-"""What the library tells of its work: lines of the standard library's logging, which it never configures.
+"""Log records of the library's work, through the standard library's logging, which it never configures.
 
-The embedding program decides whether and where they appear; what it has bound to structlog's context variables is in
-every line, beside the line's own fields. structlog is imported when the first line is wanted.
+The embedding program decides whether and where they appear. Each record has its own fields and those that the program
+has bound to structlog's context variables. structlog is imported for the first record that is enabled.
 """
 
 import logging
@@ -18,40 +18,43 @@ if TYPE_CHECKING:
     from forecast_ledger.ledger.model.commands import AnyCommand
     from forecast_ledger.ledger.storing.receipt import Receipt
 
-# What a line of logging has already, or takes for something else: a field so called would be an error in there.
+# Names that a log record has, or that logging interprets: a field with one of these names would be an error.
 _RESERVED = {*vars(logging.makeLogRecord({})), "message", "asctime", "exc_info", "stack_info", "stacklevel"}
 
 
 def now_ns() -> int:
-    """Now, in ns of a clock that only measures durations."""
+    """Return the time of a monotonic clock, ns."""
     return time.perf_counter_ns()
 
 
 def log_event(
     logger: logging.Logger, level: int, event: str, fields: Callable[[], dict[str, Any]], since: int | None = None
 ) -> None:
-    """Tell an event with its fields, and its duration in µs if it began at `since`; if not wanted, it costs nothing."""
+    """Log an event with its fields, which are computed only if `level` is enabled.
+
+    since: when the event began, from `now_ns`; adds the field duration_us.
+    """
     if not logger.isEnabledFor(level):
         return
-    took = {} if since is None else {"duration_us": (now_ns() - since) // 1_000}
-    _structured(logger).log(level, event, **fields(), **took)
+    duration = {} if since is None else {"duration_us": (now_ns() - since) // 1_000}
+    _structured(logger).log(level, event, **fields(), **duration)
 
 
 def command_fields(ledger: str, position: int, command: "AnyCommand", outcome: "Receipt | Refused") -> dict[str, Any]:
-    """What a line says of a command. position: of the log's end."""
-    said = {
+    """Return the log fields of a command. position: the last log position."""
+    fields = {
         "ledger": ledger,
         "position": position,
         "type": command.__struct_config__.tag,
         "outcome": _outcome_name(outcome),
     }
     if isinstance(outcome, Refused):
-        return said | {"code": outcome.code}
-    return said | {"command_id": outcome.command_id, "first": outcome.first, "last": outcome.last}
+        return fields | {"code": outcome.code}
+    return fields | {"command_id": outcome.command_id, "first": outcome.first, "last": outcome.last}
 
 
 def batch_fields(ledger: str, position: int, outcomes: "Sequence[Receipt | Refused]") -> dict[str, Any]:
-    """What a line says of a batch."""
+    """Return the log fields of a batch. position: the last log position."""
     names = [_outcome_name(outcome) for outcome in outcomes]
     counts = {name: names.count(name) for name in ("accepted", "duplicate", "refused")}
     return {"ledger": ledger, "position": position, **counts}
@@ -75,5 +78,5 @@ def _structured(logger: logging.Logger) -> Any:
 
 
 def _rename_reserved(_: "WrappedLogger", __: str, fields: "EventDict") -> "EventDict":
-    """Bound context that is called like something that a line of logging has: under another name, not lost."""
+    """Prefix the names of bound fields that a log record reserves with `context_`."""
     return {f"context_{name}" if name in _RESERVED else name: value for name, value in fields.items()}

@@ -1,4 +1,4 @@
-"""Rows in a PostgreSQL database, in the table that eventsourcing's recorder makes."""
+"""Rows in a PostgreSQL database, in the table that the recorder of eventsourcing creates."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.database import Fault, NewRow, StoredRows, TakenError
 
 _TABLE = "public.stored_events"
-_CONNECTIONS = 5  # at most, of a process
+_CONNECTIONS = 5  # of a process, at most
 _KIND = f"SELECT relkind::text FROM pg_class WHERE oid = to_regclass('{_TABLE}')"  # noqa: S608 - a constant
 _ROWS = f"SELECT originator_version, state FROM {_TABLE} WHERE originator_id = %s AND "  # noqa: S608
 _AFTER = _ROWS + "originator_version > %s ORDER BY originator_version LIMIT %s"
@@ -25,7 +25,7 @@ _LABELLED, _LABELLED_FROM_FIRST = (
     query.replace(", state", ", state, convert_to(topic, 'UTF8')") for query in (_AFTER, _FROM_FIRST)
 )
 _NEWEST = f"SELECT max(originator_version) FROM {_TABLE} WHERE originator_id = %s"  # noqa: S608
-# It divides by zero, and so keeps what follows it from being done, unless all rows that were inserted are there.
+# Divides by zero unless all inserted rows are there, so that the statements after it, COMMIT too, are not executed.
 _CHECK = (
     f"SELECT 1 / (count(*) = %s)::int FROM {_TABLE} "  # noqa: S608
     "WHERE originator_id = %s AND originator_version BETWEEN %s AND %s"
@@ -34,12 +34,12 @@ _INSERT = (
     f"INSERT INTO {_TABLE} (originator_id, originator_version, topic, state) "  # noqa: S608
     "SELECT %s, * FROM unnest(%b::bigint[], %b::text[], %b::bytea[])"
 )
-# The lock is asked for in a statement of its own: what others had written meanwhile is seen by the statements after it.
+# The lock has a statement of its own, so that the next statement sees what others wrote while this one waited.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({})"
 
 
 class Address(NamedTuple):
-    """Where a database is, and as whom to ask for it."""
+    """The address of a database, with user and password."""
 
     dbname: str
     host: str
@@ -51,14 +51,14 @@ class Address(NamedTuple):
 class Postgres:
     """The rows of one ledger in a PostgreSQL database."""
 
-    def __init__(self, address: Address, shown: str, name: str, *, read_only: bool) -> None:
-        """Connect; the table is made unless read_only. Raises Unavailable, and what the library raises."""
-        self.location, self._name = shown, name
+    def __init__(self, address: Address, location: str, name: str, *, read_only: bool) -> None:
+        """Connect, and create the table unless read_only. Raises Unavailable, and the errors of the library."""
+        self.location, self._name = location, name
         self._datastore = _Datastore(
             **address._asdict(),
             connect_timeout=database.CONNECT_TIMEOUT,
             max_overflow=_CONNECTIONS - 1,
-            pre_ping=True,  # a server that was restarted has ended the connections that there were
+            pre_ping=True,  # a restarted server has closed the pooled connections
             originator_id_type="text",
         )
         try:
@@ -72,7 +72,7 @@ class Postgres:
         if kinds and kinds[0][0] not in {"r", "p"}:
             raise Unavailable(f"{self.location}: not a ledger: {_TABLE} is not a table")
         if not kinds and read_only:
-            raise Absent(f"{self.location}: not a ledger: the database has no table of stored events")
+            raise Absent(f"{self.location}: not a ledger: the database has no table stored_events")
         if not kinds:
             with self._datastore.get_connection() as connection:
                 connection.execute(
@@ -83,28 +83,28 @@ class Postgres:
                 connection.rollback()
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """As `Rows` has it."""
+        """See `Rows`."""
         return self._fetch(_AFTER if after else _FROM_FIRST, (self._name, after, limit))
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
-        """As `Rows` has it."""
+        """See `Rows`."""
         return self._fetch(_AMONG, (self._name, [*positions]))
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
-        """As `Rows` has it."""
+        """See `Rows`."""
         return self._fetch(_LABELLED if after else _LABELLED_FROM_FIRST, (self._name, after, limit))
 
     def newest(self) -> int:
-        """As `Rows` has it."""
+        """See `Rows`."""
         [(newest,)] = self._fetch(_NEWEST, (self._name,))
         return newest or 0
 
-    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - as `Rows` has it
-        """Never: a server keeps its indexes itself."""
+    def has_unindexed(self, after: int) -> bool:  # noqa: ARG002 - the signature of `Rows`
+        """Return False: a server maintains its own indexes."""
         return False
 
     def faults(self) -> Iterator[Fault]:
-        """None: a server's files are checked by those who run it."""
+        """Return no faults: only the server can check its files."""
         return iter(())
 
     def _fetch(self, query: str, values: tuple[object, ...]) -> list[Any]:
@@ -113,33 +113,33 @@ class Postgres:
 
     @contextmanager
     def turn(self) -> Iterator["_Turn"]:
-        """As `Rows` has it; PostgreSQL lets those who wait have the lock in the order in which they came."""
+        """See `Rows`; PostgreSQL grants the lock in the order of the requests."""
         with self._datastore.get_connection() as connection:
             connection.execute(_BEGIN.format(_lock_key(self._name)))
             yield _Turn(connection, self._name, self.location)
-            connection.rollback()  # of nothing, once rows are recorded; after an error the pool does it
+            connection.rollback()  # does nothing after a commit; after an error, the pool rolls back
 
     def close(self) -> None:
-        """As `Rows` has it."""
+        """See `Rows`."""
         self._datastore.close()
 
 
 class _Turn:
-    """A transaction that has the ledger's advisory lock."""
+    """A transaction that holds the advisory lock of the ledger."""
 
-    def __init__(self, connection: Connection[Any], name: str, shown: str) -> None:
-        self._connection, self._name, self._shown = connection, name, shown
+    def __init__(self, connection: Connection[Any], name: str, location: str) -> None:
+        self._connection, self._name, self._location = connection, name, location
 
     def select(self, after: int, limit: int) -> StoredRows:
-        """As `Writing` has it."""
+        """See `Transaction`."""
         return _fetch(self._connection, _AFTER if after else _FROM_FIRST, (self._name, after, limit))
 
     def insert(self, rows: Sequence[NewRow]) -> None:
-        """As `Writing` has it."""
+        """See `Transaction`."""
         positions, topics, states = (list(column) for column in zip(*rows, strict=True))
         connection = self._connection
         try:
-            with connection.pipeline() as pipeline:  # in one message: others wait for its answer
+            with connection.pipeline() as pipeline:  # one round trip, since other writers wait
                 connection.execute(_INSERT, (self._name, positions, topics, states))
                 connection.execute(_CHECK, (len(rows), self._name, min(positions), max(positions)))
                 connection.execute("COMMIT")
@@ -147,19 +147,19 @@ class _Turn:
         except psycopg.errors.UniqueViolation as error:
             raise TakenError(str(error)) from None
         except psycopg.errors.DivisionByZero:
-            said = "the database did not keep the rows as they were given to it; nothing was recorded"
-            raise Unavailable(f"{self._shown}: {said}; see whether its table has triggers or rules") from None
+            reason = "the database changed or dropped the rows, so nothing was recorded"
+            raise Unavailable(f"{self._location}: {reason}; check its table for triggers and rules") from None
         except psycopg.Error as error:
-            if not connection.closed:  # the server has answered that it did not commit
+            if not connection.closed:  # the server has replied that it did not commit
                 raise
-            raise Uncertain(f"{self._shown}: {' '.join(str(error).split())}") from None
+            raise Uncertain(f"{self._location}: {' '.join(str(error).split())}") from None
 
 
 class _Datastore(PostgresDatastore):
-    """Connections that wait for a lock no longer than others may keep it."""
+    """Connections that wait for a lock for at most LOCK_TIMEOUT."""
 
     def after_connect_func(self) -> Callable[[Connection[Any]], None]:
-        """The function that prepares each new connection."""
+        """Return the function that prepares each new connection."""
         prepare = super().after_connect_func()
 
         def prepared(connection: Connection[Any]) -> None:
@@ -175,5 +175,5 @@ def _fetch(connection: Connection[Any], query: str, values: tuple[object, ...]) 
 
 
 def _lock_key(name: str) -> int:
-    """The number of a ledger's lock among the database's advisory locks: 64 bits that nobody else uses by chance."""
+    """Return the key of a ledger's advisory lock: 64 bits of a digest of its name."""
     return int.from_bytes(sha256(f"forecast-ledger {name}".encode()).digest()[:8], signed=True)

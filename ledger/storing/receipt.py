@@ -1,10 +1,10 @@
-"""What a writer hands back for a command that is recorded."""
+"""The receipt of a command that is recorded."""
 
 from msgspec import Struct
 
 
 class Receipt(Struct, frozen=True, gc=False):
-    """Where a command's events are in the log; `duplicate` if they had been recorded before.
+    """The first and last log position of a command's events; `duplicate` if the command was recorded before.
 
     >>> from forecast_ledger import Receipt, commands, open
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")

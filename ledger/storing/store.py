@@ -1,6 +1,6 @@
-"""Where rows are kept: an SQLite file or a PostgreSQL database, chosen by a location.
+"""The store of a ledger: its rows in an SQLite file or a PostgreSQL database, chosen by a location.
 
-Import it late: what it imports of eventsourcing changes `dataclasses` process-wide.
+Import it late: eventsourcing, which it imports, changes `dataclasses` for the whole process.
 """
 
 import re
@@ -30,123 +30,125 @@ from forecast_ledger.ledger.storing.sqlite import MEMORY, SQLite
 
 __all__ = ["MAX_ROW_BYTES", "PAGE", "Store", "TakenError", "Turn", "is_started", "redacted", "rows_at"]
 
-PAGE = 500  # rows: what is made of them still fits in the processor's cache
+PAGE = 500  # rows; their events still fit into the processor's cache
 _POSTGRES_SCHEMES = {"postgresql", "postgres"}
-_COPY = "keep a copy of the file; what a backup or an export still has can be imported into a new one"
+_COPY = "keep a copy of the file, and import a backup or an export into a new one"
 
 
 class Turn(Protocol):
-    """A writer's turn: until it ends, nobody else who takes turns appends to the ledger."""
+    """A writer's turn: until it ends, no other writer that takes turns appends to the ledger."""
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
-        """As `Store.read`, of what there is now."""
+        """See `Store.read`; the newest rows are included."""
 
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
-        """As `Store.pages`, of what there is now."""
+        """See `Store.pages`; the newest rows are included."""
 
     def append(self, rows: Sequence[NewRow]) -> None:
-        """As `Store.append`; once a turn."""
+        """See `Store.append`; call it at most once."""
 
 
 class Store:
-    """One ledger's rows, by log position: append and read, nothing else."""
+    """The rows of one ledger, by log position: append and read."""
 
     def __init__(self, rows: Rows, name: str) -> None:
         self.name = name
         self._rows = rows
-        self._using, self._used = Condition(), 0  # how many threads are reading or appending
+        self._using, self._used = Condition(), 0  # the number of threads that are reading or appending
 
     @classmethod
     def open(cls, location: str | PathLike[str], name: str, *, read_only: bool = False) -> Self:
         """Open a store; a file is created unless read_only.
 
-        An SQLite file is a ledger's alone: one that has anything but a ledger's table is left as it is. A PostgreSQL
-        database may have other tables of its owner beside it. Raises Unavailable, Corrupt.
+        An SQLite file must have no other tables than a ledger's; any other file is left unchanged. A PostgreSQL
+        database may have other tables. Raises Unavailable, Corrupt.
         """
         return cls(rows_at(fspath(location), name, read_only=read_only), name)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
-        """Wait for one's turn to write, for as long as others may keep it. Raises Unavailable."""
+        """Wait for the turn to write, for at most LOCK_TIMEOUT. Raises Unavailable."""
         with self._in_use(), _translated(self._rows.location), self._rows.turn() as transaction:
             yield _Turn(transaction, self._rows.location)
 
     def append(self, rows: Sequence[NewRow]) -> None:
         """Record (log position, event type, bytes) rows in one transaction, durable on return.
 
-        Raises TakenError if a position is taken, Uncertain if it is not known whether the rows are recorded,
-        Unavailable if the store cannot write.
+        Raises TakenError (a position is taken), Uncertain (the rows may or may not be recorded), Unavailable.
         """
         if rows:
             with self.turn() as turn:
                 turn.append(rows)
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
-        """The rows at after + 1, after + 2, … up to limit, or to the last before a gap. Raises Corrupt at a gap, and at
-        a row with a position below the first or between two, Unavailable.
+        """Return up to `limit` rows, from position after + 1 on; fewer if a position is missing.
+
+        Raises Corrupt (position after + 1 is missing, or the next row has another position), Unavailable.
         """
         with self._in_use(), _translated(self._rows.location, after):
             return _states(after, self._rows.select(after, limit) or self._missed(after, limit))
 
     def at(self, positions: Sequence[int]) -> list[bytes]:
-        """The rows at these log positions, which rise. Raises Corrupt at the first that is missing, Unavailable."""
+        """Return the rows at these positions, in increasing order. Raises Corrupt (a row is missing), Unavailable."""
         rows: list[tuple[int, bytes]] = []
         with self._in_use(), _translated(self._rows.location):
-            while len(rows) < len(positions) and (found := self._rows.select_at(positions[len(rows) :])):
-                rows += found
+            while len(rows) < len(positions) and (page := self._rows.select_at(positions[len(rows) :])):
+                rows += page
         for missing in sorted({*positions} - {position for position, _ in rows}):
             raise Corrupt(missing, "the row is missing", "positions")
         return [_checked(position, state) for position, state in rows]
 
     def pages_with_types(self, limit: int = PAGE) -> Iterator[tuple[list[bytes], list[object]]]:
-        """Every row, page by page, and the event's type that is written beside each: bytes, if it is a text.
+        """Return every row, page by page, with the event type stored beside each: bytes, unless it is no text.
 
-        Raises what `read` raises.
+        Raises Corrupt, Unavailable.
         """
         after = 0
         while True:
             with self._in_use(), _translated(self._rows.location, after):
-                found = self._rows.select_typed(after, limit)
-                rows = _states(after, [row[:2] for row in found] or self._missed(after, limit))
+                typed = self._rows.select_typed(after, limit)
+                rows = _states(after, [row[:2] for row in typed] or self._missed(after, limit))
             if not rows:
                 return
-            yield rows, [row[2] for row in found[: len(rows)]]
+            yield rows, [row[2] for row in typed[: len(rows)]]
             after += len(rows)
 
     def faults(self) -> list[Fault]:
-        """What the database finds wrong with its own file. Raises Unavailable, Corrupt."""
+        """Check the database file, and return its faults. Raises Unavailable, Corrupt."""
         with self._in_use(), _translated(self._rows.location):
             return [*self._rows.faults()]
 
     def _missed(self, after: int, limit: int) -> StoredRows:
-        """What is there beyond the end after all: what others have just appended.
+        """Return rows that another writer appended after the last query found none.
 
-        Raises Corrupt: the database has rows there that it does not find.
+        Raises Corrupt: the table has rows that its index does not find.
         """
         missing = self._rows.has_unindexed(after)
         rows = self._rows.select(after, limit) if missing else []
         if missing and not rows:
-            raise Corrupt(after + 1, f"the database file has the row, but not its index; {_COPY}", "positions")
+            raise Corrupt(
+                after + 1, f"the row is in the database file, but missing from its index; {_COPY}", "positions"
+            )
         return rows
 
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
-        """Every row after a position, page by page. Raises what `read` raises."""
+        """Return every row after a position, page by page. Raises Corrupt, Unavailable."""
         return _pages(self.read, after, limit)
 
     def newest(self) -> int:
-        """The last log position; 0 if there is none. Raises Unavailable."""
+        """Return the last log position; 0 if there are no rows. Raises Unavailable."""
         with self._in_use(), _translated(self._rows.location):
             return self._rows.newest()
 
     def close(self) -> None:
-        """Give the connections back, once no other thread uses one: SQLite does not survive it while one does."""
+        """Close the connections once no thread uses them: SQLite crashes if one is closed while it is used."""
         with self._using:
             self._using.wait_for(lambda: not self._used, timeout=database.LOCK_TIMEOUT)
             self._rows.close()
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
-        """While a connection is used it is not closed."""
+        """Keep the connections open while one is used."""
         with self._using:
             self._used += 1
         try:
@@ -158,7 +160,7 @@ class Store:
 
 
 class _Turn:
-    """What a database lets its writer do, in this project's terms."""
+    """A writer's turn, with the errors of the database translated."""
 
     def __init__(self, transaction: Transaction, location: str) -> None:
         self._transaction, self._location = transaction, location
@@ -182,33 +184,33 @@ def _pages(read: Callable[[int, int], list[bytes]], after: int, limit: int) -> I
 
 
 def _states(after: int, rows: StoredRows) -> list[bytes]:
-    """The bytes of the rows at after + 1, after + 2, … as far as they go. Raises Corrupt: the first is not there."""
+    """Return the bytes of the rows, up to the first gap. Raises Corrupt: position after + 1 is missing."""
     if [position for position, _ in rows] != [*range(after + 1, after + 1 + len(rows))]:
-        for place, (position, _) in enumerate(rows):
-            if position != after + 1 + place:
-                if not place:
+        for index, (position, _) in enumerate(rows):
+            if position != after + 1 + index:
+                if not index:
                     raise Corrupt(after + 1, _misplaced(after + 1, position), "positions")
-                rows = rows[:place]
+                rows = rows[:index]
                 break
     return [_checked(position, state) for position, state in rows]
 
 
 def _misplaced(expected: int, found: object) -> str:
-    """What is wrong about the next row; SQLite keeps a position of any type, where no other writer would put one."""
+    """Return what is wrong with the position of a row; in a damaged SQLite file it can have any type."""
     if type(found) is int and found > expected:
         return f"the row is missing; the next one is {found}"
     return f"expected log position {expected}; found a row at {repr(found)[:40]}"
 
 
 def _checked(position: int, state: object) -> bytes:
-    """The bytes of a row. Raises Corrupt: it is of another type."""
+    """Return a row. Raises Corrupt: it is not of type bytes."""
     if type(state) is not bytes:
         raise Corrupt(position, f"the row is of type {type(state).__name__}, not bytes", "schemas")
     return state
 
 
 def rows_at(location: str, name: str, *, read_only: bool = False) -> Rows:
-    """The rows of a ledger at a location; a file is created unless read_only. Raises Unavailable, Corrupt."""
+    """Open the rows of a ledger at a location; create a file unless read_only. Raises Unavailable, Corrupt."""
     with _translated(redacted(location)):
         return _rows(location, name, read_only=read_only)
 
@@ -222,12 +224,17 @@ def _rows(location: str, name: str, *, read_only: bool) -> Rows:
     try:
         from forecast_ledger.ledger.storing.postgres import Address, Postgres  # noqa: PLC0415 - an extra
     except ImportError:
-        raise Unavailable(f"{redacted(location)}: needs psycopg; pip install 'forecast-ledger[postgres]'") from None
+        raise Unavailable(
+            f"{redacted(location)}: psycopg is not installed; run pip install 'forecast-ledger[postgres]'"
+        ) from None
     return Postgres(Address(*_address(location)), redacted(location), name, read_only=read_only)
 
 
 def is_started(location: str) -> bool:
-    """Whether opening a store would make no file: one is there, or a server is asked, or nothing can be opened."""
+    """Return whether opening the store for writing would create no file.
+
+    True if the file exists, if the location is that of a server, or if no file can be there.
+    """
     try:
         path = _path(location)
         if path not in {None, MEMORY}:
@@ -238,7 +245,7 @@ def is_started(location: str) -> bool:
 
 
 def redacted(location: str) -> str:
-    """A location as it may be printed: without a password, whatever characters it has.
+    """Return a location without its password, for messages.
 
     >>> redacted("postgresql://ada:s@c/ret@db.example/forecasts")
     'postgresql://ada:…@db.example/forecasts'
@@ -247,33 +254,35 @@ def redacted(location: str) -> str:
 
 
 def _path(location: str) -> str | None:
-    """The path of an SQLite file; None if the location is that of a PostgreSQL database. Raises Unavailable."""
+    """Return the path of an SQLite file; None for a PostgreSQL database. Raises Unavailable."""
     scheme, separator, rest = location.partition("://")
     if not separator:
         return location
     if scheme == "sqlite":
         return unquote(rest.removeprefix("/"))  # sqlite:///relative, sqlite:////absolute
     if scheme not in _POSTGRES_SCHEMES:
-        raise Unavailable(f"{redacted(location)}: a log is a file path or a postgresql:// URL, not {scheme}://")
+        raise Unavailable(
+            f"{redacted(location)}: {scheme}:// is not supported; give a file path or a postgresql:// URL"
+        )
     return None
 
 
 def _address(location: str) -> tuple[str, str, int, str, str]:
-    """Database, host, port, user and password of a URL. Raises Unavailable: it makes no sense."""
+    """Return database, host, port, user and password of a URL. Raises Unavailable."""
     try:
         url = urlsplit(location)
         port = url.port or 5432
-    except ValueError:  # its text may have a part of the password
-        said = "no such URL; in a user or password, write %40 for @, %2F for /, %3A for :"
-        raise Unavailable(f"{redacted(location)}: {said}") from None
+    except ValueError:  # its message may hold a part of the password
+        reason = "the URL is malformed; in a user or password, write %40 for @, %2F for /, %3A for :"
+        raise Unavailable(f"{redacted(location)}: {reason}") from None
     if url.query or url.fragment or url.path.count("/") != 1:
-        raise Unavailable(f"{redacted(location)}: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE and no more")
+        raise Unavailable(f"{redacted(location)}: write only postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
     user, password = unquote(url.username or ""), unquote(url.password or "")
     return unquote(url.path.lstrip("/")), url.hostname or "localhost", port, user, password
 
 
 def _check_path(path: str, *, read_only: bool) -> None:
-    """Raise Unavailable if no ledger can be there, Absent if none is there that could be read."""
+    """Raise Unavailable if no ledger can be at a path; Absent if read_only and there is none."""
     try:
         file = Path(path)
         exists, is_file, has_folder = file.exists(), file.is_file(), file.parent.is_dir()  # in this order
@@ -284,14 +293,14 @@ def _check_path(path: str, *, read_only: bool) -> None:
     if not has_folder:
         raise Unavailable(f"{path}: the folder {file.parent} does not exist")
     if exists and not is_file:
-        raise Unavailable(f"{path}: not a ledger: it is {'a folder' if file.is_dir() else 'no file'}")
+        raise Unavailable(f"{path}: not a ledger: it is {'a folder' if file.is_dir() else 'not a regular file'}")
     if read_only and not is_file:
-        raise Absent(f"{path}: no such ledger; `forecast-ledger append {path} FILE` starts one")
+        raise Absent(f"{path}: no such ledger; `forecast-ledger append {path} FILE` creates one")
 
 
 @contextmanager
 def _translated(location: str, after: int = 0) -> Iterator[None]:
-    """Name what the library and the database raise in this project's terms."""
+    """Translate the errors of the library and the database into those of this project."""
     try:
         yield
     except ConnectionPoolClosedError:
@@ -299,19 +308,21 @@ def _translated(location: str, after: int = 0) -> Iterator[None]:
     except IntegrityError as error:
         raise TakenError(str(error)) from None
     except (PersistenceError, sqlite3.Error, UnicodeError) as error:
-        said = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
-        if "malformed" in said or "too big" in said:  # what SQLite says of it may itself be malformed
-            said = f"the database file is damaged at or after this position: {said}; {_COPY}"
-            raise Corrupt(after + 1, said, "positions") from None
-        raise Unavailable(f"{location}: {_reason(said)}") from None
+        # of a damaged file, SQLite's message may itself not be UTF-8
+        text = error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
+        if "malformed" in text or "too big" in text:
+            damage = f"the database file is damaged at or after this position: {text}; {_COPY}"
+            raise Corrupt(after + 1, damage, "positions") from None
+        raise Unavailable(f"{location}: {_reason(text)}") from None
 
 
-def _reason(said: str) -> str:
-    said = " ".join(said.partition("\nLINE ")[0].split())  # PostgreSQL goes on with a part of the statement
-    if "not a database" in said:
+def _reason(text: str) -> str:
+    """Return the message of an error on one line, with its cause where it is known."""
+    text = " ".join(text.partition("\nLINE ")[0].split())  # PostgreSQL appends a part of the statement
+    if "not a database" in text:
         return "not a ledger: the file is not an SQLite database"
-    if "locked" in said or "lock timeout" in said:
-        return f"{said}: somebody else keeps it, and at most {database.LOCK_TIMEOUT} s are waited"
-    if "get a connection" in said:
-        return f"{said}: no answer, or no such user or database there"
-    return said
+    if "locked" in text or "lock timeout" in text:
+        return f"{text}: another process has held the lock for {database.LOCK_TIMEOUT} s; try again"
+    if "get a connection" in text:
+        return f"{text}: the server does not answer, or has no such user or database"
+    return text

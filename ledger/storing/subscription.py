@@ -1,4 +1,4 @@
-"""What has been recorded and what will be: a blocking reader of a log, which wakes where something is appended."""
+"""A blocking reader of a log, which wakes when events are appended."""
 
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
@@ -10,15 +10,15 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import Store
 
-POLL = 0.2  # s, after which what other processes have appended is looked for
+POLL = 0.2  # s, how often to look for events that other processes append
 
 
 class Subscription:
-    """The recorded events after a log position, in order, each once: those there are, then those to come.
+    """The recorded events after a log position, in order, each once: first the existing ones, then new ones.
 
-    Waits for more when there are none; `stop`, from any thread or signal handler, ends it, and so does leaving a
-    `with` block. For one reader; raises, first that applies: Unavailable, Corrupt. A reader that stores the checkpoint
-    with what it makes of an event can go on there later, without a gap or a repetition.
+    Iterating waits when there are no more events. `stop`, which any thread or signal handler may call, ends it, as does
+    leaving a `with` block. Only one thread may iterate. Raises, first that applies: Unavailable, Corrupt. A reader that
+    stores the checkpoint together with its results can continue there later, without a gap or a repetition.
     """
 
     def __init__(
@@ -28,37 +28,38 @@ class Subscription:
         poll: float = POLL,
         ended: Callable[["Subscription"], object] = lambda _: None,
     ) -> None:
-        """after: a log position, or a checkpoint, whose digest is then compared. poll: s. ended: told when stopped.
+        """after: a log position, or a checkpoint, whose digest is compared with the log's. poll: s. ended: called once
+        when the subscription stops.
 
-        Raises, first that applies: Refused (the log does not reach so far), Unavailable, Corrupt.
+        Raises, first that applies: Refused (the log ends before `after`), Unavailable, Corrupt.
         """
-        self.reached = _checkpoint(store, after)  # of the last event handed out
+        self.reached = _checkpoint(store, after)  # of the last event that was yielded
         self._store = store
         self._poll = poll
         self._ended = ended
         self.stopped = False
-        self._woken: SimpleQueue[None] = SimpleQueue()  # its put may interrupt itself, as in a signal handler
+        self._woken: SimpleQueue[None] = SimpleQueue()  # its put is reentrant, so a signal handler may call it
 
     def pages(self) -> Iterator[list[Recorded]]:
-        """The events page by page."""
+        """Yield the events page by page, and wait for more."""
         while not self.stopped:
             yield from self.available_pages()
             self.wait()
 
     def available_pages(self) -> Iterator[list[Recorded]]:
-        """The events that there are, page by page, without waiting for more."""
+        """Yield the existing events page by page, without waiting for more."""
         while not self.stopped and (rows := self._rows()):
             page = log.unseal(rows, self.reached)
             self.reached = Checkpoint(page[-1].position, page[-1].digest)
             yield page
 
     def wait(self) -> None:
-        """Until it is woken or stopped, or it is time to look what others have appended."""
+        """Wait until `wake` or `stop` is called, or for `poll` seconds."""
         if self.stopped:
             return
         try:
             self._woken.get(timeout=self._poll)
-            while not self._woken.empty():  # one look is enough for all of them
+            while not self._woken.empty():  # one read is enough for all of them
                 self._woken.get_nowait()
         except Empty:
             pass
@@ -67,7 +68,7 @@ class Subscription:
         try:
             return self._store.read(self.reached.position)
         except Unavailable:
-            if self.stopped:  # the ledger was closed while it was read
+            if self.stopped:  # the ledger was closed during the read
                 return []
             raise
 
@@ -80,12 +81,12 @@ class Subscription:
                 yield recorded
 
     def wake(self) -> None:
-        """Look for more now."""
+        """Look for new events now."""
         if self._woken.empty():
             self._woken.put(None)
 
     def stop(self) -> None:
-        """End the iteration, at the latest after the page that is being read."""
+        """End the iteration, at the latest after the current page."""
         if not self.stopped:
             self.stopped = True
             self.wake()
@@ -101,16 +102,16 @@ class Subscription:
 
 
 def _checkpoint(store: Store, after: int | Checkpoint) -> Checkpoint:
-    """A position with the digest that its row has."""
+    """Return the checkpoint at a position; check its digest if one is given."""
     position, digest = after if isinstance(after, Checkpoint) else (after, None)
     if position <= 0:
         if position < 0 or digest not in {None, log.GENESIS}:
-            raise Refused("out_of_range", "after", position, "log positions start at 1; 0 is before the first")
+            raise Refused("out_of_range", "after", position, "log positions start at 1, and 0 means from the start")
         return log.START
     rows = store.read(position - 1, limit=1)
     if not rows:
         raise Refused("out_of_range", "after", position, f"the log ends at position {store.newest()}")
-    found = Checkpoint(position, log.unseal_row(rows[0], position).digest)
-    if digest not in {None, found.digest}:
-        raise Corrupt(position, f"the row has digest {found.digest}, the checkpoint says {digest}")
-    return found
+    checkpoint = Checkpoint(position, log.unseal_row(rows[0], position).digest)
+    if digest not in {None, checkpoint.digest}:
+        raise Corrupt(position, f"the row has digest {checkpoint.digest}, the checkpoint has {digest}")
+    return checkpoint

@@ -1,4 +1,4 @@
-"""The writer: decides commands against the log's newest state and appends what follows, once each."""
+"""The writer: decide commands against the newest state of the log, and append their events, once each."""
 
 import logging
 import time
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.store import Store, Turn
     from forecast_ledger.ledger.storing.subscription import Subscription
 
-# What a sealed board is worth: pages of a log from its first row on, and a contest -> participant -> amount in 1e-6.
+# Computes prizes: the pages of a log from its first row on, and a finalized contest -> participant -> amount in 1e-6.
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
-MAX_TRIES = 10  # how often a batch is decided again that somebody who takes no turns has overtaken
-MAX_COMMAND_BYTES = 16 * 2**20  # bytes of what a command says: its rows are then shorter than `database.MAX_ROW_BYTES`
-FAR_BEHIND = 500  # rows: so many that others have written are read before one's turn, not in it
+MAX_TRIES = 10  # how often a batch is decided before it loses to a writer that takes no turns
+MAX_COMMAND_BYTES = 16 * 2**20  # of a command's content, so that each of its rows has at most MAX_ROW_BYTES
+FAR_BEHIND = 500  # rows; a writer that is further behind reads them before its turn, not in it
 _MISSING = object()
 _ATTEMPT_EVENTS = (DecisionRecorded, DecisionMalformed)
 _Attempt = tuple[str, str, int, int]  # contest, participant, period, attempt
@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Ledger:
-    """One ledger in a store. Safe to share between threads; any number of processes may hold one on the same store.
+    """A ledger in a store. Threads may share it; any number of processes may open the same store.
 
     >>> from forecast_ledger import Ledger, commands
     >>> with Ledger.open(":memory:") as ledger:
@@ -64,7 +64,7 @@ class Ledger:
         self._subscriptions: set[Subscription] = set()
         self._state = State()
         self._commands: dict[str, tuple[str, int, int]] = {}  # id -> fingerprint, first and last log position
-        self._attempts: dict[_Attempt, str] = {}  # the id of the command that recorded an attempt at a decision
+        self._attempts: dict[_Attempt, str] = {}  # -> id of the command that recorded the attempt
         self._head = log.START
         self._recorded_at = -(2**63)
 
@@ -77,61 +77,61 @@ class Ledger:
         clock: Callable[[], int] | None = None,
         prizes: Prizes | None = None,
     ) -> Self:
-        """Open or start a ledger in an SQLite file, ":memory:", or at a postgresql:// URL.
+        """Open or create a ledger in an SQLite file, in memory (":memory:"), or at a postgresql:// URL.
 
-        name: which of the store's ledgers. clock: µs since the epoch; the system's unless given.
-        prizes: a pure function that says what a sealed board is worth, as `forecast_ledger.open` gives; without it,
-        `pay_prizes` is refused.
-        Raises Refused (the name is no id), Unavailable (the store does not open, or is an SQLite file of something
-        else: it has tables, but not a ledger's).
+        name: one of the ledgers in the store. clock: returns µs since the epoch; the system clock by default.
+        prizes: a pure function that computes the prizes of a finalized contest, as `forecast_ledger.open` passes it;
+        without it, `pay_prizes` is refused.
+        Raises Refused (the name is not an id), Unavailable (the store cannot be opened, or is an SQLite file that has
+        tables, but not a ledger's).
         """
         from forecast_ledger.ledger.storing.store import Store  # noqa: PLC0415 - late: it imports eventsourcing
 
         return cls(Store.open(path_or_url, values.check_id(name, "name")), clock or system_clock, prizes)
 
     def handle(self, command: AnyCommand, command_id: str | None = None) -> Receipt:
-        """Decide one command and record what follows, durable on return; a retry returns the first receipt.
+        """Decide one command and record its events, durable on return; a retry returns the first receipt.
 
         command_id: defaults to command.id.
-        Raises, first that applies: Refused, Conflict, Unavailable, Corrupt, and then nothing was recorded; Uncertain,
-        and then that is not known.
+        Raises, first that applies: Refused, Conflict, Unavailable, Corrupt (nothing was recorded); Uncertain (the
+        events may or may not be recorded).
         """
         begun = instrumentation.now_ns()
         [outcome] = self._handle([(command.id if command_id is None else command_id, command)], atomic=False)
-        said = partial(instrumentation.command_fields, self._store.name, self._head.position, command, outcome)
-        instrumentation.log_event(_logger, logging.DEBUG, "command handled", said, begun)
+        fields = partial(instrumentation.command_fields, self._store.name, self._head.position, command, outcome)
+        instrumentation.log_event(_logger, logging.DEBUG, "command handled", fields, begun)
         if isinstance(outcome, Refused):
             raise outcome
         return outcome
 
     def handle_many(self, commands: Iterable[AnyCommand], *, atomic: bool = False) -> list[Receipt | Refused]:
-        """Decide commands in order, each against what the one before left, and record them in one transaction.
+        """Decide commands in order, each against the state after the one before it; record them in one transaction.
 
-        Returns a receipt or a refusal for each; a refusal refuses that command alone, or, if atomic, all of them.
-        Other writers wait until all are decided: many commands at once are better sent in several batches.
-        Raises, first that applies: Conflict, Unavailable, Corrupt, and then nothing was recorded; Uncertain, and then
-        that is not known.
+        Returns a receipt or a refusal for each command. If atomic, one refusal refuses all of them.
+        Other writers wait until all are decided, so send a large number of commands in several batches.
+        Raises, first that applies: Conflict, Unavailable, Corrupt (nothing was recorded); Uncertain (the events may or
+        may not be recorded).
         """
         begun = instrumentation.now_ns()
         with gc_pause.paused():
             outcomes = self._handle([(command.id, command) for command in commands], atomic=atomic)
-        said = partial(instrumentation.batch_fields, self._store.name, self._head.position, outcomes)
-        instrumentation.log_event(_logger, logging.INFO, "batch handled", said, begun)
+        fields = partial(instrumentation.batch_fields, self._store.name, self._head.position, outcomes)
+        instrumentation.log_event(_logger, logging.INFO, "batch handled", fields, begun)
         return outcomes
 
     def read(self, after: int = 0) -> Iterator[list[Recorded]]:
-        """The recorded events after a log position, page by page, digests checked."""
+        """Return the recorded events after a log position, page by page; check digests. Raises Unavailable, Corrupt."""
         before = log.START
         for page in log.unseal_pages(self._store.pages(), before):
             if page[-1].position > after:
                 yield [recorded for recorded in page if recorded.position > after]
 
     def subscribe(self, after: int | Checkpoint = 0) -> "Subscription":
-        """The recorded events after a log position, digests checked, then those to come, for as long as one listens.
+        """Return the recorded events after a log position, and then new ones as they are recorded; digests are checked.
 
-        after: a position, or a checkpoint, whose digest must then be the log's. What this ledger appends wakes it at
-        once; what others append is found within a fifth of a second. Closing the ledger ends it.
-        Raises, first that applies: Refused (the log does not reach so far), Unavailable, Corrupt.
+        after: a position, or a checkpoint, whose digest must be the log's. Events that this ledger appends arrive at
+        once, those of other processes within a fifth of a second. Closing the ledger ends the subscription.
+        Raises, first that applies: Refused (the log ends before `after`), Unavailable, Corrupt.
         """
         from forecast_ledger.ledger.storing.subscription import Subscription  # noqa: PLC0415
 
@@ -141,11 +141,11 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """Which of the store's ledgers."""
+        """The name of this ledger in its store."""
         return self._store.name
 
     def head(self) -> Checkpoint:
-        """The newest log position and its digest."""
+        """Return the last log position and its digest."""
         with self._lock:
             self._catch_up(self._store)
             return self._head
@@ -170,7 +170,7 @@ class Ledger:
         requests = [(command_id, with_decimals(command)) for command_id, command in requests]
         fingerprints = [_fingerprint(command_id, command) for command_id, command in requests]
         with self._lock:
-            if all(map(self._is_recorded, requests, fingerprints)):  # then nobody has to be waited for
+            if all(map(self._is_recorded, requests, fingerprints)):  # then there is no need to wait for a turn
                 return _Batch(self, self._recorded_at).decide_all(requests, fingerprints, atomic=atomic)
             for _ in range(MAX_TRIES):
                 try:
@@ -183,14 +183,14 @@ class Ledger:
                 for subscription in tuple(self._subscriptions) if batch.rows else ():
                     subscription.wake()
                 return outcomes
-        raise Conflict(f"{MAX_TRIES} races lost for the next log position; nothing was recorded, try again")
+        raise Conflict(f"other writers took the next log position {MAX_TRIES} times; nothing was recorded, try again")
 
     def _in_turn(
         self, requests: Sequence[tuple[str, AnyCommand]], fingerprints: Sequence[str | Refused], *, atomic: bool
     ) -> tuple["_Batch", list[Receipt | Refused]]:
-        """Decide against the newest state and record, while no other writer does. Raises TakenError: one did.
+        """Decide and record in a turn. Raises TakenError: another writer did not take a turn.
 
-        Whatever is raised, the state is as it was; if the rows are there all the same, they are read like others'.
+        After any error, the state is restored; if the rows were recorded all the same, they are read again later.
         """
         batch = None
         try:
@@ -210,33 +210,33 @@ class Ledger:
 
     @contextmanager
     def _turn(self) -> Iterator["Turn"]:
-        """A turn to write, the state being the newest; where much is new, it is read while others may still write."""
+        """Take a turn to write, with the newest state; if many rows are new, read them before the turn."""
         if not self._head.position:
             self._catch_up(self._store)
         with self._store.turn() as turn:
             newer = turn.read(self._head.position, FAR_BEHIND)
-            near = len(newer) < FAR_BEHIND
-            if near:
+            is_near = len(newer) < FAR_BEHIND
+            if is_near:
                 if newer:
                     self._catch_up(turn)
                 yield turn
-        if not near:
+        if not is_near:
             self._catch_up(self._store)
             with self._store.turn() as turn:
                 self._catch_up(turn)
                 yield turn
 
-    def _is_recorded(self, requests: tuple[str, AnyCommand], said: str | Refused) -> bool:
-        if isinstance(said, Refused):  # what is no id may not even be one that can be looked up
+    def _is_recorded(self, request: tuple[str, AnyCommand], fingerprint: str | Refused) -> bool:
+        if isinstance(fingerprint, Refused):  # its id may not even be hashable
             return False
-        known = self._commands.get(requests[0])
-        return known is not None and known[0] == said
+        recorded = self._commands.get(request[0])
+        return recorded is not None and recorded[0] == fingerprint
 
     def _race_fields(self) -> dict[str, Any]:
         return {"ledger": self._store.name, "position": self._head.position + 1}
 
     def _catch_up(self, source: "Store | Turn") -> None:
-        """Fold in what has been appended since, by whomever."""
+        """Apply the events that were appended since the last call, by any writer."""
         state, commands = self._state, self._commands
         for page in log.unseal_pages(source.pages(self._head.position), self._head):
             last = None
@@ -246,17 +246,17 @@ class Ledger:
                         table[key] = value
                     if isinstance(recorded.event, _ATTEMPT_EVENTS):
                         self._attempts[_attempt_key(recorded.event)] = recorded.command_id
-                    known = commands.get(recorded.command_id)
-                    first = known[1] if known else recorded.position
+                    entry = commands.get(recorded.command_id)
+                    first = entry[1] if entry else recorded.position
                     commands[recorded.command_id] = recorded.command, first, recorded.position
                     last = recorded
-            finally:  # at an event that does not fit, stay behind the last one that did
+            finally:  # if an event cannot be applied, stay at the one before it
                 if last is not None:
                     self._head, self._recorded_at = Checkpoint(last.position, last.digest), last.recorded_at
 
 
 class _Batch:
-    """Commands decided together: the rows to append, and how to undo what they changed in the state."""
+    """Commands decided together: the rows to append, and the changes of the state, to undo them."""
 
     def __init__(self, ledger: Ledger, recorded_at: int) -> None:
         self.state, self.commands, self.attempts = ledger._state, ledger._commands, ledger._attempts
@@ -269,10 +269,10 @@ class _Batch:
     def decide_all(
         self, requests: Sequence[tuple[str, AnyCommand]], fingerprints: Sequence[str | Refused], *, atomic: bool
     ) -> list[Receipt | Refused]:
-        """The outcome of each command; all refused if atomic and one is."""
+        """Return the outcome of each command; if atomic, one refusal refuses all."""
         outcomes = [
-            said if isinstance(said, Refused) else self._outcome(command_id, command, said)
-            for (command_id, command), said in zip(requests, fingerprints, strict=True)
+            fingerprint if isinstance(fingerprint, Refused) else self._outcome(command_id, command, fingerprint)
+            for (command_id, command), fingerprint in zip(requests, fingerprints, strict=True)
         ]
         if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
             self.undo()
@@ -285,7 +285,7 @@ class _Batch:
         return outcomes
 
     def undo(self) -> None:
-        """Leave the state as the batch found it."""
+        """Restore the state from before the batch."""
         for table, key, value in reversed(self._undo):
             if value is _MISSING:
                 del table[key]
@@ -296,21 +296,20 @@ class _Batch:
         self.position, self.digest = self.head
 
     def pages(self) -> list[list[bytes]]:
-        """The rows so far, as a page of the log; none if there are none."""
+        """Return the rows so far as a page of the log; no page if there are none."""
         return [[row for _, _, row in self.rows]] if self.rows else []
 
-    def _outcome(self, command_id: str, command: AnyCommand, said: str) -> Receipt | Refused:
-        known = self.commands.get(command_id)
-        if known is not None:
-            if known[0] != said:
+    def _outcome(self, command_id: str, command: AnyCommand, fingerprint: str) -> Receipt | Refused:
+        if (entry := self.commands.get(command_id)) is not None:
+            recorded, first, last = entry
+            if recorded != fingerprint:
                 return Refused("command_id_reused", "id", command_id)
-            return Receipt(command_id, known[1], known[2], duplicate=True)
-        if type(command) is RecordDecision and (there := self.attempts.get(_attempt_key(command))) is not None:
-            recorded, first, last = self.commands[there]
-            if recorded != said:
-                return Refused(
-                    "decision_taken", "attempt", command.attempt, f"it is recorded, with other content, as {there!r}"
-                )
+            return Receipt(command_id, first, last, duplicate=True)
+        if type(command) is RecordDecision and (earlier := self.attempts.get(_attempt_key(command))) is not None:
+            recorded, first, last = self.commands[earlier]
+            if recorded != fingerprint:
+                detail = f"command {earlier!r} has recorded this attempt, with other content"
+                return Refused("decision_taken", "attempt", command.attempt, detail)
             return Receipt(command_id, first, last, duplicate=True)
         try:
             events = decide(command, self.state)
@@ -318,19 +317,19 @@ class _Batch:
             return refused
         first = self.position + 1
         for event in events:
-            self._record(command_id, said, event)
-        self._write(self.commands, command_id, (said, first, self.position))
+            self._record(command_id, fingerprint, event)
+        self._write(self.commands, command_id, (fingerprint, first, self.position))
         if type(command) is RecordDecision:
             self._write(self.attempts, _attempt_key(command), command_id)
         return Receipt(command_id, first, self.position)
 
-    def _record(self, command_id: str, said: str, event: AnyEvent) -> None:
+    def _record(self, command_id: str, fingerprint: str, event: AnyEvent) -> None:
         self.position = position = self.position + 1
         recorded = Recorded(
             position=position,
             recorded_at=self.recorded_at,
             command_id=command_id,
-            command=said,
+            command=fingerprint,
             previous=self.digest,
             event=event,
         )
@@ -344,31 +343,31 @@ class _Batch:
         table[key] = value
 
 
-def _attempt_key(of: RecordDecision | DecisionRecorded | DecisionMalformed) -> _Attempt:
-    """What can be recorded once only, whatever the id of the command."""
-    return of.contest, of.participant, of.period, of.attempt
+def _attempt_key(source: RecordDecision | DecisionRecorded | DecisionMalformed) -> _Attempt:
+    """Return the key of an attempt, which is recorded once, under one command id."""
+    return source.contest, source.participant, source.period, source.attempt
 
 
 def _fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
-    """The fingerprint of what the command says, or the foremost reason why it cannot be said at all."""
+    """Return the fingerprint of a command's content, or the first refusal of its id and fields by precedence."""
     try:
         values.check_id(command_id, "id")
-        said = canonical_content(command)
-        if len(said) <= MAX_COMMAND_BYTES:
-            return log.fingerprint(said)
-        too_long = f"it says more than {MAX_COMMAND_BYTES} bytes"
-        return Refused("malformed", "command", None, too_long, remedy="say it in several commands")
+        content = canonical_content(command)
+        if len(content) <= MAX_COMMAND_BYTES:
+            return log.fingerprint(content)
+        too_long = f"its content has more than {MAX_COMMAND_BYTES} bytes"
+        return Refused("malformed", "command", None, too_long, remedy="split it into several commands")
     except Refused as refused:
         fault = refused
     try:
         canonical_content(command)
-    except Refused as other:
-        return first_by_precedence([other, fault])
+    except Refused as content_fault:
+        return first_by_precedence([content_fault, fault])
     return fault
 
 
 def _board_prizes(prizes: Prizes, turn: "Turn", batch: _Batch, contest: str) -> Mapping[str, int]:
-    """What a finalized contest's board is worth, by the log with the batch's rows so far."""
+    """Return the prizes of a finalized contest, from the log and the rows of the batch so far."""
     with gc_pause.paused():
         return prizes(
             log.unseal_pages(chain(log.pages_up_to(turn.pages(), batch.head.position), batch.pages())), contest
@@ -376,5 +375,5 @@ def _board_prizes(prizes: Prizes, turn: "Turn", batch: _Batch, contest: str) -> 
 
 
 def system_clock() -> int:
-    """Now, µs since the epoch."""
+    """Return the time, µs since the epoch."""
     return time.time_ns() // 1_000

@@ -262,7 +262,7 @@ def test_a_command_that_says_more_than_a_row_can_hold_is_refused(tmp_path: Path)
         opens_at=QUESTION.opens_at, closes_at=QUESTION.closes_at,
     )  # fmt: skip
     with Ledger.open(tmp_path / "a.db") as ledger:
-        with pytest.raises(Refused, match="it says more than 16777216 bytes; say it in several commands"):
+        with pytest.raises(Refused, match="its content has more than 16777216 bytes; split it into several commands"):
             ledger.handle(long)
         assert ledger.head().position == 0
 

@@ -803,7 +803,7 @@ def test_a_store_of_a_newer_form_is_not_read(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.execute("ALTER TABLE stored_events RENAME COLUMN state TO payload")
     for result in every_reading(path):
-        told(result, UNREADABLE, "its table 'stored_events' is not as this version makes it")
+        told(result, UNREADABLE, "its table 'stored_events' has another definition than in this version")
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT count(*) FROM stored_events").fetchone() == (34,)
 

@@ -12,7 +12,7 @@ from hypothesis import given as given_numbers
 from hypothesis import strategies as st
 from msgspec import structs
 
-from forecast_ledger.ledger.auditing.quick_check import ForecastCheck, _spelt
+from forecast_ledger.ledger.auditing.quick_check import ForecastCheck, _number_bytes
 from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS, REBUILDERS
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events
@@ -443,7 +443,7 @@ def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatc
 )
 def test_a_number_is_spelt_at_a_quick_look_as_it_is_anywhere(units: int, places: int) -> None:
     """By the shortest decimal text."""
-    assert _spelt(units, places) == b'"%b"' % shortest_text(Decimal(units).scaleb(-places)).encode()
+    assert _number_bytes(units, places) == b'"%b"' % shortest_text(Decimal(units).scaleb(-places)).encode()
 
 
 def test_a_quick_look_does_not_pass_what_comes_after_the_answer() -> None:

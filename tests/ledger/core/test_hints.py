@@ -182,4 +182,4 @@ def test_an_unknown_preset_is_told_which_is_nearest() -> None:
     """By its name."""
     refused = handled(contest(rules="peer-2024-3"))
     assert refused.code == "unknown_rules"
-    assert refused.detail.startswith("no such preset; the nearest is peer-2024-03; there are relative-2021-11, ")
+    assert refused.detail.startswith("no such preset; the nearest is peer-2024-03; the presets are relative-2021-11, ")

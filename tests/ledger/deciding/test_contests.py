@@ -687,7 +687,7 @@ def test_what_is_missing_for_completion_is_said() -> None:
         given(*trading_floor("ada", "bob", "cyd"), decision(bet(), bet(50, "no"))).when(finalization("week")).outcome
     )
     assert isinstance(outcome, Refused)
-    assert outcome.detail == "2 have not decided, 2 positions are open"
+    assert outcome.detail == "participants without a decision: 2, open positions: 2"
 
 
 def test_a_contest_without_trading_is_finalized_whenever_asked() -> None:

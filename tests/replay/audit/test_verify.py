@@ -493,7 +493,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
             10,
             (
                 "contest_finalized.v1: expected finalize_contest to be allowed; found contest_not_complete: "
-                "contest = 'week': 1 have not decided, 0 positions are open"
+                "contest = 'week': participants without a decision: 1, open positions: 0"
             ),
         ),
         (

@@ -106,5 +106,5 @@ def test_a_database_of_something_else_is_not_written_into(log: str, tmp_path: Pa
         ):
             result = run(*arguments)
             assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (UNREADABLE, "", 1), arguments
-            assert f"{path}: not a ledger: the database has no table of stored events, but others: " in result.stderr
+            assert f"{path}: not a ledger: the database has no table stored_events; its tables are: " in result.stderr
         assert path.read_bytes() == before

@@ -250,9 +250,9 @@ def test_a_payment_that_was_cut_half_way_is_finished(paid: int, at: str, tmp_pat
 @pytest.mark.parametrize(
     ("amounts", "says"),
     [
-        ({"ada": 24}, "'ada' was paid 24, the board says 25"),
-        ({"ada": 25, "zoe": 1}, "somebody was paid to whom the board gives nothing"),
-        ({"ada": 25, "bob": 41}, "'bob' was paid 41, the board says 40"),
+        ({"ada": 24}, "'ada' was paid 24, but the leaderboard gives 25"),
+        ({"ada": 25, "zoe": 1}, "a participant was paid to whom the leaderboard gives nothing"),
+        ({"ada": 25, "bob": 41}, "'bob' was paid 41, but the leaderboard gives 40"),
     ],
     ids=["less", "a stranger", "more"],
 )
