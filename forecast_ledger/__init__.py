@@ -19,7 +19,7 @@ Everything that another program needs is imported from here, and loaded when it 
 
 >>> from forecast_ledger import CATALOGUE, PRESETS
 >>> CATALOGUE["leaderboard"].meaning
-"a contest's board, best first"
+'the leaderboard of each contest, best first'
 >>> PRESETS["baseline"].scale
 'baseline'
 """
@@ -78,7 +78,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.projections.facts.from_log import facts
     from forecast_ledger.replay.audit.verify import verify
     from forecast_ledger.replay.explain.numbers import explain
-    from forecast_ledger.replay.explain.what_if import under as under_rules
+    from forecast_ledger.replay.explain.what_if import under_rules
     from forecast_ledger.replay.files.export import export
     from forecast_ledger.replay.files.restore import restore
     from forecast_ledger.replay.reading.replay import Replay, replay
@@ -115,7 +115,7 @@ else:  # so that a type checker reports a name that is not offered
         "replay": ("replay", ""),  # the package, which can be called as the function: both have this name
         "restore": ("replay.files.restore", "restore"),
         "rules": ("ledger.model.rules", ""),
-        "under_rules": ("replay.explain.what_if", "under"),
+        "under_rules": ("replay.explain.what_if", "under_rules"),
         "verify": ("replay.audit.verify", "verify"),
     }
 

@@ -255,7 +255,7 @@ def using(folder: Path) -> dict[str, float]:
     with Ledger.open(log) as ledger:
         events = (recorded.event for page in ledger.read() for recorded in page)
         who = next(each.participant for each in events if isinstance(each, ForecastMade) and each.question == "q0")
-    source = explain_scores.Source(log, model=model)
+    source = explain_scores.LogSource(log, model=model)
     with timed(seconds.setdefault("first tables of a read model", [])), Runner(log, model) as runner:
         runner.refresh()
     steps: dict[str, Callable[[], Any]] = {

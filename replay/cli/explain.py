@@ -32,7 +32,7 @@ from forecast_ledger.replay.explain.numbers import explain as explained
 
 if TYPE_CHECKING:
     from forecast_ledger.replay.explain.diff import Diff
-    from forecast_ledger.replay.explain.explain_scores import Explained
+    from forecast_ledger.replay.explain.explain_scores import Explanation
 
 _LEAST_TOLD = (
     "recorded_at",
@@ -128,11 +128,11 @@ def diff(log: str, old: str, new: str, projection: str, name: str, view: View) -
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.explain.diff import diff as compared
-    from forecast_ledger.replay.explain.explain_scores import Source
+    from forecast_ledger.replay.explain.explain_scores import LogSource
 
     known(projection)
     with progress("read") as watch:
-        found = compared(Source(log, name, _at(old), watch), _at(new), projection)
+        found = compared(LogSource(log, name, _at(old), watch), _at(new), projection)
     in_json = view.form == "json"
     rows = _changes(found) if in_json else _changed_values(found, every=view.form == "csv" or bool(view.where))
     names = ["columns", "because", "events"] if in_json else ["column", "old", "new", "events", "because"]
@@ -168,16 +168,16 @@ def blame(
     calculated before and after each event that can have changed it, the newest event first, so recent changes are found
     soonest. An event that adds the row counts as a change of every column, including those left empty.
     """
-    from forecast_ledger.replay.explain.blame import Blame
+    from forecast_ledger.replay.explain.blame import LastChange
     from forecast_ledger.replay.explain.blame import blame as blamed
-    from forecast_ledger.replay.explain.explain_scores import Source
+    from forecast_ledger.replay.explain.explain_scores import LogSource
 
     known(projection)
-    checked(view, Blame._fields)
+    checked(view, LastChange._fields)
     with progress("events") as watch:
-        found = blamed(Source(log, name, cut(as_of), watch), projection, key, columns)
+        found = blamed(LogSource(log, name, cut(as_of), watch), projection, key, columns)
     look = Look(keep=("column", "log_position", "old", "new"), spare=("recorded_at",))
-    emit(list(Blame._fields), (each._asdict() for each in found.columns), view, look)
+    emit(list(LastChange._fields), (each._asdict() for each in found.columns), view, look)
     say(f"looked at {found.looked_at:,} of the {found.candidates:,} events that can have changed the row")
     say_as_of(found.checkpoint)
 
@@ -211,7 +211,7 @@ def _changed_values(found: "Diff", *, every: bool) -> Iterator[dict[str, Any]]:
             more = more if every else dict.fromkeys(more)
 
 
-def _emit(found: "Explained", view: View) -> None:
+def _emit(found: "Explanation", view: View) -> None:
     """Print what explains a number: in words, as one JSON object, or its parts as CSV."""
     names = list(found.parts[0]) if found.parts else []
     if view.form == "csv":
@@ -228,7 +228,7 @@ def _emit(found: "Explained", view: View) -> None:
         say(note)
 
 
-def _as_json(found: "Explained") -> Iterable[str]:
+def _as_json(found: "Explanation") -> Iterable[str]:
     from msgspec import json
 
     from forecast_ledger.replay.reading.text_tables import inert_json
@@ -244,7 +244,7 @@ def _as_json(found: "Explained") -> Iterable[str]:
     yield json.format(inert_json(json.encode(plain).decode()), indent=2)
 
 
-def _print(found: "Explained", view: View) -> None:
+def _print(found: "Explanation", view: View) -> None:
     """Print the number, its parts, its rule, whom else it depends on, and the events."""
     print_pairs({name: _numbered(name, value) for name, value in found.number.items()}, view)
     print()

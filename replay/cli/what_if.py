@@ -80,9 +80,9 @@ def what_if(
     if contest is not None:
         lookup.contest(after.facts, contest)
     if rules is not None and contest is not None:
-        from forecast_ledger.replay.explain.what_if import rule_set, under
+        from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
 
-        after = under(after, contest, rule_set(rules))
+        after = under_rules(after, contest, parse_rule_set(rules))
     only = contest if rules is None or _is_of_contests(show) else None  # what sums up contests is shown whole
     _show(_table(before.projections, show, only), _table(after, show, only), view)
     say("nothing was written")

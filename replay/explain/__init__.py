@@ -1,1 +1,1 @@
-"""Where a number comes from: explanations, differences between two cuts, blame, trial rules."""
+"""The origin of numbers: explanations, differences between two points of a log, blame, other rules."""

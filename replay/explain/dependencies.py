@@ -1,4 +1,4 @@
-"""Which events can change a row of a table: more than do, never fewer."""
+"""The events that can change a row of a table: never too few, sometimes more than do change it."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
@@ -17,69 +17,77 @@ class Scope(NamedTuple):
     key: Mapping[str, Any]
     questions: Mapping[str, Collection[str]]
 
-    def has(self, question: str) -> bool:
-        """Whether a row may depend on a question."""
+    def depends_on(self, question: str) -> bool:
+        """Return whether the row may depend on a question."""
         if self.key.get("question", question) != question:
             return False
         contest = self.key.get("contest")
         return contest is None or question in self.questions.get(contest, ())
 
-    def shares(self, event: events.Event, column: str) -> bool:
-        """Whether a row agrees with an event in a column, as far as both have it; a contest has its questions."""
-        there = getattr(event, column, None)
-        if there is None:
+    def agrees(self, event: events.Event, column: str) -> bool:
+        """Return whether the row agrees with an event in a column, if both have it; a contest has its questions."""
+        value = getattr(event, column, None)
+        if value is None:
             return True
-        return self.has(there) if column == "question" else bool(self.key.get(column, there) == there)
+        return self.depends_on(value) if column == "question" else bool(self.key.get(column, value) == value)
 
 
-def alone(event: Any) -> str:
-    """The one question whose rows an event can touch, nobody's name considered; none if it is of more, or of none."""
+def single_question(event: Any) -> str:
+    """Return the id of the only question whose rows an event can change; empty if it is not one question.
+
+    A forecast whose participant takes the name of the consensus changes a name in the rows of all questions.
+    """
     if isinstance(event, FORECASTS) and takes_its_name(event.participant):
         return ""
     return str(getattr(event, "question", ""))
 
 
-def touches(table: str, event: events.Event, *, settled: bool) -> bool:
-    """Whether an event can change any row of a table; settled: whether its question has an answer as it happens."""
-    return any(changing(CATALOGUE[table].reads, event, answered=settled))
+def touches(table: str, event: events.Event, *, answered: bool) -> bool:
+    """Return whether an event can change any row of a table; answered: whether its question had an answer before."""
+    return any(changing(CATALOGUE[table].reads, event, answered=answered))
 
 
-def can_change(scope: Scope, recorded: Recorded, *, settled: bool) -> bool:
-    """Whether an event can change the row; settled: whether the event's question has an answer as it happens."""
+def can_change(scope: Scope, recorded: Recorded, *, answered: bool, advancing: bool = True) -> bool:
+    """Return whether an event can change the row.
+
+    answered: whether the event's question had an answer before. advancing: whether the event claims a later instant
+    than every event before it; if not, it leaves the clock as it is.
+    """
     row = CATALOGUE[scope.table]
     if row.final:
         return str(recorded.position) == str(scope.key["log_position"])
     event = recorded.event
-    return any(_concerns(scope, found, event) for found in changing(row.reads, event, answered=settled))
+    reads = row.reads if advancing else [kind for kind in row.reads if kind != "clock"]
+    return any(_concerns(scope, kind, event) for kind in changing(reads, event, answered=answered))
 
 
-def _concerns(scope: Scope, found: Input, event: events.Event) -> bool:
-    return all(scope.shares(event, column) for column in found.shared)
+def _concerns(scope: Scope, kind: Input, event: events.Event) -> bool:
+    return all(scope.agrees(event, column) for column in kind.shared)
 
 
 def reads_forecasts(table: str) -> bool:
-    """Whether a table is made of forecasts as they came."""
+    """Return whether a table is made from all forecasts, scored or not."""
     return not {"forecasts", "own_forecasts"}.isdisjoint(CATALOGUE[table].reads)
 
 
 def reads_scores(table: str) -> bool:
-    """Whether a table is made of forecasts as far as they are scored: on questions that have an answer."""
+    """Return whether a table is made from scored forecasts: those on questions that have an answer."""
     return "scored_forecasts" in CATALOGUE[table].reads
 
 
-class Settled:
-    """Which questions have an answer, followed through a log in its order."""
+class AnsweredQuestions:
+    """The questions that have an answer, at each event of a log in its order."""
 
     def __init__(self) -> None:
         self._now: set[str] = set()
 
-    def before(self, recorded: Recorded) -> bool:
-        """Whether the question that an event speaks of had an answer; then takes the event in."""
+    def take_in(self, recorded: Recorded) -> bool:
+        """Take in an event, and return whether its question had an answer before."""
         event = recorded.event
         question = getattr(event, "question", "")
-        there = question in self._now
+        answered = question in self._now
         if isinstance(event, events.QuestionResolved | events.QuestionAnnulled):
             self._now.add(question)
         elif isinstance(event, events.ResolutionRevoked):
             self._now.discard(question)
-        return there
+        return answered

@@ -1,4 +1,4 @@
-"""What became other in a table between two cuts of one log, and the events between that can have caused it."""
+"""The differences of a table between two points of one log, and the events between them that can have caused each."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,20 +10,20 @@ from forecast_ledger.projections.catalogue.inputs import FORECASTS, SETTLING
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.incremental.refresh import Growing
 from forecast_ledger.replay.explain.dependencies import (
+    AnsweredQuestions,
     Scope,
-    Settled,
-    alone,
     can_change,
     reads_forecasts,
     reads_scores,
+    single_question,
     touches,
 )
-from forecast_ledger.replay.explain.explain_scores import Source
+from forecast_ledger.replay.explain.explain_scores import LogSource
 from forecast_ledger.replay.reading.event_text import kind_of
 from forecast_ledger.replay.reading.replay import AsOf, Cut, opened
 from forecast_ledger.replay.reading.table_difference import Difference, differences
 
-SHOWN = 5  # events a row that are named
+CAUSES_SHOWN = 5  # events that are listed for a row
 
 
 class Cause(NamedTuple):
@@ -33,8 +33,8 @@ class Cause(NamedTuple):
     type: str
 
 
-class Change(NamedTuple):
-    """A row that came, went or changed; the foremost of the events that can have caused it, and how many there are."""
+class RowChange(NamedTuple):
+    """A row that differs, the most likely of the events that can have caused it, and the number of these events."""
 
     difference: Difference
     causes: list[Cause]
@@ -42,19 +42,19 @@ class Change(NamedTuple):
 
 
 class Diff(NamedTuple):
-    """The rows that differ, how many do not, and the two cuts."""
+    """The rows that differ, the number of rows that do not, and the two checkpoints."""
 
-    changes: list[Change]
+    changes: list[RowChange]
     equal: int
     old: Checkpoint
     new: Checkpoint
 
 
-def diff(source: Source, other: AsOf, table: str) -> Diff:
-    """How a table changed from the source's cut to another, which is later.
+def diff(source: LogSource, other: AsOf, table: str) -> Diff:
+    """Return the changes of a table from the log as of `source.as_of` to the log as of `other`, which is later.
 
-    Raises, first that applies: Refused (a cut is no instant, beyond the log, or not the later one), Unavailable,
-    Corrupt.
+    Raises, first that applies: Refused (either is not an instant or beyond the log, or `other` is not later),
+    Unavailable, Corrupt.
     """
     old, new, grows, between = Cut(source.as_of), Cut(other), Growing(), _Between(table)
     with opened(source.location, source.name) as store:
@@ -63,8 +63,8 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
             between.pass_by(page)
         first = new.last = old.reached()
         if old.recorded_at is not None and not new.includes(first.position, old.recorded_at):
-            said = f"it is before the other cut, {first.position}"
-            raise Refused("out_of_range", "to", other, said, remedy="give the earlier cut first")
+            wrong = f"it is before log position {first.position}, with which the table is compared"
+            raise Refused("out_of_range", "to", other, wrong, remedy="give the earlier point of the log first")
         tables = [part.table for part in grows.whole([table])]
         for page in new.pages(log.unseal_pages(store.pages(first.position), first), source.watch):
             grows.add(page)
@@ -73,54 +73,56 @@ def diff(source: Source, other: AsOf, table: str) -> Diff:
         tables += [part.table for part in grows.whole([table])]
     questions = _questions(grows.facts)
     changes = []
-    for each in differences(*tables):
-        causes = between.causes(Scope(table, each.key, questions))
-        changes.append(Change(each, [Cause(one.position, kind_of(one.event)) for one in causes[:SHOWN]], len(causes)))
-    equal = len(tables[1]) - sum(each.difference.row != "gone" for each in changes)
+    for difference in differences(*tables):
+        causes = between.causes(Scope(table, difference.key, questions))
+        first_causes = [Cause(recorded.position, kind_of(recorded.event)) for recorded in causes[:CAUSES_SHOWN]]
+        changes.append(RowChange(difference, first_causes, len(causes)))
+    equal = len(tables[1]) - sum(change.difference.row != "gone" for change in changes)
     return Diff(changes, equal, first, last)
 
 
 class _Between:
-    """The events between the cuts that can have changed a table, each with whether its question had an answer.
+    """The events between two points of a log that can have changed a table.
 
-    Of scores also the forecasts on what had none, by participant.
+    Each is stored with whether its question had an answer before. For scores, also the forecasts on questions without
+    an answer, by participant.
     """
 
     def __init__(self, table: str) -> None:
         self._table, self._of_scores = table, reads_scores(table)
-        self._settled = Settled()
+        self._answers = AnsweredQuestions()
         self._every: list[tuple[Recorded, bool]] = []
-        self._of: dict[str, list[tuple[Recorded, bool]]] = {}  # by the one question that they can touch
+        self._by_question: dict[str, list[tuple[Recorded, bool]]] = {}  # by the only question that they can change
         self._early: dict[str, list[Recorded]] = {}
 
     def pass_by(self, page: Sequence[Recorded]) -> None:
-        """A page before the first cut."""
+        """Read a page before the earlier point."""
         for recorded in page:
-            self._settled.before(recorded)
+            self._answers.take_in(recorded)
 
     def take_in(self, page: Sequence[Recorded]) -> None:
-        """A page after it."""
+        """Read a page between the two points."""
         for recorded in page:
-            event, answered = recorded.event, self._settled.before(recorded)
-            if touches(self._table, event, settled=answered):
+            event, answered = recorded.event, self._answers.take_in(recorded)
+            if touches(self._table, event, answered=answered):
                 self._every.append((recorded, answered))
-                self._of.setdefault(alone(event), []).append((recorded, answered))
+                self._by_question.setdefault(single_question(event), []).append((recorded, answered))
             if self._of_scores and not answered and isinstance(event, FORECASTS):
                 self._early.setdefault(event.participant, []).append(recorded)
 
     def causes(self, scope: Scope) -> list[Recorded]:
-        """The events that can have changed a row, the foremost first.
+        """Return the events that can have changed a row, the most likely first.
 
-        Of scores also one's own forecasts on what has since been answered.
+        For scores, also the participant's forecasts on questions that were answered between the two points.
         """
         near, question = self._every, scope.key.get("question")
         if question is not None and (self._of_scores or reads_forecasts(self._table)):
-            near = [*self._of.get(question, ()), *self._of.get("", ())]
-        causes = {each.position: each for each, answered in near if can_change(scope, each, settled=answered)}
-        answered_now = {each.event.question for each in causes.values() if isinstance(each.event, SETTLING)}
+            near = [*self._by_question.get(question, ()), *self._by_question.get("", ())]
+        causes = {event.position: event for event, answered in near if can_change(scope, event, answered=answered)}
+        answered_now = {cause.event.question for cause in causes.values() if isinstance(cause.event, SETTLING)}
         early = self._early.get(scope.key.get("participant", ""), ())
-        causes |= {each.position: each for each in early if alone(each.event) in answered_now}
-        return sorted(causes.values(), key=lambda each: (_order(scope, each), each.position))
+        causes |= {event.position: event for event in early if single_question(event.event) in answered_now}
+        return sorted(causes.values(), key=lambda cause: (_order(scope, cause), cause.position))
 
 
 def _questions(facts: Facts) -> dict[str, set[str]]:
@@ -129,14 +131,14 @@ def _questions(facts: Facts) -> dict[str, set[str]]:
 
 
 def _order(scope: Scope, recorded: Recorded) -> int:
-    """First what the row tells of; then what settles its questions, or is said of its contest or account; the rest."""
+    """Return the rank of a cause: the event of the row; events that settle its questions or are about it; the rest."""
     event, key = recorded.event, scope.key
     if recorded.position == key.get("log_position"):
         return 0
     if scope.key.keys() == {"contest"}:
         return 1 if isinstance(event, events.ContestOpened | events.ContestFinalized | events.PrizePaid) else 2
     if isinstance(event, SETTLING):
-        return 1 if scope.has(event.question) else 4
+        return 1 if scope.depends_on(event.question) else 4
     if isinstance(event, FORECASTS):
         return 2 if reads_forecasts(scope.table) else 3
     own = all(getattr(event, name, key[name]) == key[name] for name in ("contest", "participant") if name in key)

@@ -1,4 +1,4 @@
-"""Takes, prizes, ranks and balances taken apart; the parts of each add up to it exactly."""
+"""Explain takes, prizes, ranks and balances: the parts that add up to each of them exactly."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -20,21 +20,21 @@ from forecast_ledger.projections.core.column_values import POINTS, published
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
-from forecast_ledger.replay.explain.explain_scores import Explained, Reading, Source, fitted, read
+from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, LogSource, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
 from forecast_ledger.replay.reading.descriptions import board_words, rule
 from forecast_ledger.replay.reading.event_text import occurrence
 
-NEIGHBOURS = 3  # on either side of a rank
-_WIDEST = 5_000  # digits of a take that a difference is worked out of
+NEIGHBOURS = 3  # rows on either side of a rank
+_WIDEST = 5_000  # digits of the largest take of which a difference is computed
 _SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
 
 
-def take(source: Source, contest: str, participant: str) -> Explained:
-    """The total that a take is made of, by question, and its coverage.
+def take(source: LogSource, contest: str, participant: str) -> Explanation:
+    """Explain a take: the total and the coverage that it is computed from, by question.
 
-    A question without a forecast adds nothing, or the worst score where a total of kind means has it so. Raises, first
-    that applies: what `read` raises; Refused: unknown_contest, nothing_standing.
+    A question without a forecast adds nothing, or the worst score if the total is of kind means. Raises, first that
+    applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
     reading = _of_contest(source, contest, participant)
     projections, place = _placed(reading, contest, participant)
@@ -42,8 +42,8 @@ def take(source: Source, contest: str, participant: str) -> Explained:
     rules = opened.opened.rules
     rows = list(_by_question(projections, contest, participant))
     common = lcm(*(row["exact"].denominator for row in rows))
-    points = fitted([row["exact"] for row in rows], place.score)
-    covered = fitted([row["covering"] for row in rows], place.coverage)
+    points = rounded_parts([row["exact"] for row in rows], place.score)
+    covered = rounded_parts([row["covering"] for row in rows], place.coverage)
     parts = []
     for row, point, share in zip(rows, points, covered, strict=True):
         exact, _ = row.pop("exact"), row.pop("covering")
@@ -63,10 +63,10 @@ def take(source: Source, contest: str, participant: str) -> Explained:
     return _explained(reading, opened, number, parts, words)
 
 
-def prize(source: Source, contest: str, participant: str) -> Explained:
-    """A prize, as what it is of the pool: take / sum of the takes, whole payable units, and who has one unit more.
+def prize(source: LogSource, contest: str, participant: str) -> Explanation:
+    """Explain a prize: take / sum of the takes, whole payable units, and who gets one unit more.
 
-    Raises, first that applies: what `read` raises; Refused: unknown_contest, nothing_standing.
+    Raises, first that applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
     reading = _of_contest(source, contest, participant)
     projections, place = _placed(reading, contest, participant)
@@ -114,11 +114,11 @@ def prize(source: Source, contest: str, participant: str) -> Explained:
     return _explained(reading, opened, number, parts, words)
 
 
-def rank(source: Source, contest: str, participant: str) -> Explained:
-    """A rank: who stands around it, and by how much they are apart.
+def rank(source: LogSource, contest: str, participant: str) -> Explanation:
+    """Explain a rank: its neighbours on the board, and the differences between them.
 
-    Where one trades, it is that of the board of profits, unless the participant only has forecasts there. Raises, first
-    that applies: what `read` raises; Refused: unknown_contest, nothing_standing.
+    With trading, it is the rank by profit, unless the participant has only forecasts there. Raises, first that
+    applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
     reading = _of_contest(source, contest, participant)
     opened = lookup.contest(reading.facts, contest)
@@ -141,7 +141,7 @@ def rank(source: Source, contest: str, participant: str) -> Explained:
             "rank": each.rank,
             "participant": each.participant,
             "worth": _worth(each, by_take=by_take),
-            "ahead_by": _apart(each, place, by_take=by_take),
+            "ahead_by": _difference(each, place, by_take=by_take),
             "excluded": each.excluded,
         }
         for each in _around(board, board.index(place))
@@ -149,31 +149,33 @@ def rank(source: Source, contest: str, participant: str) -> Explained:
     return _explained(reading, opened, number, parts, board_words(rules))
 
 
-def balance(source: Source, contest: str, participant: str) -> Explained:
-    """The cash of an account, movement by movement.
+def balance(source: LogSource, contest: str, participant: str) -> Explanation:
+    """Explain the cash of an account, movement by movement.
 
-    Raises, first that applies: what `read` raises; Refused: unknown_contest, not_trading, not_enrolled.
+    Raises, first that applies: what `read_log` raises; Refused: unknown_contest, not_trading, not_enrolled.
     """
     reading = _of_contest(source, contest, participant)
-    found, opened = reading.facts, lookup.contest(reading.facts, contest)
+    facts, opened = reading.facts, lookup.contest(reading.facts, contest)
     if opened.opened.rules.trading is None:
-        raise Refused("not_trading", "contest", contest, remedy="`table LOG accounts` lists where one has a balance")
-    account = found.books.accounts.get((contest, participant))
+        raise Refused("not_trading", "contest", contest, remedy="`table LOG accounts` lists the accounts")
+    account = facts.books.accounts.get((contest, participant))
     if account is None:
-        raise Refused("not_enrolled", "participant", participant, remedy="`table LOG accounts` lists who is")
-    rows = Projections(found).table("cash").only("contest", contest).only("participant", participant).rows()
-    by_position = {each.position: each for each in reading.kept}
+        raise Refused(
+            "not_enrolled", "participant", participant, remedy="`table LOG accounts` lists the participants that are"
+        )
+    rows = Projections(facts).table("cash").only("contest", contest).only("participant", participant).rows()
+    by_position = {each.position: each for each in reading.selected}
     parts = []
     for row in rows:
         recorded = by_position[row["log_position"]]
         event = occurrence(recorded)
-        stands = {
+        details = {
             "recorded_at": event["recorded_at"],
-            "because": _because(reading.kept, recorded),
+            "because": _cause(reading.selected, recorded),
             "said": event["said"],
         }
-        kept = {name: row[name] for name in ("log_position", "at", "movement", "question", "position")}
-        parts.append(kept | {"amount": row["amount"], "balance": row["balance"]} | stands)
+        columns = {name: row[name] for name in ("log_position", "at", "movement", "question", "position")}
+        parts.append(columns | {"amount": row["amount"], "balance": row["balance"]} | details)
     number = {
         "explained": "balance",
         "contest": contest,
@@ -183,49 +185,49 @@ def balance(source: Source, contest: str, participant: str) -> Explained:
         "deposits": _money(account.deposits),
         "currency": opened.opened.currency,
     }
-    words = "the sum of what every movement added to the account's cash"
+    words = "the sum of the amounts of all movements of the account's cash"
     return _explained(reading, opened, number, parts, words)
 
 
-def _of_contest(source: Source, contest: str, participant: str) -> Reading:
-    """Everything the log says, and of its events those of the contest, and what settles questions."""
+def _of_contest(source: LogSource, contest: str, participant: str) -> LogReading:
+    """Read a log, and select the events of a contest and those that settle its questions."""
 
-    def wanted(event: Any) -> bool:
+    def select(event: Any) -> bool:
         if isinstance(event, _SETTLING):
             return True
-        named = getattr(event, "participant", participant) == participant
-        return getattr(event, "contest", None) == contest and named
+        own = getattr(event, "participant", participant) == participant
+        return getattr(event, "contest", None) == contest and own
 
-    reading = read(source, wanted)
+    reading = read_log(source, select)
     opened = lookup.contest(reading.facts, contest)
     codes = reading.facts.question_codes.codes
-    of_contest = [
-        each
-        for each in reading.kept
-        if not isinstance(each.event, _SETTLING) or codes[each.event.question] in opened.entries
+    selected = [
+        recorded
+        for recorded in reading.selected
+        if not isinstance(recorded.event, _SETTLING) or codes[recorded.event.question] in opened.entries
     ]
-    return reading._replace(kept=of_contest)
+    return reading._replace(selected=selected)
 
 
-def _placed(reading: Reading, contest: str, participant: str) -> tuple[Projections, Place]:
-    """The projections, and the participant's row on the board. Raises Refused: there is none."""
+def _placed(reading: LogReading, contest: str, participant: str) -> tuple[Projections, Place]:
+    """Return the projections, and the participant's row of the board. Raises Refused if there is none."""
     lookup.contest(reading.facts, contest)
     projections = Projections(reading.facts)
     place = next((each for each in projections.board(contest) if each.participant == participant), None)
     if place is None:
-        detail = "not on the board: hidden, or no forecast on a question that counts"
-        remedy = "`table LOG leaderboard` lists who is on it"
+        detail = "not on the board: hidden, or without a forecast on a question that counts"
+        remedy = "`table LOG leaderboard` lists the participants on it"
         raise Refused("nothing_standing", "participant", participant, detail, remedy=remedy)
     return projections, place
 
 
 def _explained(
-    reading: Reading, contest: Contest, number: dict[str, Any], parts: list[dict[str, Any]], words: str
-) -> Explained:
-    """A number of a contest: it depends on the whole board, whose questions were settled by these events."""
+    reading: LogReading, contest: Contest, number: dict[str, Any], parts: list[dict[str, Any]], words: str
+) -> Explanation:
+    """Return the explanation of a number that depends on a whole board, with the events that settled its questions."""
     about = [
         occurrence(each)
-        for each in reading.kept
+        for each in reading.selected
         if not isinstance(each.event, events.AccountEvent | events.QuestionAdded)
         and (
             contest.sealed is None
@@ -239,23 +241,23 @@ def _explained(
         "enrolled": len(contest.enrolments),
         "excluded": len(contest.levels),
     }
-    return Explained(
+    return Explanation(
         number, rule(contest.opened.rules, contest.position, words), parts, others, about, reading.checkpoint
     )
 
 
 def _by_question(projections: Projections, contest: str, participant: str) -> Iterator[dict[str, Any]]:
-    """Each question that counts: its score, and exactly what it adds to the total and the coverage."""
-    found, opened = projections.facts, projections.facts.contests[contest]
+    """Yield each question that counts: its score, and the exact amounts that it adds to the total and the coverage."""
+    facts, opened = projections.facts, projections.facts.contests[contest]
     (questions, rows), rules = projections.scored(contest), opened.opened.rules
-    rows = rows.of(totals.labels(found).index(participant))
+    rows = rows.of(totals.labels(facts).index(participant))
     places = rows.question.tolist()
     scores = dict(zip(places, coverage.points(rules, questions, rows).exact(), strict=True))
     coverages = dict(zip(places, coverage.coverages(questions, rows).exact(), strict=True))
     weights = [Fraction(weight, WEIGHT) for weight in questions.weight.tolist()]
     factors = _factors(projections, contest, participant, weights)
     every = sum(weights) or Fraction(1)
-    settled = {each.question: each.position for each in found.settlements if each.position <= opened.as_of(found)}
+    settled = {each.question: each.position for each in facts.settlements if each.position <= opened.as_of(facts)}
     for i, code in enumerate(questions.code.tolist()):
         score, asked = scores.get(i), questions.answers[i].question
         missing = Fraction(worst(kernel_of(rules, asked))) if rules.total in KIND_TOTALS else Fraction(0)
@@ -273,11 +275,11 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
 
 
 def _factors(projections: Projections, contest: str, participant: str, weights: list[Fraction]) -> list[Fraction]:
-    """What each question's score is multiplied by in the total."""
-    found, opened = projections.facts, projections.facts.contests[contest]
+    """Return the factor of each question's score in the total."""
+    facts, opened = projections.facts, projections.facts.contests[contest]
     questions, rules = projections.scored(contest).questions, opened.opened.rules
     own = next(
-        each for each in totals.sums(found, opened, projections.tally(contest)) if each.participant == participant
+        each for each in totals.sums(facts, opened, projections.tally(contest)) if each.participant == participant
     )
     over = leaderboard.divided_by(rules, own)
     if rules.total in KIND_TOTALS:
@@ -288,7 +290,7 @@ def _factors(projections: Projections, contest: str, participant: str, weights: 
 
 
 def _around(board: list[Place], index: int) -> list[Place]:
-    """The neighbours on a board, whether ranked or not."""
+    """Return the neighbours on a board, ranked or not."""
     return board[max(index - NEIGHBOURS, 0) : index + NEIGHBOURS + 1]
 
 
@@ -298,21 +300,21 @@ def _worth(place: Place, *, by_take: bool) -> str | None:
     return _nine(place.score)
 
 
-def _apart(one: Place, other: Place, *, by_take: bool) -> str | None:
-    """By how much one is worth more than another; None where that has too many digits."""
+def _difference(left: Place, right: Place, *, by_take: bool) -> str | None:
+    """Return the worth of the left place less that of the right; None if it has too many digits."""
     if not by_take:
-        return _nine(one.score - other.score)
-    values = [_value(each.take) for each in (one, other)]
+        return _nine(left.score - right.score)
+    values = [_value(place.take) for place in (left, right)]
     return None if values[0] is None or values[1] is None else _nine(values[0] - values[1])
 
 
-def _value(of: Magnitude | None) -> Fraction | None:
-    if of is None or abs(of.exponent) > _WIDEST:
+def _value(take: Magnitude | None) -> Fraction | None:
+    if take is None or abs(take.exponent) > _WIDEST:
         return None
-    return of.mantissa * Fraction(10) ** of.exponent if of.positive else Fraction(0)
+    return take.mantissa * Fraction(10) ** take.exponent if take.positive else Fraction(0)
 
 
-def _rank_by_profit(reading: Reading, contest: str, participant: str) -> Explained:
+def _rank_by_profit(reading: LogReading, contest: str, participant: str) -> Explanation:
     board = list(Projections(reading.facts).table("arena_leaderboard").only("contest", contest).rows())
     [index] = [i for i, row in enumerate(board) if row["participant"] == participant]
     own = board[index]
@@ -341,8 +343,8 @@ def _rank_by_profit(reading: Reading, contest: str, participant: str) -> Explain
     return _explained(reading, reading.facts.contests[contest], number, parts, words)
 
 
-def _because(kept: list[Recorded], recorded: Recorded) -> int | None:
-    """The log position of what a movement rests on: its quote, what settled the question, what it reverses."""
+def _cause(selected: list[Recorded], recorded: Recorded) -> int | None:
+    """Return the log position of a movement's cause: its quote, the settlement of its question, or what it reverses."""
     event = recorded.event
     if isinstance(event, events.SharesBought | events.SharesSold):
         return event.quote
@@ -352,7 +354,7 @@ def _because(kept: list[Recorded], recorded: Recorded) -> int | None:
         return None
     return max(
         each.position
-        for each in kept
+        for each in selected
         if isinstance(each.event, _SETTLING)
         and each.event.question == event.question
         and each.position < recorded.position

@@ -1,4 +1,4 @@
-"""A published number taken apart, down to the events it stands on; its parts add up to it exactly."""
+"""Explain a score: the parts that add up to it exactly, and the events that it depends on."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -27,11 +27,11 @@ from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, opened
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.log_index import IndexQuery
 
-NAMED = 10  # of those a number depends on, how many are named
+OTHERS_LISTED = 10  # participants that are listed, of those that a number depends on
 
 
-class Source(NamedTuple):
-    """A log, and up to where it is read; model: a read model of it, from which to know what rows a score stands on."""
+class LogSource(NamedTuple):
+    """A log, and the point up to which it is read; model: a read model, whose index lists the rows to read."""
 
     location: str
     name: str = "main"
@@ -40,12 +40,12 @@ class Source(NamedTuple):
     model: str | None = None
 
 
-class Explained(NamedTuple):
-    """A number and what it is made of.
+class Explanation(NamedTuple):
+    """A number and its origin.
 
-    number: what it is, of what, its value, and what of it is not in the parts. parts: rows whose `contribution`, or
-    column of that sort, add up to it. rule: how it comes about, and where that is said. others: whom else it depends
-    on. events: what of the log it stands on, in log order.
+    number: its kind, its key, its value, and amounts that are not in the parts. parts: rows whose `contribution`, or a
+    similar column, adds up to it. rule: how it is computed, with the source of the rule. others: the other
+    participants that it depends on. events: the events that it depends on, in log order.
     """
 
     number: dict[str, Any]
@@ -56,82 +56,88 @@ class Explained(NamedTuple):
     checkpoint: Checkpoint
 
 
-class Reading(NamedTuple):
-    """What a log says, its checkpoint, and the events that were asked for."""
+class LogReading(NamedTuple):
+    """The facts of a log, its checkpoint, and the events that were selected."""
 
     checkpoint: Checkpoint
     facts: Facts
-    kept: list[Recorded]
+    selected: list[Recorded]
 
 
-Wanted = Callable[[Any], bool]  # of an event
+Select = Callable[[Any], bool]  # whether an event is selected
 
 
-def read(source: Source, wanted: Wanted, *, alone: bool = False, query: IndexQuery | None = None) -> Reading:
-    """Read a log, keeping the events that are wanted; alone: whether its facts are to be of those alone; query: what
-    of a log to read alone.
+def read_log(source: LogSource, select: Select, *, only: bool = False, query: IndexQuery | None = None) -> LogReading:
+    """Read a log and select events; only: make the facts from the selected events only; query: read only these rows.
 
-    Raises, first that applies: Refused (as_of is no instant, or beyond the log), Unavailable, Corrupt.
+    Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
     """
-    cut, kept = Cut(source.as_of), list[Recorded]()
+    cut, selected = Cut(source.as_of), list[Recorded]()
 
-    def passed(pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+    def filtered(pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         for page in pages:
-            some = [recorded for recorded in page if wanted(recorded.event)]
-            kept.extend(some)
-            if some or not alone:
-                yield some if alone else page
+            some = [recorded for recorded in page if select(recorded.event)]
+            selected.extend(some)
+            if some or not only:
+                yield some if only else page
 
     with opened(source.location, source.name) as store:
         if query is None:
             pages = cut.pages(log.unseal_pages(store.pages()), source.watch)
         else:
             pages = log_index.indexed_pages(store, query, cut, source.watch)
-        facts = from_log.facts(passed(pages))
-    return Reading(cut.reached(), facts, kept)
+        facts = from_log.facts(filtered(pages))
+    return LogReading(cut.reached(), facts, selected)
 
 
-def score(source: Source, contest: str, question: str, participant: str, *, every_part: bool = False) -> Explained:
-    """A score, by interval of a forecast, or by every part of the score.
+def score(source: LogSource, contest: str, question: str, participant: str, *, every_part: bool = False) -> Explanation:
+    """Explain a score, by interval of each forecast, or by every part of the score.
 
-    Raises, first that applies: what `read` raises; Refused: unknown_contest, unknown_question (or not in the contest),
-    not_resolved, nothing_standing.
+    Raises, first that applies: what `read_log` raises; Refused: unknown_contest, unknown_question (or not in
+    the contest), not_resolved, nothing_standing.
     """
-    reading = _of_question(source, contest, question)
-    found = reading.facts
-    narrowed, questions = _narrowed(found, contest, question)
-    found.contests = {contest: narrowed}
-    projections = Projections(found)
+    reading = _read_question(source, contest, question)
+    facts = reading.facts
+    narrowed, questions = _narrowed(facts, contest, question)
+    facts.contests = {contest: narrowed}
+    projections = Projections(facts)
     row = next(projections.table("scores").only("participant", participant).rows(), None)
     if row is None:
-        forecast = participant in found.participant_codes.codes
-        said = "no forecast of theirs stood while it was scored" if forecast else "nobody of that id forecast on it"
-        raise Refused(
-            "nothing_standing", "participant", participant, said, remedy="`table LOG scores` lists who has one"
+        forecast = participant in facts.participant_codes.codes
+        wrong = (
+            "the participant had no standing forecast in scored time" if forecast else "no such participant forecast"
         )
+        remedy = "`table LOG scores` lists the participants that have a score"
+        raise Refused("nothing_standing", "participant", participant, wrong, remedy=remedy)
     own = list(projections.score_parts(participant).rows())
-    about = _standing(found, narrowed, questions, participant)
-    rows = [part for each, parts in _shared(own, about.weights) for part in _lines(about, each, parts, every_part)]
+    intervals = _standing(facts, narrowed, questions, participant)
+    rows = [
+        row
+        for number, parts in _parts_by_interval(own, intervals.weights)
+        for row in _interval_rows(intervals, number, parts, every_part)
+    ]
     whole = Fraction(int(row["numerator"]), int(row["denominator"]))
-    shown = fitted([Fraction(int(part["contribution"]), int(row["denominator"])) for part in rows], whole)
-    rows = [part | {"points": each} for part, each in zip(rows, shown, strict=True)]
+    shown = rounded_parts([Fraction(int(part["contribution"]), int(row["denominator"])) for part in rows], whole)
+    rows = [part | {"points": points} for part, points in zip(rows, shown, strict=True)]
     answer, rules = questions.answers[0], narrowed.opened.rules
     kernel = kernel_of(rules, answer.question)
     outcome = answer.question.outcomes[answer.outcome] if answer.question.outcomes else answer.value
-    return Explained(
-        number={"explained": "score", **row, "outcome": outcome, "resolved": about.resolved.position},
+    return Explanation(
+        number={"explained": "score", **row, "outcome": outcome, "resolved": intervals.resolved.position},
         rule=rule(rules, narrowed.position, score_words(rules, kernel), kernel),
         parts=rows,
-        others=_others(found, narrowed, about.forecasts, participant),
-        events=[occurrence(each) for each in reading.kept if _concerns(each.event, participant)],
+        others=_others(facts, narrowed, intervals.forecasts, participant),
+        events=[occurrence(event) for event in reading.selected if _concerns(event.event, participant)],
         checkpoint=reading.checkpoint,
     )
 
 
-def fitted(parts: Sequence[Fraction], whole: Fraction) -> list[str]:
-    """Parts of a number to nine decimals, which add up to it as it is published: by largest remainder, ties in order.
+def rounded_parts(parts: Sequence[Fraction], whole: Fraction) -> list[str]:
+    """Round the parts of a number to nine decimals, so that they add up to the number as it is published.
 
-    >>> fitted([Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)], Fraction(1))
+    By largest remainder; ties go to the first.
+
+    >>> rounded_parts([Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)], Fraction(1))
     ['0.333333334', '0.333333333', '0.333333333']
     """
     scaled = [divmod(part.numerator * POINTS, part.denominator) for part in parts]
@@ -142,14 +148,14 @@ def fitted(parts: Sequence[Fraction], whole: Fraction) -> list[str]:
     return [format_fixed(unit, POINTS, least=9) for unit in units]
 
 
-def _of_question(source: Source, contest: str, question: str) -> Reading:
-    """What the log says of one question in one contest; where one trades, of everything, for the books need it all.
+def _read_question(source: LogSource, contest: str, question: str) -> LogReading:
+    """Read the events about one question in one contest; in a contest with trading all events, which accounts need.
 
-    With a read model, of the rows it knows of and those after it.
+    With a read model, only the rows in its index, and those after its checkpoint.
     """
     trades = False
 
-    def wanted(event: Any) -> bool:
+    def concerns(event: Any) -> bool:
         if isinstance(event, events.AccountEvent):
             return False
         if getattr(event, "question", question) != question or getattr(event, "contest", contest) != contest:
@@ -158,32 +164,34 @@ def _of_question(source: Source, contest: str, question: str) -> Reading:
 
     def until_it_trades(event: Any) -> bool:
         nonlocal trades
-        found = not trades and wanted(event)
-        if found and isinstance(event, events.ContestOpened):
+        selected = not trades and concerns(event)
+        if selected and isinstance(event, events.ContestOpened):
             trades = event.rules.trading is not None
-        return found and not trades
+        return selected and not trades
 
     query = None if source.model is None else IndexQuery(source.model, question, contest)
-    reading = read(source, until_it_trades, alone=True, query=query)
-    there = contest in reading.facts.contests
-    return reading if there and not trades else read(source, wanted)  # else to say which there are
+    reading = read_log(source, until_it_trades, only=True, query=query)
+    known = contest in reading.facts.contests
+    return reading if known and not trades else read_log(source, concerns)  # the refusal lists the contests there are
 
 
 def _narrowed(facts: Facts, contest: str, question: str) -> tuple[Contest, Questions]:
-    """The contest with this question alone, and that as it counts."""
+    """Return the contest with this question only, and the question as it is scored."""
     whole = lookup.contest(facts, contest)
     entry = lookup.entry(facts, whole, question)
     narrowed = replace(whole, entries={entry.question: entry})
     questions = scored_questions(facts, narrowed)
     if not len(questions.code):
-        said = "without an answer that counts in the contest, no score"
-        raise Refused("not_resolved", "question", question, said, remedy="ask again once it is resolved")
+        wrong = "the question has no answer that counts in the contest, so it has no scores"
+        raise Refused("not_resolved", "question", question, wrong, remedy="ask again once it is resolved")
     return narrowed, questions
 
 
-class _About(NamedTuple):
-    """When a participant's forecasts stood on one question: row of the forecasts (-1 for the consensus) and units of
-    time of each interval; what ended each, and the settlement that the score is by.
+class _Intervals(NamedTuple):
+    """The intervals during which a participant's forecasts stood on one question.
+
+    rows: the row of each among the forecasts; -1 for the consensus. weights: its length in units of time. ended: what
+    ended it. resolved: the settlement that the score uses.
     """
 
     forecasts: Forecasts
@@ -193,31 +201,31 @@ class _About(NamedTuple):
     resolved: Any
 
 
-def _standing(facts: Facts, contest: Contest, questions: Questions, participant: str) -> _About:
+def _standing(facts: Facts, contest: Contest, questions: Questions, participant: str) -> _Intervals:
     last, code = contest.as_of(facts), int(questions.code[0])
     forecasts = facts.forecasts.on(questions.code, questions.as_of)
     [(_, made_of)] = score_terms.terms(facts, [contest], questions)
     owner = totals.labels(facts).index(participant)
     own = made_of.standing.of(np.flatnonzero(made_of.standing.participant == owner))
-    resolved = [each for each in facts.settlements if each.question == code and each.position <= last][-1]
+    resolved = [row for row in facts.settlements if row.question == code and row.position <= last][-1]
     closings = [position for position, which, _ in facts.closings if which == code and position <= last]
     now = status(facts, last)
     early = f"closed by #{closings[-1]}" if closings else "close"
     end = f"answer known, #{resolved.position}" if now.known_at[code] < now.closed_at[code] else early
-    of_theirs = np.flatnonzero(forecasts.participant == owner).tolist()
+    theirs = np.flatnonzero(forecasts.participant == owner).tolist()
     clock = forecasts.recorded_at if contest.opened.rules.clock == "recorded" else forecasts.at
     ended = []
     for row in own.row.tolist():
-        after = of_theirs[of_theirs.index(row) + 1] if row >= 0 and row != of_theirs[-1] else None
+        after = theirs[theirs.index(row) + 1] if row >= 0 and row != theirs[-1] else None
         if row < 0 or after is None or clock[after] >= questions.until[0]:
             ended.append("" if row < 0 else end)
         else:
             ended.append(f"{'replaced' if forecasts.made[after] else 'withdrawn'} by #{forecasts.position[after]}")
-    return _About(forecasts, own.row.tolist(), (own.end - own.start).tolist(), ended, resolved)
+    return _Intervals(forecasts, own.row.tolist(), (own.end - own.start).tolist(), ended, resolved)
 
 
-def _shared(parts: list[dict[str, Any]], weights: list[int]) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """The parts of each interval, which fill it one after another."""
+def _parts_by_interval(parts: list[dict[str, Any]], weights: list[int]) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield the number of each interval with its parts, which fill the interval one after another."""
     left = iter(parts)
     for number, weight in enumerate(weights):
         own, filled = list[dict[str, Any]](), 0
@@ -227,15 +235,17 @@ def _shared(parts: list[dict[str, Any]], weights: list[int]) -> Iterator[tuple[i
         yield number, own
 
 
-def _lines(about: _About, each: int, parts: list[dict[str, Any]], every_part: bool) -> list[dict[str, Any]]:
-    """The rows of one interval of a forecast: one, or one a part."""
-    row = about.rows[each]
+def _interval_rows(
+    intervals: _Intervals, number: int, parts: list[dict[str, Any]], every_part: bool
+) -> list[dict[str, Any]]:
+    """Return the rows of one interval of a forecast: one row, or one for each part."""
+    row = intervals.rows[number]
     forecast: dict[str, Any] = {"forecast": None, "made_at": None, "recorded_at": None}
     if row >= 0:
         forecast = {
-            "forecast": int(about.forecasts.position[row]),
-            "made_at": format_instant(int(about.forecasts.at[row])),
-            "recorded_at": format_instant(int(about.forecasts.recorded_at[row])),
+            "forecast": int(intervals.forecasts.position[row]),
+            "made_at": format_instant(int(intervals.forecasts.at[row])),
+            "recorded_at": format_instant(int(intervals.forecasts.recorded_at[row])),
         }
     groups = [[part] for part in parts] if every_part else [parts]
     return [
@@ -243,7 +253,7 @@ def _lines(about: _About, each: int, parts: list[dict[str, Any]], every_part: bo
             **forecast,
             "from_at": group[0]["from_at"],
             "to_at": group[-1]["to_at"],
-            "ended": about.ended[each] if group[-1] is parts[-1] else "compared otherwise",
+            "ended": intervals.ended[number] if group[-1] is parts[-1] else "compared otherwise",
             "probability": group[0]["probability"],
             "reference": _span([part["reference"] for part in group], Fraction),
             "peers": _span([part["peers"] for part in group], int),
@@ -256,7 +266,7 @@ def _lines(about: _About, each: int, parts: list[dict[str, Any]], every_part: bo
 
 
 def _span(values: list[Any], key: Callable[[Any], Any]) -> str | None:
-    """One value, or the least and the greatest of several; None where there are none."""
+    """Return one value, or the least and the greatest of several; None if there are none."""
     known = sorted({value for value in values if value is not None}, key=key)
     if not known:
         return None
@@ -264,7 +274,7 @@ def _span(values: list[Any], key: Callable[[Any], Any]) -> str | None:
 
 
 def _others(facts: Facts, contest: Contest, forecasts: Forecasts, participant: str) -> dict[str, Any]:
-    """Who else forecast on the question and counts among the peers or in the consensus, if that is compared with."""
+    """Describe the other participants that count among the peers or in the consensus, if the reference uses them."""
     reference = contest.opened.rules.reference
     if reference in {"none", "uniform"}:
         return {"compared_with": reference, "count": 0, "forecasts": 0, "first": None, "last": None, "named": []}
@@ -272,17 +282,17 @@ def _others(facts: Facts, contest: Contest, forecasts: Forecasts, participant: s
     own = facts.participant_codes.codes.get(participant, -1)
     rows = np.flatnonzero(counts[forecasts.participant] & (forecasts.participant != own) & forecasts.made)
     position = forecasts.position[rows]
-    who = sorted(labels[code] for code in np.unique(forecasts.participant[rows]).tolist())
+    participants = sorted(labels[code] for code in np.unique(forecasts.participant[rows]).tolist())
     return {
         "compared_with": reference,
-        "count": len(who),
+        "count": len(participants),
         "forecasts": len(rows),
         "first": int(position.min()) if len(rows) else None,
         "last": int(position.max()) if len(rows) else None,
-        "named": who[:NAMED],
+        "named": participants[:OTHERS_LISTED],
     }
 
 
 def _concerns(event: Any, participant: str) -> bool:
-    """Whether an event is about nobody in particular, or about this participant."""
+    """Return whether an event is about this participant, or about no participant."""
     return getattr(event, "participant", participant) == participant and not isinstance(event, events.PrizePaid)

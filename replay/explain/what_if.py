@@ -1,4 +1,4 @@
-"""What the tables would be if something else were recorded next, or if a contest had other rules."""
+"""The projections of a log as if a contest had other rules."""
 
 from dataclasses import replace
 
@@ -15,12 +15,12 @@ from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.replay.reading import lookup
 
 
-def rule_set(text: str) -> RuleSet:
-    """A preset by its name, or a whole rule set as a JSON object.
+def parse_rule_set(text: str) -> RuleSet:
+    """Read a rule set: the name of a preset, or a whole rule set as a JSON object.
 
     Refuses, first that applies: malformed, unknown_rules, rules_not_consistent.
 
-    >>> rule_set("baseline").kernel, rule_set('{"name": "mine", "kernel": "ln"}').kernel
+    >>> parse_rule_set("baseline").kernel, parse_rule_set('{"name": "mine", "kernel": "ln"}').kernel
     ('ln', 'ln')
     """
     rules = PRESETS.get(text)
@@ -32,11 +32,11 @@ def rule_set(text: str) -> RuleSet:
     return check_rule_set(rules, text)
 
 
-def under(projections: Projections, contest: str, rules: RuleSet) -> Projections:
-    """The projections over the same log, as if a contest had been opened with these rules; a sealed one, too.
+def under_rules(projections: Projections, contest: str, rules: RuleSet) -> Projections:
+    """Return the projections of the same log, as if a contest, sealed or not, had been opened with these rules.
 
-    Refuses, first that applies: unknown_contest, rules_not_consistent (other trading rules: what was traded was
-    decided by them, and would have been other), unscorable_question.
+    Refuses, first that applies: unknown_contest, rules_not_consistent (other trading rules: the trades in the log
+    were decided by the contest's own), unscorable_question.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -46,19 +46,19 @@ def under(projections: Projections, contest: str, rules: RuleSet) -> Projections
     ...         counts = append(ledger, file)
     ...     projections = replay(ledger).projections
     >>> other = under_rules(projections, "plain", PRESETS["peer-2024-03"])
-    >>> for each in (projections, other):
-    ...     print({row["participant"]: row["prize"] for row in each.table("prizes").only("contest", "plain").rows()})
+    >>> for rebuilt in (projections, other):
+    ...     print({row["participant"]: row["prize"] for row in rebuilt.table("prizes").only("contest", "plain").rows()})
     {'A': '108.00', 'B': '779.30', 'C': '44.80', 'bot': '67.90'}
     {'A': '0.00', 'B': '1000.00', 'C': '0.00', 'bot': '0.00'}
     """
     facts = projections.facts
-    held = lookup.contest(facts, contest)
-    if held.opened.rules.trading != rules.trading:
-        said = "other trading rules: trades were decided by the contest's own; give those in `trading`, or none"
-        raise Refused("rules_not_consistent", "rules", rules.name, said)
-    _check_scorable(facts, held, rules)
-    opened = structs.replace(held.opened, rules=rules)
-    return Projections(replace(facts, contests=facts.contests | {contest: replace(held, opened=opened)}))
+    current = lookup.contest(facts, contest)
+    if current.opened.rules.trading != rules.trading:
+        wrong = "its trading rules differ from those that trades were decided by; give the contest's own in `trading`"
+        raise Refused("rules_not_consistent", "rules", rules.name, wrong)
+    _check_scorable(facts, current, rules)
+    opened = structs.replace(current.opened, rules=rules)
+    return Projections(replace(facts, contests=facts.contests | {contest: replace(current, opened=opened)}))
 
 
 def _check_scorable(facts: Facts, contest: Contest, rules: RuleSet) -> None:

@@ -23,7 +23,7 @@ from forecast_ledger.projections.catalogue.schemas import DIVISIONS, Projection
 from forecast_ledger.projections.core.column_values import KINDS
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.replay.explain.dependencies import Scope, Settled, can_change, touches
+from forecast_ledger.replay.explain.dependencies import AnsweredQuestions, Scope, can_change, touches
 from tests.projections.incremental.test_refresh import EVEN, tournament
 from tests.support import oracle
 from tests.support.given import (
@@ -133,10 +133,10 @@ def changes(case: str) -> tuple[list[Recorded], list[Changed]]:
 
 def followed(recorded: Sequence[Recorded]) -> Iterator[Changed]:
     """What each event changes."""
-    settled, before = Settled(), tables([])
+    settled, before = AnsweredQuestions(), tables([])
     digests = {name: table.digest() for name, table in before.items()}
     for number, each in enumerate(recorded, 1):
-        answered, after = settled.before(each), tables(recorded[:number])
+        answered, after = settled.take_in(each), tables(recorded[:number])
         for name, table in after.items():
             if (digest := table.digest()) != digests[name]:
                 yield Changed(each, answered, before[name], table)
@@ -169,10 +169,10 @@ def test_whatever_changes_a_row_is_admitted_by_what_its_table_reads(case: str) -
     assert found
     for each in found:
         name, event = each.after.name, each.recorded.event
-        assert touches(name, event, settled=each.answered), (name, event)
+        assert touches(name, event, answered=each.answered), (name, event)
         for key in rows_that_differ(each):
             scope = Scope(name, key, questions)
-            assert can_change(scope, each.recorded, settled=each.answered), (name, key, event)
+            assert can_change(scope, each.recorded, answered=each.answered), (name, key, event)
 
 
 def test_every_table_is_changed_by_every_kind_of_facts_that_it_reads() -> None:

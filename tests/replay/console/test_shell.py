@@ -41,12 +41,15 @@ def test_what_would_be_kept_nowhere_is_wrong_usage(log: str, tmp_path: Path, whe
 @pytest.mark.parametrize(
     ("question", "says"),
     [
-        ("explain LOG score plain olympics-2021 NOPE", "nobody of that id forecast on it; `table LOG scores` lists"),
+        ("explain LOG score plain olympics-2021 NOPE", "no such participant forecast; `table LOG scores` lists"),
         ("explain LOG score plain NOPE A", "the question is not in the contest 'plain'; `table LOG scores` lists"),
         ("explain LOG score NOPE olympics-2021 A", "it has: hidden-only, plain; use the id of a contest in the log"),
-        ("explain LOG score plain olympics-2021 A --as-of 31", "counts in the contest, no score; ask again once"),
-        ("explain LOG rank plain NOPE", "a question that counts; `table LOG leaderboard` lists who is on it"),
-        ("explain LOG balance plain A", "has no trading; `table LOG accounts` lists where"),
+        (
+            "explain LOG score plain olympics-2021 A --as-of 31",
+            "counts in the contest, so it has no scores; ask again once",
+        ),
+        ("explain LOG rank plain NOPE", "a question that counts; `table LOG leaderboard` lists the participants on it"),
+        ("explain LOG balance plain A", "has no trading; `table LOG accounts` lists the accounts"),
         ("leaderboard LOG NOPE", "it has: hidden-only, plain; use the id of a contest in the log"),
         ("pay LOG NOPE", "it has: hidden-only, plain; use the id of a contest in the log"),
         (

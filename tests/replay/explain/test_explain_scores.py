@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_boards as boards
-from forecast_ledger.replay.explain.explain_scores import Explained, Source, fitted, score
+from forecast_ledger.replay.explain.explain_scores import Explanation, LogSource, rounded_parts, score
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import appended
 from tests.replay.cli.test_main import run
@@ -54,7 +54,7 @@ def test_the_parts_of_every_score_add_up_exactly_and_as_printed(story: str, log:
     for row in rows[:: len(rows) // 20 + 1]:
         for every_part in (False, True):
             found = score(
-                Source(log(story)), row["contest"], row["question"], row["participant"], every_part=every_part
+                LogSource(log(story)), row["contest"], row["question"], row["participant"], every_part=every_part
             )
             assert {name: found.number[name] for name in row} == row
             assert sum(int(part["contribution"]) for part in found.parts) == int(row["numerator"])
@@ -66,7 +66,7 @@ def test_a_relative_score_is_days_of_logarithms_less_the_medians(log: Log) -> No
     """Metaculus, Tournament Scoring, "Question 1": A says 10% on two days, medians 15% and 25%, then 55%, the median
     itself.
     """
-    found = score(Source(log(METACULUS)), "plain", "olympics-2021", "A")
+    found = score(LogSource(log(METACULUS)), "plain", "olympics-2021", "A")
     ln = {percent: oracle.picos("ln", Fraction(percent, 100)) for percent in (10, 15, 25)}
     first = (2 * ln[10] - ln[15] - ln[25]) * DAY
     assert [int(part["contribution"]) for part in found.parts] == [first, 0]
@@ -100,8 +100,8 @@ def test_a_withdrawal_and_an_early_close_end_a_forecast(log: Log) -> None:
     """Metaculus, Tournament Scoring, "Question 3": A withdraws as day 3 begins; the bot's forecast ends with the
     question, a day early.
     """
-    withdrawn = score(Source(log(METACULUS)), "plain", "sp500-4500", "A")
-    closed = score(Source(log(METACULUS)), "plain", "sp500-4500", "bot")
+    withdrawn = score(LogSource(log(METACULUS)), "plain", "sp500-4500", "A")
+    closed = score(LogSource(log(METACULUS)), "plain", "sp500-4500", "bot")
     assert [part["ended"] for part in withdrawn.parts] == ["withdrawn by #27"]
     assert [part["ended"] for part in closed.parts] == ["closed by #31"]
     assert [part["weight"] for part in (*withdrawn.parts, *closed.parts)] == [2 * DAY, DAY]
@@ -109,7 +109,7 @@ def test_a_withdrawal_and_an_early_close_end_a_forecast(log: Log) -> None:
 
 def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: Log) -> None:
     """Metaculus, Scores FAQ: 40%, 70% twice, 80% from day 2 of five; a day is 100 (1 + log2 p) / 5."""
-    found = score(Source(log(FAQ)), "five-days", "five-days", "you")
+    found = score(LogSource(log(FAQ)), "five-days", "five-days", "you")
     two = oracle.picos("ln", Fraction(2))
     for part, (percent, days) in zip(found.parts, ((40, 1), (70, 2), (80, 1)), strict=True):
         exact = Fraction(100 * (oracle.picos("ln", Fraction(percent, 100)) + two) * days, two * 5)
@@ -121,13 +121,13 @@ def test_a_baseline_score_is_days_of_logarithms_over_that_of_the_outcomes(log: L
 
 def test_a_peer_score_says_how_many_peers_stand(log: Log) -> None:
     """Metaculus, Scores FAQ: Alex's log score of -1 beside 1 and 2, times 50: fifty times -2.5."""
-    [part] = score(Source(log(FAQ)), "tournament", "continuous", "Alex").parts
+    [part] = score(LogSource(log(FAQ)), "tournament", "continuous", "Alex").parts
     assert (part["peers"], part["reference"], part["points"]) == ("3", None, "-125.000000019")
 
 
 def test_only_the_scored_question_is_read_beside_the_contest(log: Log) -> None:
     """A log with trading in the contest is read whole, for its books need everything; the score is the same."""
-    source = Source(log(ARENA))
+    source = LogSource(log(ARENA))
     rows = list(replay(source.location).projections.table("scores").rows())
     for row in rows:
         found = score(source, row["contest"], row["question"], row["participant"])
@@ -136,13 +136,13 @@ def test_only_the_scored_question_is_read_beside_the_contest(log: Log) -> None:
 
 def test_fitted_parts_add_up_to_what_is_published_by_largest_remainder() -> None:
     """Also of negative parts: rounded down, and what is missing goes to the largest rests, of equals the first."""
-    assert fitted([Fraction(-1, 3), Fraction(2, 3)], Fraction(1, 3)) == ["-0.333333333", "0.666666666"]
-    assert fitted([Fraction(1, 6)] * 3, Fraction(1, 2)) == ["0.166666667", "0.166666667", "0.166666666"]
-    assert fitted([], Fraction(0)) == []
+    assert rounded_parts([Fraction(-1, 3), Fraction(2, 3)], Fraction(1, 3)) == ["-0.333333333", "0.666666666"]
+    assert rounded_parts([Fraction(1, 6)] * 3, Fraction(1, 2)) == ["0.166666667", "0.166666667", "0.166666666"]
+    assert rounded_parts([], Fraction(0)) == []
 
 
-def _take(log: Log, story: str, contest: str, participant: str) -> Explained:
-    return boards.take(Source(log(story)), contest, participant)
+def _take(log: Log, story: str, contest: str, participant: str) -> Explanation:
+    return boards.take(LogSource(log(story)), contest, participant)
 
 
 @pytest.mark.parametrize("story", [METACULUS, FAQ, AUTOCAST, DAILY])
@@ -182,7 +182,7 @@ def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log: Log
     """Metaculus, Tournament Scoring: of 100,000 cents, two are left after the whole ones; B's and A's remainders are
     the largest.
     """
-    found = boards.prize(Source(log(METACULUS)), "plain", "A")
+    found = boards.prize(LogSource(log(METACULUS)), "plain", "A")
     takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
     for part in found.parts:
         cents = 100_000 * takes[part["participant"]] / sum(takes.values())
@@ -198,19 +198,19 @@ def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log: Log
 
 def test_a_rank_is_told_with_its_neighbours_and_by_how_much(log: Log) -> None:
     """By take under the older rules: the differences of the published takes; by total under the newer."""
-    found = boards.rank(Source(log(METACULUS)), "plain", "A")
+    found = boards.rank(LogSource(log(METACULUS)), "plain", "A")
     assert (found.number["rank"], found.number["of"], found.number["ranked_by"]) == (2, 4, "take")
     takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
     assert [part["participant"] for part in found.parts] == ["B", "A", "bot", "C"]
     for part in found.parts:
         assert abs(Fraction(part["ahead_by"]) - takes[part["participant"]] + takes["A"]) <= Fraction(1, 10**9)
-    by_total = boards.rank(Source(log(FAQ)), "tournament", "Bailey")
+    by_total = boards.rank(LogSource(log(FAQ)), "tournament", "Bailey")
     assert [part["ahead_by"] for part in by_total.parts] == ["5.685281957", "0.000000000", "-288.629436134"]
 
 
 def test_where_one_trades_a_rank_is_by_profit(log: Log) -> None:
     """2360, 1756.428572 and -11000."""
-    found = boards.rank(Source(log(ARENA)), "week-1", "cy")
+    found = boards.rank(LogSource(log(ARENA)), "week-1", "cy")
     assert [(part["participant"], part["ahead_by"]) for part in found.parts] == [
         ("ada", "603.571428"),
         ("cy", "0.00"),
@@ -222,7 +222,7 @@ def test_a_balance_is_every_movement_with_what_it_rests_on(log: Log) -> None:
     """Forecaster Arena, Methodology v1: 1,250 shares of rain at 0.40 pay 1,250; a settlement reversed names it, the
     next its own resolution.
     """
-    found = boards.balance(Source(log(ARENA)), "week-1", "ada")
+    found = boards.balance(LogSource(log(ARENA)), "week-1", "ada")
     assert shown(found.parts, "amount") == Fraction(found.number["balance"]) == 12_360
     table = [row for row in expected(ARENA, "cash") if (row["contest"], row["participant"]) == ("week-1", "ada")]
     assert [(part["amount"], part["balance"]) for part in found.parts] == [
@@ -249,14 +249,14 @@ def test_a_balance_is_every_movement_with_what_it_rests_on(log: Log) -> None:
 def test_what_there_is_not_is_refused(key: tuple[str, str, str], code: str, log: Log) -> None:
     """In order: the contest, the question, the participant."""
     with pytest.raises(Refused) as refused:
-        score(Source(log(METACULUS)), *key)
+        score(LogSource(log(METACULUS)), *key)
     assert refused.value.code == code
 
 
 def test_a_cut_before_the_answer_has_no_score(log: Log) -> None:
     """As of log position 31 nothing was resolved."""
     with pytest.raises(Refused) as refused:
-        score(Source(log(METACULUS), as_of=31), "plain", "olympics-2021", "A")
+        score(LogSource(log(METACULUS), as_of=31), "plain", "olympics-2021", "A")
     assert refused.value.code == "not_resolved"
 
 
@@ -265,7 +265,7 @@ def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log: Log) 
     """The contest is looked for first."""
     for where, who, code in (("nowhere", "A", "unknown_contest"), ("plain", "nobody", "nothing_standing")):
         with pytest.raises(Refused) as refused:
-            getattr(boards, number)(Source(log(METACULUS)), where, who)
+            getattr(boards, number)(LogSource(log(METACULUS)), where, who)
         assert refused.value.code == code
 
 
@@ -275,10 +275,10 @@ def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log: Log) 
 def test_a_balance_needs_an_account(contest: str, who: str, code: str, log: Log) -> None:
     """Of a contest in which one trades."""
     with pytest.raises(Refused) as refused:
-        boards.balance(Source(log(FAQ)), contest, who)
+        boards.balance(LogSource(log(FAQ)), contest, who)
     assert refused.value.code == code
     with pytest.raises(Refused) as refused:
-        boards.balance(Source(log(ARENA)), "week-1", "nobody")
+        boards.balance(LogSource(log(ARENA)), "week-1", "nobody")
     assert refused.value.code == "not_enrolled"
 
 
@@ -323,7 +323,7 @@ def test_the_command_says_which_key_a_number_has(log: Log) -> None:
 
 def test_a_resolution_that_was_revoked_is_shown_with_the_rest(log: Log) -> None:
     """Every settlement of the question is among the events; the last one counts."""
-    found = boards.balance(Source(log(ARENA)), "week-1", "ada")
+    found = boards.balance(LogSource(log(ARENA)), "week-1", "ada")
     launch = [each["type"] for each in found.events if "launch" in each["said"]]
     assert launch == ["question_resolved", "resolution_revoked", "question_resolved"]
 
@@ -338,9 +338,9 @@ def test_the_consensus_and_one_instant_are_explained_too(tmp_path: Path) -> None
     commands += [forecast(probability="0.9", at=day(12)), withdrawal(participant="bo"), resolution()]
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.named(commands))
-    own = score(Source(path), "cup", "rain", "[consensus]")
+    own = score(LogSource(path), "cup", "rain", "[consensus]")
     assert {part["forecast"] for part in own.parts} == {None}
     assert [part["probability"] for part in own.parts] == ["0.375", "0.575", "0.9"]
     assert own.others["named"] == ["ada", "bo"]
-    [part] = score(Source(path), "spot", "rain", "ada").parts
+    [part] = score(LogSource(path), "spot", "rain", "ada").parts
     assert (part["forecast"], part["ended"], part["weight"], part["points"]) == (8, "close", 1, "0.000000000")

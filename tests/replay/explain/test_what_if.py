@@ -15,7 +15,7 @@ from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE, main
-from forecast_ledger.replay.explain.what_if import rule_set, under
+from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
 from forecast_ledger.replay.writing.overlay_store import branched
 from forecast_ledger.replay.writing.pay import prizes
 from tests.replay.cli.test_main import COMMANDS, SEALED, run, said
@@ -148,7 +148,7 @@ def test_other_rules_give_what_a_contest_opened_with_them_has() -> None:
         return oracle.projected(opened(), contest(rules=rules, pool=10), entry(), *moves, resolution())
 
     for preset in ("peer-2024-03", "baseline", "brier-daily", "spot-peer"):
-        asked_for, had = under(story("relative-2022-04"), "cup", PRESETS[preset]), story(preset)
+        asked_for, had = under_rules(story("relative-2022-04"), "cup", PRESETS[preset]), story(preset)
         for name in ("scores", "score_parts", "leaderboard", "prizes", "brier", "contests"):
             assert asked_for.table(name).digest() == had.table(name).digest(), (preset, name)
 
@@ -182,7 +182,7 @@ def test_rules_can_be_said_as_json(log: str) -> None:
 def test_rules_that_are_none_are_refused(text: str, code: str) -> None:
     """Before anything is scored."""
     with pytest.raises(Refused) as refused:
-        rule_set(text)
+        parse_rule_set(text)
     assert refused.value.code == code
 
 
@@ -190,7 +190,7 @@ def test_rules_that_cannot_score_a_question_of_the_contest_are_refused() -> None
     """It is named; other contests' questions do not matter."""
     projections = oracle.projected(opened(), numeric("depth"), contest(), entry(), entry(question="depth"))
     with pytest.raises(Refused) as refused:
-        under(projections, "cup", PRESETS["brier-daily"])
+        under_rules(projections, "cup", PRESETS["brier-daily"])
     assert (refused.value.code, refused.value.value) == ("unscorable_question", "depth")
 
 
@@ -198,9 +198,9 @@ def test_other_trading_rules_are_refused() -> None:
     """What was traded was decided by the contest's own: replaying it by others would be no history at all."""
     projections = oracle.projected(*trading_floor())
     for preset in ("arena-v2", "baseline"):
-        with pytest.raises(Refused, match="other trading rules"):
-            under(projections, "week", PRESETS[preset])
-    assert under(projections, "week", PRESETS["arena-v1"]).table("accounts").digest()
+        with pytest.raises(Refused, match="its trading rules differ"):
+            under_rules(projections, "week", PRESETS[preset])
+    assert under_rules(projections, "week", PRESETS["arena-v1"]).table("accounts").digest()
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_other_trading_rules_are_refused() -> None:
         (["--rules", "baseline", "--show", "scores"], "--rules needs --contest"),
         (["-", "--show", "nothing"], "there are: contests"),
         (["-", "--show", "standing", "--contest", "plain"], "has no column contest"),
-        (["-", "--show", "scores", "--contest", "nowhere"], "there are: hidden-only, plain"),
+        (["-", "--show", "scores", "--contest", "nowhere"], "it has: hidden-only, plain"),
         (["--rules", "none", "--contest", "plain", "--show", "scores"], "unknown_rules"),
         (["-"], "--show"),
     ],

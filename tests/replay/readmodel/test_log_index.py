@@ -18,7 +18,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_scores
-from forecast_ledger.replay.explain.explain_scores import Source
+from forecast_ledger.replay.explain.explain_scores import LogSource
 from forecast_ledger.replay.readmodel.layouts import PLACES
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.projections.incremental.test_refresh import trading
@@ -55,7 +55,7 @@ def followed(folder: str | Path, recorded: Sequence[Recorded], until: int | None
     return log, model
 
 
-def explained(source: Source, key: Key) -> Any:
+def explained(source: LogSource, key: Key) -> Any:
     """A score taken apart, or why it cannot be."""
     try:
         return explain_scores.score(source, *key)
@@ -65,9 +65,9 @@ def explained(source: Source, key: Key) -> Any:
 
 def assert_alike(log: str, model: str, key: Key, as_of: int | str | None) -> bool:
     """The same with a read model as without; whether there is such a score."""
-    found = explained(Source(log, as_of=as_of), key)
-    assert explained(Source(log, as_of=as_of, model=model), key) == found, (key, as_of)
-    return isinstance(found, explain_scores.Explained)
+    found = explained(LogSource(log, as_of=as_of), key)
+    assert explained(LogSource(log, as_of=as_of, model=model), key) == found, (key, as_of)
+    return isinstance(found, explain_scores.Explanation)
 
 
 @pytest.mark.parametrize("until", [0, 1, 4, 7, 10, None])
@@ -128,12 +128,12 @@ def test_only_the_rows_a_score_stands_on_are_read(tmp_path: Path) -> None:
     )
     log, model = followed(tmp_path, recorded)
     tampered(log, elsewhere, "bob", "eve")
-    explain_scores.score(Source(log, model=model), *KEYS[0])
+    explain_scores.score(LogSource(log, model=model), *KEYS[0])
     with pytest.raises(Corrupt, match=f"log position {elsewhere}"):
-        explain_scores.score(Source(log), *KEYS[0])
+        explain_scores.score(LogSource(log), *KEYS[0])
     tampered(log, read, "ada", "eve")
     with pytest.raises(Corrupt, match=f"log position {read}"):
-        explain_scores.score(Source(log, model=model), *KEYS[0])
+        explain_scores.score(LogSource(log, model=model), *KEYS[0])
 
 
 def test_a_log_that_is_not_the_one_followed_is_refused(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_log_that_is_not_the_one_followed_is_refused(tmp_path: Path) -> None:
         (holed, 6, "missing"),
     ):
         with pytest.raises(Corrupt, match=said) as raised:
-            explain_scores.score(Source(log, model=model), *KEYS[0])
+            explain_scores.score(LogSource(log, model=model), *KEYS[0])
         assert raised.value.position == position
 
 
@@ -166,7 +166,7 @@ def test_a_read_model_of_something_else_is_refused(tmp_path: Path) -> None:
         connection.execute("UPDATE _tracking SET ledger = 'second'")
     for path in (model, str(tmp_path / "other.db"), str(tmp_path / "empty.db"), str(tmp_path / "none.db")):
         with pytest.raises(Unavailable, match=path):
-            explain_scores.score(Source(log, model=path), *KEYS[0])
+            explain_scores.score(LogSource(log, model=path), *KEYS[0])
     assert not (tmp_path / "none.db").exists()
 
 
@@ -179,7 +179,7 @@ def test_a_read_model_without_places_is_made_again(tmp_path: Path) -> None:
         connection.execute(f"DROP TABLE {PLACES}")
     assert [position for *_, position in places] == [3, 1, 6, 8, 9, 10, 4, 2, 7, 11, 5]
     with pytest.raises(Unavailable, match="follow"):
-        explain_scores.score(Source(log, model=model), *KEYS[0])
+        explain_scores.score(LogSource(log, model=model), *KEYS[0])
     with Runner(log, model) as runner:
         assert runner.refresh().events == 0
     assert stored(model) == before
