@@ -1,7 +1,7 @@
-"""Keeping the books of a log: what its events say of quotes, decisions, cash and shares, as tables need it.
+"""Events of trading, entered into the accounts: quotes, decisions, cash and shares, as the tables need them.
 
-Amounts are those recorded; whether they are what the rules make of what came before is for `verify` to say. An event
-that speaks of what never was is a KeyError.
+Amounts are entered as recorded; `verify` says whether they follow from the rules. An event that names something that
+does not exist raises KeyError.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,10 @@ Ending = events.PositionSettled | events.PositionRefunded | events.TradesVoided
 
 
 def keep(facts: Facts, position: int, event: Any) -> None:
-    """Enter an event into the books. Raises KeyError if it names what never was, Corrupt if sums grow too large."""
+    """Enter an event into the accounts.
+
+    Raises KeyError if the event names something that does not exist, Corrupt if a sum becomes too large.
+    """
     if type(event) in _KEEP:
         _KEEP[type(event)](facts, position, event)
 
@@ -77,7 +80,7 @@ def _refused(facts: Facts, position: int, event: events.LegRefused) -> None:
 
 
 def _traded(facts: Facts, position: int, event: events.SharesBought | events.SharesSold) -> None:
-    """Enter a trade: the question, the quote, and what is added to shares, cost and cash."""
+    """Enter a trade: its question and quote, and the changes to shares, cost and cash."""
     code, bought = facts.question_codes.codes[event.question], isinstance(event, events.SharesBought)
     if isinstance(event, events.SharesBought):
         shares, cost, cash = event.shares, event.amount, -event.amount

@@ -1,7 +1,7 @@
-"""What keeps whoever reads a log from a traceback or endless work, whatever wrote the log.
+"""Checks that let any log be read without a traceback or endless work, whatever wrote it.
 
-Only what a table cannot do without is asked for: what an event speaks of is there, numbers are as many as they must be
-and within bounds, instants are on the calendar. Whether a decider would have recorded the event is for `verify` to say.
+They require only what the tables need: the things that an event names exist, it has the right number of numbers, they
+are within bounds, and instants are on the calendar. Whether a decider would have recorded the event, `verify` says.
 """
 
 import re
@@ -45,7 +45,10 @@ _INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at
 
 
 def check(facts: Facts, position: int, event: Any) -> None:
-    """Raise Corrupt unless tables can be made of an event, not of a forecast. KeyError: it names what never was."""
+    """Check that tables can be computed from an event other than a forecast.
+
+    Raises Corrupt if they cannot, KeyError if the event names something that does not exist.
+    """
     for wrong in (_numbers, _WRONG.get(type(event), _nothing)):
         for what in wrong(facts, event):
             raise Corrupt(position, f"{events.TAGS[type(event)]}: {what}")
@@ -56,7 +59,7 @@ def _nothing(_: Facts, __: Any) -> Iterable[str]:
 
 
 def _numbers(_: Facts, event: Any) -> Iterator[str]:
-    """Instants on the calendar, and other numbers that no sum of a table is too large for."""
+    """Check that instants are on the calendar and that other numbers are small enough for every sum of a table."""
     for name in event.__struct_fields__:
         value = getattr(event, name)
         if type(value) is int and name in _INSTANTS and not FIRST_INSTANT <= value <= LAST_INSTANT:
@@ -69,7 +72,7 @@ def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
     span, outcomes, opens_at, closes_at = event.range, event.outcomes, event.opens_at, event.closes_at
     if (code := facts.question_codes.codes.get(event.question)) is not None:
         yield mismatch(
-            "a question id not used before",
+            "a question id not used earlier",
             f"{short_repr(event.question)}, opened at log position {facts.opened[code]}",
         )
     if (event.kind == "numeric") != (span is not None) or (span is None) != bool(outcomes):
@@ -78,28 +81,28 @@ def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
             f"{takes} of a {event.kind} question", f"{'no' if span is None else 'a'} range, {len(outcomes)} outcomes"
         )
     if len(set(outcomes)) != len(outcomes) or len(outcomes) == 1:
-        yield mismatch("two outcomes or more, each once", f"{len(outcomes)}, of which {len(set(outcomes))} differ")
+        yield mismatch("two or more different outcomes", f"{len(outcomes)}, {len(set(outcomes))} of them different")
     if span is not None:
         yield from _range(span)
     if not FIRST_INSTANT <= opens_at <= closes_at <= LAST_INSTANT:
         yield mismatch(
-            f"{CALENDAR} for the opening, and one after it for the close",
+            f"{CALENDAR} for the opening, and a later one for the close",
             f"{instant_text(opens_at)}, {instant_text(closes_at)}",
         )
     if not 0 < closes_at - opens_at <= LONGEST_PERIOD:
         latest = instant_text(opens_at + LONGEST_PERIOD)
         yield mismatch(
-            f"a close after {instant_text(opens_at)}, the opening, and at most at {latest}", instant_text(closes_at)
+            f"a close after the opening, {instant_text(opens_at)}, and no later than {latest}", instant_text(closes_at)
         )
     if event.reveals_at is not None and not opens_at < event.reveals_at <= closes_at:
         yield mismatch(
-            f"a reveal after {instant_text(opens_at)} and until {instant_text(closes_at)}",
+            f"a reveal after {instant_text(opens_at)} and no later than {instant_text(closes_at)}",
             instant_text(event.reveals_at),
         )
 
 
 def _range(span: events.NumericRange) -> Iterator[str]:
-    """A range that asks for a cdf or for quantiles, and whose bounds are numbers in order."""
+    """Check that a range has bins or levels, and that its bounds are numbers in order."""
     lower, upper, bounds = _exact(span.lower), _exact(span.upper), short_reprs((span.lower, span.upper))
     if lower is None or upper is None or not lower < upper:
         yield mismatch("bounds that are plain numbers, the lower first", bounds)
@@ -118,7 +121,7 @@ def _range(span: events.NumericRange) -> Iterator[str]:
     for before, after in pairwise((0, *span.levels, PROBABILITY)):
         if before >= after:
             yield mismatch(
-                "levels above 0 that rise to below 1", f"{probability_text(before)} and then {probability_text(after)}"
+                "increasing levels between 0 and 1", f"{probability_text(before)} and then {probability_text(after)}"
             )
     if span.levels and max(-lower, upper) * 10**span.decimals > LARGEST_MEASURE:
         yield mismatch(f"bounds within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0", bounds)
@@ -137,18 +140,19 @@ def _resolution(facts: Facts, event: events.QuestionResolved) -> Iterator[str]:
         yield mismatch(f"{outcomes} payouts from 0 to 1", short_reprs(event.payouts))
     if event.known_at < question.opens_at:
         yield mismatch(
-            f"an answer known from {instant_text(question.opens_at)}, the opening, on", instant_text(event.known_at)
+            f"an answer known no earlier than the opening, {instant_text(question.opens_at)}",
+            instant_text(event.known_at),
         )
 
 
 def _countable(value: str, span: events.NumericRange) -> bool:
-    """Whether an answer can be counted in the unit of its question."""
+    """Return True if an answer can be counted in the unit of its question."""
     exact = _exact(value)
     return exact is not None and (not span.levels or abs(exact) * 10**span.decimals <= LARGEST_MEASURE)
 
 
 def _exact(text: str) -> Fraction | None:
-    """The number that plain decimal text stands for, as the decider writes it: no exponent, within 1e30."""
+    """Return the number that a plain decimal text means, as the decider writes it: no exponent, within 1e30."""
     return Fraction(text) if _PLAIN.fullmatch(text) else None
 
 
@@ -169,7 +173,7 @@ def _contest(facts: Facts, event: events.ContestOpened) -> Iterator[str]:
     unit, pool, rules = event.payable_unit, event.pool, event.rules
     if (there := facts.contests.get(event.contest)) is not None:
         yield mismatch(
-            "a contest id not used before", f"{short_repr(event.contest)}, opened at log position {there.position}"
+            "a contest id not used earlier", f"{short_repr(event.contest)}, opened at log position {there.position}"
         )
     if unit <= 0:
         yield mismatch("a payable unit above 0", money_text(unit))
@@ -212,7 +216,7 @@ def _trade(facts: Facts, event: events.SharesBought | events.SharesSold) -> Iter
     if not 0 <= event.outcome <= last:
         yield mismatch(f"an outcome from 0 to {last}", short_repr(event.outcome))
     if code not in facts.books.quotes:
-        yield mismatch(f"a quote of question {short_repr(event.question)} before", "none")
+        yield mismatch(f"a quote of question {short_repr(event.question)} before the trade", "none")
     if code not in facts.contests[event.contest].entries:
         yield mismatch("a question of the contest", short_repr(event.question))
 

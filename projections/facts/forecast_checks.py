@@ -1,4 +1,4 @@
-"""What forecasts and withdrawals must satisfy, checked column by column, for there are many."""
+"""Checks of forecasts and withdrawals, column by column, because there are many."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -16,8 +16,9 @@ from forecast_ledger.projections.facts.event_checks import CALENDAR
 
 
 class Asked(NamedTuple):
-    """What a question asks a forecast for: how many numbers, none greater than this, of so many units in 1.
+    """The numbers that a question requires of a forecast.
 
+    width: how many. unit: how many units make 1.
     greatest: PROBABILITY for named outcomes, CUMULATIVE for a cdf, LARGEST_MEASURE for quantiles.
     """
 
@@ -27,7 +28,7 @@ class Asked(NamedTuple):
 
 
 def check_attestation(position: int, attestation: events.Attestation) -> None:
-    """Raise Corrupt unless every stamp says when."""
+    """Check that every stamp is a year, month, day or instant. Raises Corrupt if one is not."""
     for name in ("newest_source", "model_released", "training_cutoff"):
         if (text := getattr(attestation, name)) is not None:
             try:
@@ -38,9 +39,10 @@ def check_attestation(position: int, attestation: events.Attestation) -> None:
 
 
 def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequence[Asked]) -> None:
-    """Raise Corrupt at a forecast that is no distribution over its question's outcomes, or outside the calendar.
+    """Check that forecasts have the numbers that their questions require, and instants on the calendar.
 
-    forecasts: in log order. lengths: how many numbers each row has, shape (n,). questions: what they are asked for.
+    Raises Corrupt at the first that does not.
+    forecasts: in log order. lengths: how many numbers each row has, shape (n,). questions: what each requires.
     """
     position, at, chances, asked = forecasts.position, forecasts.at, forecasts.chances, forecasts.question
     refute(
@@ -71,7 +73,7 @@ def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequen
 
 
 def refute(position: Int64Array, wrong: BoolArray, what: Callable[[int], str]) -> None:
-    """Raise Corrupt at the first position where something is wrong; what: of a row, by its place in the columns."""
+    """Raise Corrupt at the first position where `wrong` is true; what: returns the message for a row of the columns."""
     if wrong.any():
         rows = np.flatnonzero(wrong)
         row = int(rows[position[rows].argmin()])

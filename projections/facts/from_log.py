@@ -133,7 +133,7 @@ def _note(facts: Facts, recorded: Recorded) -> None:
         _file(facts, recorded)
     except KeyError as missing:
         tag, name = events.TAGS[type(recorded.event)], shorten(str(missing))  # of a KeyError: the key, escaped
-        what = mismatch("something opened, enrolled or bought before", f"{name}, which never was")
+        what = mismatch("an id that an earlier event introduced", f"{name}, which none did")
         raise Corrupt(recorded.position, f"{tag}: {what}") from None
 
 
@@ -182,7 +182,7 @@ def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> Columns:
         question = [questions[event.question] for event in rows]
     except KeyError:
         lost = next(row for row, event in enumerate(rows) if event.question not in questions)
-        what = mismatch("a question opened before", f"{short_repr(rows[lost].question)}, which never was")
+        what = mismatch("a question opened earlier", f"{short_repr(rows[lost].question)}, which was not")
         raise Corrupt(forecasts[lost].position, what) from None
     try:
         participant = [participants[event.participant] for event in rows]
@@ -246,7 +246,7 @@ def gathered(facts: Facts, pages: list[Columns]) -> Forecasts:
 
     def too_early(row: int) -> str:
         name = short_repr(facts.questions[forecasts.question[row]].question)
-        return mismatch("a question opened before", f"{name}, opened at log position {opened[row]}")
+        return mismatch("a question opened earlier", f"{name}, opened at log position {opened[row]}")
 
     refute(forecasts.position, forecasts.position < opened, too_early)
     check_forecasts(forecasts, lengths, [_asked(each) for each in facts.questions])

@@ -10,8 +10,9 @@ from forecast_ledger.projections.facts.columns import Forecasts
 
 
 class Intervals(NamedTuple):
-    """[start, end) in µs on which the forecast in `row` of the forecasts stands, in order of question, participant,
-    start; shape (n,). No two of one participant on one question overlap, and none is empty.
+    """Intervals [start, end), µs, on which the forecast in row `row` stands, by question, participant, start.
+
+    Shape (n,) each. No two intervals of one participant on one question overlap, and none is empty.
     """
 
     row: Int64Array
@@ -21,13 +22,14 @@ class Intervals(NamedTuple):
     end: Int64Array
 
     def of(self, index: Int64Array) -> "Intervals":
-        """These intervals."""
+        """Return the intervals at these indices."""
         return Intervals(*(column[index] for column in self))
 
 
 def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, early: bool = True) -> Intervals:
-    """When each forecast stands: from when it was made, or from the opening if made before and `early`, until it is
-    replaced or withdrawn, or the question ends.
+    """Return when each forecast stands, until it is replaced or withdrawn, or the question ends.
+
+    A forecast stands from when it was made; one made before the opening stands from the opening if `early`, else never.
 
     opens, ends: µs, shape (questions,).
     """

@@ -302,7 +302,9 @@ def test_an_event_that_breaks_a_rule_of_accounts_is_found(log: list[AnyEvent], r
 
 def test_a_question_opened_only_after_its_forecast_is_named() -> None:
     """The message names the log position at which the question is opened."""
-    with pytest.raises(Corrupt, match=r"^log position 1: expected .* before; found 'rain', opened at log position 2$"):
+    with pytest.raises(
+        Corrupt, match=r"^log position 1: expected a question opened earlier; found 'rain', opened at log position 2$"
+    ):
         read(forecast(probabilities=(HALF, HALF)), binary())
 
 
