@@ -1,7 +1,7 @@
-"""Every command: what may be asked for, at the edge, in decimals and RFC 3339 instants.
+"""Every command: a request to record something, in decimal numbers and RFC 3339 instants.
 
-One command a line of JSON: `id`, `type`, `at`, then the fields of its type. `forecast-ledger help commands` says what
-each field means.
+A command is one line of JSON: `id`, `type`, `at`, then the fields of its type. `forecast-ledger help commands`
+describes each field.
 
 >>> from forecast_ledger import commands
 >>> commands.read('{"type": "close_question", "at": "2026-03-08T00:00:00Z", "question": "rain"}')
@@ -39,32 +39,32 @@ from forecast_ledger.ledger.model.forms import (
 )
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 
-if TYPE_CHECKING:  # what a caller may pass
+if TYPE_CHECKING:  # the types that a caller may pass
     Rules = str | RuleSet | dict[str, Any]
-else:  # what a decoder makes of JSON
+else:  # the types that a decoder returns
     Rules = Preset | RuleSet
 
-DEFAULT_BINS = 200  # of a range that says neither bins nor levels
-DEFAULT_DECIMALS = 6  # of the unit in which quantiles are counted, where a range with levels does not say
+DEFAULT_BINS = 200  # of a range without bins and levels
+DEFAULT_DECIMALS = 6  # of quantiles, if a range with levels does not give decimals
 
 
 class _Kind(Struct):
-    """As much of a command as tells its kind."""
+    """The field of a command that names its type."""
 
     type: str = ""
 
 
 class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", gc=False):
-    """What every command has."""
+    """The fields of every command."""
 
     id: Id = ""
     at: Instant
 
 
 class Range(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A numeric question's range.
+    """The range of a numeric question.
 
-    A forecast gives the probability of each of its bins, or, if there are levels, the quantiles at these levels.
+    Without levels, a forecast gives the cumulative probability at the edges of the bins; with levels, its quantiles.
     """
 
     lower: Measure
@@ -94,8 +94,8 @@ class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
     """Makes a participant's forecast, or replaces it. Give one of probability, probabilities, cdf, quantiles.
 
     The forecast stands from `at`, or from the opening if `at` is earlier, until it is replaced or withdrawn or the
-    question closes. Probabilities that miss one by at most 0.000001 are brought to exactly one: the largest, the first
-    of equals, takes the difference.
+    question closes. If the sum of the probabilities differs from 1 by at most 0.000001, the largest probability, the
+    first of equals, takes the difference.
     """
 
     question: Id
@@ -117,8 +117,8 @@ class WithdrawForecast(Command, frozen=True, kw_only=True, tag="withdraw_forecas
 class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
     """Closes a question early, at `at`.
 
-    That instant may be earlier than forecasts already recorded, which then count nowhere from the close on. It must be
-    later than the last trade in the question.
+    The close may be earlier than forecasts that are already recorded; from the close on, they do not count. It must be
+    later than the question's last trade.
     """
 
     question: Id
@@ -127,8 +127,8 @@ class CloseQuestion(Command, frozen=True, kw_only=True, tag="close_question"):
 class ResolveQuestion(Command, frozen=True, kw_only=True, tag="resolve_question"):
     """Records the answer. Give one of outcome, value, payouts.
 
-    A numeric answer on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below. Beyond an open end
-    there is one more outcome; beyond a closed end the resolution is refused.
+    A numeric answer on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below. An answer beyond an
+    open end is an outcome of its own; an answer beyond a closed end is refused.
     """
 
     question: Id
@@ -139,14 +139,14 @@ class ResolveQuestion(Command, frozen=True, kw_only=True, tag="resolve_question"
 
 
 class AnnulQuestion(Command, frozen=True, kw_only=True, tag="annul_question"):
-    """Takes a question out of every score, resolved or not; open positions get back what they cost."""
+    """Removes a question, resolved or not, from every score, and refunds the cost of open positions."""
 
     question: Id
     reason: Text
 
 
 class CancelMarket(Command, frozen=True, kw_only=True, tag="cancel_market"):
-    """Annuls a question and says what becomes of the stakes on it."""
+    """Annuls a question, with a policy for the positions in it."""
 
     question: Id
     policy: CancelPolicy = "refund_cost"
@@ -157,7 +157,7 @@ class RevokeResolution(Command, frozen=True, kw_only=True, tag="revoke_resolutio
     """Undoes a resolution or an annulment. Every table is then as if it had not been recorded.
 
     A replay as of an earlier log position still shows it. If a resolution stood before the annulment, it stands again.
-    A contest that was finalized before keeps what its sealed position says, in every table that names the contest.
+    The rows of a contest that is already finalized do not change, in any table.
     """
 
     question: Id
@@ -188,10 +188,10 @@ class AddQuestion(Command, frozen=True, kw_only=True, tag="add_question"):
 
 
 class EnrolParticipant(Command, frozen=True, kw_only=True, tag="enrol_participant"):
-    """Says whose submission a participant is, and whether it is a bot; where one trades, grants the starting cash.
+    """Enrols a participant, and with trading grants its starting cash; says who entered it and whether it is a bot.
 
-    Without trading the last enrolment counts; where one trades, there is only one. Nobody has to be enrolled to
-    forecast. Bots are ranked and paid like anybody, unless excluded; the rule set says whether they are members.
+    Forecasting needs no enrolment. Without trading, the last enrolment counts; with trading, a participant enrols once.
+    Bots are ranked and paid like others unless they are excluded; the rule set says whether they are members.
     """
 
     contest: Id
@@ -203,9 +203,9 @@ class EnrolParticipant(Command, frozen=True, kw_only=True, tag="enrol_participan
 
 
 class ExcludeParticipant(Command, frozen=True, kw_only=True, tag="exclude_participant"):
-    """Leaves a participant without prize, without rank, or off the contest's board; the last exclusion counts.
+    """Excludes a participant from prizes, from ranks, or from the contest's board; the last exclusion counts.
 
-    The rule set says whether the forecasts of the excluded still count among the peers and in the consensus.
+    The rule set says whether forecasts of excluded participants still count among the peers and in the consensus.
     """
 
     contest: Id
@@ -215,20 +215,20 @@ class ExcludeParticipant(Command, frozen=True, kw_only=True, tag="exclude_partic
 
 
 class FinalizeContest(Command, frozen=True, kw_only=True, tag="finalize_contest"):
-    """Freezes the contest's board at this log position, for good.
+    """Freezes the contest's board at this log position, permanently.
 
-    A question that is not resolved by then counts for nothing, and the contest takes no more questions, enrolments or
-    exclusions. That log position and the digest there are the checkpoint in the table `contests`.
+    Questions that are not resolved do not count, and the contest takes no more questions, enrolments or exclusions.
+    This log position and its digest are the checkpoint in the table `contests`.
     """
 
     contest: Id
 
 
 class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
-    """Pays the winners of a finalized contest what its sealed board says, each once: the whole pool.
+    """Pays each winner of a finalized contest the prize on its final board.
 
-    It records one event a winner. If only some winners are paid, because a log was cut there, it pays the others.
-    Nothing that is recorded after the contest was finalized changes the prizes, and `verify` compares them with the
+    It records one event for each winner. If a log was cut so that only some winners are paid, it pays the others.
+    Nothing that is recorded after the contest is finalized changes the prizes, and `verify` compares them with the
     board again.
     """
 
@@ -236,14 +236,14 @@ class PayPrizes(Command, frozen=True, kw_only=True, tag="pay_prizes"):
 
 
 class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """What one question is quoted at."""
+    """The prices of one question."""
 
     question: Id
     prices: dict[Id, Probability]
 
 
 class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
-    """What a source quotes for one question, or for many. Give question and prices, or quotes."""
+    """Records the prices of one or more questions from a source. Give question and prices, or quotes."""
 
     question: Id | None = None
     prices: dict[Id, Probability] | None = None
@@ -253,7 +253,7 @@ class QuotePrices(Command, frozen=True, kw_only=True, tag="quote"):
 
 
 class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """Money on one outcome of a question."""
+    """A purchase of shares of one outcome of a question."""
 
     market_id: Text
     side: Text
@@ -261,18 +261,18 @@ class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
 
 
 class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """Shares of an open position that are sold."""
+    """A sale of shares of an open position."""
 
     position_id: Text | int
     percentage: Number
 
 
 class RecordDecision(Command, frozen=True, kw_only=True, tag="record_decision"):
-    """What a participant decides for a period. Give its fields, or the text of a reply as response alone.
+    """Records a participant's decision for a period. Give its fields, or only response, the text of a reply.
 
     A reply is one JSON object of action, bets, sells and reasoning. A decision is BET with bets, SELL with sells, or
-    HOLD; anything else is recorded as malformed, with its fault. The same attempt sent again is a duplicate, whatever
-    its id.
+    HOLD; any other reply is recorded as malformed, with its fault. An attempt that is sent again is a duplicate, even
+    under another id.
     """
 
     contest: Id
@@ -331,7 +331,7 @@ _kinds = json.Decoder(_Kind)
 
 
 def read(line: bytes | str) -> AnyCommand:
-    """The command on one line of JSON.
+    """Return the command on one line of JSON.
 
     Refuses: malformed, with the path of the field.
 
@@ -345,19 +345,19 @@ def read(line: bytes | str) -> AnyCommand:
     return command
 
 
-def read_rule_set(said: dict[str, Any], name: str) -> RuleSet:
-    """The rule set that a dict says, as an object of JSON would. Refuses: malformed, with the path of the field."""
+def read_rule_set(rules: dict[str, Any], name: str) -> RuleSet:
+    """Return the rule set in a dict, read like a JSON object. Refuses: malformed, with the path of the field."""
     try:
-        return _rule_sets.decode(json.encode(said, order="deterministic"))
+        return _rule_sets.decode(json.encode(rules, order="deterministic"))
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise malformed_refusal(error, name) from None
 
 
 def malformed_refusal(error: Exception, name: str, kind: str = "") -> Refused:
-    """A refusal that names the field as a path from the command, or from the field `name` of it; where that is one of
-    a few values or fields, it lists them, the nearest first.
+    """Return a refusal with the path of the field, from the command or from its field `name`.
 
-    kind: of the command, where its own fields may be at fault.
+    If the field takes one of a few values, or holds unknown fields, the message lists those that are allowed, the
+    nearest first. kind: the command's type, if its own fields may be wrong.
     """
     message, _, path = str(error).partition(" - at `$")
     field = f"{name}{path.rstrip('`')}".lstrip(".")
@@ -365,7 +365,7 @@ def malformed_refusal(error: Exception, name: str, kind: str = "") -> Refused:
 
 
 def _kind(line: bytes | str) -> str:
-    """What kind of command a line says that it is; empty where it does not."""
+    """Return the type that a line gives; empty if it gives none."""
     try:
         return _kinds.decode(line).type
     except (msgspec.DecodeError, RecursionError, UnicodeError):

@@ -1,7 +1,7 @@
-"""Every event: what has happened, in integers and ids; the tag is its stored name, for ever.
+"""Every event: a fact that is recorded, in integers and ids. The tag is its stored name and never changes.
 
 Instants are µs since the epoch, probabilities and prices 1e-9, cumulative probabilities 1e-10, money, shares and
-weights 1e-6, percentages 1e-6 of a percent. `forecast-ledger help events` says what each field means.
+weights 1e-6, percentages 1e-6 of a percent. `forecast-ledger help events` describes each field.
 
 >>> from forecast_ledger import events
 >>> events.TAGS[events.ForecastMade]
@@ -21,16 +21,16 @@ Action = Literal["BET", "SELL", "HOLD"]
 
 
 class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """`at` is the instant the command claimed. No event is part of a cycle, so the collector need not look at it."""
+    """The base of every event. `at` is the instant that the command gave."""
 
     at: int
 
 
 class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Equal bins of lower..upper, equal in the logarithm of the distance from zero_point where there is one; or,
-    without bins, the levels of the quantiles asked for.
+    """A range of equal bins, or the levels of quantiles.
 
-    Outcome 0 is below the range, 1 to bins are inside, bins + 1 is above; without bins, 1 is inside and 2 above.
+    With zero_point, bins are equal in the logarithm of the distance from it. Outcome 0 is below the range, 1 to bins
+    are inside, bins + 1 is above; without bins, 1 is inside and 2 above.
     """
 
     lower: str
@@ -44,7 +44,7 @@ class NumericRange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Attestation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """What a forecast's maker declares about what it stands on; stamps as they were given, at their own precision."""
+    """A declaration about the information behind a forecast; stamps keep the precision they were given in."""
 
     newest_source: Stamp | None = None
     model_released: Stamp | None = None
@@ -86,7 +86,7 @@ class ForecastWithdrawn(Event, frozen=True, kw_only=True, tag="forecast_withdraw
 
 
 class QuestionClosed(Event, frozen=True, kw_only=True, tag="question_closed.v1"):
-    """Ends every standing forecast before the scheduled close."""
+    """Closes a question before its scheduled close; standing forecasts end."""
 
     question: str
 
@@ -102,7 +102,7 @@ class QuestionResolved(Event, frozen=True, kw_only=True, tag="question_resolved.
 
 
 class QuestionAnnulled(Event, frozen=True, kw_only=True, tag="question_annulled.v1"):
-    """Takes the question out of every score."""
+    """Removes the question from every score."""
 
     question: str
     reason: str
@@ -140,7 +140,7 @@ class QuestionAdded(Event, frozen=True, kw_only=True, tag="question_added.v1"):
 
 
 class ParticipantEnrolled(Event, frozen=True, kw_only=True, tag="participant_enrolled.v1"):
-    """Says of a participant in a contest whose submission it is, and whether it is a bot; the last one counts."""
+    """Enrols a participant: who entered it and whether it is a bot; the last enrolment counts."""
 
     contest: str
     participant: str
@@ -151,7 +151,7 @@ class ParticipantEnrolled(Event, frozen=True, kw_only=True, tag="participant_enr
 
 
 class ParticipantExcluded(Event, frozen=True, kw_only=True, tag="participant_excluded.v1"):
-    """Sets how far a participant is left off the contest's board; the last one counts."""
+    """Excludes a participant from prizes, from ranks, or from the contest's board; the last exclusion counts."""
 
     contest: str
     participant: str
@@ -166,7 +166,7 @@ class ContestFinalized(Event, frozen=True, kw_only=True, tag="contest_finalized.
 
 
 class PrizePaid(Event, frozen=True, kw_only=True, tag="prize_paid.v1"):
-    """One winner's prize, in 1e-6 of the contest's currency."""
+    """Pays one winner's prize, in 1e-6 of the contest's currency."""
 
     contest: str
     participant: str
@@ -174,14 +174,14 @@ class PrizePaid(Event, frozen=True, kw_only=True, tag="prize_paid.v1"):
 
 
 class Quote(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """The price of a share of each outcome of a question, in their order; None where there is none."""
+    """The price of a share of each outcome, in the question's order; None for an outcome without a price."""
 
     question: str
     prices: tuple[int | None, ...]
 
 
 class PricesQuoted(Event, frozen=True, kw_only=True, tag="prices_quoted.v1"):
-    """What a source quoted at one instant; each question once."""
+    """Records the prices that a source quoted at one instant; each question occurs once."""
 
     source: str
     quoted_at: int
@@ -189,14 +189,14 @@ class PricesQuoted(Event, frozen=True, kw_only=True, tag="prices_quoted.v1"):
 
 
 class AccountEvent(Event, frozen=True, kw_only=True):
-    """Something of one participant's cash and positions in a contest."""
+    """The base of events about one participant's cash and positions in a contest."""
 
     contest: str
     participant: str
 
 
 class LegEvent(AccountEvent, frozen=True, kw_only=True):
-    """Something of one leg, from 1, of an attempt at a decision."""
+    """The base of events about one leg of a decision; legs are numbered from 1."""
 
     period: int
     attempt: int
@@ -204,7 +204,7 @@ class LegEvent(AccountEvent, frozen=True, kw_only=True):
 
 
 class PositionEvent(AccountEvent, frozen=True, kw_only=True):
-    """Something of one position."""
+    """The base of events about one position."""
 
     question: str
     outcome: int
@@ -212,34 +212,34 @@ class PositionEvent(AccountEvent, frozen=True, kw_only=True):
 
 
 class CashGranted(AccountEvent, frozen=True, kw_only=True, tag="cash_granted.v1"):
-    """What a participant starts with."""
+    """Grants a participant its starting cash."""
 
     amount: int
 
 
 class CashDeposited(AccountEvent, frozen=True, kw_only=True, tag="cash_deposited.v1"):
-    """Cash from outside."""
+    """Adds cash from outside to an account."""
 
     amount: int
     reason: str
 
 
 class CashWithdrawn(AccountEvent, frozen=True, kw_only=True, tag="cash_withdrawn.v1"):
-    """Cash to the outside."""
+    """Takes cash out of an account."""
 
     amount: int
     reason: str
 
 
 class TextKept(Event, frozen=True, kw_only=True, tag="text_kept.v1"):
-    """A prompt or a reply, which is kept once."""
+    """Stores a prompt or a reply, each text once."""
 
     digest: str
     text: str
 
 
 class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A bet as it was asked for; question and side as they were written."""
+    """A bet as asked for; question and side are as written."""
 
     question: str
     side: str
@@ -247,14 +247,14 @@ class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
 
 
 class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A sale as it was asked for; position as it was written."""
+    """A sale as asked for; position is as written."""
 
     position: str
     percentage: int
 
 
 class DecisionRecorded(AccountEvent, frozen=True, kw_only=True, tag="decision_recorded.v1"):
-    """A participant's decision for a period; its legs follow."""
+    """Records a participant's decision for a period; the events of its legs follow."""
 
     period: int
     attempt: int
@@ -268,7 +268,7 @@ class DecisionRecorded(AccountEvent, frozen=True, kw_only=True, tag="decision_re
 
 
 class DecisionMalformed(AccountEvent, frozen=True, kw_only=True, tag="decision_malformed.v1"):
-    """A reply that is no decision, and why."""
+    """Records a reply that is not a decision, with its fault."""
 
     period: int
     attempt: int
@@ -278,13 +278,13 @@ class DecisionMalformed(AccountEvent, frozen=True, kw_only=True, tag="decision_m
 
 
 class DecisionDefaulted(AccountEvent, frozen=True, kw_only=True, tag="decision_defaulted.v1"):
-    """HOLD, because no attempt was a decision."""
+    """Records HOLD for a period in which no attempt was a decision."""
 
     period: int
 
 
 class SharesBought(LegEvent, frozen=True, kw_only=True, tag="shares_bought.v1"):
-    """A bet that was carried out."""
+    """Carries out a bet."""
 
     question: str
     outcome: int
@@ -298,7 +298,7 @@ class SharesBought(LegEvent, frozen=True, kw_only=True, tag="shares_bought.v1"):
 
 
 class SharesSold(LegEvent, frozen=True, kw_only=True, tag="shares_sold.v1"):
-    """A sale that was carried out."""
+    """Carries out a sale."""
 
     question: str
     outcome: int
@@ -311,13 +311,13 @@ class SharesSold(LegEvent, frozen=True, kw_only=True, tag="shares_sold.v1"):
 
 
 class LegRefused(LegEvent, frozen=True, kw_only=True, tag="leg_refused.v1"):
-    """A leg not carried out, and why."""
+    """Refuses a leg, with the reason."""
 
     code: str
 
 
 class PositionSettled(PositionEvent, frozen=True, kw_only=True, tag="position_settled.v1"):
-    """A resolution pays for the shares of an open position."""
+    """Pays for the shares of an open position when the question is resolved."""
 
     shares: int
     cost: int
@@ -326,14 +326,14 @@ class PositionSettled(PositionEvent, frozen=True, kw_only=True, tag="position_se
 
 
 class PositionRefunded(PositionEvent, frozen=True, kw_only=True, tag="position_refunded.v1"):
-    """What an open position had cost goes back."""
+    """Refunds the cost of an open position."""
 
     shares: int
     cost: int
 
 
 class TradesVoided(PositionEvent, frozen=True, kw_only=True, tag="trades_voided.v1"):
-    """Everything paid for a position goes back, less what was received for it."""
+    """Undoes the trades of a position: refunds what was paid for it, less what was received."""
 
     shares: int
     cost: int
@@ -341,7 +341,7 @@ class TradesVoided(PositionEvent, frozen=True, kw_only=True, tag="trades_voided.
 
 
 class SettlementReversed(PositionEvent, frozen=True, kw_only=True, tag="settlement_reversed.v1"):
-    """A position is again as it was before an earlier event."""
+    """Returns a position to its state before an earlier event."""
 
     reverses: int
     amount: int

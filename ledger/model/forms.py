@@ -1,8 +1,8 @@
-"""How values are written in a command: numbers, instants, ids and texts, each with what JSON Schema can say of it.
+"""The forms of values in a command: numbers, instants, ids and texts, each with its JSON Schema.
 
-Reading JSON checks the types alone, and the decider the rest, with a code for each fault; these types tell both to
-whoever writes commands. A number is rounded half-even to its unit before its bounds are checked, so that the bounds
-here lie half a unit beyond those of the description. Bounds of numbers in text cannot be said by a pattern.
+Reading JSON checks only the types; the decider checks the rest, with a code for each fault. The schema describes both.
+A number is rounded half-even to its unit before its bounds are checked, so the bounds of the schema lie half a unit
+beyond those of the description. A pattern cannot check the bounds of a number that is written as text.
 """
 
 from decimal import Decimal
@@ -18,18 +18,18 @@ _DECIMAL = {"type": ["number", "string"], "pattern": f"^{values.WRITTEN_NUMBER}$
 _VISIBLE = r"[^\u0000-\u0020\u007f-\u00a0\u00ad]"
 _WITHIN = r"[^\u0000-\u001f\u007f-\u00a0\u00ad]"
 
-# name -> its schema. The description is what people read; `help commands` prints it.
+# name -> schema. `help commands` prints the description.
 FORMS: dict[str, dict[str, Any]] = {}
 
 
 def _form(name: str, description: str, **schema: Any) -> Meta:
-    """A form of this name, remembered in FORMS."""
+    """Add a form to FORMS and return it as the annotation of a type."""
     FORMS[name] = {"title": name, "description": description, **schema}
     return Meta(extra_json_schema=FORMS[name])
 
 
 def _decimal(name: str, description: str, unit: int, low: int, high: int) -> Meta:
-    """A number in 1/unit from low to high, in 1/unit, once it is rounded half-even: ties go to the even bound."""
+    """Add the form of a number from low to high, in 1/unit, after rounding half-even: a tie rounds to an even bound."""
     least, most = (Decimal(5 * (2 * bound + side)).scaleb(-len(str(unit))) for bound, side in ((low, -1), (high, 1)))
     bounds = {
         "exclusiveMinimum" if low % 2 else "minimum": least,
@@ -90,7 +90,7 @@ _STAMP = _form(
 )
 _ID = _form(
     "Id",
-    f"1 to {values.ID_LENGTH} printable characters in Unicode form NFC, no space at either end",
+    f"1 to {values.ID_LENGTH} printable characters in Unicode form NFC, with no space at either end",
     minLength=1,
     maxLength=values.ID_LENGTH,
     pattern=f"^{_VISIBLE}({_WITHIN}*{_VISIBLE})?$",
@@ -101,7 +101,7 @@ _BINS = _form("Bins", f"1 to {values.MOST_BINS:,}", minimum=1, maximum=values.MO
 _DECIMALS = _form("Decimals", f"0 to {values.MOST_DECIMALS}", minimum=0, maximum=values.MOST_DECIMALS)
 _PRESET = _form("Preset", "the name of a preset", enum=list(PRESETS))
 
-if TYPE_CHECKING:  # what a caller may pass
+if TYPE_CHECKING:  # the types that a caller may pass
     Number = values.Number
     Instant = values.Instant
     Measure = Number
@@ -121,7 +121,7 @@ if TYPE_CHECKING:  # what a caller may pass
     Preset = str
     Bins = int
     Decimals = int
-else:  # what a decoder makes of JSON
+else:  # the types that a decoder returns
     Number = Annotated[values.Number, _NUMBER]
     Measure = Annotated[values.Number, _MEASURE]
     Probability = Annotated[values.Number, _PROBABILITY]
