@@ -147,7 +147,7 @@ class Analysis:
         return portfolios.snapshots(self.facts, self.marks, contest)
 
     @cached_property
-    def records(self) -> dict[str, list[arena.Record]]:
+    def records(self) -> dict[str, list[arena.TradingRecord]]:
         """The results of every account, by trading contest."""
         drawdowns: dict[Key, int] = {}
         for contest in self.traded:

@@ -9,7 +9,7 @@ from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.column_values import Values, from_rows, published
 from forecast_ledger.projections.facts.accounts import FINE
 from forecast_ledger.projections.trading import arena
-from forecast_ledger.projections.trading.arena import Record, Stake
+from forecast_ledger.projections.trading.arena import Stake, TradingRecord
 
 
 def bet_brier_values(of: Analysis) -> list[Values]:
@@ -51,7 +51,7 @@ def _place(brier: Fraction | None, scored: list[Fraction]) -> int | None:
     return None if brier is None else bisect_left(scored, brier) + 1
 
 
-def _row(record: Record, by_brier: int | None) -> list[Any]:
+def _row(record: TradingRecord, by_brier: int | None) -> list[Any]:
     account = record.account
     deposits = account.deposits * FINE
     return [
@@ -82,7 +82,7 @@ def overall_values(of: Analysis) -> list[Values]:
     every = [record for contest in of.traded for record in of.records.get(contest, [])]
     rows: list[list[Any]] = []
     for by in ("family", "release"):
-        groups: dict[str, list[Record]] = {}
+        groups: dict[str, list[TradingRecord]] = {}
         for record in every:
             groups.setdefault(getattr(record.account.enrolled, by), []).append(record)
         groups.pop("", None)
@@ -98,11 +98,11 @@ def _stake_weighted(made: list[Stake]) -> Fraction:
     return Fraction(sum(stake.amount * stake.brier for stake in made), sum(stake.amount for stake in made))
 
 
-def _profit(group: list[Record]) -> int:
+def _profit(group: list[TradingRecord]) -> int:
     return sum(record.profit for record in group)
 
 
-def _together(group: list[Record]) -> list[Any]:
+def _together(group: list[TradingRecord]) -> list[Any]:
     """Return the columns of several accounts; the mean of contest means leaves out contests without a score."""
     pooled = [stake for record in group for stake in record.stakes]
     n, brier, *others = arena.scores_of(pooled)

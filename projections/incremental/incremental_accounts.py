@@ -9,12 +9,12 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.accounts import Books, Key, Movement, Trade
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.incremental.deltas import Parts, parts
-from forecast_ledger.projections.trading.arena import Record
+from forecast_ledger.projections.trading.arena import TradingRecord
 from forecast_ledger.projections.trading.mark_prices import Marks
 
 
 @dataclass(slots=True)
-class Dealt:
+class TouchedAccounts:
     """The trading facts that new events can have changed.
 
     accounts: accounts with new events. marked: accounts whose value can have changed. quoted: questions with new
@@ -28,7 +28,7 @@ class Dealt:
     contests: set[str] = field(default_factory=set)
 
 
-class Filed:
+class BooksByAccount:
     """The entries of the books, filed by account."""
 
     def __init__(self, books: Books) -> None:
@@ -71,20 +71,20 @@ class Filed:
         )
 
 
-class Traders:
+class IncrementalAccounts:
     """The results of all trading accounts, as of the current facts."""
 
     def __init__(self, facts: Facts) -> None:
         self._found = facts
-        self._filed = Filed(facts.books)
+        self._filed = BooksByAccount(facts.books)
         self.marks = Marks(facts)
-        self._records: dict[str, dict[Key, Record]] = {}
+        self._records: dict[str, dict[Key, TradingRecord]] = {}
         self._waits: dict[Key, int] = {}  # the next tick, at which the drawdown can change
 
     def _holders(self, question: int) -> set[Key]:
         return {key[:2] for key in self._found.books.holders.get(question, ())}
 
-    def parts(self, due: Dealt, *, ticked: bool) -> Iterator[Parts]:
+    def parts(self, due: TouchedAccounts, *, ticked: bool) -> Iterator[Parts]:
         """Yield the parts of tables that can have changed. ticked: whether the latest instant in the log changed."""
         self._filed.read()
         self._find(due, ticked=ticked)
@@ -95,7 +95,7 @@ class Traders:
             self._record(due.marked | self._unknown(contests))
             yield from parts(self._every(contests), "trading_boards", [(name,) for name in contests])
 
-    def _find(self, due: Dealt, *, ticked: bool) -> None:
+    def _find(self, due: TouchedAccounts, *, ticked: bool) -> None:
         """Add the holders of changed questions, and the accounts that wait for a resolution or a tick."""
         books = self._found.books
         for question in due.ruled:

@@ -13,7 +13,7 @@ from forecast_ledger.projections.catalogue.analysis import Known
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.incremental.deltas import Parts, parts
-from forecast_ledger.projections.incremental.score_cache import Kept, basis, listed
+from forecast_ledger.projections.incremental.score_cache import ScoreCache, basis, by_participant
 
 _MOST = 2  # if more than 1 in _MOST questions of a contest change, all are scored again
 
@@ -21,7 +21,7 @@ Only = Callable[[dict[str, Contest], Iterable[int]], Facts]  # contests, questio
 
 
 @dataclass(slots=True)
-class Due:
+class TouchedScores:
     """The scores that can have changed: of questions (by code), of leaderboards, or the name of the consensus."""
 
     questions: dict[str, set[int]] = field(default_factory=dict)
@@ -34,12 +34,12 @@ class Due:
         return self.boards | self.questions.keys()
 
 
-class Boards:
+class IncrementalScores:
     """The cached scores of contests, as of the log position at which the tables were last current."""
 
     def __init__(self, only: Only) -> None:
         self._only = only
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, ScoreCache] = {}
         self._aggregates: dict[str, dict[int, Aggregate]] = {}  # by contest and number of owner
         self._told: set[str] = set()  # contests whose cache is ahead of the tables
 
@@ -52,7 +52,7 @@ class Boards:
             self._kept.pop(name, None)
             self._aggregates.pop(name, None)
 
-    def parts(self, facts: Facts, due: Due, before: int) -> Iterator[Parts]:
+    def parts(self, facts: Facts, due: TouchedScores, before: int) -> Iterator[Parts]:
         """Yield the parts of tables that can have changed. before: the log position at which tables were current."""
         if not due.contests:
             return
@@ -64,14 +64,14 @@ class Boards:
         yield from self._of_some(facts, sorted(due.contests - whole), due, before)
         yield from self._overall(facts, was)
 
-    def _before(self, facts: Facts, due: Due, before: int) -> dict[str, dict[int, Aggregate]] | None:
+    def _before(self, facts: Facts, due: TouchedScores, before: int) -> dict[str, dict[int, Aggregate]] | None:
         """Return the aggregates of the changed contests as in the tables, or None if some are not cached."""
         new = {name for name in due.contests if facts.contests[name].position > before}
         if due.renamed or due.contests - new - self._aggregates.keys():
             return None
         return {name: {} if name in new else dict(self._aggregates[name]) for name in due.contests}
 
-    def _all_due(self, contest: Contest, facts: Facts, due: Due) -> bool:
+    def _all_due(self, contest: Contest, facts: Facts, due: TouchedScores) -> bool:
         name = contest.opened.contest
         some = due.questions.get(name, ())
         kept = self._kept.get(name)
@@ -84,13 +84,13 @@ class Boards:
             every.tally_all()
             every.judge_all()
             for name in contests:
-                kept = self._kept[name] = Kept(every, name)
+                kept = self._kept[name] = ScoreCache(every, name)
                 self._aggregates[name] = kept.aggregates
                 every.known.add(kept.known(_owners(facts), kept.aggregates.keys()))
             for division in ("scores", "judgements", "boards"):
                 yield from parts(every, division, [(name,) for name in contests])
 
-    def _of_some(self, facts: Facts, contests: list[str], due: Due, before: int) -> Iterator[Parts]:
+    def _of_some(self, facts: Facts, contests: list[str], due: TouchedScores, before: int) -> Iterator[Parts]:
         """Yield the parts of contests of which few questions can have changed."""
         some = {name: due.questions[name] for name in contests if due.questions.get(name)}
         boards = due.boards & {*contests}
@@ -146,7 +146,7 @@ class Boards:
         some = {owner for of in now.values() for owner in of}
         if was is not None:
             some = {owner for name, of in was.items() for owner in _differing(of, now[name])}
-        known = Known(aggregates={name: listed(of, _owners(facts), some) for name, of in now.items()})
+        known = Known(aggregates={name: by_participant(of, _owners(facts), some) for name, of in now.items()})
         keys = [()] if was is None else [(who,) for who in _names(facts, some)]
         yield from parts(Projections(own, known=known), "judgements_overall", keys)
 

@@ -22,8 +22,8 @@ from forecast_ledger.projections.facts.accounts import Books
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, joined
 from forecast_ledger.projections.facts.from_log import Columns, gathered, note, width
 from forecast_ledger.projections.incremental.deltas import Parts, divided, parts
-from forecast_ledger.projections.incremental.incremental_accounts import Dealt, Traders
-from forecast_ledger.projections.incremental.incremental_scores import Boards, Due
+from forecast_ledger.projections.incremental.incremental_accounts import IncrementalAccounts, TouchedAccounts
+from forecast_ledger.projections.incremental.incremental_scores import IncrementalScores, TouchedScores
 
 _FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 _QUESTION = 3  # the index of the question column of forecasts
@@ -49,13 +49,13 @@ class Touched:
     """
 
     questions: set[int] = field(default_factory=set)
-    scoring: Due = field(default_factory=Due)
-    dealt: Dealt = field(default_factory=Dealt)
+    scoring: TouchedScores = field(default_factory=TouchedScores)
+    dealt: TouchedAccounts = field(default_factory=TouchedAccounts)
     admissions: set[tuple[str, int]] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
 
 
-class Growing:
+class IncrementalTables:
     """The facts of a growing log, and the parts of tables that changed.
 
     Call `add` with each new page of the log, `parts` for the parts of tables that changed since the last `forget`, and
@@ -67,9 +67,9 @@ class Growing:
         self._new: list[Columns] = []
         self._runs: list[Forecasts] = []  # in log order, each at least four times as long as the next
         self._holding: dict[int, set[str]] = {}  # question -> contests that have it
-        self._boards = Boards(self._only)
+        self._boards = IncrementalScores(self._only)
         self._right_at = 0  # the log position of the last `forget`
-        self._traders = Traders(self.facts)
+        self._traders = IncrementalAccounts(self.facts)
         self._clock = self.facts.books.clock  # the clock of the last `forget`
         self._keeps = False
         self._told = True  # whether `parts` was called since the last `add`
@@ -96,7 +96,11 @@ class Growing:
         """Note that the tables are current: later `parts` are those that change from here on."""
         self._boards.forget()
         if not self._told and self._keeps:  # the caches lack the changes
-            self._boards, self._traders, self._keeps = Boards(self._only), Traders(self.facts), False
+            self._boards, self._traders, self._keeps = (
+                IncrementalScores(self._only),
+                IncrementalAccounts(self.facts),
+                False,
+            )
         self._right_at, self._clock = self.facts.as_of, self.facts.books.clock
         self.touched = Touched()
 
@@ -153,7 +157,7 @@ class Growing:
             case _ if not isinstance(event, FOLLOWED) and (kinds := kinds_of([type(event)]) - {"clock"}):
                 name = type(event).__name__
                 raise TypeError(
-                    f"{name} changes {', '.join(sorted(kinds))}: say in Growing which parts of tables follow"
+                    f"{name} changes {', '.join(sorted(kinds))}: say in IncrementalTables which parts of tables follow"
                 )
 
     def _score(self, question: int, contests: set[str]) -> None:

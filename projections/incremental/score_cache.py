@@ -21,7 +21,7 @@ def basis(facts: Facts, contest: Contest) -> tuple[object, ...]:
     return outsiders(contest), consensus_label(facts)
 
 
-class Kept:
+class ScoreCache:
     """The cached totals of a contest's scores.
 
     An owner's number is the participant code + 1, and 0 for the consensus: a new participant changes no number.
@@ -57,7 +57,7 @@ class Kept:
         calibration = [each._replace(owner=(each.owner - 1) % owners) for each in brier.filled(there)]
         return Known(
             tallies={self.name: self.tally},
-            aggregates={self.name: listed(self.aggregates, owners, some)},
+            aggregates={self.name: by_participant(self.aggregates, owners, some)},
             calibration={self.name: calibration},
         )
 
@@ -90,7 +90,7 @@ class Kept:
         return change
 
 
-def listed(aggregates: dict[int, Aggregate], owners: int, some: AbstractSet[int]) -> dict[int, Aggregate]:
+def by_participant(aggregates: dict[int, Aggregate], owners: int, some: AbstractSet[int]) -> dict[int, Aggregate]:
     """Return the aggregates of some owners by participant code, the consensus last."""
     return {(owner - 1) % owners: aggregates[owner] for owner in aggregates.keys() & some}
 

@@ -16,7 +16,7 @@ MOST_TICK_ROWS = 50_000_000  # in one table, all contests and participants toget
 _LARGEST = 1 << 61  # largest sum of money, 1e-6: a few of them can be added in 64 bits
 
 
-class Paths(NamedTuple):
+class AccountHistories(NamedTuple):
     """The movements of a contest's accounts, account after account, each in log order, with the balances after each.
 
     own: the movements of each account. first: the row of each account's first movement, and the number of all
@@ -35,7 +35,7 @@ class Paths(NamedTuple):
     cost: Int64Array
 
 
-class Axis(NamedTuple):
+class TickAxis(NamedTuple):
     """The ticks of a contest, and their place among the movements of its accounts.
 
     ticks: µs, shape (t,). tick: the number of the first tick at or after each movement; shape (m,). number: the same
@@ -50,7 +50,7 @@ class Axis(NamedTuple):
     moved: BoolArray
 
 
-def paths_of(facts: Facts, contest: str) -> Paths:
+def account_histories(facts: Facts, contest: str) -> AccountHistories:
     """Return the accounts of a contest by participant. Raises OverflowError if one holds more than a log allows."""
     by_participant: dict[str, list[Movement]] = {}
     for move in facts.books.movements:
@@ -66,7 +66,7 @@ def paths_of(facts: Facts, contest: str) -> Paths:
             raise OverflowError(f"contest {contest!r}: an account of more than 2^61")
         return sums
 
-    return Paths(
+    return AccountHistories(
         participants,
         own,
         first=np.concatenate(([0], np.cumsum(sizes))),
@@ -80,7 +80,7 @@ def paths_of(facts: Facts, contest: str) -> Paths:
     )
 
 
-def axis_of(facts: Facts, contest: str, paths: Paths, *, changes: bool = False) -> Axis:
+def tick_axis(facts: Facts, contest: str, paths: AccountHistories, *, changes: bool = False) -> TickAxis:
     """Return the ticks from the start of a contest to its completion or the latest instant in the log.
 
     changes: leave out ticks at which no account has another value than at the tick before.
@@ -98,7 +98,7 @@ def axis_of(facts: Facts, contest: str, paths: Paths, *, changes: bool = False) 
     number = np.append(offsets[paths.account] + tick - begins[paths.account], offsets[-1])
     moved = np.zeros(len(tick) + int(offsets[-1]), bool)
     moved[np.arange(len(tick)) + number[:-1]] = True
-    return Axis(ticks, tick, number, moved)
+    return TickAxis(ticks, tick, number, moved)
 
 
 def check_tick_rows(facts: Facts, contests: Sequence[str]) -> None:
@@ -126,7 +126,7 @@ def _every(facts: Facts, contest: str) -> tuple[int, int, int]:
     return starts_at, step, max(last - starts_at, -step) // step + 1
 
 
-def _changed(facts: Facts, paths: Paths, starts_at: int, step: int, count: int) -> list[int]:
+def _changed(facts: Facts, paths: AccountHistories, starts_at: int, step: int, count: int) -> list[int]:
     """Return the numbers of the ticks that come first after a movement or after a quote for a question ever held."""
     held = {move.question for moves in paths.own for move in moves if move.number}
     told = {quoted.told_at for question in held for quoted in facts.books.quotes[question]}
@@ -134,7 +134,7 @@ def _changed(facts: Facts, paths: Paths, starts_at: int, step: int, count: int) 
     return sorted(number for number in seen if number < count)
 
 
-def instants(axis: Axis, paths: Paths) -> Int64Array:
+def instants(axis: TickAxis, paths: AccountHistories) -> Int64Array:
     """Return the instants of the ticks of all accounts, one account after another."""
     every = (axis.ticks[begin:] for begin in axis.tick[paths.first[:-1]].tolist())
     return np.concatenate([np.zeros(0, np.int64), *every])

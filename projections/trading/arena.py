@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
+from forecast_ledger.projections.boards.brier import EVEN_ODDS
 from forecast_ledger.projections.core.column_values import published
 from forecast_ledger.projections.facts.accounts import FINE, Account, Key, Trade
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.mark_prices import Marks
-
-EVEN_ODDS = Fraction(1, 4)  # the Brier score of always forecasting 0.5
 
 
 class Stake(NamedTuple):
@@ -37,7 +36,7 @@ class Stake(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Record:
+class TradingRecord:
     """The results of one account. profit: 1e-15. drawdown: 1e-9. turnover: (amounts bought + sold) / starting cash."""
 
     key: Key
@@ -114,18 +113,18 @@ def state(trading: Trading, account: Account) -> str:
     return "active" if waits or bet_cap(trading, account.cash) >= trading.least_bet else "ruined"
 
 
-def records(facts: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, list[Record]]:
+def records(facts: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, list[TradingRecord]]:
     """Return the results of every account, by trading contest."""
     books = facts.books
     trades: dict[Key, list[Trade]] = {key: [] for key in books.accounts}
     for trade in books.trades:
         trades[trade.event.contest, trade.event.participant].append(trade)
     defaulted = Counter((event.contest, event.participant) for _, event, by_default in books.attempts if by_default)
-    made: dict[str, list[Record]] = {}
+    made: dict[str, list[TradingRecord]] = {}
     for key, account in sorted(books.accounts.items(), key=lambda item: item[0]):
         trading, own = facts.trading(key[0]), trades[key]
         turned = sum(e.amount if isinstance(e := each.event, events.SharesBought) else e.proceeds for each in own)
-        record = Record(
+        record = TradingRecord(
             key=key,
             account=account,
             profit=(account.cash - account.deposits) * FINE + value(facts, marks, key),

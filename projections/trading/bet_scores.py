@@ -34,7 +34,7 @@ class Verdict(NamedTuple):
     scores: dict[int, Ratio]
 
 
-class Span(NamedTuple):
+class ScoredSpan(NamedTuple):
     """Scores that count on [begin, end) of a sequence of ticks or of movements."""
 
     begin: int
@@ -90,26 +90,26 @@ def _scores(bought: list[tuple[int, int, int]], payout: int | None) -> dict[int,
     }
 
 
-def spans(found: list[Verdict], begins: list[int], end: int) -> Iterator[Span]:
+def spans(found: list[Verdict], begins: list[int], end: int) -> Iterator[ScoredSpan]:
     """Yield the range in which each verdict on one position counts: of the verdicts begun, the last in the log counts.
 
     begins: the place at which each verdict begins. end: the end of the sequence.
 
     >>> won, lost = {7: (0, 1)}, {7: (1, 1)}
     >>> list(spans([Verdict(8, 0, won), Verdict(9, 0, lost)], [3, 5], 9))
-    [Span(begin=5, end=9, scores={7: (1, 1)}), Span(begin=3, end=5, scores={7: (0, 1)})]
+    [ScoredSpan(begin=5, end=9, scores={7: (1, 1)}), ScoredSpan(begin=3, end=5, scores={7: (0, 1)})]
     """
     for verdict, begin in zip(reversed(found), reversed(begins), strict=True):
         if begin < end:
             if verdict.scores:
-                yield Span(begin, end, verdict.scores)
+                yield ScoredSpan(begin, end, verdict.scores)
             end = begin
 
 
-def means(counting: list[Span]) -> Iterator[tuple[int, int, int]]:
+def means(counting: list[ScoredSpan]) -> Iterator[tuple[int, int, int]]:
     """Yield each change of the mean of the scores that count: place, mean (1e-9, half-even) and number of scores.
 
-    >>> list(means([Span(2, 5, {7: (1, 4)}), Span(3, 9, {8: (0, 1)})]))
+    >>> list(means([ScoredSpan(2, 5, {7: (1, 4)}), ScoredSpan(3, 9, {8: (0, 1)})]))
     [(2, 250000000, 1), (3, 125000000, 2), (5, 0, 1), (9, -1, 0)]
     """
     changes = [(span.begin, True, span.scores) for span in counting]

@@ -17,8 +17,14 @@ from forecast_ledger.projections.core.arrays import Int64Array, int64_array, rou
 from forecast_ledger.projections.core.column_values import published
 from forecast_ledger.projections.facts.accounts import FINE, Key, Ruling
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.trading.account_histories import Axis, Paths, axis_of, instants, paths_of
-from forecast_ledger.projections.trading.bet_scores import NONE, Span, means, spans, verdicts
+from forecast_ledger.projections.trading.account_histories import (
+    AccountHistories,
+    TickAxis,
+    account_histories,
+    instants,
+    tick_axis,
+)
+from forecast_ledger.projections.trading.bet_scores import NONE, ScoredSpan, means, spans, verdicts
 from forecast_ledger.projections.trading.mark_prices import Marks
 
 _LAST = (1 << 63) - 1
@@ -97,8 +103,8 @@ def snapshots(facts: Facts, marks: Marks, contest: str, *, changes: bool = False
     changes: of the ticks, only those that come first after a change.
     Raises KeyError if it is no trading contest, OverflowError if an account holds more than a log allows.
     """
-    trading, paths = facts.trading(contest), paths_of(facts, contest)
-    axis = axis_of(facts, contest, paths, changes=changes)
+    trading, paths = facts.trading(contest), account_histories(facts, contest)
+    axis = tick_axis(facts, contest, paths, changes=changes)
     latest = np.cumsum(axis.moved) - 1
     at, tick_at = np.empty(len(axis.moved), np.int64), instants(axis, paths)
     at[axis.moved], at[~axis.moved] = paths.at, tick_at
@@ -242,7 +248,7 @@ class _Worth:
 
 
 def _worths(
-    facts: Facts, marks: Marks, trading: Trading, contest: str, where: tuple[Paths, Axis]
+    facts: Facts, marks: Marks, trading: Trading, contest: str, where: tuple[AccountHistories, TickAxis]
 ) -> tuple[_Worth, _Worth]:
     """Return the values at the ticks of all accounts, and at all movements; each price is looked up once."""
     paths, axis = where
@@ -268,7 +274,7 @@ def _worths(
     return of_ticks, of_moves
 
 
-def _pieces(paths: Paths) -> dict[tuple[int, int], list[_Piece]]:
+def _pieces(paths: AccountHistories) -> dict[tuple[int, int], list[_Piece]]:
     """Return the pieces held by question and outcome; the pieces of one account do not overlap."""
     pieces: dict[tuple[int, int], list[_Piece]] = {}
     for moves, first, end in zip(paths.own, paths.first.tolist(), paths.first[1:].tolist(), strict=False):
@@ -299,7 +305,7 @@ def _marked(
 
 
 def _scored(
-    facts: Facts, contest: str, paths: Paths, axis: Axis
+    facts: Facts, contest: str, paths: AccountHistories, axis: TickAxis
 ) -> tuple[tuple[Int64Array, Int64Array], tuple[Int64Array, Int64Array]]:
     """Return the mean score and number of resolved bets, at the ticks of all accounts and at all movements."""
     as_of = facts.contests[contest].as_of(facts)
@@ -315,8 +321,8 @@ def _scored(
         paths.own, paths.first.tolist(), axis.number[paths.first].tolist(), axis.tick[paths.first[:-1]], strict=False
     ):
         positions = [move.position for move in own]
-        by_tick: list[Span] = []
-        by_move: list[Span] = []
+        by_tick: list[ScoredSpan] = []
+        by_move: list[ScoredSpan] = []
         for told in verdicts(own, rulings, caps):
             by_tick += spans(told, [bisect_left(ticks, verdict.at) for verdict in told], len(ticks))
             by_move += spans(told, [bisect_left(positions, verdict.position) for verdict in told], len(own))
@@ -325,7 +331,7 @@ def _scored(
     return _filled(of_ticks, int(axis.number[-1])), _filled(of_moves, len(paths.at))
 
 
-def _steps(counting: list[Span], shift: int, first: int) -> Iterator[tuple[int, int, int]]:
+def _steps(counting: list[ScoredSpan], shift: int, first: int) -> Iterator[tuple[int, int, int]]:
     """Yield the changes of one account, numbered among those of all; nothing is scored at its first row."""
     yield first, NONE, 0
     for place, brier, count in means(counting):

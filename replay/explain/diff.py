@@ -8,7 +8,7 @@ from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.catalogue.inputs import FORECASTS, SETTLING
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.incremental.refresh import Growing
+from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
     Scope,
@@ -56,7 +56,7 @@ def diff(source: LogSource, other: AsOf, table: str) -> Diff:
     Raises, first that applies: Refused (either is not an instant or beyond the log, or `other` is not later),
     Unavailable, Corrupt.
     """
-    old, new, grows, between = Cut(source.as_of), Cut(other), Growing(), _Between(table)
+    old, new, grows, between = Cut(source.as_of), Cut(other), IncrementalTables(), _Between(table)
     with opened(source.location, source.name) as store:
         for page in old.pages(log.unseal_pages(store.pages()), source.watch):
             grows.add(page)

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.subscription import Subscription
-from forecast_ledger.projections.incremental.refresh import Growing
+from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.replay.reading.replay import Watch
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.read_model import Places, ReadModel, Tracking, Update
@@ -69,7 +69,7 @@ class Runner:
         except BaseException:
             self._store.close()
             raise
-        self._growing = Growing()
+        self._growing = IncrementalTables()
         self._places: Places = {}  # of the rows read since the last refresh
         self._first, self._recorded_at = "", 0
         self._subscription = Subscription(self._store)

@@ -11,7 +11,7 @@ from forecast_ledger.projections.boards import contest_groups
 from forecast_ledger.projections.boards.contest_groups import grouped
 from forecast_ledger.projections.boards.totals import NOTHING, Tally
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.incremental.refresh import Growing
+from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.scores import time_weighted
 from tests.projections.boards.test_brier_sample import seasons
 from tests.projections.incremental.test_refresh import Kept, assert_equal_a_rebuild, told
@@ -139,7 +139,7 @@ def test_contests_that_change_together_are_scored_together(questions: int, monke
     later: list[Any] = [revocation(f"q{c}.0") for c in range(10)]
     later += [resolution(f"q{c}.0", outcome="no") for c in range(10)]
     recorded = oracle.history(*first, *later)
-    grows, rows = Growing(), Kept()
+    grows, rows = IncrementalTables(), Kept()
     end = len(recorded) - len(later)
     grows.add(recorded[:end])
     told(grows, rows)
@@ -167,7 +167,7 @@ def test_a_resolution_concerns_who_forecast_on_the_question_alone() -> None:
     """In Brier scores over all contests, too, whether its contest has other questions or not."""
     asked = [*_many_contests(1), *(resolution(f"q{c}.0") for c in range(9))]
     recorded = oracle.history(*asked, resolution("q9.0"))
-    grows, rows = Growing(), Kept()
+    grows, rows = IncrementalTables(), Kept()
     grows.add(recorded[:-2])
     told(grows, rows)
     grows.add(recorded[-2:])

@@ -26,7 +26,7 @@ from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental import incremental_scores
 from forecast_ledger.projections.incremental.deltas import Parts, divided
-from forecast_ledger.projections.incremental.refresh import FOLLOWED, Growing
+from forecast_ledger.projections.incremental.refresh import FOLLOWED, IncrementalTables
 from tests.support import oracle
 from tests.support.given import (
     annulment,
@@ -82,7 +82,7 @@ def trading(seed: int) -> list[Recorded]:
         return [recorded for page in ledger.read() for recorded in page]
 
 
-def told(grows: Growing, kept: Kept) -> list[Parts]:
+def told(grows: IncrementalTables, kept: Kept) -> list[Parts]:
     """Whatever has changed, which is applied."""
     parts = list(grows.parts())
     for part in parts:
@@ -95,7 +95,7 @@ def grown(recorded: Sequence[Recorded], cuts: Sequence[int], lost: frozenset[int
     """The tables kept up over a log that is read up to these positions, one after another; what is told at those that
     are lost comes to nothing, as where a disk is full.
     """
-    kept, grows = Kept(), Growing()
+    kept, grows = Kept(), IncrementalTables()
     for number, (first, end) in enumerate(zip([0, *cuts], [*cuts, len(recorded)], strict=True)):
         if recorded[first:end]:
             grows.add(recorded[first:end])
@@ -109,7 +109,7 @@ def grown(recorded: Sequence[Recorded], cuts: Sequence[int], lost: frozenset[int
 
 def assert_right_after_each(recorded: Sequence[Recorded], begin: int = 0) -> None:
     """The tables equal a rebuild after every event; begin: up to where what is told comes from elsewhere, but once."""
-    kept, grows = Kept(), Growing()
+    kept, grows = Kept(), IncrementalTables()
     if begin:
         every = Projections(facts([recorded[:begin]]))
         kept.rows = {name: list(every.table(name).plain()) for name in BUILT}
@@ -165,7 +165,7 @@ def test_parts_add_up_to_a_rebuild_of_any_season_of_trading(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_parts_add_up_at_every_single_position(seed: int) -> None:
     """An event at a time, compared after each of the last."""
-    recorded, kept, grows = trading(seed)[:260], Kept(), Growing()
+    recorded, kept, grows = trading(seed)[:260], Kept(), IncrementalTables()
     for number, each in enumerate(recorded, 1):
         grows.add([each])
         for part in grows.parts():
@@ -312,7 +312,7 @@ def test_every_way_of_dividing_a_table_is_followed() -> None:
     """Between them, two histories make a part of each table; none of them is left as it was."""
     made = dict.fromkeys(BUILT, 0)
     for recorded in (tournament(), trading(0)):
-        grows = Growing()
+        grows = IncrementalTables()
         for each in recorded:
             grows.add([each])
             for parts in grows.parts():
@@ -347,7 +347,7 @@ def test_an_event_of_a_new_type_that_no_table_reads_changes_nothing() -> None:
     """It needs neither a contest nor a place in FOLLOWED."""
     recorded = oracle.history(opened(), forecast())
     followed = oracle.followed(recorded, POSTPONED)
-    kept, grows = Kept(), Growing()
+    kept, grows = Kept(), IncrementalTables()
     grows.add(recorded)
     told(grows, kept)
     grows.add(followed[-1:])
@@ -359,8 +359,8 @@ def test_an_event_that_tables_read_and_nothing_follows_is_named(monkeypatch: pyt
     """Otherwise tables that are kept up would silently differ from those that are rebuilt."""
     types: Any = (*INPUTS["questions"].types, Postponed)
     monkeypatch.setitem(INPUTS, "questions", INPUTS["questions"]._replace(types=types))
-    with pytest.raises(TypeError, match="Postponed changes questions: say in Growing"):
-        Growing().add(oracle.followed([*oracle.history(opened())], POSTPONED)[-1:])
+    with pytest.raises(TypeError, match="Postponed changes questions: say in IncrementalTables"):
+        IncrementalTables().add(oracle.followed([*oracle.history(opened())], POSTPONED)[-1:])
 
 
 @pytest.mark.parametrize("kind", events.TAGS, ids=lambda kind: kind.__name__)
@@ -394,7 +394,7 @@ def test_a_forecast_touches_its_question_alone() -> None:
         resolution("snow"),
     ]
     recorded = oracle.history(*asked, forecast(participant="bob"))
-    grows = Growing()
+    grows = IncrementalTables()
     grows.add(recorded[:-1])
     grows.forget()
     grows.add(recorded[-1:])

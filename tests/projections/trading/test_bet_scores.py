@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.facts.accounts import Movement, Ruling
-from forecast_ledger.projections.trading.bet_scores import NONE, Span, Verdict, means, spans, verdicts
+from forecast_ledger.projections.trading.bet_scores import NONE, ScoredSpan, Verdict, means, spans, verdicts
 
 KEY = ("week", "ada")
 CAPS = st.integers(1, 10**18)
@@ -90,9 +90,9 @@ def test_the_score_is_the_square_of_the_distance_from_what_a_share_pays() -> Non
 def test_the_last_in_the_log_of_those_that_have_begun_counts() -> None:
     """A resolution said to be of the 8th, corrected by one said to be of the 5th: the first never counts."""
     late, early = Verdict(1, 8, {1: (0, 1)}), Verdict(2, 5, {1: (1, 1)})
-    assert list(spans([late, early], [8, 5], 10)) == [Span(5, 10, {1: (1, 1)})]
+    assert list(spans([late, early], [8, 5], 10)) == [ScoredSpan(5, 10, {1: (1, 1)})]
     assert list(spans([late], [10], 10)) == []
-    assert list(spans([late, Verdict(2, 9, {})], [8, 9], 10)) == [Span(8, 9, {1: (0, 1)})]
+    assert list(spans([late, Verdict(2, 9, {})], [8, 9], 10)) == [ScoredSpan(8, 9, {1: (0, 1)})]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), SCORES), max_size=8))
@@ -102,7 +102,9 @@ def test_the_last_in_the_log_of_those_that_have_begun_counts() -> None:
 @example([(0, 2, (1, 3)), (0, 1, (2, 3)), (1, 2, (1, 7))])
 def test_the_mean_is_that_of_the_fractions(drawn: list[tuple[int, int, tuple[int, int]]]) -> None:
     """At every place the exact mean of the scores that count there, rounded half-even once; ties too."""
-    counting = [Span(begin, begin + length, {number: score}) for number, (begin, length, score) in enumerate(drawn)]
+    counting = [
+        ScoredSpan(begin, begin + length, {number: score}) for number, (begin, length, score) in enumerate(drawn)
+    ]
     steps = {place: (mean, count) for place, mean, count in means(counting)}
     here = (NONE, 0)
     for place in range(15):
@@ -119,5 +121,5 @@ def test_a_tie_is_found_however_long_the_fractions_are() -> None:
     """
     scores = [Fraction(1, 3) + Fraction(1, 2 * PROBABILITY), Fraction(2, 3) + Fraction(5, 2 * PROBABILITY)]
     assert sum(scores) == 1 + Fraction(3, PROBABILITY)
-    counting = [Span(0, 1, {number: score.as_integer_ratio()}) for number, score in enumerate(scores)]
+    counting = [ScoredSpan(0, 1, {number: score.as_integer_ratio()}) for number, score in enumerate(scores)]
     assert next(means(counting)) == (0, 500_000_002, 2)
