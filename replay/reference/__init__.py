@@ -1,1 +1,1 @@
-"""What is reference, printed from the tables that the code uses: help by topic, pages under docs, schemas."""
+"""The reference, printed from the tables that the code uses: help by topic, pages under docs, schemas."""
