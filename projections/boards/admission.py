@@ -14,15 +14,15 @@ from typing import Literal
 from forecast_ledger.ledger.core.values import DAY, FIRST_INSTANT, LAST_INSTANT
 from forecast_ledger.ledger.model.publication_stamps import StampSpan
 
-Information = Literal["certain", "undeclared", "possible", "clean"]
-Receipt = Literal["in_time", "late"]
-Restricted = Literal["restricted", "undeclared", "clean"]
+InformationVerdict = Literal["certain", "undeclared", "possible", "clean"]
+ReceiptVerdict = Literal["in_time", "late"]
+SourceVerdict = Literal["restricted", "undeclared", "clean"]
 
 UNDECLARED = StampSpan(FIRST_INSTANT, LAST_INSTANT)  # may be any instant, so it bounds nothing
 _SECOND = 10**6  # µs
 
 # verdict -> whether it applies to the span of the newest information and 00:00:00Z of the close date; the first wins
-VERDICTS: dict[Information, Callable[[StampSpan, int], bool]] = {
+VERDICTS: dict[InformationVerdict, Callable[[StampSpan, int], bool]] = {
     "certain": lambda newest, midnight: newest.earliest >= midnight,
     "undeclared": lambda newest, _: newest.latest >= LAST_INSTANT,
     "possible": lambda newest, midnight: newest.latest >= midnight,
@@ -44,7 +44,9 @@ def cutoff(closes_at: int) -> int:
     return max(closes_at // DAY * DAY - _SECOND, FIRST_INSTANT)
 
 
-def newest(source: StampSpan | None, training_cutoff: StampSpan | None, released: StampSpan | None) -> StampSpan | None:
+def newest_information(
+    source: StampSpan | None, training_cutoff: StampSpan | None, released: StampSpan | None
+) -> StampSpan | None:
     """Return the span of the newest information of sources and model together: at either end, the later of the two.
 
     source: publication span of the newest source used; None if it is not declared: then it bounds nothing and no
@@ -55,7 +57,7 @@ def newest(source: StampSpan | None, training_cutoff: StampSpan | None, released
     cut-off contradicts it and is ignored.
     Returns None if nothing is declared.
 
-    >>> newest(StampSpan(5, 6), training_cutoff=None, released=StampSpan(8, 9))
+    >>> newest_information(StampSpan(5, 6), training_cutoff=None, released=StampSpan(8, 9))
     StampSpan(earliest=5, latest=9)
     """
     model = _model(training_cutoff, released)
@@ -66,7 +68,7 @@ def newest(source: StampSpan | None, training_cutoff: StampSpan | None, released
     return StampSpan(max(source.earliest, model.earliest), max(source.latest, model.latest))
 
 
-def information(newest: StampSpan | None, cutoff: int) -> tuple[Information, int | None]:
+def information_verdict(newest: StampSpan | None, cutoff: int) -> tuple[InformationVerdict, int | None]:
     """Return the verdict on a possible information leak, and the margin, µs: the cut-off minus the latest reading.
 
     certain: even the earliest reading is on the close date or later. possible: only the latest reading is. clean:
@@ -74,7 +76,7 @@ def information(newest: StampSpan | None, cutoff: int) -> tuple[Information, int
     The margin is greater than -1 s if the verdict is clean, and None if nothing bounds the latest reading.
 
     >>> midnight = 86_400_000_000
-    >>> information(StampSpan(midnight - 2_000_000, midnight + 1), cutoff=midnight - 1_000_000)
+    >>> information_verdict(StampSpan(midnight - 2_000_000, midnight + 1), cutoff=midnight - 1_000_000)
     ('possible', -1000001)
     """
     if newest is None:
@@ -83,24 +85,24 @@ def information(newest: StampSpan | None, cutoff: int) -> tuple[Information, int
     return verdict, None if newest.latest >= LAST_INSTANT else cutoff - newest.latest
 
 
-def receipt(recorded_at: int, cutoff: int) -> tuple[Receipt, int]:
+def receipt_verdict(recorded_at: int, cutoff: int) -> tuple[ReceiptVerdict, int]:
     """Return whether the ledger recorded a forecast by the cut-off, and the margin, µs; negative if it is later.
 
     recorded_at: by the ledger's own clock, never the instant that the command claims.
 
-    >>> receipt(86_400_000_000, cutoff=86_399_000_000)
+    >>> receipt_verdict(86_400_000_000, cutoff=86_399_000_000)
     ('late', -1000000)
     """
     return "late" if recorded_at >= cutoff + _SECOND else "in_time", cutoff - recorded_at
 
 
-def restricted(declared: bool | None, list_version: str) -> Restricted:
+def source_verdict(declared: bool | None, list_version: str) -> SourceVerdict:
     """Return the verdict on restricted sources: forecasting sites, forecasters, insiders.
 
     declared: whether the participant declared that one was used; None if not declared. A declaration that none was used
     counts only if it names a version of the list.
 
-    >>> restricted(False, "2022-09"), restricted(False, "")
+    >>> source_verdict(False, "2022-09"), source_verdict(False, "")
     ('clean', 'undeclared')
     """
     if declared:

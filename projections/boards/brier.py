@@ -14,7 +14,7 @@ from forecast_ledger.projections.core.sorting import run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 
 DECILES = tuple(range(0, PROBABILITY + 1, PROBABILITY // 10))  # 1e-9
-EVEN_ODDS = Fraction(1, 4)  # the Brier score of a forecaster who always gives 50%
+EVEN_ODDS_BRIER = Fraction(1, 4)  # the Brier score of a forecaster who always gives 50%
 NORMAL_QUANTILE = Decimal("1.959963984540054")  # 97.5% of the standard normal: OEIS A220510, to 15 decimals
 _DIGITS = Context(prec=80, rounding=ROUND_HALF_EVEN)
 _VALUE_BITS = 30  # 1e9 < 2^30
@@ -92,7 +92,7 @@ class Bin(NamedTuple):
         return Fraction(self.happened, self.n)
 
 
-class Reading(NamedTuple):
+class BrierBand(NamedTuple):
     """The words for Brier scores in [lower, upper), or for `lower` alone if the two are equal; None: no upper end."""
 
     lower: Fraction
@@ -103,12 +103,12 @@ class Reading(NamedTuple):
 # Source: Forecaster Arena, Scoring Methodology, "Appendix B: Reference Values". Its rows share their ends; each belongs
 # to the row that begins with it, as in its own "0.40+", and 0 to "Perfect" alone.
 INTERPRETATION = (
-    Reading(Fraction(0), Fraction(0), "Perfect"),
-    Reading(Fraction(0), Fraction(10, 100), "Excellent"),
-    Reading(Fraction(10, 100), Fraction(20, 100), "Good"),
-    Reading(Fraction(20, 100), Fraction(25, 100), "Fair (at or near random)"),
-    Reading(Fraction(25, 100), Fraction(40, 100), "Poor"),
-    Reading(Fraction(40, 100), None, "Very Poor"),
+    BrierBand(Fraction(0), Fraction(0), "Perfect"),
+    BrierBand(Fraction(0), Fraction(10, 100), "Excellent"),
+    BrierBand(Fraction(10, 100), Fraction(20, 100), "Good"),
+    BrierBand(Fraction(20, 100), Fraction(25, 100), "Fair (at or near random)"),
+    BrierBand(Fraction(25, 100), Fraction(40, 100), "Poor"),
+    BrierBand(Fraction(40, 100), None, "Very Poor"),
 )
 
 
@@ -131,7 +131,7 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
     """
     _check(sample, owners)
     found = [Aggregate(0)] * owners
-    for owner, counts in counted(sample).items():
+    for owner, counts in counts_by_owner(sample).items():
         found[owner] = aggregate(counts)
     return found
 
@@ -153,11 +153,11 @@ class Counts(NamedTuple):
     mixed: Fraction = Fraction(0)
 
 
-def counted(sample: Sample) -> dict[int, Counts]:
+def counts_by_owner(sample: Sample) -> dict[int, Counts]:
     """Return the counts of each owner who has a row."""
-    order = stable_order(grouped(sample))
+    order = stable_order(owner_probability_keys(sample))
     sample = sample.take(order)
-    groups, starts = run_starts(grouped(sample)), run_starts(sample.owner)
+    groups, starts = run_starts(owner_probability_keys(sample)), run_starts(sample.owner)
     rows = zip(
         sample.owner[starts].tolist(),
         np.diff(starts, append=len(sample.owner)).tolist(),
@@ -171,29 +171,29 @@ def counted(sample: Sample) -> dict[int, Counts]:
     return {owner: Counts._make([*sums, within[owner]]) for owner, *sums in rows}
 
 
-def grouped(sample: Sample) -> Int64Array:
+def owner_probability_keys(sample: Sample) -> Int64Array:
     """Return one number for each pair of owner and probability, which sorts by owner, then probability."""
     key: Int64Array = (sample.owner << _VALUE_BITS) | sample.probability
     return key
 
 
-def owners(groups: Int64Array) -> Int64Array:
+def owners_of_keys(groups: Int64Array) -> Int64Array:
     """Return the owners in such numbers."""
     return groups >> _VALUE_BITS
 
 
-def mixed(m: int, k: int) -> Fraction:
+def mixed_term(m: int, k: int) -> Fraction:
     """Return what m equal forecasts, of which k came true, add to an owner's `mixed`."""
     return Fraction(k * (m - k), m) if m else Fraction(0)
 
 
-def means(contests: Iterable[Aggregate]) -> Means:
+def brier_means(contests: Iterable[Aggregate]) -> Means:
     """Return the mean of all scores of one owner, and the mean of the means of the contests.
 
     contests: one aggregate for each contest. Contests without a score count in neither mean.
     Source: the pooled mean is in Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score", "Across Cohorts".
 
-    >>> means([Aggregate(3, Fraction(1, 10)), Aggregate(1, Fraction(1, 2)), Aggregate(0)])
+    >>> brier_means([Aggregate(3, Fraction(1, 10)), Aggregate(1, Fraction(1, 2)), Aggregate(0)])
     Means(pooled_brier=Fraction(1, 5), mean_of_contest_means=Fraction(3, 10))
     """
     scored = [(contest.n, contest.brier) for contest in contests if contest.brier is not None]
@@ -216,10 +216,10 @@ def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> l
     _check(sample, owners)
     if list(bins) != sorted({0, *bins, PROBABILITY}) or bins[0] or bins[-1] != PROBABILITY:
         raise ValueError("bins: the edges must increase from 0 to 1e9")
-    return filled(binned(sample, bins), bins)
+    return calibration_bins(bin_sums(sample, bins), bins)
 
 
-def binned(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int], tuple[int, ...]]:
+def bin_sums(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int], tuple[int, ...]]:
     """Return, by owner and bin, the number of forecasts, how many came true, and their sum, 1e-9."""
     last = len(bins) - 1
     key = sample.owner * last + np.searchsorted(np.array(bins[1:last], np.int64), sample.probability, "right")
@@ -235,7 +235,7 @@ def binned(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, int
     return {divmod(place, last): each for place, each in zip(key[starts].tolist(), sums, strict=True)}
 
 
-def filled(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequence[int] = DECILES) -> list[Bin]:
+def calibration_bins(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequence[int] = DECILES) -> list[Bin]:
     """Return the bins for such sums, by owner and bin."""
     limits = {pair: wilson(*pair) for pair in dict.fromkeys((k, n) for n, k, _ in sums.values())}
     return [
@@ -310,7 +310,7 @@ def aggregate(of: Counts) -> Aggregate:
         resolution_term=uncertainty - within,
         uncertainty=uncertainty,
         consensus_brier=consensus_brier,
-        skill_against_even_odds=_skill(brier, EVEN_ODDS),
+        skill_against_even_odds=_skill(brier, EVEN_ODDS_BRIER),
         skill_against_consensus=_skill(brier, consensus_brier),
         skill_against_base_rate=_skill(brier, uncertainty),
     )

@@ -15,14 +15,14 @@ from forecast_ledger.projections.scores.score_terms import terms
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 
 
-class Judged(NamedTuple):
+class ContestSample(NamedTuple):
     """The sample of one contest. owners: the number of participant codes, and one more for the consensus."""
 
     sample: Sample
     owners: int
 
 
-def judged(facts: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64Array, Sample, int]:
+def sample_contests(facts: Facts, contests: Sequence[Contest], chunk: int) -> tuple[Int64Array, Sample, int]:
     """Return the forecasts on binary questions that stood at the spot, with the consensus of that instant.
 
     If the rule set does not sample at a spot, the forecasts are those that stood when scored time ended.

@@ -8,7 +8,7 @@ import numpy as np
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import brier, totals
-from forecast_ledger.projections.boards.brier_sample import Judged, judged
+from forecast_ledger.projections.boards.brier_sample import ContestSample, sample_contests
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.sorting import distinct, stable_order
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -16,14 +16,14 @@ from forecast_ledger.projections.scores import time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions, scored_questions
 
 
-class Scored(NamedTuple):
+class ContestScores(NamedTuple):
     """The scores of one contest and the questions that they are for."""
 
     questions: Questions
     rows: time_weighted.Scores
 
 
-class Together(NamedTuple):
+class ScoredGroup(NamedTuple):
     """The scores of several contests with the same rule set, in the order of `names`, their ids."""
 
     names: list[str]
@@ -36,11 +36,11 @@ class Together(NamedTuple):
         """The rule set of the contests."""
         return self.contests[0].opened.rules
 
-    def of(self, number: int) -> Scored:
+    def of(self, number: int) -> ContestScores:
         """Return the scores of one contest, by its index."""
         part = slice(*np.searchsorted(self.questions.contest, [number, number + 1]).tolist())
         own = self.questions.of(part)
-        return Scored(replace(own, contest=np.zeros_like(own.contest)), self.rows.on(part))
+        return ContestScores(replace(own, contest=np.zeros_like(own.contest)), self.rows.on(part))
 
     def counted(self) -> list[str]:
         """Return the ids of the contests that have a question that counts."""
@@ -49,11 +49,11 @@ class Together(NamedTuple):
     def tallies(self, consensus: int) -> dict[str, totals.Tally]:
         """Return the tally of each contest. consensus: the participant code of the consensus."""
         found = totals.tallies(self.rules, self.questions, self.rows, consensus, self.questions.contest)
-        without = [totals.Tally({}, totals.NOTHING)] * (len(self.names) - len(found))
+        without = [totals.Tally({}, totals.NO_SCORES)] * (len(self.names) - len(found))
         return dict(zip(self.names, [*found, *without], strict=True))
 
 
-def grouped(facts: Facts, names: Iterable[str]) -> list[list[str]]:
+def contests_by_rules(facts: Facts, names: Iterable[str]) -> list[list[str]]:
     """Group contest ids by rule set."""
     groups: dict[RuleSet, list[str]] = {}
     for name in names:
@@ -61,19 +61,19 @@ def grouped(facts: Facts, names: Iterable[str]) -> list[list[str]]:
     return [*groups.values()]
 
 
-def together(facts: Facts, names: list[str], chunk: int) -> Together:
+def score_group(facts: Facts, names: list[str], chunk: int) -> ScoredGroup:
     """Score contests with the same rule set."""
     contests = [facts.contests[name] for name in names]
     questions = scored_questions(facts, *contests)
-    return Together(names, contests, questions, time_weighted.scores(facts, contests, questions, chunk))
+    return ScoredGroup(names, contests, questions, time_weighted.scores(facts, contests, questions, chunk))
 
 
-def judged_together(facts: Facts, names: list[str], chunk: int) -> "JudgedTogether":
+def sample_group(facts: Facts, names: list[str], chunk: int) -> "SampledGroup":
     """Return the Brier samples of contests with the same rule set."""
-    return JudgedTogether(names, *judged(facts, [facts.contests[name] for name in names], chunk))
+    return SampledGroup(names, *sample_contests(facts, [facts.contests[name] for name in names], chunk))
 
 
-class JudgedTogether(NamedTuple):
+class SampledGroup(NamedTuple):
     """The Brier samples of several contests. names: their ids. contest: index of the contest of each row."""
 
     names: list[str]
@@ -81,12 +81,12 @@ class JudgedTogether(NamedTuple):
     sample: brier.Sample
     owners: int
 
-    def samples(self) -> dict[str, Judged]:
+    def samples(self) -> dict[str, ContestSample]:
         """Return the sample of each contest."""
         order = stable_order(self.contest)
         limits = np.searchsorted(self.contest[order], np.arange(len(self.names) + 1)).tolist()
         return {
-            name: Judged(self.sample.take(order[first:end]), self.owners)
+            name: ContestSample(self.sample.take(order[first:end]), self.owners)
             for name, first, end in zip(self.names, limits, limits[1:], strict=False)
         }
 
@@ -94,7 +94,7 @@ class JudgedTogether(NamedTuple):
         """Return the Brier aggregates of each contest, by owner, for owners who have a row."""
         keys, sample = self._apart()
         found: dict[str, dict[int, brier.Aggregate]] = {name: {} for name in self.names}
-        for number, counts in brier.counted(sample).items():
+        for number, counts in brier.counts_by_owner(sample).items():
             contest, owner = divmod(keys[number], self.owners)
             found[self.names[contest]][owner] = brier.aggregate(counts)
         return found
@@ -103,7 +103,7 @@ class JudgedTogether(NamedTuple):
         """Return the calibration bins of each contest, by owner and bin."""
         keys, sample = self._apart()
         found: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
-        for each in brier.filled(brier.binned(sample)):
+        for each in brier.calibration_bins(brier.bin_sums(sample)):
             contest, owner = divmod(keys[each.owner], self.owners)
             found[self.names[contest]].append(each._replace(owner=owner))
         return found

@@ -9,7 +9,7 @@ from forecast_ledger.ledger.core.exact import ZERO, Magnitude, power
 from forecast_ledger.ledger.core.lazy_fractions import quotient, round_to_units
 from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
-from forecast_ledger.projections.boards.totals import Sums, Tally, sums
+from forecast_ledger.projections.boards.totals import ParticipantSums, Tally, participant_sums
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.kernels import AUTOCAST
 from forecast_ledger.projections.scores.score_policies import lower_is_better
@@ -19,7 +19,7 @@ _LARGE = _DIGITS - 9  # power of ten from which the ninth decimal of a take is n
 CONSENSUS, NOT_BEST = "consensus", "not_best"  # reasons why a row has no rank, besides the levels of exclusion
 
 
-class Place(NamedTuple):
+class BoardRow(NamedTuple):
     """One row of a contest's board; exact.
 
     rank: None if the participant is not ranked. take: None if the contest has no take. attainable: the coverage of
@@ -48,19 +48,19 @@ class Total(NamedTuple):
     """
 
     words: str
-    divisor: Callable[[RuleSet, Sums], Fraction] | None
+    divisor: Callable[[RuleSet, ParticipantSums], Fraction] | None
     source: str
 
 
-def _weight(_: RuleSet, own: Sums) -> Fraction:
+def _weight(_: RuleSet, own: ParticipantSums) -> Fraction:
     return own.weight
 
 
-def _summed_coverage(rules: RuleSet, own: Sums) -> Fraction:
+def _summed_coverage(rules: RuleSet, own: ParticipantSums) -> Fraction:
     return max(Fraction(rules.least_coverage), own.covered)
 
 
-def _third(_: RuleSet, __: Sums) -> Fraction:
+def _third(_: RuleSet, __: ParticipantSums) -> Fraction:
     """The divisor is 3 even if the contest lacks a kind."""
     return Fraction(3)
 
@@ -96,14 +96,14 @@ TOTALS: dict[str, Total] = {
 }
 
 
-def total(rules: RuleSet, own: Sums) -> Fraction:
+def total(rules: RuleSet, own: ParticipantSums) -> Fraction:
     """Return the total of a participant's scores in a contest."""
     means = (kind.mean for kind in own.kinds)
     worth = sum(means, Fraction(0)) if rules.total in KIND_TOTALS else own.score
-    return worth if TOTALS[rules.total].divisor is None else quotient(worth, divided_by(rules, own))
+    return worth if TOTALS[rules.total].divisor is None else quotient(worth, total_divisor(rules, own))
 
 
-def divided_by(rules: RuleSet, own: Sums) -> Fraction:
+def total_divisor(rules: RuleSet, own: ParticipantSums) -> Fraction:
     """Return the divisor of a total; see `Total`."""
     divisor = TOTALS[rules.total].divisor
     return Fraction(1) if divisor is None else divisor(rules, own)
@@ -112,7 +112,7 @@ def divided_by(rules: RuleSet, own: Sums) -> Fraction:
 def coverage_exp(score: Fraction, coverage: Fraction) -> Magnitude:
     """Return coverage x e^score, with the power rounded once to 30 significant digits.
 
-    >>> published(coverage_exp(Fraction(0), Fraction(1, 2)))
+    >>> published_take(coverage_exp(Fraction(0), Fraction(1, 2)))
     '0.500000000'
     """
     return power(coverage, "e", score)
@@ -121,7 +121,7 @@ def coverage_exp(score: Fraction, coverage: Fraction) -> Magnitude:
 def coverage_exp2(score: Fraction, coverage: Fraction) -> Magnitude:
     """Return coverage x 2^score, with the power rounded once to 30 significant digits.
 
-    >>> published(coverage_exp2(Fraction(3), Fraction(1, 2)))
+    >>> published_take(coverage_exp2(Fraction(3), Fraction(1, 2)))
     '4.000000000'
     """
     return power(coverage, "2", score)
@@ -130,8 +130,8 @@ def coverage_exp2(score: Fraction, coverage: Fraction) -> Magnitude:
 def positive_square(score: Fraction, _: Fraction) -> Magnitude:
     """Return max(score, 0)², exact.
 
-    >>> published(positive_square(Fraction(-3), Fraction(1))), published(positive_square(Fraction(3, 2), Fraction(1)))
-    ('0.000000000', '2.250000000')
+    >>> [published_take(positive_square(Fraction(total, 2), Fraction(1))) for total in (-6, 3)]
+    ['0.000000000', '2.250000000']
     """
     return power(max(score, Fraction(0)) ** 2, "e", Fraction(0))
 
@@ -159,14 +159,16 @@ TAKES: dict[str, Take] = {
 }
 
 
-def published(take: Magnitude) -> str:
+def published_take(take: Magnitude) -> str:
     """Return a take with nine decimals; from 1e21 on, 30 significant digits and a power of ten. Rounded half-even once.
 
-    >>> published(Magnitude(True, -1, Fraction(6627256073055, 10**12))), published(Magnitude(True, 41, Fraction(21, 5)))
-    ('0.662725607', '4.2E+41')
+    >>> published_take(Magnitude(True, -1, Fraction(6627256073055, 10**12)))
+    '0.662725607'
+    >>> published_take(Magnitude(True, 41, Fraction(21, 5)))
+    '4.2E+41'
     """
     if take.exponent < -_DIGITS:
-        return published(ZERO)
+        return published_take(ZERO)
     if take.exponent < _LARGE:
         value = take.mantissa * Fraction(10) ** (take.exponent + 9)
         return format_fixed(round_to_units(value, 1), 10**9, least=9)
@@ -175,7 +177,7 @@ def published(take: Magnitude) -> str:
     return f"{digits}E+{take.exponent}" if digits != "10" else f"1E+{take.exponent + 1}"
 
 
-def board(facts: Facts, contest: Contest, whole: Tally) -> list[Place]:
+def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
     """Return a contest's board, best first: everyone in the tally, except participants who are excluded as hidden.
 
     Ranks are 1, 2, 2, 4 by take or total. Exact ties share a rank and are in order of id. Participants who are excluded
@@ -183,7 +185,7 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[Place]:
     """
     rules = contest.opened.rules
     take = TAKES[rules.take].worth
-    everyone, most = list(sums(facts, contest, whole)), whole.attainable
+    everyone, most = list(participant_sums(facts, contest, whole)), whole.attainable
     entrants = _entrants(contest, (own.participant for own in everyone if not own.is_consensus))
     counts = Counter(entrants.values())
     places = []
@@ -192,7 +194,7 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[Place]:
             continue
         score = total(rules, own)
         places.append(
-            Place(
+            BoardRow(
                 rank=None,
                 participant=own.participant,
                 score=score,
@@ -219,7 +221,7 @@ def _entrants(contest: Contest, scored: Iterable[str]) -> dict[str, str]:
     return {who: who for who in scored} | enrolled
 
 
-def _best_only(places: list[Place], entrants: dict[str, str]) -> list[Place]:
+def _best_only(places: list[BoardRow], entrants: dict[str, str]) -> list[BoardRow]:
     """Mark as NOT_BEST every submission but the best of each entrant, among those that can be ranked."""
     seen: set[str] = set()
     marked = []
@@ -233,7 +235,7 @@ def _best_only(places: list[Place], entrants: dict[str, str]) -> list[Place]:
     return marked
 
 
-def _ranked(places: list[Place], rules: RuleSet) -> list[Place]:
+def _ranked(places: list[BoardRow], rules: RuleSet) -> list[BoardRow]:
     ranked, rank, counted = [], 0, 0
     before: Magnitude | Fraction | None = None
     for place in places:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from forecast_ledger.ledger.core.exact import apportion, half_even, magnitudes_to_integers
-from forecast_ledger.projections.boards.leaderboard import Place
+from forecast_ledger.projections.boards.leaderboard import BoardRow
 from forecast_ledger.projections.facts.columns import Contest
 
-SHARE = 10**9  # units in 1
+SHARE_UNITS = 10**9  # units in 1
 
 
 class Prize(NamedTuple):
@@ -19,7 +19,7 @@ class Prize(NamedTuple):
     prize: int
 
 
-def prizes(contest: Contest, places: list[Place]) -> list[Prize]:
+def divide_pool(contest: Contest, places: list[BoardRow]) -> list[Prize]:
     """Divide the pool in proportion to takes, in payable units, by largest remainder; equal remainders by id.
 
     Returns a row for everyone with a take who is not excluded, by id. The prizes add up to the whole payable units of
@@ -35,7 +35,7 @@ def prizes(contest: Contest, places: list[Place]) -> list[Prize]:
     units = apportion(pool // unit, takes)
     total = sum(takes) or 1
     return [
-        Prize(place.participant, half_even(take * SHARE, total), count * unit)
+        Prize(place.participant, half_even(take * SHARE_UNITS, total), count * unit)
         for place, take, count in zip(paid, takes, units, strict=True)
     ]
 

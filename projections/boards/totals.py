@@ -14,15 +14,21 @@ from forecast_ledger.projections.core.sorting import distinct, run_starts, stabl
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.references.kinds import fine_bits
-from forecast_ledger.projections.scores.coverage import KINDS, Alike, Divided, divided, divisor
+from forecast_ledger.projections.scores.coverage import (
+    QUESTION_KINDS,
+    QuestionGroup,
+    QuestionGroups,
+    divisor,
+    group_questions,
+)
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 
-CONSENSUS = -1  # stands for the consensus; its code in `Scores` changes when participants join
+CONSENSUS_CODE = -1  # stands for the consensus; its code in `Scores` changes when participants join
 
 
-class OfKind(NamedTuple):
+class KindMean(NamedTuple):
     """The sums of a participant's scores on one kind of question.
 
     score: Σ weight x score over all questions that count, with the worst score if there is no forecast. weight: Σ
@@ -41,7 +47,7 @@ class OfKind(NamedTuple):
         return quotient(100 * self.score, self.weight)
 
 
-class Sums(NamedTuple):
+class ParticipantSums(NamedTuple):
     """The exact sums of one participant's scores on the questions of a contest.
 
     score: Σ weight x score. weight: Σ weight of the questions with a forecast. covered: Σ weight x coverage. coverage:
@@ -56,10 +62,10 @@ class Sums(NamedTuple):
     coverage: Fraction
     covered: Fraction
     questions: int
-    kinds: tuple[OfKind, ...]
+    kinds: tuple[KindMean, ...]
 
 
-class Earned(NamedTuple):
+class KindSums(NamedTuple):
     """Sums of scores on questions of one kind: Σ weight x score, Σ weight in 1e-6, and the number of questions."""
 
     score: Fraction
@@ -67,10 +73,10 @@ class Earned(NamedTuple):
     questions: int
 
 
-class Own(NamedTuple):
+class ScoreSums(NamedTuple):
     """Sums of scores on questions. kinds: for each of KINDS. covered: Σ weight x coverage."""
 
-    kinds: tuple[Earned, ...]
+    kinds: tuple[KindSums, ...]
     covered: Fraction
 
     @property
@@ -83,18 +89,18 @@ class Own(NamedTuple):
         """The number of questions."""
         return sum(each.questions for each in self.kinds)
 
-    def plus(self, other: "Own", sign: int = 1) -> "Own":
+    def plus(self, other: "ScoreSums", sign: int = 1) -> "ScoreSums":
         """Return the sums over these and other questions; with sign -1, over these without some of them."""
         kinds = (
-            Earned(
+            KindSums(
                 mine.score + sign * more.score, mine.weight + sign * more.weight, mine.questions + sign * more.questions
             )
             for mine, more in zip(self.kinds, other.kinds, strict=True)
         )
-        return Own(tuple(kinds), self.covered + sign * other.covered)
+        return ScoreSums(tuple(kinds), self.covered + sign * other.covered)
 
 
-NOTHING = Own((Earned(Fraction(0), 0, 0),) * len(KINDS), Fraction(0))
+NO_SCORES = ScoreSums((KindSums(Fraction(0), 0, 0),) * len(QUESTION_KINDS), Fraction(0))
 
 
 class Tally(NamedTuple):
@@ -104,30 +110,30 @@ class Tally(NamedTuple):
     the questions, as if a forecast with score 0 stood on each from the opening until scored time ended.
     """
 
-    own: dict[int, Own]
-    every: Own
+    own: dict[int, ScoreSums]
+    every: ScoreSums
 
     @property
     def attainable(self) -> Fraction:
         """The weighted mean coverage of a participant whose forecasts stand all the time that is scored."""
         return self.coverage(self.every)
 
-    def coverage(self, own: Own) -> Fraction:
+    def coverage(self, own: ScoreSums) -> Fraction:
         """Return the weighted mean coverage over all the questions."""
         return own.covered * Fraction(WEIGHT, max(self.every.weight, 1))
 
     def plus(self, other: "Tally", sign: int = 1) -> "Tally":
         """Return the tally of these and other questions; with sign -1, of these without some of them."""
-        own = self.own | {code: self.own.get(code, NOTHING).plus(more, sign) for code, more in other.own.items()}
+        own = self.own | {code: self.own.get(code, NO_SCORES).plus(more, sign) for code, more in other.own.items()}
         return Tally({code: each for code, each in own.items() if each.questions}, self.every.plus(other.every, sign))
 
 
-def worst(kernel: str) -> int:
+def worst_score(kernel: str) -> int:
     """Return the worst score of a kernel, which a missing forecast gets in a total of kind means.
 
     Raises ValueError if the kernel has no worst score.
 
-    >>> worst("brier_sum")
+    >>> worst_score("brier_sum")
     2
     """
     score = KERNELS[kernel].worst
@@ -148,31 +154,31 @@ def consensus_label(facts: Facts) -> str:
     return label
 
 
-def takes_its_name(participant: str) -> bool:
+def may_take_consensus_label(participant: str) -> bool:
     """Return whether the consensus has, or may get, another name because of this participant's id.
 
-    >>> takes_its_name("[[consensus]]"), takes_its_name("consensus")
+    >>> may_take_consensus_label("[[consensus]]"), may_take_consensus_label("consensus")
     (True, False)
     """
     return participant.strip("[]") == "consensus" and participant.startswith("[")
 
 
-def labels(facts: Facts) -> list[str]:
+def score_labels(facts: Facts) -> list[str]:
     """Return the name of everyone who can have a score, by code: the participants, then the consensus.
 
-    >>> labels(Facts())
+    >>> score_labels(Facts())
     ['[consensus]']
     """
     return [*facts.participant_codes.labels, consensus_label(facts)]
 
 
-def sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[Sums]:
+def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[ParticipantSums]:
     """Yield the sums of each participant with a score, in order of code, then those of the consensus."""
     names, rules, every = facts.participant_codes.labels, contest.opened.rules, whole.every
-    for code, own in sorted(whole.own.items(), key=lambda item: (item[0] == CONSENSUS, item[0])):
-        yield Sums(
-            participant=consensus_label(facts) if code == CONSENSUS else names[code],
-            is_consensus=code == CONSENSUS,
+    for code, own in sorted(whole.own.items(), key=lambda item: (item[0] == CONSENSUS_CODE, item[0])):
+        yield ParticipantSums(
+            participant=consensus_label(facts) if code == CONSENSUS_CODE else names[code],
+            is_consensus=code == CONSENSUS_CODE,
             score=sum((each.score for each in own.kinds), Fraction(0)),
             weight=Fraction(own.weight, WEIGHT),
             coverage=whole.coverage(own),
@@ -188,12 +194,12 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, 
     part: the tally of each question, shape (q,). consensus: its participant code in the rows. Scores with the same
     divisor are summed as integers; each participant's few quotients are then added without common denominators.
     """
-    parted, parts = divided(questions), int(part.max(initial=-1)) + 1
+    parted, parts = group_questions(questions), int(part.max(initial=-1)) + 1
     people = int(rows.participant.max(initial=0)) + 1
     keys, owner = distinct(part[rows.question] * people + rows.participant)
-    terms: list[list[list[tuple[int, int]]]] = [[[] for _ in KINDS] for _ in keys]
+    terms: list[list[list[tuple[int, int]]]] = [[[] for _ in QUESTION_KINDS] for _ in keys]
     covered: list[list[tuple[int, int]]] = [[] for _ in keys]
-    divisors: dict[tuple[Alike, int], Fraction] = {}
+    divisors: dict[tuple[QuestionGroup, int], Fraction] = {}
     for group in _groups(rules, parted, rows, owner):
         of, common = group.of, group.of.common
         by = divisors.get((of, group.over))
@@ -206,9 +212,9 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, 
     found = [Tally({}, each) for each in _every(questions, parted, part, parts)]
     weights, counts = _by_kind(questions, parted, rows.question, owner, len(keys))
     for i, (place, participant) in enumerate(zip(*(each.tolist() for each in np.divmod(keys, people)), strict=True)):
-        kinds = (Earned(*kind) for kind in zip(map(sum_of_terms, terms[i]), weights[i], counts[i], strict=True))
-        code = CONSENSUS if participant == consensus else participant
-        found[place].own[code] = Own(tuple(kinds), sum_of_terms(covered[i]))
+        kinds = (KindSums(*kind) for kind in zip(map(sum_of_terms, terms[i]), weights[i], counts[i], strict=True))
+        code = CONSENSUS_CODE if participant == consensus else participant
+        found[place].own[code] = ScoreSums(tuple(kinds), sum_of_terms(covered[i]))
     return found
 
 
@@ -216,14 +222,14 @@ class _Group(NamedTuple):
     """The sums of one owner's scores with one divisor. over: units covered, if scores are divided by them, else 0."""
 
     owner: int
-    of: Alike
+    of: QuestionGroup
     over: int
     numerator: int
     covered: int
     covered_hidden: int
 
 
-def _groups(rules: RuleSet, parted: Divided, rows: Scores, owner: Int64Array) -> Iterator[_Group]:
+def _groups(rules: RuleSet, parted: QuestionGroups, rows: Scores, owner: Int64Array) -> Iterator[_Group]:
     """Add up the scores of each owner that have the same divisor."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = distinct(over)
@@ -245,17 +251,17 @@ def _groups(rules: RuleSet, parted: Divided, rows: Scores, owner: Int64Array) ->
 
 
 def _by_kind(
-    questions: Questions, parted: Divided, question: Int64Array, owner: Int64Array, owners: int
+    questions: Questions, parted: QuestionGroups, question: Int64Array, owner: Int64Array, owners: int
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return, for each owner and kind, the sum of the weights of these questions, 1e-6, and their number."""
     kind = int64_array([each.kind for each in parted.alike])[parted.which[question]]
-    weights, counts = np.zeros((2, owners, len(KINDS)), np.int64)
+    weights, counts = np.zeros((2, owners, len(QUESTION_KINDS)), np.int64)
     np.add.at(weights, (owner, kind), questions.weight[question])
     np.add.at(counts, (owner, kind), 1)
     return weights.tolist(), counts.tolist()
 
 
-def _every(questions: Questions, parted: Divided, part: Int64Array, parts: int) -> Iterator[Own]:
+def _every(questions: Questions, parted: QuestionGroups, part: Int64Array, parts: int) -> Iterator[ScoreSums]:
     """Yield, for each part, the sums over all its questions, covered as by a forecast that stands all scored time."""
     keys, count = np.unique(part * max(len(parted.alike), 1) + parted.which, return_counts=True)
     terms: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
@@ -266,15 +272,17 @@ def _every(questions: Questions, parted: Divided, part: Int64Array, parts: int) 
     weights, counts = _by_kind(questions, parted, np.arange(len(part)), part, parts)
     for place in range(parts):
         kinds = zip(weights[place], counts[place], strict=True)
-        yield Own(tuple(Earned(Fraction(0), *kind) for kind in kinds), sum_of_terms(terms[place]))
+        yield ScoreSums(tuple(KindSums(Fraction(0), *kind) for kind in kinds), sum_of_terms(terms[place]))
 
 
-def _with_missing(rules: RuleSet, own: Own, every: Own) -> Iterator[OfKind]:
+def _with_missing(rules: RuleSet, own: ScoreSums, every: ScoreSums) -> Iterator[KindMean]:
     """Yield the sums of each kind, with the worst score for every question without a forecast."""
     if rules.total not in KIND_TOTALS:
         return
     names = (rules.kernel, rules.kernel, rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel)
-    for kind, name, mine, of_all in zip(KINDS, names, own.kinds, every.kinds, strict=True):
+    for kind, name, mine, of_all in zip(QUESTION_KINDS, names, own.kinds, every.kinds, strict=True):
         if of_all.questions:
-            missing = Fraction(worst(name) * (of_all.weight - mine.weight), WEIGHT)
-            yield OfKind(kind, mine.score + missing, Fraction(of_all.weight, WEIGHT), mine.questions, of_all.questions)
+            missing = Fraction(worst_score(name) * (of_all.weight - mine.weight), WEIGHT)
+            yield KindMean(
+                kind, mine.score + missing, Fraction(of_all.weight, WEIGHT), mine.questions, of_all.questions
+            )

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from forecast_ledger.projections.boards import brier, leaderboard, prizes, totals
-from forecast_ledger.projections.boards.brier_sample import Judged
+from forecast_ledger.projections.boards.brier_sample import ContestSample
 from forecast_ledger.projections.boards.contest_groups import (
-    JudgedTogether,
-    Scored,
-    Together,
-    grouped,
-    judged_together,
-    together,
+    ContestScores,
+    SampledGroup,
+    ScoredGroup,
+    contests_by_rules,
+    sample_group,
+    score_group,
 )
 from forecast_ledger.projections.facts.accounts import Key
 from forecast_ledger.projections.facts.columns import Facts
@@ -48,18 +48,18 @@ class Analysis:
         self.facts = facts
         self.chunk = chunk
         self.known = Known() if known is None else known
-        self._scored: dict[str, Together] = {}
-        self._judged: dict[str, JudgedTogether] = {}
-        self._samples: dict[str, Judged] = {}
-        self._boards: dict[str, list[leaderboard.Place]] = {}
+        self._scored: dict[str, ScoredGroup] = {}
+        self._judged: dict[str, SampledGroup] = {}
+        self._samples: dict[str, ContestSample] = {}
+        self._boards: dict[str, list[leaderboard.BoardRow]] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
 
     @cached_property
-    def together(self) -> list[Together]:
+    def together(self) -> list[ScoredGroup]:
         """The scores of all contests; contests with the same rule set are scored together."""
-        return [together(self.facts, names, self.chunk) for names in grouped(self.facts, self.contests)]
+        return [score_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
-    def scored(self, contest: str) -> Scored:
+    def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""
         return self._alone(contest).of(0)
 
@@ -69,9 +69,9 @@ class Analysis:
             self.known.tallies |= self._alone(contest).tallies(self._consensus)
         return self.known.tallies[contest]
 
-    def _alone(self, contest: str) -> Together:
+    def _alone(self, contest: str) -> ScoredGroup:
         if contest not in self._scored:
-            self._scored[contest] = together(self.facts, [contest], self.chunk)
+            self._scored[contest] = score_group(self.facts, [contest], self.chunk)
         return self._scored[contest]
 
     def tally_all(self) -> None:
@@ -85,7 +85,7 @@ class Analysis:
         """The participant code of the consensus."""
         return len(self.facts.participant_codes.codes)
 
-    def board(self, contest: str) -> list[leaderboard.Place]:
+    def board(self, contest: str) -> list[leaderboard.BoardRow]:
         """Return the leaderboard of a contest, best first."""
         if contest not in self._boards:
             self._boards[contest] = leaderboard.board(self.facts, self.facts.contests[contest], self.tally(contest))
@@ -94,18 +94,18 @@ class Analysis:
     def prizes(self, contest: str) -> list[prizes.Prize]:
         """Return the prizes of a contest, by participant."""
         if contest not in self._prizes:
-            self._prizes[contest] = prizes.prizes(self.facts.contests[contest], self.board(contest))
+            self._prizes[contest] = prizes.divide_pool(self.facts.contests[contest], self.board(contest))
         return self._prizes[contest]
 
-    def judged(self, contest: str) -> Judged:
+    def judged(self, contest: str) -> ContestSample:
         """Return the sample that a contest's Brier aggregates are computed from."""
         if contest not in self._samples:
             self._samples |= self._judged_alone(contest).samples()
         return self._samples[contest]
 
-    def _judged_alone(self, contest: str) -> JudgedTogether:
+    def _judged_alone(self, contest: str) -> SampledGroup:
         if contest not in self._judged:
-            self._judged[contest] = judged_together(self.facts, [contest], self.chunk)
+            self._judged[contest] = sample_group(self.facts, [contest], self.chunk)
         return self._judged[contest]
 
     def judge_all(self) -> None:
@@ -126,9 +126,9 @@ class Analysis:
         return self.known.calibration[contest]
 
     @cached_property
-    def judged_together(self) -> list[JudgedTogether]:
+    def judged_together(self) -> list[SampledGroup]:
         """The Brier samples of all contests; contests with the same rule set are processed together."""
-        return [judged_together(self.facts, names, self.chunk) for names in grouped(self.facts, self.contests)]
+        return [sample_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
     def aggregate_all(self) -> None:
         """Compute the Brier aggregates of every contest, unless all are known."""

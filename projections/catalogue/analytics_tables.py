@@ -33,7 +33,7 @@ def kind_means_values(of: Analysis) -> list[Values]:
         contest = of.facts.contests[name]
         if contest.opened.rules.total not in KIND_TOTALS:
             continue
-        for own in totals.sums(of.facts, contest, of.tally(name)):
+        for own in totals.participant_sums(of.facts, contest, of.tally(name)):
             if own.is_consensus or contest.levels.get(own.participant) != "hidden":
                 codes += [code] * len(own.kinds)
                 rows += [
@@ -56,7 +56,7 @@ def brier_values(of: Analysis) -> list[Values]:
                 rows.append([found.n, *map(_published_or_none, found[1:]), brier.interpretation(found.brier)])
     return [
         Ids(int64_array(codes), of.contests),
-        Ids(int64_array(owners), totals.labels(of.facts)),
+        Ids(int64_array(owners), totals.score_labels(of.facts)),
         *transposed(rows, 11),
     ]
 
@@ -70,10 +70,10 @@ def brier_overall_values(of: Analysis) -> list[Values]:
             if found.n:
                 by_owner.setdefault(owner, []).append(found)
     rows = [
-        [len(found), sum(each.n for each in found), *map(_published_or_none, brier.means(found))]
+        [len(found), sum(each.n for each in found), *map(_published_or_none, brier.brier_means(found))]
         for found in by_owner.values()
     ]
-    return [Ids(int64_array(list(by_owner)), totals.labels(of.facts)), *transposed(rows, 4)]
+    return [Ids(int64_array(list(by_owner)), totals.score_labels(of.facts)), *transposed(rows, 4)]
 
 
 def calibration_values(of: Analysis) -> list[Values]:
@@ -88,7 +88,7 @@ def calibration_values(of: Analysis) -> list[Values]:
             rows.append([found.lower, found.upper, found.n, found.happened, mean, frequency, *found[-2:]])
     return [
         Ids(int64_array(codes), of.contests),
-        Ids(int64_array(owners), totals.labels(of.facts)),
+        Ids(int64_array(owners), totals.score_labels(of.facts)),
         *transposed(rows, 8),
     ]
 
@@ -106,7 +106,7 @@ def admissions_values(of: Analysis) -> list[Values]:
                 codes.append(code)
                 index.append(row)
                 opens_at = facts.questions[question].opens_at
-                receipt = admission.receipt(int(forecasts.recorded_at[row]), cutoff)
+                receipt = admission.receipt_verdict(int(forecasts.recorded_at[row]), cutoff)
                 declared = facts.attestations.get(position) or Attestation()
                 empty = "empty" if admission.empty_window(opens_at, cutoff) else "open"
                 rows.append([position, cutoff, *receipt, *_declared(declared, cutoff), empty])
@@ -144,9 +144,9 @@ def _declared(declared: Attestation, cutoff: int) -> list[Any]:
     source, trained, released = (
         None if text is None else publication_stamps.stamp_span(text, "attestation") for text in stamps
     )
-    newest = admission.newest(source, trained, released)
-    verdict, margin = admission.information(newest, cutoff)
-    restricted = admission.restricted(declared.restricted_sources, declared.restricted_list)
+    newest = admission.newest_information(source, trained, released)
+    verdict, margin = admission.information_verdict(newest, cutoff)
+    restricted = admission.source_verdict(declared.restricted_sources, declared.restricted_list)
     return [*_ends(newest), verdict, margin, restricted]
 
 

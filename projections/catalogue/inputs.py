@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from forecast_ledger.ledger.model import events
-from forecast_ledger.projections.boards.totals import takes_its_name
+from forecast_ledger.projections.boards.totals import may_take_consensus_label
 
 FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
@@ -31,7 +31,7 @@ class Input(NamedTuple):
         """Tell whether an event changes it. answered: whether the event's question has an answer at that time."""
         if not isinstance(event, self.types) or (self.answered and not answered):
             return False
-        return not self.renaming or takes_its_name(getattr(event, "participant", ""))
+        return not self.renaming or may_take_consensus_label(getattr(event, "participant", ""))
 
 
 INPUTS: dict[str, Input] = {

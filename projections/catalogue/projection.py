@@ -30,7 +30,7 @@ class Projections(Analysis):
 
     def score_parts(self, participant: str) -> Table:
         """Return the rows of `score_parts` of a participant or the consensus. Raises ValueError: not found."""
-        owner = totals.labels(self.facts).index(participant)
+        owner = totals.score_labels(self.facts).index(participant)
         return self._table("score_parts", score_tables.score_parts_values(self, owner))
 
     def _table(self, name: str, values: Iterable[Values]) -> Table:

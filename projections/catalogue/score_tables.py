@@ -9,7 +9,7 @@ import numpy as np
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.projections.boards import leaderboard, prizes, totals
-from forecast_ledger.projections.boards.contest_groups import Together
+from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import Ids, Values, concatenated, ids, known, published, transposed
@@ -70,7 +70,7 @@ def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
         questions, fine = each.questions, kinds.fine_bits(each.rules)
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
         for first, own in _terms(of, each, owner):
-            rows = time_weighted.parts(first, own, each.contests[0])
+            rows = time_weighted.score_parts(first, own, each.contests[0])
             codes.append(_contests(of, each)[questions.contest[rows.question]])
             columns.append((questions.code[rows.question], *rows[1:8]))
             contributions.append(_contributions(questions, rows.question, rows.earned))
@@ -84,7 +84,7 @@ def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
     return [
         Ids(np.concatenate(codes), of.contests),
         Ids(question, facts.question_codes.labels),
-        Ids(participant, totals.labels(facts)),
+        Ids(participant, totals.score_labels(facts)),
         start,
         end,
         _chances(doubled),
@@ -96,14 +96,16 @@ def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
     ]
 
 
-def _terms(of: Analysis, each: Together, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
+def _terms(of: Analysis, each: ScoredGroup, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
     """Yield the terms of contests that are scored together, or of one participant in them."""
     for first, made_of in score_terms.terms(of.facts, each.contests, each.questions, of.chunk):
         yield first, made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
 
 
 def _check_parts(of: Analysis, owner: int | None) -> None:
-    count = sum(time_weighted.count_parts(made_of) for each in of.together for _, made_of in _terms(of, each, owner))
+    count = sum(
+        time_weighted.count_score_parts(made_of) for each in of.together for _, made_of in _terms(of, each, owner)
+    )
     if count > time_weighted.MOST_PARTS:
         detail = f"the table would have {count:,} rows; the limit is {time_weighted.MOST_PARTS:,}"
         remedy = "print the parts of one score with `explain LOG score CONTEST QUESTION PARTICIPANT --parts`"
@@ -136,12 +138,12 @@ def scores_values(of: Analysis) -> list[Values]:
     return [
         Ids(np.concatenate(codes), of.contests),
         Ids(np.asarray(question), facts.question_codes.labels),
-        Ids(np.asarray(participant), totals.labels(facts)),
+        Ids(np.asarray(participant), totals.score_labels(facts)),
         *numbers,
     ]
 
 
-def _contests(of: Analysis, each: Together) -> Int64Array:
+def _contests(of: Analysis, each: ScoredGroup) -> Int64Array:
     """Return the codes of contests that are scored together."""
     return int64_array([of.contest_codes[name] for name in each.names])
 
@@ -176,7 +178,7 @@ def leaderboard_values(of: Analysis) -> list[Values]:
                 published(place.score),
                 published(place.coverage),
                 published(place.attainable),
-                None if place.take is None else leaderboard.published(place.take),
+                None if place.take is None else leaderboard.published_take(place.take),
                 prize.share,
                 prize.prize,
                 f"{place.forecast_on}/{place.questions}",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from forecast_ledger.projections.boards.brier import Aggregate
-from forecast_ledger.projections.boards.totals import labels
+from forecast_ledger.projections.boards.totals import score_labels
 from forecast_ledger.projections.catalogue.analysis import Known
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -113,7 +113,7 @@ class IncrementalScores:
         for of in (then, now):
             of.tally_all()
             of.judge_all()
-        known, keys, names = Known(), list[tuple[str, str]](), labels(facts)
+        known, keys, names = Known(), list[tuple[str, str]](), score_labels(facts)
         for name in contests:
             kept = self._kept[name]
             concerned = kept.change(then, now)
@@ -158,7 +158,7 @@ def _differing(one: dict[int, Aggregate], other: dict[int, Aggregate]) -> set[in
 
 def _names(facts: Facts, owners: Iterable[int]) -> list[str]:
     """Return the labels of owners by number; the consensus has the last label."""
-    names = labels(facts)
+    names = score_labels(facts)
     return [names[owner - 1] for owner in owners]
 
 

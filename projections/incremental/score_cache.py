@@ -8,17 +8,17 @@ import numpy as np
 
 from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import Aggregate, Counts, Sample
-from forecast_ledger.projections.boards.brier_sample import Judged
+from forecast_ledger.projections.boards.brier_sample import ContestSample
 from forecast_ledger.projections.boards.totals import consensus_label
 from forecast_ledger.projections.catalogue.analysis import Analysis, Known
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.scores.scored_questions import outsiders
+from forecast_ledger.projections.scores.scored_questions import non_members
 
 
 def basis(facts: Facts, contest: Contest) -> tuple[object, ...]:
     """Return what all questions of a contest depend on; if it changes, all of them must be scored again."""
-    return outsiders(contest), consensus_label(facts)
+    return non_members(contest), consensus_label(facts)
 
 
 class ScoreCache:
@@ -35,8 +35,8 @@ class ScoreCache:
         self.entries = dict(contest.entries)
         self.tally = of.tally(name)
         sample = _numbered(of.judged(name))
-        self._counts = brier.counted(sample)
-        self._bins = brier.binned(sample)
+        self._counts = brier.counts_by_owner(sample)
+        self._bins = brier.bin_sums(sample)
         self._rows = np.sort(_rows(sample))
         self.aggregates = {owner: brier.aggregate(counts) for owner, counts in self._counts.items()}
 
@@ -54,7 +54,7 @@ class ScoreCache:
     def known(self, owners: int, some: AbstractSet[int]) -> Known:
         """Return the cached results of some owners. owners: the number of all owners."""
         there = {place: sums for place, sums in self._bins.items() if place[0] in some and sums[0]}
-        calibration = [each._replace(owner=(each.owner - 1) % owners) for each in brier.filled(there)]
+        calibration = [each._replace(owner=(each.owner - 1) % owners) for each in brier.calibration_bins(there)]
         return Known(
             tallies={self.name: self.tally},
             aggregates={self.name: by_participant(self.aggregates, owners, some)},
@@ -63,11 +63,11 @@ class ScoreCache:
 
     def _count(self, sign: int, sample: Sample) -> None:
         mixed = self._regrouped(sign, sample)
-        for owner, more in brier.counted(sample).items():
+        for owner, more in brier.counts_by_owner(sample).items():
             old = self._counts.get(owner, Counts())
             sums = (a + sign * b for a, b in zip(old[:-1], more[:-1], strict=True))
             self._counts[owner] = Counts._make([*sums, old.mixed + mixed[owner]])
-        for place, sums_of in brier.binned(sample).items():
+        for place, sums_of in brier.bin_sums(sample).items():
             held = self._bins.get(place, (0,) * len(sums_of))
             self._bins[place] = tuple(a + sign * b for a, b in zip(held, sums_of, strict=True))
 
@@ -79,9 +79,9 @@ class ScoreCache:
         begin, middle, end = (np.searchsorted(self._rows, 2 * groups + more) for more in range(3))
         before, after = (end - begin, end - middle), (end - begin + sign * sizes, end - middle + sign * true)
         change: dict[int, Fraction] = defaultdict(Fraction)
-        columns = (brier.owners(groups), *before, *after)
+        columns = (brier.owners_of_keys(groups), *before, *after)
         for owner, m, k, m_after, k_after in zip(*(each.tolist() for each in columns), strict=True):
-            change[owner] += brier.mixed(m_after, k_after) - brier.mixed(m, k)
+            change[owner] += brier.mixed_term(m_after, k_after) - brier.mixed_term(m, k)
         place = np.searchsorted(self._rows, rows)
         if sign > 0:
             self._rows = np.insert(self._rows, place, rows)
@@ -95,12 +95,12 @@ def by_participant(aggregates: dict[int, Aggregate], owners: int, some: Abstract
     return {(owner - 1) % owners: aggregates[owner] for owner in aggregates.keys() & some}
 
 
-def _numbered(judged: Judged) -> Sample:
+def _numbered(judged: ContestSample) -> Sample:
     sample, owners = judged
     return sample._replace(owner=(sample.owner + 1) % owners)
 
 
 def _rows(sample: Sample) -> Int64Array:
     """Return one number for each row, ordered by owner, probability and answer."""
-    rows: Int64Array = 2 * brier.grouped(sample) + sample.happened
+    rows: Int64Array = 2 * brier.owner_probability_keys(sample) + sample.happened
     return rows

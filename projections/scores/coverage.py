@@ -18,10 +18,10 @@ from forecast_ledger.projections.references.kinds import fine_bits
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 
-KINDS: tuple[str, ...] = get_args(QuestionKind)
+QUESTION_KINDS: tuple[str, ...] = get_args(QuestionKind)
 
 
-class Alike(NamedTuple):
+class QuestionGroup(NamedTuple):
     """What the questions of one group have in common: they share every number that scores and coverages divide by.
 
     period, reached: units of time of the period and of scored time. whole, hidden: units of the time that a coverage
@@ -71,19 +71,19 @@ class Alike(NamedTuple):
         return self.share(self.reached, min(self.hidden, self.reached))
 
 
-class Divided(NamedTuple):
+class QuestionGroups(NamedTuple):
     """Questions in groups.
 
     alike: what the questions of each group have in common. which: the group of each question, shape (q,). per_point:
     the distinct numbers of kernel units that one point is.
     """
 
-    alike: list[Alike]
+    alike: list[QuestionGroup]
     which: Int64Array
     per_point: list[Fraction]
 
 
-def divided(questions: Questions) -> Divided:
+def group_questions(questions: Questions) -> QuestionGroups:
     """Group the questions that have the same divisors, weights and kind."""
     amounts = sorted(set(questions.per_point))
     place = {amount: number for number, amount in enumerate(amounts)}
@@ -95,10 +95,10 @@ def divided(questions: Questions) -> Divided:
         questions.weight,
         questions.hidden_weight,
         int64_array([place[amount] for amount in questions.per_point]),
-        int64_array([KINDS.index(answer.question.kind) for answer in questions.answers]),
+        int64_array([QUESTION_KINDS.index(answer.question.kind) for answer in questions.answers]),
     ]
     alike, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return Divided([Alike(*common) for common in alike.tolist()], which.reshape(-1), amounts)
+    return QuestionGroups([QuestionGroup(*common) for common in alike.tolist()], which.reshape(-1), amounts)
 
 
 class Quotients(NamedTuple):
@@ -120,7 +120,7 @@ class Quotients(NamedTuple):
 
 def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:
     """Return the exact scores, in points."""
-    alike, which, per_point = divided(questions)
+    alike, which, per_point = group_questions(questions)
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = distinct(over)
     found, of_row = distinct(which[rows.question] * len(overs) + place)
@@ -138,11 +138,13 @@ def coverages(questions: Questions, rows: Scores) -> Quotients:
 
     Source: Metaculus, Scores FAQ, "What are the Hidden Period and Hidden Coverage Weights?".
     """
-    alike, which, _ = divided(questions)
+    alike, which, _ = group_questions(questions)
     return covered_shares(alike, which[rows.question], rows.covered, rows.covered_hidden)
 
 
-def covered_shares(alike: list[Alike], which: Int64Array, covered: Int64Array, in_hidden: Int64Array) -> Quotients:
+def covered_shares(
+    alike: list[QuestionGroup], which: Int64Array, covered: Int64Array, in_hidden: Int64Array
+) -> Quotients:
     """Return the `share` of each row, shape (n,). which: the index of its group in `alike`."""
     hidden, rest = (WideInt.from_integers([each.rates[place] for each in alike]).take(which) for place in (0, 1))
     numerators = hidden.times(in_hidden) + rest.times(covered - in_hidden)
@@ -151,12 +153,12 @@ def covered_shares(alike: list[Alike], which: Int64Array, covered: Int64Array, i
 
 def attainable_shares(questions: Questions) -> list[Fraction]:
     """Return, for each question, the coverage of a forecast that stands from the opening until scored time ends."""
-    alike, which, _ = divided(questions)
+    alike, which, _ = group_questions(questions)
     shares = [each.attainable for each in alike]
     return [shares[place] for place in which.tolist()]
 
 
-def divisor(rules: RuleSet, per_point: Fraction, of: Alike, covered: int, fine: int) -> Fraction:
+def divisor(rules: RuleSet, per_point: Fraction, of: QuestionGroup, covered: int, fine: int) -> Fraction:
     """Return the divisor of a score's numerator: kernel units per point x units of time x 2^fine."""
     over = {"scheduled": of.period, "actual": of.reached, "covered": covered}[rules.period]
     return per_point * (over << fine)

@@ -31,7 +31,14 @@ from forecast_ledger.projections.references.recency import Aged
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
-from forecast_ledger.projections.scores.scored_questions import CDF, NAMED, QUANTILES, Questions, measure, who_count
+from forecast_ledger.projections.scores.scored_questions import (
+    CDF,
+    NAMED,
+    QUANTILES,
+    Questions,
+    are_members,
+    question_ruler,
+)
 
 CHUNK = 1 << 16  # forecasts scored at once, so that they fit in a processor's cache; any size gives the same numbers
 
@@ -94,7 +101,7 @@ def _terms(facts: Facts, contests: Sequence[Contest], questions: Questions) -> T
     if rules.clock == "recorded":
         forecasts = replace(forecasts, at=forecasts.recorded_at)
     standing = _in_units(contests[0], questions, forecasts)
-    member = who_count(facts, contests, questions.contest[standing.question], standing.participant)
+    member = are_members(facts, contests, questions.contest[standing.question], standing.participant)
     chance, own = _kernels(rules, questions, forecasts, standing)
     made_of = Terms(questions, standing, member, 2 * chance, own)
     if not len(own) or (REFERENCES[rules.reference].compared is None and not rules.score_consensus):
@@ -126,7 +133,7 @@ def _places(order: Int64Array | list[int]) -> Int64Array:
 
 def _in_units(contest: Contest, questions: Questions, forecasts: Forecasts) -> Intervals:
     """Return the intervals on which forecasts stand, in the units of time of the rule set."""
-    rules, of = contest.opened.rules, measure(contest, questions)
+    rules, of = contest.opened.rules, question_ruler(contest, questions)
     standing = intervals(forecasts, questions.opens, questions.until, early=rules.early_forecasts)
     units = SAMPLINGS[rules.sampling].units
     start, end = (units(of, at, standing.question) for at in (standing.start, standing.end))
@@ -159,7 +166,7 @@ def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, age: Int64Ar
     """Return the terms with their reference, and with the terms of the consensus if it is scored."""
     questions = made_of.questions
     shift = shifts(np.zeros_like(questions.length), questions.length)
-    axis = _axis(made_of, shift, age)
+    axis = _timeline(made_of, shift, age)
     found = axis.steps
     doubled = kernel = np.zeros(0, np.int64)
     if rules.reference == "consensus" or rules.score_consensus:
@@ -183,7 +190,7 @@ def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, age: Int64Ar
 
 
 def _with_consensus(
-    rules: RuleSet, made_of: Terms, axis: "_Axis", consensus: tuple[Int64Array, Int64Array]
+    rules: RuleSet, made_of: Terms, axis: "_Timeline", consensus: tuple[Int64Array, Int64Array]
 ) -> Compared:
     """Compare with the consensus, given as twice its probability and its kernel score in each step."""
     doubled, kernel = consensus
@@ -192,7 +199,7 @@ def _with_consensus(
     return Compared(axis.steps, against, against, doubled, kernel, apart)
 
 
-def _with_peers(rules: RuleSet, made_of: Terms, axis: "_Axis", _: tuple[Int64Array, Int64Array]) -> Compared:
+def _with_peers(rules: RuleSet, made_of: Terms, axis: "_Timeline", _: tuple[Int64Array, Int64Array]) -> Compared:
     """Compare with the mean kernel score of the other members."""
     steps, member, fine = axis.steps, made_of.member, fine_bits(rules)
     among = others = of_peers(steps, made_of.own, member, fine, one_of_them=True)
@@ -209,7 +216,7 @@ class Reference(NamedTuple):
     """
 
     words: str
-    compared: Callable[[RuleSet, Terms, "_Axis", tuple[Int64Array, Int64Array]], Compared] | None
+    compared: Callable[[RuleSet, Terms, "_Timeline", tuple[Int64Array, Int64Array]], Compared] | None
     source: str
 
 
@@ -246,7 +253,7 @@ def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms
     )
 
 
-class _Axis(NamedTuple):
+class _Timeline(NamedTuple):
     """All questions on one axis of time: the intervals on which forecasts stand, the steps, the question of each step.
 
     age: of two forecasts that begin to stand together, the older has the lower number; no two are equal.
@@ -259,17 +266,17 @@ class _Axis(NamedTuple):
     question: Int64Array
 
 
-def _axis(made_of: Terms, shift: Int64Array, age: Int64Array) -> _Axis:
+def _timeline(made_of: Terms, shift: Int64Array, age: Int64Array) -> _Timeline:
     standing, along = made_of.standing, shift[made_of.standing.question]
     standing = standing._replace(start=standing.start + along, end=standing.end + along)
     known = changes(standing.start, standing.end)
     found = steps(standing.start, standing.end, made_of.member, known)
     question = np.zeros(len(found.instant), np.int64)
     question[found.begins] = standing.question
-    return _Axis(standing, age, known, found, np.maximum.accumulate(question))
+    return _Timeline(standing, age, known, found, np.maximum.accumulate(question))
 
 
-class _Alike(NamedTuple):
+class _ConsensusGroup(NamedTuple):
     """Questions whose consensus is computed together: their form and kernel, and a mask of them, shape (q,).
 
     width: numbers of a forecast that are averaged; 0 for the probability of the outcome alone. squeezed: see
@@ -283,7 +290,7 @@ class _Alike(NamedTuple):
     squeezed: bool
 
 
-def _alike(rules: RuleSet, questions: Questions) -> Iterator[_Alike]:
+def _consensus_groups(rules: RuleSet, questions: Questions) -> Iterator[_ConsensusGroup]:
     """Yield the groups of all questions that the rule set scores."""
     aggregation = community.AGGREGATIONS[rules.consensus]
     for form, name in _forms(rules):
@@ -295,13 +302,13 @@ def _alike(rules: RuleSet, questions: Questions) -> Iterator[_Alike]:
         for asked, brought_to_one in parts:
             squeezed = brought_to_one and aggregation.squeezed
             if kernel.of_numbers is None and not brought_to_one:
-                yield _Alike(form, kernel, asked, 0, squeezed)
+                yield _ConsensusGroup(form, kernel, asked, 0, squeezed)
                 continue
             for width in np.unique(questions.width[asked]).tolist():
-                yield _Alike(form, kernel, asked & (questions.width == width), width, squeezed)
+                yield _ConsensusGroup(form, kernel, asked & (questions.width == width), width, squeezed)
 
 
-def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis) -> tuple[Int64Array, Int64Array]:
+def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Timeline) -> tuple[Int64Array, Int64Array]:
     """Return twice the consensus's probability of the outcome, 1e-10, and its kernel score, in each step.
 
     They are -1 and 0 where no member has a standing forecast. Logarithms are taken of the average to 1e-18, not of the
@@ -309,7 +316,7 @@ def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis
     """
     questions, owner = made_of.questions, axis.question
     doubled, kernels = np.full(len(owner), -1), np.zeros(len(owner), np.int64)
-    for alike in _alike(rules, questions):
+    for alike in _consensus_groups(rules, questions):
         some = np.flatnonzero(alike.asked[owner] & (axis.steps.stand > 0))
         if not len(some):
             continue
@@ -331,7 +338,7 @@ def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis
 
 
 def _averages(
-    rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Axis, of: tuple[_Alike, Int64Array]
+    rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Timeline, of: tuple[_ConsensusGroup, Int64Array]
 ) -> tuple[list[Int64Array], int]:
     """Return twice the average of each number, for some questions in some steps, and how fine its unit is.
 
@@ -349,7 +356,7 @@ def _averages(
     return community.of_columns(found, aged, axis.steps, columns, some), finer
 
 
-def _others(rules: RuleSet, made_of: Terms, axis: _Axis) -> Others:
+def _others(rules: RuleSet, made_of: Terms, axis: _Timeline) -> Others:
     """Return the reference of each member: the median of the other members."""
     rows = np.flatnonzero(made_of.member)
     standing = axis.standing.of(rows)

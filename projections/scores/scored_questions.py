@@ -164,17 +164,17 @@ def members(facts: Facts, contest: Contest) -> BoolArray:
     """Return whether each participant, by code, counts among the peers and in the consensus."""
     codes = facts.participant_codes.codes
     member = np.ones(len(codes), bool)
-    member[[codes[who] for who in outsiders(contest) if who in codes]] = False
+    member[[codes[who] for who in non_members(contest) if who in codes]] = False
     return member
 
 
-def who_count(facts: Facts, contests: Sequence[Contest], contest: Int64Array, participant: Int64Array) -> BoolArray:
+def are_members(facts: Facts, contests: Sequence[Contest], contest: Int64Array, participant: Int64Array) -> BoolArray:
     """Return whether each participant, by code, is a member of the contest in the same row, by number; shape (n,)."""
     codes = facts.participant_codes.codes
     outside = [
         number * len(codes) + codes[who]
         for number in np.unique(contest).tolist()
-        for who in outsiders(contests[number])
+        for who in non_members(contests[number])
         if who in codes
     ]
     if not outside:
@@ -183,14 +183,14 @@ def who_count(facts: Facts, contests: Sequence[Contest], contest: Int64Array, pa
     return counts
 
 
-def outsiders(contest: Contest) -> set[str]:
+def non_members(contest: Contest) -> set[str]:
     """Return the participants who do not count among the peers or in the consensus."""
     rules = contest.opened.rules
     bots = {who for who, enrolled in contest.enrolments.items() if enrolled.bot and rules.bots == "scored_only"}
     return bots | {who for who, level in contest.levels.items() if level in rules.scored_only_levels}
 
 
-def measure(contest: Contest, questions: Questions) -> Ruler:
+def question_ruler(contest: Contest, questions: Questions) -> Ruler:
     """Return the ruler that turns instants into the units of time of the rule set."""
     return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules)
 

@@ -13,7 +13,7 @@ from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.references.kinds import Compared
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
 from forecast_ledger.projections.scores.score_terms import CHUNK, Terms, terms
-from forecast_ledger.projections.scores.scored_questions import Questions, measure
+from forecast_ledger.projections.scores.scored_questions import Questions, question_ruler
 
 MOST_PARTS = 3_000_000  # rows of `score_parts` that are computed at once; they take about a gigabyte
 
@@ -48,7 +48,7 @@ class Scores(NamedTuple):
         return Scores(self.question[index], self.participant[index], self.numerator.take(index), *plain)
 
 
-class Parts(NamedTuple):
+class ScoreParts(NamedTuple):
     """One row for each interval on which a forecast and its reference do not change; shape (n,).
 
     start, end: µs. units: units of time between them. doubled: twice the probability of the outcome, 1e-10; -1 for
@@ -87,8 +87,8 @@ def scores(facts: Facts, contests: Sequence[Contest], questions: Questions, chun
     return Scores(question_column, participant_column, numerator, covered_column, hidden_column)
 
 
-def count_parts(made_of: Terms) -> int:
-    """Return how many rows `parts` returns, without computing them."""
+def count_score_parts(made_of: Terms) -> int:
+    """Return how many rows `score_parts` returns, without computing them."""
     if made_of.compared is None:
         return len(made_of.standing.row)
     _, begins, ends = _stretches(made_of.compared)
@@ -104,7 +104,7 @@ def _stretches(compared: Compared) -> tuple[Int64Array, Int64Array, Int64Array]:
     return kept, np.searchsorted(kept, steps.begins, "right") - 1, np.searchsorted(kept, steps.ends)
 
 
-def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
+def score_parts(first: int, made_of: Terms, contest: Contest) -> ScoreParts:
     """Return the parts of the scores of these terms; `first` is the index of their first question.
 
     There is one row for each standing forecast and each interval between changes of its reference.
@@ -129,8 +129,8 @@ def parts(first: int, made_of: Terms, contest: Contest) -> Parts:
         consensus = compared.reference(rows, lower)
         peers = steps.stand[lower] if rules.reference == "peers" else np.full(len(owner), -1)
     question = standing.question[owner]
-    of, instants = measure(contest, questions), SAMPLINGS[rules.sampling].instants
-    return Parts(
+    of, instants = question_ruler(contest, questions), SAMPLINGS[rules.sampling].instants
+    return ScoreParts(
         question=question + first,
         participant=standing.participant[owner],
         start=instants(of, start, question),

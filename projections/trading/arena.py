@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
-from forecast_ledger.projections.boards.brier import EVEN_ODDS
+from forecast_ledger.projections.boards.brier import EVEN_ODDS_BRIER
 from forecast_ledger.projections.core.column_values import published
 from forecast_ledger.projections.facts.accounts import FINE, Account, Key, Trade
 from forecast_ledger.projections.facts.columns import Facts
@@ -157,7 +157,7 @@ def scores_of(made: list[Stake]) -> list[Any]:
     brier = mean([stake.brier for stake in made])
     numbers = (
         brier,
-        skill(brier, EVEN_ODDS),
+        skill(brier, EVEN_ODDS_BRIER),
         skill(brier, mean([stake.market for stake in made])),
         mean([Fraction(stake.paid == 1) for stake in made]),
     )

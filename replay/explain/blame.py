@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.projections.boards.totals import Tally, takes_its_name, tallies
+from forecast_ledger.projections.boards.totals import Tally, may_take_consensus_label, tallies
 from forecast_ledger.projections.catalogue.analysis import Known
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import FORECASTS
@@ -253,11 +253,11 @@ class _History:
         A participant with the name of the consensus is renamed until their first forecast.
         """
         whole, made = self._facts.participant_codes, self._facts.forecasts
-        if not any(map(takes_its_name, whole.codes)):
+        if not any(map(may_take_consensus_label, whole.codes)):
             return whole
         there, codes = set(made.participant[made.position <= position].tolist()), Codes()
         for name, code in whole.codes.items():
-            codes.add(name if code in there or not takes_its_name(name) else f"\0{name}")
+            codes.add(name if code in there or not may_take_consensus_label(name) else f"\0{name}")
         return codes
 
     def _narrowed(self, contests: dict[str, Contest]) -> dict[str, Contest]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.projections.boards.totals import takes_its_name
+from forecast_ledger.projections.boards.totals import may_take_consensus_label
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import FORECASTS, Input, changing
 
@@ -37,7 +37,7 @@ def single_question(event: Any) -> str:
 
     A forecast whose participant takes the name of the consensus changes a name in the rows of all questions.
     """
-    if isinstance(event, FORECASTS) and takes_its_name(event.participant):
+    if isinstance(event, FORECASTS) and may_take_consensus_label(event.participant):
         return ""
     return str(getattr(event, "question", ""))
 

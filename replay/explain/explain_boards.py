@@ -12,9 +12,9 @@ from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import leaderboard, totals
-from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS, Place
+from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS, BoardRow
 from forecast_ledger.projections.boards.prizes import PASSES
-from forecast_ledger.projections.boards.totals import worst
+from forecast_ledger.projections.boards.totals import worst_score
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS, published
 from forecast_ledger.projections.facts.columns import Contest
@@ -52,7 +52,7 @@ def take(source: LogSource, contest: str, participant: str) -> Explanation:
     numerator = place.score * common
     number = {
         **_who("take", contest, place),
-        "take": None if place.take is None else leaderboard.published(place.take),
+        "take": None if place.take is None else leaderboard.published_take(place.take),
         "total": _nine(place.score),
         "coverage": _nine(place.coverage),
         "attainable": _nine(place.attainable),
@@ -85,7 +85,7 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
         parts.append(
             {
                 "participant": winner.participant,
-                "take": leaderboard.published(worth) if worth else None,
+                "take": leaderboard.published_take(worth) if worth else None,
                 "share": _nine(Fraction(own, total)),
                 "units": units,
                 "remainder": _nine(Fraction(rest, total)),
@@ -209,7 +209,7 @@ def _of_contest(source: LogSource, contest: str, participant: str) -> LogReading
     return reading._replace(selected=selected)
 
 
-def _placed(reading: LogReading, contest: str, participant: str) -> tuple[Projections, Place]:
+def _placed(reading: LogReading, contest: str, participant: str) -> tuple[Projections, BoardRow]:
     """Return the projections, and the participant's row of the board. Raises Refused if there is none."""
     lookup.contest(reading.facts, contest)
     projections = Projections(reading.facts)
@@ -250,7 +250,7 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     """Yield each question that counts: its score, and the exact amounts that it adds to the total and the coverage."""
     facts, opened = projections.facts, projections.facts.contests[contest]
     (questions, rows), rules = projections.scored(contest), opened.opened.rules
-    rows = rows.of(totals.labels(facts).index(participant))
+    rows = rows.of(totals.score_labels(facts).index(participant))
     places = rows.question.tolist()
     scores = dict(zip(places, coverage.points(rules, questions, rows).exact(), strict=True))
     coverages = dict(zip(places, coverage.coverages(questions, rows).exact(), strict=True))
@@ -260,7 +260,7 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     settled = {each.question: each.position for each in facts.settlements if each.position <= opened.as_of(facts)}
     for i, code in enumerate(questions.code.tolist()):
         score, asked = scores.get(i), questions.answers[i].question
-        missing = Fraction(worst(kernel_of(rules, asked))) if rules.total in KIND_TOTALS else Fraction(0)
+        missing = Fraction(worst_score(kernel_of(rules, asked))) if rules.total in KIND_TOTALS else Fraction(0)
         covering = coverages.get(i, Fraction(0))
         yield {
             "question": asked.question,
@@ -279,9 +279,11 @@ def _factors(projections: Projections, contest: str, participant: str, weights: 
     facts, opened = projections.facts, projections.facts.contests[contest]
     questions, rules = projections.scored(contest).questions, opened.opened.rules
     own = next(
-        each for each in totals.sums(facts, opened, projections.tally(contest)) if each.participant == participant
+        each
+        for each in totals.participant_sums(facts, opened, projections.tally(contest))
+        if each.participant == participant
     )
-    over = leaderboard.divided_by(rules, own)
+    over = leaderboard.total_divisor(rules, own)
     if rules.total in KIND_TOTALS:
         by_kind = {kind.kind: 100 / kind.weight for kind in own.kinds}
         kinds = [answer.question.kind for answer in questions.answers]
@@ -289,18 +291,18 @@ def _factors(projections: Projections, contest: str, participant: str, weights: 
     return [weight / over for weight in weights]
 
 
-def _around(board: list[Place], index: int) -> list[Place]:
+def _around(board: list[BoardRow], index: int) -> list[BoardRow]:
     """Return the neighbours on a board, ranked or not."""
     return board[max(index - NEIGHBOURS, 0) : index + NEIGHBOURS + 1]
 
 
-def _worth(place: Place, *, by_take: bool) -> str | None:
+def _worth(place: BoardRow, *, by_take: bool) -> str | None:
     if by_take:
-        return None if place.take is None else leaderboard.published(place.take)
+        return None if place.take is None else leaderboard.published_take(place.take)
     return _nine(place.score)
 
 
-def _difference(left: Place, right: Place, *, by_take: bool) -> str | None:
+def _difference(left: BoardRow, right: BoardRow, *, by_take: bool) -> str | None:
     """Return the worth of the left place less that of the right; None if it has too many digits."""
     if not by_take:
         return _nine(left.score - right.score)
@@ -361,7 +363,7 @@ def _cause(selected: list[Recorded], recorded: Recorded) -> int | None:
     )
 
 
-def _who(what: str, contest: str, place: Place) -> dict[str, Any]:
+def _who(what: str, contest: str, place: BoardRow) -> dict[str, Any]:
     return {"explained": what, "contest": contest, "participant": place.participant}
 
 

@@ -18,7 +18,7 @@ from forecast_ledger.ledger.core.lazy_fractions import (
     sum_of_terms,
     to_decimal,
 )
-from forecast_ledger.projections.boards.leaderboard import positive_square, published
+from forecast_ledger.projections.boards.leaderboard import positive_square, published_take
 
 PRIMES = [p for p in range(1_000, 2_000) if all(p % q for q in range(2, 50))]
 CONTEXT = Context(prec=40)
@@ -162,7 +162,7 @@ def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.Monke
     assert takes[0] < takes[1]
     assert takes[0] == takes[2]
     assert takes[0] <= takes[2]
-    assert published(takes[0]) < published(takes[1])
+    assert published_take(takes[0]) < published_take(takes[1])
     with pytest.raises(AssertionError, match="spelled out"):
         assert takes[0].mantissa.numerator
 

@@ -13,10 +13,10 @@ from forecast_ledger.projections.boards.admission import (
     VERDICTS,
     cutoff,
     empty_window,
-    information,
-    newest,
-    receipt,
-    restricted,
+    information_verdict,
+    newest_information,
+    receipt_verdict,
+    source_verdict,
 )
 from tests.support.given import DAY, HOUR, MARCH
 
@@ -117,13 +117,13 @@ def test_the_newest_source_is_measured_by_the_side_that_can_hurt(published: str,
     11:59:59 is the last safe second without a zone, the day before the last safe date; the margin is that of the latest
     reading to 23:59:59Z, so that the grey second before midnight is clean and yet over by less than a second.
     """
-    assert information(stamp_span(published, "published"), CUTOFF) == (verdict, margin)
+    assert information_verdict(stamp_span(published, "published"), CUTOFF) == (verdict, margin)
 
 
 def test_nothing_declared_is_neither_clean_nor_over() -> None:
     """Without a stamp there is no verdict and no margin, whichever the cut-off."""
     for at in (CUTOFF, cutoff(FIRST_INSTANT), cutoff(LAST_INSTANT)):
-        assert information(newest(None, None, None), at) == ("undeclared", None)
+        assert information_verdict(newest_information(None, None, None), at) == ("undeclared", None)
 
 
 @pytest.mark.parametrize(
@@ -167,15 +167,18 @@ def test_sources_and_model_are_judged_together(
 
     Released at some time, a model may hold anything older: the verdict on a late release alone is never certain.
     """
-    found = newest(stamped(source), stamped(training_cutoff), stamped(released))
-    assert information(found, CUTOFF)[0] == verdict
+    found = newest_information(stamped(source), stamped(training_cutoff), stamped(released))
+    assert information_verdict(found, CUTOFF)[0] == verdict
 
 
 def test_a_backbone_released_after_the_questions_resolved_may_know_their_answers() -> None:
     """Released in February 2022, on a question resolving in mid 2021: a possible leak, over by eight months."""
-    found = newest(stamp_span("2021-06-01", "published"), None, stamp_span("2022-02", "released"))
+    found = newest_information(stamp_span("2021-06-01", "published"), None, stamp_span("2022-02", "released"))
     at = cutoff(utc("2021-07-01T00:00:00"))
-    assert information(found, at) == ("possible", -(31 + 31 + 30 + 31 + 30 + 31 + 31 + 28) * DAY - 12 * HOUR - 999_999)
+    assert information_verdict(found, at) == (
+        "possible",
+        -(31 + 31 + 30 + 31 + 30 + 31 + 31 + 28) * DAY - 12 * HOUR - 999_999,
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,7 +202,7 @@ def test_the_newest_information_is_the_later_of_sources_and_model_at_either_end(
 ) -> None:
     """The maximum of two instants lies between the maxima of their ends; a release cuts the model's latest end."""
     model = [None if ends is None else StampSpan(*ends) for ends in (training_cutoff, released)]
-    assert newest(StampSpan(*source), *model) == found
+    assert newest_information(StampSpan(*source), *model) == found
 
 
 @given(SPANS, SPANS, st.integers(0, 10**6), st.integers(0, 10**6))
@@ -210,7 +213,7 @@ def test_the_newer_of_two_readings_lies_within_the_newest(
     readings = [
         one.earliest + (one.latest - one.earliest) * part // 10**6 for one, part in ((source, here), (model, there))
     ]
-    found = newest(source, model, None)
+    found = newest_information(source, model, None)
     assert found is not None
     assert found.earliest <= max(readings) <= found.latest
     assert found.earliest in (source.earliest, model.earliest)
@@ -223,8 +226,8 @@ def test_more_is_never_cleaner_for_the_sources_declared(
 ) -> None:
     """Clean needs declared sources; and a model never makes the verdict on the sources a milder one."""
     at = cutoff(closes_at)
-    verdict, margin = information(newest(source, training_cutoff, released), at)
-    alone, alone_margin = information(source, at)
+    verdict, margin = information_verdict(newest_information(source, training_cutoff, released), at)
+    alone, alone_margin = information_verdict(source, at)
     assert (margin is None) == (source is None)
     assert source is not None or verdict in ("undeclared", "certain")
     severity = ["clean", "possible", "certain"]
@@ -237,27 +240,30 @@ def test_more_is_never_cleaner_for_the_sources_declared(
 def test_a_verdict_is_what_all_readings_agree_on(found: StampSpan, closes_at: int) -> None:
     """Clean: both ends before the midnight that follows the cut-off; certain: neither; possible: they differ."""
     at = cutoff(closes_at)
-    late = [information(StampSpan(end, end), at)[0] == "certain" for end in found]
+    late = [information_verdict(StampSpan(end, end), at)[0] == "certain" for end in found]
     expected = {(False, False): "clean", (False, True): "possible", (True, True): "certain"}[late[0], late[1]]
-    assert information(found, at) == (expected, at - found.latest)
+    assert information_verdict(found, at) == (expected, at - found.latest)
     assert late == [end >= at + SECOND for end in found]
 
 
 def test_an_undated_model_is_told_from_no_model() -> None:
     """UNDECLARED in the place of its training cut-off: sources cannot be clean then, but can still convict."""
     clean, late = stamp_span("2022-03-21", "published"), stamp_span("2022-03-24", "published")
-    assert information(newest(clean, UNDECLARED, None), CUTOFF) == ("undeclared", None)
-    assert information(newest(late, UNDECLARED, None), CUTOFF) == ("certain", None)
-    assert information(newest(None, UNDECLARED, None), CUTOFF) == ("undeclared", None)
-    assert information(newest(clean, UNDECLARED, stamp_span("2022-02", "released")), CUTOFF)[0] == "clean"
+    assert information_verdict(newest_information(clean, UNDECLARED, None), CUTOFF) == ("undeclared", None)
+    assert information_verdict(newest_information(late, UNDECLARED, None), CUTOFF) == ("certain", None)
+    assert information_verdict(newest_information(None, UNDECLARED, None), CUTOFF) == ("undeclared", None)
+    assert (
+        information_verdict(newest_information(clean, UNDECLARED, stamp_span("2022-02", "released")), CUTOFF)[0]
+        == "clean"
+    )
 
 
 def test_a_stamp_that_runs_to_the_end_of_the_calendar_bounds_nothing() -> None:
     """The last day of 9999 without a zone reaches the calendar's end, and says no more than no stamp does."""
     at = cutoff(LAST_INSTANT)
-    assert information(stamp_span("9999", "published"), at) == ("undeclared", None)
-    assert information(stamp_span("9999", "published"), CUTOFF) == ("certain", None)
-    assert information(StampSpan(at, LAST_INSTANT - 1), at) == ("possible", at - LAST_INSTANT + 1)
+    assert information_verdict(stamp_span("9999", "published"), at) == ("undeclared", None)
+    assert information_verdict(stamp_span("9999", "published"), CUTOFF) == ("certain", None)
+    assert information_verdict(StampSpan(at, LAST_INSTANT - 1), at) == ("possible", at - LAST_INSTANT + 1)
 
 
 def test_every_verdict_stands_in_the_table_once() -> None:
@@ -281,14 +287,14 @@ def test_every_verdict_stands_in_the_table_once() -> None:
 )
 def test_a_forecast_is_in_time_if_recorded_before_the_close_date(recorded_at: int, found: tuple[str, int]) -> None:
     """By the ledger's own clock, strictly before 00:00:00Z of the close date; the margin is counted from 23:59:59Z."""
-    assert receipt(recorded_at, CUTOFF) == found
+    assert receipt_verdict(recorded_at, CUTOFF) == found
 
 
 @given(INSTANTS, INSTANTS)
 def test_receipt_and_information_share_one_line(at: int, closes_at: int) -> None:
     """An instant that is too late to be known is too late to be received, by the same margin."""
-    known, known_margin = information(StampSpan(at, at), cutoff(closes_at))
-    received, margin = receipt(at, cutoff(closes_at))
+    known, known_margin = information_verdict(StampSpan(at, at), cutoff(closes_at))
+    received, margin = receipt_verdict(at, cutoff(closes_at))
     assert (known == "clean") == (received == "in_time")
     assert known_margin == (None if at == LAST_INSTANT else margin)
 
@@ -308,7 +314,7 @@ def test_no_restricted_source_is_a_claim_against_a_named_list(
     declared: bool | None, list_version: str, verdict: str
 ) -> None:
     """Clean takes both the statement and the version of the list checked; an admission needs no list."""
-    assert restricted(declared, list_version) == verdict
+    assert source_verdict(declared, list_version) == verdict
 
 
 @pytest.mark.parametrize(
@@ -329,4 +335,4 @@ def test_a_question_published_on_its_close_date_leaves_no_time_to_forecast(opens
 @given(INSTANTS, INSTANTS)
 def test_a_window_is_empty_if_a_forecast_at_the_opening_is_late(opens_at: int, closes_at: int) -> None:
     """The first instant a question is open is the last chance where it is the only one."""
-    assert empty_window(opens_at, cutoff(closes_at)) == (receipt(opens_at, cutoff(closes_at))[0] == "late")
+    assert empty_window(opens_at, cutoff(closes_at)) == (receipt_verdict(opens_at, cutoff(closes_at))[0] == "late")

@@ -22,9 +22,9 @@ from forecast_ledger.projections.boards.brier import (
     Means,
     Sample,
     aggregates,
+    brier_means,
     calibration,
     interpretation,
-    means,
     wilson,
 )
 from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
@@ -326,18 +326,18 @@ def test_a_number_out_of_range_is_an_error(name: str, bad: Row) -> None:
 def test_pooled_and_mean_of_means_differ_where_contests_differ_in_size() -> None:
     """0.04, 0.04, 0.16 in one contest and 0.64 in another: 0.88 / 4 = 0.22 pooled; (0.08 + 0.64) / 2 = 0.36."""
     small, large = one(row("0.2", 1)), one(row("0.8", 1), row("0.2", 0), row("0.4", 0))
-    assert means([large, small]) == Means(pooled_brier=Fraction(22, 100), mean_of_contest_means=Fraction(36, 100))
+    assert brier_means([large, small]) == Means(pooled_brier=Fraction(22, 100), mean_of_contest_means=Fraction(36, 100))
 
 
 def test_contests_without_a_score_do_not_count() -> None:
     """They do not make the mean of means smaller; and of none there is no mean, which is not 0."""
-    assert means([Aggregate(0), one(row("0.8", 1)), Aggregate(0)]) == Means(Fraction(4, 100), Fraction(4, 100))
-    assert means([Aggregate(0)]) == means([]) == Means(None, None)
+    assert brier_means([Aggregate(0), one(row("0.8", 1)), Aggregate(0)]) == Means(Fraction(4, 100), Fraction(4, 100))
+    assert brier_means([Aggregate(0)]) == brier_means([]) == Means(None, None)
 
 
 def test_a_perfect_contest_counts() -> None:
     """Its mean is 0, which is not a missing one."""
-    assert means([one(row("1", 1)), one(row("0.5", 1))]) == Means(Fraction(1, 8), Fraction(1, 8))
+    assert brier_means([one(row("1", 1)), one(row("0.5", 1))]) == Means(Fraction(1, 8), Fraction(1, 8))
 
 
 @settings(deadline=None)
@@ -345,7 +345,7 @@ def test_a_perfect_contest_counts() -> None:
 def test_the_pooled_mean_is_that_of_all_rows_together(contests: list[list[Row]]) -> None:
     """However they are divided into contests; the other is the mean of the contests' own."""
     mine = [[each._replace(owner=0) for each in rows] for rows in contests]
-    found = means(one(*rows) for rows in mine)
+    found = brier_means(one(*rows) for rows in mine)
     assert found.pooled_brier == slow([each for rows in mine for each in rows]).brier
     own = [brier for brier in (slow(rows).brier for rows in mine) if brier is not None]
     assert found.mean_of_contest_means == (mean(own) if own else None)

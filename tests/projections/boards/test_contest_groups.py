@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.boards import contest_groups
-from forecast_ledger.projections.boards.contest_groups import grouped
-from forecast_ledger.projections.boards.totals import NOTHING, Tally
+from forecast_ledger.projections.boards.contest_groups import contests_by_rules
+from forecast_ledger.projections.boards.totals import NO_SCORES, Tally
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.scores import time_weighted
@@ -69,7 +69,7 @@ def test_contests_sealed_at_different_positions_keep_their_answers() -> None:
     assert outcomes == [[0], [], [1], [1]]
     found.tally_all()
     assert [len(found.known.tallies[name].own) for name in NAMES] == [2, 0, 2, 2]
-    assert found.known.tallies["two"] == Tally({}, NOTHING)
+    assert found.known.tallies["two"] == Tally({}, NO_SCORES)
 
 
 def test_members_are_each_contests_own() -> None:
@@ -109,7 +109,7 @@ def test_a_hundred_contests_are_scored_as_one(monkeypatch: pytest.MonkeyPatch) -
     for name in ("scores", "leaderboard", "kind_means", "prizes", "score_parts"):
         found.table(name)
     assert sorted(calls) == [25, 75]
-    assert [len(names) for names in grouped(found.facts, found.contests)] in ([25, 75], [75, 25])
+    assert [len(names) for names in contests_by_rules(found.facts, found.contests)] in ([25, 75], [75, 25])
 
 
 def test_closing_early_counts_from_when_it_was_recorded() -> None:
@@ -155,7 +155,7 @@ def test_contests_that_change_together_are_scored_together(questions: int, monke
         monkeypatch.setattr(module, name, counting)
 
     count(time_weighted, "scores")
-    count(contest_groups, "judged")
+    count(contest_groups, "sample_contests")
     grows.add(recorded[end:])
     told(grows, rows)
     monkeypatch.undo()

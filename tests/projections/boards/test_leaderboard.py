@@ -15,8 +15,8 @@ from msgspec import structs
 from forecast_ledger.ledger.core.exact import Magnitude
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, Level, RuleSet
-from forecast_ledger.projections.boards.leaderboard import TAKES, positive_square, published, total
-from forecast_ledger.projections.boards.totals import Sums
+from forecast_ledger.projections.boards.leaderboard import TAKES, positive_square, published_take, total
+from forecast_ledger.projections.boards.totals import ParticipantSums
 from forecast_ledger.projections.catalogue.projection import Projections
 from tests.support import oracle
 from tests.support.given import (
@@ -87,7 +87,7 @@ def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_what_is_
     """Published to nine decimals, a tie to the even digit; a square has nothing to do with coverage."""
     worth = TAKES[name].worth
     assert worth is not None
-    assert published(worth(Fraction(score), Fraction(coverage))) == take
+    assert published_take(worth(Fraction(score), Fraction(coverage))) == take
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_what_is_
 )
 def test_a_take_is_written_with_nine_decimals_or_thirty_digits(exponent: int, mantissa: Fraction, text: str) -> None:
     """From 1e21 on the ninth decimal of thirty digits is none of them; ties go to the even digit."""
-    assert published(Magnitude(True, exponent, mantissa)) == text
+    assert published_take(Magnitude(True, exponent, mantissa)) == text
 
 
 @given(st.fractions(-1_000, 1_000), st.fractions(-1_000, 1_000))
@@ -118,9 +118,9 @@ def test_squares_compare_as_the_scores_above_nought_do(one: Fraction, other: Fra
     assert (takes[0] < takes[1], takes[0] == takes[1]) == (scores[0] < scores[1], scores[0] == scores[1])
 
 
-def sums(score: str, weight: str, covered: str) -> Sums:
+def sums(score: str, weight: str, covered: str) -> ParticipantSums:
     """What somebody's scores add up to."""
-    return Sums("ada", False, Fraction(score), Fraction(weight), Fraction(1, 2), Fraction(covered), 3, ())
+    return ParticipantSums("ada", False, Fraction(score), Fraction(weight), Fraction(1, 2), Fraction(covered), 3, ())
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from msgspec import structs
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
-from forecast_ledger.projections.boards.leaderboard import Place, coverage_exp, positive_square
-from forecast_ledger.projections.boards.prizes import Prize, prizes
+from forecast_ledger.projections.boards.leaderboard import BoardRow, coverage_exp, positive_square
+from forecast_ledger.projections.boards.prizes import Prize, divide_pool
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest
 from tests.support import oracle
@@ -42,18 +42,18 @@ def cup(pool: int, unit: int = CENT, least: int = 0, passes: str = "many") -> Co
     return Contest(events.ContestOpened(at=0, contest="cup", rules=rules, pool=pool, payable_unit=unit))
 
 
-def place(who: str, score: Fraction, coverage: Fraction, level: str = "") -> Place:
+def place(who: str, score: Fraction, coverage: Fraction, level: str = "") -> BoardRow:
     """A place on the board of a contest whose take is coverage x e^score."""
-    return Place(None, who, score, coverage, Fraction(1), coverage_exp(score, coverage), level, 1, 1, 1)
+    return BoardRow(None, who, score, coverage, Fraction(1), coverage_exp(score, coverage), level, 1, 1, 1)
 
 
-def squared(*scores: str) -> list[Place]:
+def squared(*scores: str) -> list[BoardRow]:
     """Places on the board of a contest whose take is the square of a score above nought."""
     places = [place(f"p{i}", Fraction(score), Fraction(1)) for i, score in enumerate(scores)]
     return [each._replace(take=positive_square(each.score, each.coverage)) for each in places]
 
 
-def worths(places: list[Place]) -> dict[str, Fraction]:
+def worths(places: list[BoardRow]) -> dict[str, Fraction]:
     """Takes in proportion, by the slow definition."""
     slow = [
         oracle.Place(None, each.participant, each.score, each.coverage, Decimal(0), Fraction(0), 0, "", "")
@@ -62,14 +62,14 @@ def worths(places: list[Place]) -> dict[str, Fraction]:
     return oracle.worths(slow, "ln")
 
 
-def even(*coverages: int, level: str = "") -> list[Place]:
+def even(*coverages: int, level: str = "") -> list[BoardRow]:
     """Places with a score of nought, so that takes are coverages: so many hundredths each."""
     return [place(f"p{i}", Fraction(0), Fraction(each, 100), level) for i, each in enumerate(coverages)]
 
 
-def money(pool: int, places: list[Place], unit: int = CENT) -> list[int]:
+def money(pool: int, places: list[BoardRow], unit: int = CENT) -> list[int]:
     """What is paid, by id, in units."""
-    return [prize.prize // unit for prize in prizes(cup(pool, unit), places)]
+    return [prize.prize // unit for prize in divide_pool(cup(pool, unit), places)]
 
 
 @settings(deadline=None)
@@ -79,7 +79,7 @@ def test_prizes_sum_to_the_pool_each_within_one_unit_of_its_share(
 ) -> None:
     """Whatever the takes, down to e^-3000; nothing is paid in parts of a unit."""
     places = [place(f"p{i:02}", score, coverage) for i, (score, coverage) in enumerate(board)]
-    found = prizes(cup(units * unit, unit), places)
+    found = divide_pool(cup(units * unit, unit), places)
     takes = worths(places)
     total = sum(takes.values())
     assert sum(prize.prize for prize in found) == (units * unit if total else 0)
@@ -96,9 +96,9 @@ def test_prizes_do_not_depend_on_the_order_of_the_board(
 ) -> None:
     """They come by id."""
     places = [place(f"p{i:02}", score, coverage) for i, (score, coverage) in enumerate(board)]
-    ordered = prizes(cup(cents * CENT), places)
+    ordered = divide_pool(cup(cents * CENT), places)
     choose.shuffle(places)
-    assert prizes(cup(cents * CENT), places) == ordered
+    assert divide_pool(cup(cents * CENT), places) == ordered
     assert [prize.participant for prize in ordered] == sorted(prize.participant for prize in ordered)
 
 
@@ -126,27 +126,27 @@ def test_prizes_are_whole_payable_units(unit: int, units: list[int]) -> None:
 
 def test_nobody_is_paid_where_nobody_has_a_take() -> None:
     """The pool stays where it is."""
-    assert prizes(cup(100 * CENT), even(0, 0)) == [Prize("p0", 0, 0), Prize("p1", 0, 0)]
-    assert prizes(cup(100 * CENT), []) == []
+    assert divide_pool(cup(100 * CENT), even(0, 0)) == [Prize("p0", 0, 0), Prize("p1", 0, 0)]
+    assert divide_pool(cup(100 * CENT), []) == []
 
 
 def test_without_a_pool_there_are_shares_but_no_money() -> None:
     """A quarter and three quarters of nothing."""
-    assert prizes(cup(0), even(25, 75)) == [Prize("p0", 250_000_000, 0), Prize("p1", 750_000_000, 0)]
+    assert divide_pool(cup(0), even(25, 75)) == [Prize("p0", 250_000_000, 0), Prize("p1", 750_000_000, 0)]
 
 
 @pytest.mark.parametrize("level", ["no_prize", "no_rank", "hidden", "consensus", "not_best"])
 def test_who_is_excluded_is_not_paid_and_has_no_part_in_the_sum(level: str) -> None:
     """The others share the whole pool."""
     excluded = place("p9", Fraction(2), Fraction(1), level)
-    assert prizes(cup(100 * CENT), [excluded, *even(50, 50)]) == prizes(cup(100 * CENT), even(50, 50))
+    assert divide_pool(cup(100 * CENT), [excluded, *even(50, 50)]) == divide_pool(cup(100 * CENT), even(50, 50))
 
 
 def test_a_share_is_the_take_over_the_sum_of_takes_in_billionths() -> None:
     """2/3 is 0.666666667, 1/3 is 0.333333333; a tie goes to the even digit: 1/1024 is 0.0009765625."""
-    assert [prize.share for prize in prizes(cup(0), even(100, 50))] == [666_666_667, 333_333_333]
+    assert [prize.share for prize in divide_pool(cup(0), even(100, 50))] == [666_666_667, 333_333_333]
     places = [place("a", Fraction(0), Fraction(1, 1024)), place("b", Fraction(0), Fraction(1023, 1024))]
-    assert [prize.share for prize in prizes(cup(0), places)] == [976_562, 999_023_438]
+    assert [prize.share for prize in divide_pool(cup(0), places)] == [976_562, 999_023_438]
 
 
 def test_takes_of_many_magnitudes_are_compared_exactly() -> None:
@@ -175,10 +175,10 @@ def test_equal_remainders_of_unequal_takes_go_by_id_too() -> None:
 FIFTY = 50 * 10**6
 
 
-def worth_paying(pool: int, least: int, places: list[Place], passes: str = "many") -> list[str]:
+def worth_paying(pool: int, least: int, places: list[BoardRow], passes: str = "many") -> list[str]:
     """What is paid, by id, in the currency."""
     contest = cup(pool * 10**6, least=least * 10**6, passes=passes)
-    return [f"{Decimal(prize.prize).scaleb(-6):.2f}" for prize in prizes(contest, places)]
+    return [f"{Decimal(prize.prize).scaleb(-6):.2f}" for prize in divide_pool(contest, places)]
 
 
 @pytest.mark.parametrize(
@@ -236,12 +236,12 @@ def test_a_pool_below_the_least_prize_is_paid_to_nobody() -> None:
     """Even where one has all of it; a pool of just the least prize goes to the largest share."""
     assert worth_paying(49, 50, even(100)) == ["0.00"]
     assert worth_paying(50, 50, even(40, 60)) == ["0.00", "50.00"]
-    assert [prize.share for prize in prizes(cup(FIFTY - CENT, least=FIFTY), even(40, 60))] == [0, 0]
+    assert [prize.share for prize in divide_pool(cup(FIFTY - CENT, least=FIFTY), even(40, 60))] == [0, 0]
 
 
 def test_shares_are_those_of_who_is_paid() -> None:
     """A third and two thirds once the smallest is left out."""
-    found = prizes(cup(150 * 10**6, least=FIFTY), even(25, 50, 10))
+    found = divide_pool(cup(150 * 10**6, least=FIFTY), even(25, 50, 10))
     assert [prize.share for prize in found] == [333_333_333, 666_666_667, 0]
 
 
@@ -278,7 +278,9 @@ def test_prizes_above_a_least_one_are_those_of_the_slow_definition(
     pool = units * unit
     kept = slowly(pool, least * unit, {each.participant: each.coverage for each in places}, passes)
     expected = {who: parts * unit for who, parts in oracle.largest_remainder(units, kept).items()}
-    assert {each.participant: each.prize for each in prizes(cup(pool, unit, least * unit, passes), places)} == expected
+    assert {
+        each.participant: each.prize for each in divide_pool(cup(pool, unit, least * unit, passes), places)
+    } == expected
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from forecast_ledger.ledger.model.commands import AnyCommand, OpenQuestion
 from forecast_ledger.ledger.model.events import NumericRange
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.boards import totals
-from forecast_ledger.projections.boards.totals import Sums, worst
+from forecast_ledger.projections.boards.totals import ParticipantSums, worst_score
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores import coverage
-from forecast_ledger.projections.scores.coverage import KINDS
+from forecast_ledger.projections.scores.coverage import QUESTION_KINDS
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS
 from tests.support import oracle
@@ -43,10 +43,12 @@ MICRO = 10**6
 PAIRS = st.lists(st.tuples(st.integers(-(10**30), 10**30), st.integers(1, 10**12)))
 
 
-def own(projections: Projections, name: str = "cup") -> dict[str, Sums]:
+def own(projections: Projections, name: str = "cup") -> dict[str, ParticipantSums]:
     """A contest's sums, by participant."""
     found = projections.facts
-    return {each.participant: each for each in totals.sums(found, found.contests[name], projections.tally(name))}
+    return {
+        each.participant: each for each in totals.participant_sums(found, found.contests[name], projections.tally(name))
+    }
 
 
 @given(PAIRS)
@@ -123,7 +125,7 @@ def test_questions_alike_are_told_from_others_by_everything_that_divides_them() 
     asked += [entry(question=name, weight=2 if name == "hail" else 1) for name in names]
     asked += [closing("snow", at=day(15)), *(resolution(name) for name in names), resolution("colour", outcome="red")]
     questions = oracle.projected(*asked).scored("cup").questions
-    kinds = coverage.divided(questions)
+    kinds = coverage.group_questions(questions)
     labels = [answer.question.question for answer in questions.answers]
     group = dict(zip(labels, kinds.which.tolist(), strict=True))
     assert group["rain"] == group["wind"]
@@ -196,13 +198,13 @@ def farthest(name: str) -> int:
 )
 def test_a_missing_forecast_counts_as_the_worst_there_is(name: str) -> None:
     """Nothing that can be forecast scores more."""
-    assert farthest(name) == worst(name) * 10**12
+    assert farthest(name) == worst_score(name) * 10**12
 
 
 def test_what_has_no_bound_has_no_worst() -> None:
     """A quantile may be as far off as one likes; a rule set that would need its worst is refused."""
     with pytest.raises(ValueError, match="pinball"):
-        worst("pinball")
+        worst_score("pinball")
 
 
 AUTOCAST = "autocast-2022"
@@ -213,7 +215,7 @@ def point(question: str = "size") -> OpenQuestion:
     return numeric(question, lower=0, upper=1, bins=None, levels=("0.5",), decimals=2)
 
 
-def combined(*said: AnyCommand) -> dict[str, Sums]:
+def combined(*said: AnyCommand) -> dict[str, ParticipantSums]:
     """A contest over two binary questions of weight 1 and 3, one of three outcomes and one numeric."""
     start: list[AnyCommand] = [opened(), opened("wind"), choices(), point(), contest(rules=AUTOCAST)]
     start += [entry(), entry(question="wind", weight=3), entry(question="colour"), entry(question="size")]
@@ -235,7 +237,7 @@ def made(who: str, *asked: str) -> list[AnyCommand]:
 
 def test_each_kind_is_summed_by_itself_with_what_is_missing_at_its_worst() -> None:
     """0.04 + 3 · 0.64 of weight 4, 0.39, 0.15; without wind 0.04 + 3 · 1, without the point 1."""
-    assert KINDS == ("binary", "multiple_choice", "numeric")
+    assert QUESTION_KINDS == ("binary", "multiple_choice", "numeric")
     said = *made("ada", "rain", "wind", "colour", "size"), *made("bob", "rain", "colour"), *made("cyd", "size")
     found = combined(*said)
     expected = {
@@ -245,7 +247,7 @@ def test_each_kind_is_summed_by_itself_with_what_is_missing_at_its_worst() -> No
     }
     for who, scores in expected.items():
         assert [each.score for each in found[who].kinds] == [Fraction(score) for score in scores]
-        assert [each.kind for each in found[who].kinds] == list(KINDS)
+        assert [each.kind for each in found[who].kinds] == list(QUESTION_KINDS)
         assert [each.weight for each in found[who].kinds] == [4, 1, 1]
         assert [each.questions for each in found[who].kinds] == [2, 1, 1]
     assert [[each.forecast_on for each in found[who].kinds] for who in expected] == [[2, 1, 1], [1, 1, 0], [0, 0, 1]]
@@ -287,12 +289,12 @@ def test_tallies_of_questions_add_up_and_can_be_taken_off_again(said: list[AnyCo
         apart = np.arange(len(questions.code))
         each = totals.tallies(held.opened.rules, questions, rows, len(people), apart)
         mixed = data.draw(st.permutations(each))
-        whole = totals.Tally({}, totals.NOTHING)
+        whole = totals.Tally({}, totals.NO_SCORES)
         for one in mixed:
             whole = whole.plus(one)
         assert whole == found.tally(name)
         upto = data.draw(st.integers(0, len(mixed)))
-        some = totals.Tally({}, totals.NOTHING)
+        some = totals.Tally({}, totals.NO_SCORES)
         for one in mixed[:upto]:
             some = some.plus(one)
         for one in mixed[upto:]:

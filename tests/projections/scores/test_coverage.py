@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.scores import coverage
-from forecast_ledger.projections.scores.coverage import Alike
+from forecast_ledger.projections.scores.coverage import QuestionGroup
 
 MICRO = 10**6
 
 
-def alike(**fields: int) -> Alike:
+def alike(**fields: int) -> QuestionGroup:
     """A kind of question: ten units, four of them hidden."""
     given: dict[str, int] = {"period": 10, "hidden": 4, "reached": 10, "weight": MICRO, "hidden_weight": -1}
     given |= fields
-    return Alike(**({"per_point": 0, "kind": 0, "whole": given["period"]} | given))
+    return QuestionGroup(**({"per_point": 0, "kind": 0, "whole": given["period"]} | given))
 
 
 @given(st.integers(1, 50), st.data())

@@ -18,8 +18,8 @@ from forecast_ledger.projections.scores.scored_questions import (
     NAMED,
     QUANTILES,
     Questions,
-    measure,
     members,
+    question_ruler,
     scored_questions,
 )
 from tests.support import oracle
@@ -311,14 +311,14 @@ def test_a_contest_without_questions_has_empty_columns() -> None:
     """And a ruler without a period."""
     found, empty = read(contest())
     questions = scored_questions(found, empty)
-    assert len(questions.code) == len(questions.answers) == len(measure(empty, questions).opens) == 0
+    assert len(questions.code) == len(questions.answers) == len(question_ruler(empty, questions).opens) == 0
 
 
 def test_the_ruler_of_a_contest_ends_with_scored_time() -> None:
     """Its days are those of the rule set."""
     asked: list[AnyCommand] = [opened(), contest(rules=rules(day_minutes=90)), entry(spot_at=day(13))]
     found, cup = read(*asked, resolution(known_at=day(15)))
-    of = measure(cup, scored_questions(found, cup))
+    of = question_ruler(cup, scored_questions(found, cup))
     assert (of.opens.tolist(), of.until.tolist(), of.spot.tolist()) == ([micros(10)], [micros(15)], [micros(13)])
     assert of.east == 90 * HOUR // 60
 

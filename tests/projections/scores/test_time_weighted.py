@@ -558,7 +558,7 @@ def test_more_parts_than_can_be_held_are_refused_before_they_are_made(
     monkeypatch.setattr(module, "MOST_PARTS", count)
     assert len(found.table("score_parts")) == count
     monkeypatch.setattr(module, "MOST_PARTS", count - 1)
-    monkeypatch.setattr(module, "parts", None)
+    monkeypatch.setattr(module, "score_parts", None)
     with pytest.raises(
         Refused, match=rf"score_parts: the table would have {count:,} rows; the limit is {count - 1:,}; .* `explain"
     ):
