@@ -83,7 +83,7 @@ if TYPE_CHECKING:  # the names as type checkers and editors see them; _OFFERED h
     from forecast_ledger.replay.files.restore import restore
     from forecast_ledger.replay.reading.replay import Replay, replay
     from forecast_ledger.replay.readmodel.runner import Runner
-    from forecast_ledger.replay.writing.append import appended as append
+    from forecast_ledger.replay.writing.append import append_lines as append
     from forecast_ledger.replay.writing.pay import open_ledger as open  # noqa: A004 - as in shelve
 else:  # so that a type checker reports a name that is not offered
     # name -> the module below this package that defines it, and its name there; empty if it is that module itself
@@ -105,7 +105,7 @@ else:  # so that a type checker reports a name that is not offered
         "Table": ("projections.core.table", "Table"),
         "Unavailable": ("ledger.core.errors", "Unavailable"),
         "Uncertain": ("ledger.core.errors", "Uncertain"),
-        "append": ("replay.writing.append", "appended"),
+        "append": ("replay.writing.append", "append_lines"),
         "commands": ("ledger.model.commands", ""),
         "events": ("ledger.model.events", ""),
         "explain": ("replay.explain.numbers", "explain"),

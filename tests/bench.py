@@ -64,7 +64,7 @@ from forecast_ledger.projections.trading.portfolios import snapshots
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.explain import explain_scores
 from forecast_ledger.replay.files import export
-from forecast_ledger.replay.reading.replay import built, replay
+from forecast_ledger.replay.reading.replay import replay, summarize_tables
 from forecast_ledger.replay.readmodel.consistency import check_model
 from forecast_ledger.replay.readmodel.runner import Runner
 from tests.support.crowds import crowd
@@ -237,7 +237,7 @@ def reading(folder: Path, count: int) -> dict[str, float]:
 
 def every_table(log: str) -> list[str]:
     """The digest of every table but those that are asked for by name."""
-    return [each.digest for each in built(replay(log).projections.facts).values()]
+    return [each.digest for each in summarize_tables(replay(log).projections.facts).values()]
 
 
 def million(log: str) -> None:
@@ -506,7 +506,7 @@ def _season(questions: int, contests: int, *, unlike: bool = False) -> Facts:
 def _seconds_of_tables(found: Facts) -> float:
     taken: list[float] = []
     with timed(taken):
-        built(found)
+        summarize_tables(found)
     return taken[0]
 
 

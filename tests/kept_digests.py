@@ -22,9 +22,9 @@ from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes, read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.replay.reading.replay import Built, opened, replay
-from forecast_ledger.replay.writing.csv_mapping import mapped, mapping
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.reading.replay import TableSummary, open_store, replay
+from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, replication
 from tests.support.seasons import Season as Tournament
 from tests.support.seasons import drawn_rules
@@ -62,7 +62,7 @@ class Digests(NamedTuple):
 
     rows: tuple[int, str]
     head: str
-    tables: dict[str, Built]
+    tables: dict[str, TableSummary]
 
 
 NOTHING = Digests((0, ""), "", {})
@@ -99,7 +99,7 @@ def _imported() -> Iterator[Batch]:
     yield 0, [read((folder / "contest.jsonl").read_bytes())]
     for name, table in (("questions", "questions"), ("forecasts", "forecasts"), ("resolutions", "questions")):
         with (folder / f"{table}.csv").open("rb") as file:
-            made = [command for _, command in mapped(mapping((folder / f"{name}.toml").read_bytes()), file)]
+            made = [command for _, command in read_rows(parse_map((folder / f"{name}.toml").read_bytes()), file)]
         assert not any(isinstance(command, Exception) for command in made)
         yield 0, [command for command in made if not isinstance(command, Exception)]
 
@@ -149,18 +149,18 @@ def missing(name: str) -> Path | None:
 def record(batches: Iterable[Batch], log: Path) -> None:
     """Write a log."""
     now = [0]
-    with Ledger.open(log, clock=lambda: now[0], prizes=prizes) as ledger:
+    with Ledger.open(log, clock=lambda: now[0], prizes=prizes_from_log) as ledger:
         for now[0], together in batches:
             ledger.handle_many(together)
 
 
 def taken(log: Path) -> Taken:
     """The digests of a log and its tables as this code makes them."""
-    with opened(str(log), "main") as store:
+    with open_store(str(log), "main") as store:
         rows = [row for page in store.pages() for row in page]
     found = replay(log)
     tables = (found.table(name) for name in CATALOGUE)
-    built = {table.name: Built(table.version, len(table), table.digest()) for table in tables}
+    built = {table.name: TableSummary(table.version, len(table), table.digest()) for table in tables}
     digests = Digests((len(rows), sha256(b"".join(rows)).hexdigest()), found.checkpoint.digest, built)
     return Taken(digests, rows, found.projections)
 
@@ -192,7 +192,7 @@ def differences(name: str, kept: Digests, now: Digests) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Built):
+    if isinstance(value, TableSummary):
         return f"version {value.version}, {value.rows} rows, digest {value.digest}"
     if isinstance(value, tuple):
         return f"{value[0]} rows, SHA-256 {value[1]}"
@@ -205,10 +205,12 @@ def _shown(value: Any) -> str:
 def kept() -> dict[str, Digests]:
     """What the file holds; tables without rows are written once for all histories."""
     said = json.loads(KEPT.read_bytes())
-    empty = {table: Built(version, 0, digest) for table, (version, digest) in said.pop("tables without rows").items()}
+    empty = {
+        table: TableSummary(version, 0, digest) for table, (version, digest) in said.pop("tables without rows").items()
+    }
     return {
         name: Digests(
-            tuple(of["rows"]), of["head"], empty | {table: Built(*each) for table, each in of["tables"].items()}
+            tuple(of["rows"]), of["head"], empty | {table: TableSummary(*each) for table, each in of["tables"].items()}
         )
         for name, of in said.items()
     }

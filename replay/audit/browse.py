@@ -13,12 +13,12 @@ from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, comput
 from forecast_ledger.ledger.model.mismatch import instant_text
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.reading.event_text import sentence
-from forecast_ledger.replay.reading.text_tables import Row, visible
+from forecast_ledger.replay.reading.text_tables import PrintedRow, escape
 
-COLUMNS = ["log_position", "recorded_at", "at", "type", "says"]
+EVENT_LIST_COLUMNS = ["log_position", "recorded_at", "at", "type", "says"]
 
 
-class Wanted(NamedTuple):
+class EventFilter(NamedTuple):
     """A filter of events: by type (all if empty), by question, participant or contest, by instant.
 
     since, until: µs of the ledger's clock; an event is included if it was recorded on [since, until).
@@ -43,15 +43,15 @@ class Wanted(NamedTuple):
         )
 
 
-class Listing:
+class EventList:
     """The rows of a list of events. last: the last event read; shown: the number of rows so far."""
 
-    def __init__(self, wanted: Wanted, limit: int | None = None, after: Checkpoint = START) -> None:
+    def __init__(self, wanted: EventFilter, limit: int | None = None, after: Checkpoint = START) -> None:
         self.last = after
         self.shown = 0
         self._wanted, self._limit = wanted, limit
 
-    def rows(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Row]:
+    def rows(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[PrintedRow]:
         """Return the events that pass the filter, up to the limit; stop reading at `until`."""
         for page in pages:
             for recorded in page:
@@ -60,12 +60,12 @@ class Listing:
                 self.last = Checkpoint(recorded.position, recorded.digest)
                 if self._wanted.includes(recorded):
                     self.shown += 1
-                    yield line(recorded)
+                    yield event_row(recorded)
                     if self.shown == self._limit:
                         return
 
 
-def line(recorded: Recorded) -> Row:
+def event_row(recorded: Recorded) -> PrintedRow:
     """Return an event as a row of a list."""
     event = recorded.event
     row = (
@@ -75,10 +75,10 @@ def line(recorded: Recorded) -> Row:
         TAGS[type(event)],
         sentence(event),
     )
-    return dict(zip(COLUMNS, row, strict=True))
+    return dict(zip(EVENT_LIST_COLUMNS, row, strict=True))
 
 
-def kinds(names: Sequence[str]) -> frozenset[type]:
+def event_types(names: Sequence[str]) -> frozenset[type]:
     """Return the types of event with these names, with or without a version. Raises KeyError: no such type."""
     types: dict[str, set[type]] = {}
     for kind, tag in TAGS.items():
@@ -87,15 +87,15 @@ def kinds(names: Sequence[str]) -> frozenset[type]:
     return frozenset().union(*(types[name] for name in names))
 
 
-def checkpoint(store: Store, position: int) -> Checkpoint:
+def unchecked_checkpoint(store: Store, position: int) -> Checkpoint:
     """Return a log position and the digest of its row's bytes; the row itself is not checked.
 
     Raises Refused (the log ends before it), Corrupt (the row is missing).
     """
-    return START if position == 0 else Checkpoint(position, compute_digest(row(store, position)))
+    return START if position == 0 else Checkpoint(position, compute_digest(row_bytes(store, position)))
 
 
-def row(store: Store, position: int) -> bytes:
+def row_bytes(store: Store, position: int) -> bytes:
     """Return the bytes of a row. Raises Refused (the log ends before it), Corrupt (it is missing)."""
     rows = store.read(position - 1, 1)
     if not rows:
@@ -103,9 +103,9 @@ def row(store: Store, position: int) -> bytes:
     return rows[0]
 
 
-def fields(recorded: Recorded) -> Iterator[Row]:
+def event_fields(recorded: Recorded) -> Iterator[PrintedRow]:
     """Return a row field by field: instants as RFC 3339, other numbers of the event in the unit of its type."""
-    shown = {**line(recorded), **{name: getattr(recorded, name) for name in ("command_id", "command", "previous")}}
+    shown = {**event_row(recorded), **{name: getattr(recorded, name) for name in ("command_id", "command", "previous")}}
     shown["digest"] = recorded.digest
     for name in recorded.event.__struct_fields__:
         value = getattr(recorded.event, name)
@@ -115,11 +115,11 @@ def fields(recorded: Recorded) -> Iterator[Row]:
         yield {"field": name, "value": value}
 
 
-def listed(rows: Iterator[Row]) -> Iterator[str]:
+def format_rows(rows: Iterator[PrintedRow]) -> Iterator[str]:
     """Return rows of a list as lines under their column names, each as soon as it is read."""
-    yield _LINE.format(*COLUMNS)
+    yield _LINE.format(*EVENT_LIST_COLUMNS)
     for row in rows:
-        yield _LINE.format(*(visible(str(row[name])) for name in COLUMNS))
+        yield _LINE.format(*(escape(str(row[name])) for name in EVENT_LIST_COLUMNS))
 
 
 _LINE = "{:>12}  {:<27}  {:<27}  {:<22}  {}"

@@ -10,15 +10,15 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model import log
 from forecast_ledger.projections.facts import from_log
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, built, opened
+from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store, summarize_tables
 from forecast_ledger.replay.reading.version import code_version
 
-LONGEST = 2**20  # bytes of a checkpoint
+LARGEST_CHECKPOINT = 2**20  # bytes of a checkpoint
 _HEAD = "# `forecast-ledger verify LOG --checkpoint FILE` checks a log against this\n"
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
-class KeptTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SavedTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The version of a projection, and the rows and digest of its table."""
 
     version: int
@@ -26,7 +26,7 @@ class KeptTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     digest: Digest
 
 
-class Kept(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class SavedCheckpoint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A ledger as of a log position. recorded_at: by its clock, None if it is empty; code: the package's version."""
 
     ledger: str
@@ -34,62 +34,68 @@ class Kept(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     digest: Digest
     recorded_at: str | None = None
     code: str
-    projections: dict[str, KeptTable]
+    projections: dict[str, SavedTable]
 
 
-class Comparison(NamedTuple):
+class CheckpointDifferences(NamedTuple):
     """The differences between a log and a checkpoint, and the projections that this version cannot compare."""
 
     apart: list[str]
     skipped: list[str]
 
 
-def keep(location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None) -> Kept:
+def take_checkpoint(
+    location: str, name: str = "main", as_of: AsOf = None, watch: Watch = lambda _: None
+) -> SavedCheckpoint:
     """Return the checkpoint of a log as of a cut, with every projection that is built by default.
 
     Raises, first that applies: Refused (as_of is not an instant, or beyond the log), Unavailable, Corrupt.
     """
     cut = Cut(as_of)
-    with opened(location, name) as store:
+    with open_store(location, name) as store:
         facts = from_log.facts(cut.pages(log.unseal_pages(store.pages()), watch))
     position, digest = cut.reached()
-    return Kept(
+    return SavedCheckpoint(
         ledger=name,
         log_position=position,
         digest=digest,
         recorded_at=None if cut.recorded_at is None else values.format_instant(cut.recorded_at),
         code=code_version(),
-        projections={name: KeptTable(**each._asdict()) for name, each in built(facts).items()},
+        projections={name: SavedTable(**each._asdict()) for name, each in summarize_tables(facts).items()},
     )
 
 
-def written(kept: Kept) -> str:
+def checkpoint_text(kept: SavedCheckpoint) -> str:
     """Return the checkpoint as TOML; the same log and code give the same text."""
     plain = msgspec.to_builtins(kept)
     tables = plain.pop("projections")
-    lines = [f"{field} = {_quoted(value)}" for field, value in plain.items()]
+    lines = [f"{field} = {_toml_value(value)}" for field, value in plain.items()]
     lines += ["", "[projections]"]
     for name, table in tables.items():
-        lines.append(f"{name} = {{ {', '.join(f'{field} = {_quoted(value)}' for field, value in table.items())} }}")
+        lines.append(f"{name} = {{ {', '.join(f'{field} = {_toml_value(value)}' for field, value in table.items())} }}")
     return _HEAD + "\n".join(lines) + "\n"
 
 
-def read(text: bytes) -> Kept:
+def read_checkpoint(text: bytes) -> SavedCheckpoint:
     """Read a checkpoint. Raises ValueError: not a checkpoint."""
-    if len(text) > LONGEST:
-        raise ValueError(f"longer than {LONGEST} bytes")
+    if len(text) > LARGEST_CHECKPOINT:
+        raise ValueError(f"longer than {LARGEST_CHECKPOINT} bytes")
     try:
-        return msgspec.convert(tomllib.loads(text.decode("utf-8-sig")), Kept)
+        return msgspec.convert(tomllib.loads(text.decode("utf-8-sig")), SavedCheckpoint)
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or wrong fields
         raise ValueError(str(error) or type(error).__name__) from None
 
 
-def compared(kept: Kept, location: str, name: str = "main", watch: Watch = lambda _: None) -> Comparison:
+def compare_with_checkpoint(
+    kept: SavedCheckpoint, location: str, name: str = "main", watch: Watch = lambda _: None
+) -> CheckpointDifferences:
     """Compare a log as of the checkpoint's position with the checkpoint. Raises Unavailable, Corrupt."""
     try:
-        now = keep(location, name, kept.log_position, watch)
+        now = take_checkpoint(location, name, kept.log_position, watch)
     except Refused as refused:
-        return Comparison([f"the checkpoint was made at log position {kept.log_position}; {refused.detail}"], [])
+        return CheckpointDifferences(
+            [f"the checkpoint was made at log position {kept.log_position}; {refused.detail}"], []
+        )
     apart = [
         f"{field}: the checkpoint has {was}, the log has {here}"
         for field, was, here in (
@@ -113,9 +119,9 @@ def compared(kept: Kept, location: str, name: str = "main", watch: Watch = lambd
             apart.append(
                 f"projection {projection}: the checkpoint has digest {was.digest}, the log has {here.digest}{rows}"
             )
-    return Comparison(apart, skipped)
+    return CheckpointDifferences(apart, skipped)
 
 
-def _quoted(value: str | int) -> str:
+def _toml_value(value: str | int) -> str:
     """Return a number, or a text quoted as in both TOML and JSON."""
     return msgspec.json.encode(value).decode()

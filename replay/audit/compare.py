@@ -14,14 +14,14 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing.store import PAGE, redacted
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.replay.files.manifest import Manifest, read_manifest
-from forecast_ledger.replay.files.restore import pages as exported
-from forecast_ledger.replay.reading.input_files import ROW_BYTES, regular
-from forecast_ledger.replay.reading.replay import AsOf, Built, Cut, Watch, built, opened
+from forecast_ledger.replay.files.restore import exported_pages as exported
+from forecast_ledger.replay.reading.input_files import ROW_BYTES, open_regular
+from forecast_ledger.replay.reading.replay import AsOf, Cut, TableSummary, Watch, open_store, summarize_tables
 
-COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
+COMPARISON_COLUMNS = ["projection", "same", "rows", "digest", "other_rows", "other_digest"]
 
 
-class Source(NamedTuple):
+class ComparedLog(NamedTuple):
     """A log as of a cut: a ledger in a store, an export, or a file of rows as JSON lines."""
 
     location: str
@@ -34,7 +34,7 @@ class Source(NamedTuple):
         return redacted(self.location) + cut
 
 
-class Parting(NamedTuple):
+class FirstDifference(NamedTuple):
     """The first log position at which two logs differ, and the event of each there; None if the log ends before it."""
 
     position: int
@@ -55,12 +55,12 @@ class Parting(NamedTuple):
         return [*names, *(f"event.{name}" for name in inside if getattr(one.event, name) != getattr(other.event, name))]
 
 
-class Comparison(NamedTuple):
+class LogComparison(NamedTuple):
     """The first difference between two logs, the end of each, and the projections of each that are built by default."""
 
-    parting: Parting | None
+    parting: FirstDifference | None
     heads: tuple[Checkpoint, Checkpoint]
-    built: tuple[dict[str, Built], dict[str, Built]]
+    built: tuple[dict[str, TableSummary], dict[str, TableSummary]]
 
     def apart(self) -> list[str]:
         """Return the projections that differ."""
@@ -68,55 +68,55 @@ class Comparison(NamedTuple):
         return [name for name in one if one[name] != other[name]]
 
 
-def source(text: str, name: str = "main", as_of: AsOf = None) -> Source:
+def parse_log(text: str, name: str = "main", as_of: AsOf = None) -> ComparedLog:
     """Return the log that LOG or LOG@POSITION names; as_of applies if there is no position.
 
-    >>> source("season.db@34", as_of=7), source("ada@db.example/season")[::2]
-    (Source(location='season.db', name='main', as_of=34), ('ada@db.example/season', None))
+    >>> parse_log("season.db@34", as_of=7), parse_log("ada@db.example/season")[::2]
+    (ComparedLog(location='season.db', name='main', as_of=34), ('ada@db.example/season', None))
     """
     location, _, position = text.rpartition("@")
     if location and position.isdecimal() and position.isascii() and len(position) < 19 and not Path(text).exists():
-        return Source(location, name, int(position))
-    return Source(text, name, as_of)
+        return ComparedLog(location, name, int(position))
+    return ComparedLog(text, name, as_of)
 
 
-def compared(one: Source, other: Source, watch: Watch = lambda _: None) -> Comparison:
+def compare_logs(one: ComparedLog, other: ComparedLog, watch: Watch = lambda _: None) -> LogComparison:
     """Compare two logs event by event, and their projections.
 
     Raises, first that applies: Refused (a cut is not valid, or beyond its log), Unavailable, Corrupt.
     """
     cuts = Cut(one.as_of), Cut(other.as_of)
     with _events(one, cuts[0], watch) as ours, _events(other, cuts[1]) as theirs:
-        parting = _parting(ours, theirs)
+        parting = _first_difference(ours, theirs)
     if parting is None:
-        head, built = _built(one, watch)
-        return Comparison(None, (head, cuts[1].reached()), (built, built))
-    (head, built), (other_head, other_built) = _built(one, watch), _built(other, watch)
-    return Comparison(parting, (head, other_head), (built, other_built))
+        head, built = _summarize(one, watch)
+        return LogComparison(None, (head, cuts[1].reached()), (built, built))
+    (head, built), (other_head, other_built) = _summarize(one, watch), _summarize(other, watch)
+    return LogComparison(parting, (head, other_head), (built, other_built))
 
 
-def _parting(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> Parting | None:
+def _first_difference(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> FirstDifference | None:
     """Return the first difference. A digest covers all rows before it: equal digests mean equal logs so far."""
     for position, (one, other) in enumerate(zip_longest(ours, theirs), 1):
         if one is None or other is None or one.digest != other.digest:
-            return Parting(position, one, other)
+            return FirstDifference(position, one, other)
     return None
 
 
-def _built(of: Source, watch: Watch) -> tuple[Checkpoint, dict[str, Built]]:
+def _summarize(of: ComparedLog, watch: Watch) -> tuple[Checkpoint, dict[str, TableSummary]]:
     cut = Cut(of.as_of)
     with _rows(of) as pages:
-        facts = from_log.facts(_located(of, cut.pages(log.unseal_pages(pages), watch)))
-    return cut.reached(), built(facts)
+        facts = from_log.facts(_name_log(of, cut.pages(log.unseal_pages(pages), watch)))
+    return cut.reached(), summarize_tables(facts)
 
 
 @contextmanager
-def _events(of: Source, cut: Cut, watch: Watch = lambda _: None) -> Iterator[Iterator[Recorded]]:
+def _events(of: ComparedLog, cut: Cut, watch: Watch = lambda _: None) -> Iterator[Iterator[Recorded]]:
     with _rows(of) as pages:
-        yield chain.from_iterable(_located(of, cut.pages(log.unseal_pages(pages), watch)))
+        yield chain.from_iterable(_name_log(of, cut.pages(log.unseal_pages(pages), watch)))
 
 
-def _located(of: Source, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+def _name_log(of: ComparedLog, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
     """Pass the pages on; name the log in the message of a Corrupt."""
     try:
         yield from pages
@@ -125,18 +125,18 @@ def _located(of: Source, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequen
 
 
 @contextmanager
-def _rows(of: Source) -> Iterator[Iterator[Sequence[bytes]]]:
+def _rows(of: ComparedLog) -> Iterator[Iterator[Sequence[bytes]]]:
     """Return the rows of a log, page by page."""
     if not _is_text(of.location):
         manifest = _manifest(Path(of.location))
         if manifest is not None:
-            with closing(_of_export(of.location, manifest)) as pages:
+            with closing(_export_rows(of.location, manifest)) as pages:
                 yield pages
             return
-        with opened(of.location, of.name) as store:
+        with open_store(of.location, of.name) as store:
             yield store.pages()
         return
-    with regular(Path(of.location).resolve()) as file:
+    with open_regular(Path(of.location).resolve()) as file:
         lines = (line.strip() for line in iter(lambda: file.readline(ROW_BYTES), b""))
         rows = (_row(line) for line in lines if line)
         yield iter(lambda: list(islice(rows, PAGE)), [])
@@ -154,7 +154,7 @@ def _manifest(path: Path) -> Manifest | None:
         return None
 
 
-def _of_export(location: str, manifest: Manifest) -> Generator[list[bytes], None, None]:
+def _export_rows(location: str, manifest: Manifest) -> Generator[list[bytes], None, None]:
     """Return the rows of the log in an export, page by page. Raises Unavailable: rows are missing."""
     count = 0
     with closing(exported(Path(location), manifest)) as pages:
@@ -168,7 +168,7 @@ def _of_export(location: str, manifest: Manifest) -> Generator[list[bytes], None
 def _is_text(location: str) -> bool:
     """Return whether it is a file that starts like JSON lines."""
     try:
-        with regular(Path(location).resolve()) as file:
+        with open_regular(Path(location).resolve()) as file:
             return file.read(1) == b"{"
     except (OSError, ValueError):
         return False

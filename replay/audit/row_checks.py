@@ -8,14 +8,14 @@ from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import UNREADABLE, Checkpoint, Envelope, Recorded
 from forecast_ledger.replay.reading.replay import Cut
 
-ROWS = ("positions", "digests", "schemas", "clock", "store")  # the checks
-ASIDE = {"clock", "store"}  # the checks whose failure does not stop other checks
+ROW_CHECKS = ("positions", "digests", "schemas", "clock", "store")  # the checks
+INDEPENDENT_CHECKS = {"clock", "store"}  # the checks whose failure does not stop other checks
 _SHOWN = 100  # characters of a value that may be long
-_TOPICS = {kind: tag.encode() for kind, tag in TAGS.items()}
-Labelled = tuple[Sequence[bytes], Sequence[object]]  # rows, and the type of event that the store has for each
+_TAG_BYTES = {kind: tag.encode() for kind, tag in TAGS.items()}
+LabelledRows = tuple[Sequence[bytes], Sequence[object]]  # rows, and the type of event that the store has for each
 
 
-class Rows:
+class RowChecker:
     """Checks every row up to a cut, and keeps the first damage that each check finds.
 
     last: the log position and digest of the last row checked. stopped: whether the store could not be read up to the
@@ -29,7 +29,7 @@ class Rows:
         self._cut = cut
         self._recorded_at = -(2**63)
 
-    def pages(self, pages: Iterator[Labelled]) -> Iterator[list[Recorded]]:
+    def pages(self, pages: Iterator[LabelledRows]) -> Iterator[list[Recorded]]:
         """Check page after page; pass the events on for as long as every row is correct."""
         try:
             for rows, topics in pages:
@@ -93,7 +93,7 @@ class Rows:
 
     def _compare(self, after: int, page: Sequence[Recorded], topics: Sequence[object]) -> None:
         """Note the first event whose type differs from the store's column."""
-        if [_TOPICS[type(said.event)] for said in page] == topics:
+        if [_TAG_BYTES[type(said.event)] for said in page] == topics:
             return
         for said in page:
             tag, place = TAGS[type(said.event)], said.position - after - 1

@@ -14,8 +14,8 @@ from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts, Payment
-from forecast_ledger.replay.audit.row_checks import ASIDE, ROWS, Rows
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, opened
+from forecast_ledger.replay.audit.row_checks import INDEPENDENT_CHECKS, ROW_CHECKS, RowChecker
+from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store
 
 CHECKS = {
     "positions": "log positions are 1, 2, 3 … without gaps",
@@ -30,7 +30,7 @@ _ORDER = list(CHECKS)
 _READING = "decided"  # the check that stops reading at the first event that fails
 
 
-class Result(NamedTuple):
+class CheckResult(NamedTuple):
     """The result of a check: ok, damaged, differs or not checked; its log position, and an explanation."""
 
     check: str
@@ -47,7 +47,7 @@ class Verification(NamedTuple):
     """
 
     head: Checkpoint
-    results: list[Result]
+    results: list[CheckResult]
     damage: list[Corrupt]
     differences: list[Corrupt]
 
@@ -68,13 +68,13 @@ def verify(
     ...     verify(f"{folder}/season.db").position
     1
     """
-    found = verified(location, name, as_of, watch=watch)
+    found = run_checks(location, name, as_of, watch=watch)
     for wrong in found.damage + found.differences:
         raise wrong
     return found.head
 
 
-def verified(
+def run_checks(
     location: str | PathLike[str],
     name: str = "main",
     as_of: AsOf = None,
@@ -88,27 +88,27 @@ def verified(
     """
     asked = sorted({*(only or CHECKS)}, key=_ORDER.index)
     cut = Cut(as_of)
-    rows, differences, rounded = Rows(cut), list[Corrupt](), 0
-    with opened(location, name) as store:
+    rows, differences, rounded = RowChecker(cut), list[Corrupt](), 0
+    with open_store(location, name) as store:
         for fault in store.faults() if "store" in asked else ():
             rows.note(Corrupt(fault.position or 1, fault.message, "store"))
         pages = cut.pages(rows.pages(store.pages_with_types()), watch)
         damage = rows.found
-        if not {*asked} <= {*ROWS}:
+        if not {*asked} <= {*ROW_CHECKS}:
             audit = Audit(lambda position: _text(store, position))
-            found = _read(audit.pages(pages, cut=isinstance(as_of, int)), damage)
+            found = _read_facts(audit.pages(pages, cut=isinstance(as_of, int)), damage)
             rounded = audit.lossy_commands
-            if found is not None and "payouts" in asked and not damage.keys() - ASIDE:
-                differences = payouts(found, cut_short=isinstance(as_of, int))
+            if found is not None and "payouts" in asked and not damage.keys() - INDEPENDENT_CHECKS:
+                differences = check_payouts(found, cut_short=isinstance(as_of, int))
         deque(pages, maxlen=0)
     if not damage:
         cut.reached()
     results = [_result(check, rows, differences) for check in asked]
     if rounded and "decided" in asked:
-        results = [_more_said(result, rounded) for result in results]
-    needed = {*asked, *(() if {*asked} <= {*ROWS} else ("positions", "digests", "schemas", _READING))}
+        results = [_with_rounded(result, rounded) for result in results]
+    needed = {*asked, *(() if {*asked} <= {*ROW_CHECKS} else ("positions", "digests", "schemas", _READING))}
     reported = [found for check, found in damage.items() if check in needed]
-    return Verification(rows.last, results, sorted(reported, key=_place), differences)
+    return Verification(rows.last, results, sorted(reported, key=_log_order), differences)
 
 
 def _text(store: Store, position: int) -> TextKept:
@@ -118,11 +118,11 @@ def _text(store: Store, position: int) -> TextKept:
     return event
 
 
-def _place(damage: Corrupt) -> tuple[int, int]:
+def _log_order(damage: Corrupt) -> tuple[int, int]:
     return damage.position, _ORDER.index(damage.check)
 
 
-def _read(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt]) -> Facts | None:
+def _read_facts(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt]) -> Facts | None:
     """Return the facts of the events; if there is damage, note it and return None."""
     try:
         facts = from_log.facts(pages)
@@ -133,20 +133,20 @@ def _read(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt]) -> Fa
     return facts
 
 
-def _result(check: str, rows: Rows, differences: list[Corrupt]) -> Result:
+def _result(check: str, rows: RowChecker, differences: list[Corrupt]) -> CheckResult:
     if check in rows.found:
-        return Result(check, "damaged", rows.found[check].position, str(rows.found[check].args[1]))
+        return CheckResult(check, "damaged", rows.found[check].position, str(rows.found[check].args[1]))
     if check == "payouts" and differences:
         first, more = differences[0], len(differences) - 1
-        return Result(check, "differs", first.position, f"{first.args[1]}{f' (and {more} more)' if more else ''}")
-    stops = [wrong for name, wrong in rows.found.items() if name not in ASIDE]
-    if stops and (check not in ROWS or rows.stopped):
-        first = min(stops, key=_place)
-        return Result(check, "not checked", first.position, f"the check {first.check} stops the reading there")
-    return Result(check, "ok", None, CHECKS[check])
+        return CheckResult(check, "differs", first.position, f"{first.args[1]}{f' (and {more} more)' if more else ''}")
+    stops = [wrong for name, wrong in rows.found.items() if name not in INDEPENDENT_CHECKS]
+    if stops and (check not in ROW_CHECKS or rows.stopped):
+        first = min(stops, key=_log_order)
+        return CheckResult(check, "not checked", first.position, f"the check {first.check} stops the reading there")
+    return CheckResult(check, "ok", None, CHECKS[check])
 
 
-def _more_said(result: Result, rounded: int) -> Result:
+def _with_rounded(result: CheckResult, rounded: int) -> CheckResult:
     """Add to the result of `decided` how many commands could not be rebuilt in full."""
     if (result.check, result.found) != (_READING, "ok"):
         return result
@@ -154,7 +154,7 @@ def _more_said(result: Result, rounded: int) -> Result:
     return result._replace(says=f"{result.says}; {commands} had fields that the events do not record")
 
 
-def payouts(facts: Facts, *, cut_short: bool) -> list[Corrupt]:
+def check_payouts(facts: Facts, *, cut_short: bool) -> list[Corrupt]:
     """Return each payment that differs from the sealed board, and each winner who is not paid.
 
     cut_short: whether the log may end between two payments of a contest, which are recorded together.

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forecast_ledger.ledger.core.errors import Corrupt
-    from forecast_ledger.replay.audit.checkpoint import Kept
-    from forecast_ledger.replay.audit.compare import Parting
-    from forecast_ledger.replay.audit.verify import Result
+    from forecast_ledger.replay.audit.checkpoint import SavedCheckpoint
+    from forecast_ledger.replay.audit.compare import FirstDifference
+    from forecast_ledger.replay.audit.verify import CheckResult
 
 _LAST = 2**63 - 1  # no log position is greater
 RESULT = ["check", "found", "log_position", "says"]
@@ -73,14 +73,14 @@ def verify(
     as it should be: a prize that differs from the sealed board, a checkpoint that differs, or no event at all, as when
     --name is mistyped.
     """
-    from forecast_ledger.replay.audit.verify import CHECKS, verified
+    from forecast_ledger.replay.audit.verify import CHECKS, run_checks
 
     checked(view, RESULT)
     for check in only:
         named("check", check, list(CHECKS))
     kept = None if file is None else _kept(file)
     with progress("verified") as watch:
-        found = verified(log, name, cut(as_of), only, watch)
+        found = run_checks(log, name, cut(as_of), only, watch)
     again = [] if kept is None else [_compared(kept, log, name)]
     results = [*found.results, *(result for result, _ in again)]
     apart = [said for _, all_said in again for said in all_said]
@@ -127,36 +127,38 @@ def _unseen(log: str, name: str) -> str:
     )
 
 
-def _kept(file: IO[bytes]) -> "Kept":
+def _kept(file: IO[bytes]) -> "SavedCheckpoint":
     """The checkpoint in a file; another file is wrong usage."""
-    from forecast_ledger.replay.audit.checkpoint import LONGEST, read
+    from forecast_ledger.replay.audit.checkpoint import LARGEST_CHECKPOINT, read_checkpoint
 
     try:
-        return read(file.read(LONGEST + 1))
+        return read_checkpoint(file.read(LARGEST_CHECKPOINT + 1))
     except ValueError as error:
         fail(f"{file.name}: not a checkpoint: {error}", USAGE)
 
 
-def _compared(kept: "Kept", log: str, name: str) -> "tuple[Result, list[str]]":
+def _compared(kept: "SavedCheckpoint", log: str, name: str) -> "tuple[CheckResult, list[str]]":
     """What comes of a comparison with a checkpoint: one more result, and every difference."""
     from forecast_ledger.ledger.core.errors import Corrupt
-    from forecast_ledger.replay.audit.checkpoint import compared
-    from forecast_ledger.replay.audit.verify import Result
+    from forecast_ledger.replay.audit.checkpoint import compare_with_checkpoint
+    from forecast_ledger.replay.audit.verify import CheckResult
 
     at = kept.log_position
     try:
-        found = compared(kept, log, name)
+        found = compare_with_checkpoint(kept, log, name)
     except Corrupt as damage:
-        return Result(
+        return CheckResult(
             "checkpoint", "not checked", damage.position, f"the check {damage.check} stops the reading there"
         ), []
     for each in found.skipped:
         say(f"not compared: {each}")
     if found.apart:
         more = f" (and {len(found.apart) - 1} more)" if len(found.apart) > 1 else ""
-        return Result("checkpoint", "differs", at, f"{found.apart[0]}{more}"), [f"checkpoint: {e}" for e in found.apart]
+        return CheckResult("checkpoint", "differs", at, f"{found.apart[0]}{more}"), [
+            f"checkpoint: {e}" for e in found.apart
+        ]
     tables = len(kept.projections) - len(found.skipped)
-    return Result("checkpoint", "ok", at, f"log and {tables} projections as of {at} are what was kept"), []
+    return CheckResult("checkpoint", "ok", at, f"log and {tables} projections as of {at} are what was kept"), []
 
 
 def _closer(log: str, name: str, wrong: "Corrupt") -> str:
@@ -181,11 +183,11 @@ def checkpoint(log: str, as_of: str | None, name: str) -> None:
     of this code, and the version, number of rows and digest of every projection that `replay` prints.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
-    from forecast_ledger.replay.audit.checkpoint import keep, written
+    from forecast_ledger.replay.audit.checkpoint import checkpoint_text, take_checkpoint
 
     with progress("read") as watch:
-        kept = keep(log, name, cut(as_of), watch)
-    print(written(kept), end="", flush=True)
+        kept = take_checkpoint(log, name, cut(as_of), watch)
+    print(checkpoint_text(kept), end="", flush=True)
     say_as_of(Checkpoint(kept.log_position, kept.digest))
 
 
@@ -231,23 +233,30 @@ def log_(
     """
     from forecast_ledger.ledger.core import values
     from forecast_ledger.ledger.model.log import unseal_pages
-    from forecast_ledger.replay.audit.browse import COLUMNS, Listing, Wanted, checkpoint, kinds, listed
-    from forecast_ledger.replay.reading.replay import opened
+    from forecast_ledger.replay.audit.browse import (
+        EVENT_LIST_COLUMNS,
+        EventFilter,
+        EventList,
+        event_types,
+        format_rows,
+        unchecked_checkpoint,
+    )
+    from forecast_ledger.replay.reading.replay import open_store
 
-    checked(view, COLUMNS)
+    checked(view, EVENT_LIST_COLUMNS)
     try:
-        wanted = kinds(types)
+        wanted = event_types(types)
     except KeyError as missing:
         from forecast_ledger.ledger.model.events import TAGS
 
         named("type of event", missing.args[0], list(TAGS.values()))
     first = None if since is None else values.read_instant(since, "from")
     end = None if until is None else values.read_instant(until, "until")
-    with opened(log, name) as store:
-        start = checkpoint(store, after)
-        listing = Listing(Wanted(wanted, question, participant, contest, first, end), limit, start)
+    with open_store(log, name) as store:
+        start = unchecked_checkpoint(store, after)
+        listing = EventList(EventFilter(wanted, question, participant, contest, first, end), limit, start)
         rows = listing.rows(unseal_pages(store.pages(after), start))
-        emit_list(COLUMNS, rows, view, listed)
+        emit_list(EVENT_LIST_COLUMNS, rows, view, format_rows)
     more = "; --limit is reached, there may be more" * (listing.shown == limit)
     say(f"{_counted(listing.shown, 'event')}{more}")
     say_as_of(listing.last)
@@ -267,37 +276,43 @@ def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
     command that led to the event, `previous` the digest of the row before. --raw shows a damaged row too.
     """
     from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal
-    from forecast_ledger.replay.audit.browse import checkpoint, fields, row
-    from forecast_ledger.replay.reading.replay import opened
+    from forecast_ledger.replay.audit.browse import event_fields, row_bytes, unchecked_checkpoint
+    from forecast_ledger.replay.reading.replay import open_store
 
     checked(view, ["field", "value"])
 
-    with opened(log, name) as store:
-        found = row(store, position)
+    with open_store(log, name) as store:
+        found = row_bytes(store, position)
         if raw:
             sys.stdout.buffer.write(found)
             sys.stdout.buffer.flush()
             say(f"{len(found)} bytes")
         else:
             recorded = decode_row(found, position)
-            emit(["field", "value"], fields(recorded), view, Look(keep=("field", "value")))
-            unseal([found], checkpoint(store, position - 1))
+            emit(["field", "value"], event_fields(recorded), view, Look(keep=("field", "value")))
+            unseal([found], unchecked_checkpoint(store, position - 1))
             say_as_of(Checkpoint(position, recorded.digest))
 
 
 def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> None:
     """Print the projections of two logs side by side, and say where the logs part; then exit with 1."""
-    from forecast_ledger.replay.audit.compare import COLUMNS, Source, compared, source
+    from forecast_ledger.replay.audit.compare import COMPARISON_COLUMNS, ComparedLog, compare_logs, parse_log
 
-    ours, theirs = Source(log, name, cut(as_of)), source(other, name, cut(as_of))
+    ours, theirs = ComparedLog(log, name, cut(as_of)), parse_log(other, name, cut(as_of))
     with progress("read") as watch:
-        found = compared(ours, theirs, watch)
+        found = compare_logs(ours, theirs, watch)
     one, another = found.built
     rows = (
-        dict(zip(COLUMNS, (name, "yes" if each == another[name] else "no", *each[1:], *another[name][1:]), strict=True))
+        dict(
+            zip(
+                COMPARISON_COLUMNS,
+                (name, "yes" if each == another[name] else "no", *each[1:], *another[name][1:]),
+                strict=True,
+            )
+        )
         for name, each in one.items()
     )
-    emit(COLUMNS, rows, view, Look(keep=("projection", "same")))
+    emit(COMPARISON_COLUMNS, rows, view, Look(keep=("projection", "same")))
     for said in _parting(found.parting, str(ours), str(theirs)):
         say(said)
     say(f"projections that differ: {', '.join(found.apart()) or 'none'}")
@@ -307,9 +322,9 @@ def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> N
         sys.exit(FINDINGS)
 
 
-def _parting(parting: "Parting | None", ours: str, theirs: str) -> "Iterator[str]":
+def _parting(parting: "FirstDifference | None", ours: str, theirs: str) -> "Iterator[str]":
     """Where two logs part, and what each has there."""
-    from forecast_ledger.replay.audit.browse import line
+    from forecast_ledger.replay.audit.browse import event_row
 
     if parting is None:
         yield "the logs are the same"
@@ -321,7 +336,7 @@ def _parting(parting: "Parting | None", ours: str, theirs: str) -> "Iterator[str
         yield f"the logs part at log position {parting.position}, in {', '.join(parting.fields()) or 'their bytes'}"
     for name, recorded in ((ours, parting.one), (theirs, parting.other)):
         if recorded is not None:
-            shown = line(recorded)
+            shown = event_row(recorded)
             yield f"{name}: recorded at {shown['recorded_at']}, at {shown['at']}, {shown['type']}: {shown['says']}"
 
 

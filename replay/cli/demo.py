@@ -10,8 +10,8 @@ from forecast_ledger.ledger.core.values import DAY, format_instant
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.reading.text_tables import Row, as_table
-from forecast_ledger.replay.writing.append import appended
+from forecast_ledger.replay.reading.text_tables import PrintedRow, as_table
+from forecast_ledger.replay.writing.append import append_lines
 
 STORY = "metaculus-2022"
 _TITLES = {
@@ -45,7 +45,7 @@ def told(folder: str) -> Told:
     """Append the story's commands to a new log in a folder, replay it, and compare."""
     log = str(Path(folder) / "demo.db")
     with Ledger.open(log) as ledger, (story() / "commands.jsonl").open("rb") as file:
-        counts = appended(ledger, file, lambda *_: None, lambda _: None)
+        counts = append_lines(ledger, file, lambda *_: None, lambda _: None)
     found = replay(log)
     figures = list(agreements(found.projections, story()))
     apart = [figure for figure in figures if not figure.agrees]
@@ -71,14 +71,14 @@ def published(name: str, folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def boards(projections: Projections, folder: Path) -> Iterator[tuple[str, list[Row]]]:
+def boards(projections: Projections, folder: Path) -> Iterator[tuple[str, list[PrintedRow]]]:
     """Each contest's board with the published figures beside ours."""
     printed = {(row["contest"], row["participant"]): row for row in published("published_leaderboard", folder)}
     for contest in dict.fromkeys(contest for contest, _ in printed):
         rows = []
         for row in projections.table("leaderboard").only("contest", contest).rows():
             theirs = printed[contest, row["participant"]]
-            shown: Row = {"rank": row["rank"], "participant": row["participant"]}
+            shown: PrintedRow = {"rank": row["rank"], "participant": row["participant"]}
             for spaces, figure in enumerate(_FIGURES):
                 shown[figure] = row[figure]
                 shown["published" + " " * spaces] = theirs[figure]  # names of columns differ
@@ -117,7 +117,7 @@ def _daily(projections: Projections, folder: Path) -> Iterator[Agreement]:
         yield _compared(f"{row['question']} {row['participant']} day {row['day']}", row["score"], [*terms, "0"][0])
 
 
-def _plain(projections: Projections, table: str) -> list[Row]:
+def _plain(projections: Projections, table: str) -> list[PrintedRow]:
     return [row for row in projections.table(table).rows() if row["contest"] == "plain"]
 
 

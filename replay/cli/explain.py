@@ -231,7 +231,7 @@ def _emit(found: "Explanation", view: View) -> None:
 def _as_json(found: "Explanation") -> Iterable[str]:
     from msgspec import json
 
-    from forecast_ledger.replay.reading.text_tables import inert_json
+    from forecast_ledger.replay.reading.text_tables import escape_json
 
     plain = {
         **found.number,
@@ -241,7 +241,7 @@ def _as_json(found: "Explanation") -> Iterable[str]:
         "events": found.events,
         "as_of": found.checkpoint._asdict(),
     }
-    yield json.format(inert_json(json.encode(plain).decode()), indent=2)
+    yield json.format(escape_json(json.encode(plain).decode()), indent=2)
 
 
 def _print(found: "Explanation", view: View) -> None:

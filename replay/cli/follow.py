@@ -124,11 +124,11 @@ def _check(log: str, readmodel: str, name: str) -> None:
 
 
 def _said(drift: "Drift") -> str:
-    from forecast_ledger.replay.reading.text_tables import visible
+    from forecast_ledger.replay.reading.text_tables import escape
 
     where = [drift.table, *([repr(drift.key)] if drift.key else []), *([drift.column] if drift.column else [])]
     values = (f"{word} {repr(value)[:_MOST]}" for word, value in (("expected", drift.expected), ("found", drift.found)))
-    return visible(f"{' '.join(where)}: {', '.join(values)}")
+    return escape(f"{' '.join(where)}: {', '.join(values)}")
 
 
 COMMANDS = (follow,)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from forecast_ledger.ledger.model.log import Recorded
     from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.replay.reading.replay import Replay
-    from forecast_ledger.replay.writing.append import Read
+    from forecast_ledger.replay.writing.append import ReadCommand
 
 __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
 
@@ -55,9 +55,9 @@ _SHELLS = ["bash", "zsh", "fish"]
 
 def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        from forecast_ledger.replay.reading.version import NAME, code_version
+        from forecast_ledger.replay.reading.version import DISTRIBUTION, code_version
 
-        click.echo(f"{NAME} {code_version()}")
+        click.echo(f"{DISTRIBUTION} {code_version()}")
         ctx.exit()
 
 
@@ -111,24 +111,24 @@ def append(
     count as duplicates and change nothing. Each refusal is written to stderr with its line, code, field and remedy;
     then the exit code is 1.
     """
-    from forecast_ledger.replay.writing.append import counted, lines, outcomes
+    from forecast_ledger.replay.writing.append import append_batches, count_outcomes, read_lines
 
     checked(view, TRIED if dry_run else COUNTED)
     _configure_logging(verbose=verbose)
     total = _lines_in(file)
-    source = lines(file) if map_ is None else _mapped(map_, file)
+    source = read_lines(file) if map_ is None else _mapped(map_, file)
     if dry_run:
-        from forecast_ledger.replay.writing.overlay_store import branched
+        from forecast_ledger.replay.writing.overlay_store import open_overlay
 
-        with branched(log, name, _prizes) as (branch, head):
+        with open_overlay(log, name, _prizes) as (branch, head):
             refused = _tried(branch, source, atomic, view, errors)
         say("nothing was written")
         say_as_of(head)
     else:
-        from forecast_ledger.replay.writing.lazy_store import opened
+        from forecast_ledger.replay.writing.lazy_store import open_lazily
 
-        with opened(log, name, _prizes) as ledger, progress("lines", total) as watch:
-            counts = counted(outcomes(ledger, source, watch, atomic=atomic), refusals(errors))
+        with open_lazily(log, name, _prizes) as ledger, progress("lines", total) as watch:
+            counts = count_outcomes(append_batches(ledger, source, watch, atomic=atomic), refusals(errors))
             head = ledger.head()
         row = {**counts, "log_position": head.position, "digest": head.digest}
         emit(COUNTED, [row], view)
@@ -218,10 +218,10 @@ def replay(log: str, compare: str | None, as_of: str | None, name: str, view: Vi
     if compare is not None:
         audit.compare(log, compare, as_of, name, view)
         return
-    from forecast_ledger.replay.reading.replay import built
+    from forecast_ledger.replay.reading.replay import summarize_tables
 
     found = replayed(log, name, as_of)
-    tables = built(found.projections.facts).items()
+    tables = summarize_tables(found.projections.facts).items()
     rows = ({"projection": table, "rows": each.rows, "digest": each.digest} for table, each in tables)
     emit(["projection", "rows", "digest"], rows, view)
     say_as_of(found.checkpoint)
@@ -306,23 +306,23 @@ def _holding(contest: str, found: "Replay") -> "Replay":
     """The same replay. Raises Refused: it has no such contest; the message names those that it has."""
     from forecast_ledger.replay.reading import lookup
 
-    lookup.contest(found.projections.facts, contest)
+    lookup.find_contest(found.projections.facts, contest)
     return found
 
 
 def _prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[str, int]:
     """What a sealed board is worth; what works it out is imported only where prizes are paid."""
-    from forecast_ledger.replay.writing.pay import prizes
+    from forecast_ledger.replay.writing.pay import prizes_from_log
 
-    return prizes(pages, contest)
+    return prizes_from_log(pages, contest)
 
 
-def _mapped(path: str, file: IO[bytes]) -> "Iterable[Read]":
+def _mapped(path: str, file: IO[bytes]) -> "Iterable[ReadCommand]":
     """The commands in a CSV, by a map."""
     from pathlib import Path
 
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
-    from forecast_ledger.replay.writing.csv_mapping import mapped, mapping
+    from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 
     try:
         with Path(path).open("rb") as opened:
@@ -331,16 +331,16 @@ def _mapped(path: str, file: IO[bytes]) -> "Iterable[Read]":
         fail(f"{path}: {error.strerror}", USAGE)
     if len(said) > MAP_BYTES:
         fail(f"{path}: more than {MAP_BYTES} bytes, which no map has", USAGE)
-    return mapped(mapping(said), file)
+    return read_rows(parse_map(said), file)
 
 
-def _tried(ledger: "Ledger", source: "Iterable[Read]", atomic: bool, view: View, errors: str) -> int:
+def _tried(ledger: "Ledger", source: "Iterable[ReadCommand]", atomic: bool, view: View, errors: str) -> int:
     """Print what becomes of each command; returns how many are refused."""
-    from forecast_ledger.replay.writing.append import outcomes, row_of, told
+    from forecast_ledger.replay.writing.append import append_batches, outcome_row, tally
 
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    tried = told(outcomes(ledger, source, lambda _: None, atomic=atomic), refusals(errors), counts)
-    emit(TRIED, map(row_of, tried), view, Look(keep=("line", "outcome")))
+    tried = tally(append_batches(ledger, source, lambda _: None, atomic=atomic), refusals(errors), counts)
+    emit(TRIED, map(outcome_row, tried), view, Look(keep=("line", "outcome")))
     say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     return counts["refused"]
 

@@ -78,7 +78,7 @@ def what_if(
     if file is not None:
         after, refused = _appended(log, file, name, before, errors)
     if contest is not None:
-        lookup.contest(after.facts, contest)
+        lookup.find_contest(after.facts, contest)
     if rules is not None and contest is not None:
         from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
 
@@ -94,12 +94,12 @@ def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: st
     """The projections as if the commands in a file had been appended, and how many were refused."""
     from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.facts import from_log
-    from forecast_ledger.replay.writing.append import appended
-    from forecast_ledger.replay.writing.overlay_store import branched
-    from forecast_ledger.replay.writing.pay import prizes
+    from forecast_ledger.replay.writing.append import append_lines
+    from forecast_ledger.replay.writing.overlay_store import open_overlay
+    from forecast_ledger.replay.writing.pay import prizes_from_log
 
-    with branched(log, name, prizes, before.checkpoint) as (ledger, _):
-        counts = appended(ledger, file, refusals(errors), lambda _: None)
+    with open_overlay(log, name, prizes_from_log, before.checkpoint) as (ledger, _):
+        counts = append_lines(ledger, file, refusals(errors), lambda _: None)
         facts = from_log.facts(ledger.read())
     say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     return Projections(facts), counts["refused"]

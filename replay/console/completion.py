@@ -89,7 +89,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
     from shlex import quote
 
     from forecast_ledger.ledger.model.log import decode_row
-    from forecast_ledger.replay.reading.replay import opened
+    from forecast_ledger.replay.reading.replay import open_store
 
     found: dict[str, None] = {}
     given = ctx.params.get("log") or next(iter(ctx.args), "")  # the latter while an option waits for its value
@@ -98,7 +98,7 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
         return []
 
     def read() -> None:
-        with suppress(Exception), opened(log, name) as store:
+        with suppress(Exception), open_store(log, name) as store:
             for position, row in enumerate(chain.from_iterable(store.pages()), 1):
                 each: str = getattr(decode_row(row, position).event, field, "")
                 if each.startswith(incomplete) and not each.startswith("-") and quote(each) == each:

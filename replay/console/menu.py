@@ -41,9 +41,9 @@ def _inert() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        from forecast_ledger.replay.reading.text_tables import visible
+        from forecast_ledger.replay.reading.text_tables import escape
 
-        vars(error)["message"] = "\n".join(map(visible, error.message.split("\n")))
+        vars(error)["message"] = "\n".join(map(escape, error.message.split("\n")))
         raise
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.replay.reading.replay import Replay
-    from forecast_ledger.replay.writing.append import Place
+    from forecast_ledger.replay.writing.append import InputPlace
 
 FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED, UNCERTAIN = range(6)
 EXITS = {
@@ -204,9 +204,9 @@ def emit(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look:
     if view.form == "table":
         note = print_table(view.columns or names, selected, view, look)
     else:
-        from forecast_ledger.replay.reading.text_tables import FORMATS
+        from forecast_ledger.replay.reading.text_tables import TEXT_FORMATS
 
-        for line in FORMATS[view.form](view.columns or names, selected):
+        for line in TEXT_FORMATS[view.form](view.columns or names, selected):
             print(line)
     sys.stdout.flush()
     _say_all(selected.note(), note + REMEDY * bool(note))
@@ -269,7 +269,7 @@ def say_as_of(checkpoint: "Checkpoint") -> None:
     say(f"as of log position {checkpoint.position}, digest {checkpoint.digest}")
 
 
-def refusals(errors: str) -> "Callable[[Place, Refused], None]":
+def refusals(errors: str) -> "Callable[[InputPlace, Refused], None]":
     """What tells each refusal on stderr, with its place: in words, or as a JSON object a line."""
     if errors != "json":
         return lambda place, refused: say(place.said(refused))
@@ -283,11 +283,11 @@ def say(text: str, start: str = "", colour: str = "") -> None:
 
     start: what comes before it, in this colour where stderr has colour.
     """
-    from forecast_ledger.replay.reading.text_tables import visible
+    from forecast_ledger.replay.reading.text_tables import escape
 
     try:
         shown = start and coloured(start, colour) if has_colour(sys.stderr) else start
-        print(shown + visible(text), file=sys.stderr)
+        print(shown + escape(text), file=sys.stderr)
     except OSError:
         _last_written(sys.stderr)
 

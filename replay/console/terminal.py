@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple
 
 from forecast_ledger.replay.console.colour import BOLD, GREEN, RED, YELLOW, coloured, has_colour
 from forecast_ledger.replay.console.view import Look, Row, without_zeros
-from forecast_ledger.replay.reading.text_tables import aligned, cells_wide, columns_of, is_number, texts, visible
+from forecast_ledger.replay.reading.text_tables import align, cell_texts, columns_of, escape, is_number, text_width
 
 _TRIMMED = {"points", "share", "take", "term", "probability", "seconds"}  # kinds; money keeps its cents
 _STATES = {"ok": GREEN, "accepted": GREEN, "refused": RED, "damaged": RED, "differs": RED, "not checked": YELLOW}
@@ -43,7 +43,7 @@ class _Column(NamedTuple):
     cells: tuple[str, ...]
 
     def width(self) -> int:
-        return max(map(cells_wide, (self.name, *self.cells)))
+        return max(map(text_width, (self.name, *self.cells)))
 
     def is_text(self) -> bool:
         """Whether a part of a cell says something: neither of a number nor of an instant."""
@@ -70,17 +70,17 @@ def dress(column: str, text: str) -> str:
 
 def whole(names: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
     """Every column, every value whole, in colour."""
-    cells = texts(names, rows)
-    return aligned(names, cells, [all(map(is_number, column)) for column in columns_of(names, cells)], dress)
+    cells = cell_texts(names, rows)
+    return align(names, cells, [all(map(is_number, column)) for column in columns_of(names, cells)], dress)
 
 
 def record(pairs: Mapping[str, Any], screen: Screen) -> Iterator[str]:
     """A line for each name and value, the values broken between words."""
-    put, longest = dress if screen.colour else _plain, max(map(cells_wide, pairs))
+    put, longest = dress if screen.colour else _plain, max(map(text_width, pairs))
     for name, value in pairs.items():
-        text = "" if value is None else visible(str(value))
+        text = "" if value is None else escape(str(value))
         first, *more = _wrapped(text, max(screen.room - longest - _GAP, _LEAST_PROSE))
-        line = f"{put('', name)}{' ' * (longest - cells_wide(name) + _GAP)}{put(name, first) if first else ''}"
+        line = f"{put('', name)}{' ' * (longest - text_width(name) + _GAP)}{put(name, first) if first else ''}"
         yield line.rstrip()
         yield from (" " * (longest + _GAP) + each for each in more)
 
@@ -122,18 +122,18 @@ def listed(names: Sequence[str], rows: Iterator[Row], look: Look, screen: Screen
         shown = []
         for cell, width, text in zip(cells, widths, of_text, strict=True):
             short = _short(cell, width, "end") if text else cell
-            padding = " " * (width - cells_wide(short))
+            padding = " " * (width - text_width(short))
             shown.append(put(short) + padding if text else padding + put(short))
         return "  ".join(shown).rstrip()
 
     kept = [column.name for column in columns]
     named = line(kept, lambda name: coloured(name, BOLD) if screen.colour else name)
-    lines = (line(texts(kept, [row])[0], str) for row in chain(first, rows))
+    lines = (line(cell_texts(kept, [row])[0], str) for row in chain(first, rows))
     return Shown(chain([named], lines), _told([f"{', '.join(gone)} (no room)"] if gone else []))
 
 
 def _columns(names: Sequence[str], rows: Sequence[Row]) -> list[_Column]:
-    return [_Column(*each) for each in zip(names, columns_of(names, texts(names, rows)), strict=True)]
+    return [_Column(*each) for each in zip(names, columns_of(names, cell_texts(names, rows)), strict=True)]
 
 
 def _told(gone: Sequence[str], short: Sequence[str] = ()) -> str:
@@ -152,7 +152,7 @@ def _total(columns: Sequence[_Column]) -> int:
 
 def _lines(columns: Sequence[_Column], put: Callable[[str, str], str]) -> Iterator[str]:
     names, cells = [column.name for column in columns], list(zip(*(column.cells for column in columns), strict=True))
-    return aligned(names, cells, [all(map(is_number, map(str.strip, column.cells))) for column in columns], put)
+    return align(names, cells, [all(map(is_number, map(str.strip, column.cells))) for column in columns], put)
 
 
 def _trimmed(column: _Column, kind: str) -> _Column:
@@ -183,8 +183,8 @@ def _least(column: _Column, *, last: bool) -> int:
     if not column.is_text():
         return column.width()
     least = _LEAST_PROSE if last and column.is_prose() else _LEAST
-    numbers = [cells_wide(cell) for cell in column.cells if is_number(cell) or _INSTANT.fullmatch(cell)]
-    return min(column.width(), max(least, cells_wide(column.name), *numbers))
+    numbers = [text_width(cell) for cell in column.cells if is_number(cell) or _INSTANT.fullmatch(cell)]
+    return min(column.width(), max(least, text_width(column.name), *numbers))
 
 
 def _making_room(columns: list[_Column], look: Look, room: int) -> tuple[list[_Column], list[str]]:
@@ -239,10 +239,10 @@ def _broken(columns: Sequence[_Column], last: _Column, width: int) -> list[_Colu
 
 def _wrapped(text: str, width: int) -> list[str]:
     """A text in lines; a word that is longer than one stays whole."""
-    if cells_wide(text) <= width:
+    if text_width(text) <= width:
         return [text]
-    if cells_wide(text) > len(text):
-        width = width * len(text) // cells_wide(text)
+    if text_width(text) > len(text):
+        width = width * len(text) // text_width(text)
     return textwrap.wrap(text, max(width, 1), break_long_words=False, break_on_hyphens=False) or [""]
 
 
@@ -257,7 +257,7 @@ def _shortened(column: _Column, width: int) -> _Column:
 
 def _short(text: str, width: int, way: str) -> str:
     """A text in so many cells, with an ellipsis in place of its start, middle or end."""
-    if cells_wide(text) <= width:
+    if text_width(text) <= width:
         return text
     left = {"start": 0, "middle": width // 2, "end": width - 1}[way]
     return _head(text, left) + _ELLIPSIS + _head(text[::-1], width - 1 - left)[::-1]
@@ -266,6 +266,6 @@ def _short(text: str, width: int, way: str) -> str:
 def _head(text: str, width: int) -> str:
     """The longest beginning of a text that takes so many cells."""
     text = text[:width]
-    while cells_wide(text) > width:
+    while text_width(text) > width:
         text = text[:-1]
     return text

@@ -34,8 +34,8 @@ from forecast_ledger.replay.explain.dependencies import (
     single_question,
 )
 from forecast_ledger.replay.explain.explain_scores import LogSource
-from forecast_ledger.replay.reading.event_text import kind_of
-from forecast_ledger.replay.reading.replay import Cut, opened
+from forecast_ledger.replay.reading.event_text import event_type
+from forecast_ledger.replay.reading.replay import Cut, open_store
 
 PrintedRow = dict[str, Any] | None  # None if there is no such row
 
@@ -107,7 +107,7 @@ class _History:
         ] = []  # all but forecasts, of which there are many: they stay in columns, unless the clock counts
         self._forecasts: list[Recorded] = []  # the forecasts that may change the row
         cut = Cut(source.as_of)
-        with opened(source.location, source.name) as store:
+        with open_store(source.location, source.name) as store:
             self._facts = facts_of(self._collected(cut.pages(log.unseal_pages(store.pages()), source.watch)))
         self.checkpoint = cut.reached()
         self._whole = self._of_question(self._facts.forecasts)
@@ -290,4 +290,4 @@ def _value(row: PrintedRow, column: str) -> Any:
 
 def _last_change(column: str, recorded: Recorded, old: Any, new: Any) -> LastChange:
     at = format_instant(recorded.recorded_at)
-    return LastChange(column, recorded.position, at, kind_of(recorded.event), old, new)
+    return LastChange(column, recorded.position, at, event_type(recorded.event), old, new)

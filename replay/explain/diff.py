@@ -19,8 +19,8 @@ from forecast_ledger.replay.explain.dependencies import (
     touches,
 )
 from forecast_ledger.replay.explain.explain_scores import LogSource
-from forecast_ledger.replay.reading.event_text import kind_of
-from forecast_ledger.replay.reading.replay import AsOf, Cut, opened
+from forecast_ledger.replay.reading.event_text import event_type
+from forecast_ledger.replay.reading.replay import AsOf, Cut, open_store
 from forecast_ledger.replay.reading.table_difference import Difference, differences
 
 CAUSES_SHOWN = 5  # events that are listed for a row
@@ -57,7 +57,7 @@ def diff(source: LogSource, other: AsOf, table: str) -> Diff:
     Unavailable, Corrupt.
     """
     old, new, grows, between = Cut(source.as_of), Cut(other), IncrementalTables(), _Between(table)
-    with opened(source.location, source.name) as store:
+    with open_store(source.location, source.name) as store:
         for page in old.pages(log.unseal_pages(store.pages()), source.watch):
             grows.add(page)
             between.pass_by(page)
@@ -75,7 +75,7 @@ def diff(source: LogSource, other: AsOf, table: str) -> Diff:
     changes = []
     for difference in differences(*tables):
         causes = between.causes(Scope(table, difference.key, questions))
-        first_causes = [Cause(recorded.position, kind_of(recorded.event)) for recorded in causes[:CAUSES_SHOWN]]
+        first_causes = [Cause(recorded.position, event_type(recorded.event)) for recorded in causes[:CAUSES_SHOWN]]
         changes.append(RowChange(difference, first_causes, len(causes)))
     equal = len(tables[1]) - sum(change.difference.row != "gone" for change in changes)
     return Diff(changes, equal, first, last)

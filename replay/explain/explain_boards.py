@@ -22,8 +22,8 @@ from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, LogSource, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.descriptions import board_words, rule
-from forecast_ledger.replay.reading.event_text import occurrence
+from forecast_ledger.replay.reading.descriptions import describe_board, describe_rules
+from forecast_ledger.replay.reading.event_text import event_summary
 
 NEIGHBOURS = 3  # rows on either side of a rank
 _WIDEST = 5_000  # digits of the largest take of which a difference is computed
@@ -121,7 +121,7 @@ def rank(source: LogSource, contest: str, participant: str) -> Explanation:
     applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
     reading = _of_contest(source, contest, participant)
-    opened = lookup.contest(reading.facts, contest)
+    opened = lookup.find_contest(reading.facts, contest)
     if (contest, participant) in reading.facts.books.accounts:
         return _rank_by_profit(reading, contest, participant)
     projections, place = _placed(reading, contest, participant)
@@ -146,7 +146,7 @@ def rank(source: LogSource, contest: str, participant: str) -> Explanation:
         }
         for each in _around(board, board.index(place))
     ]
-    return _explained(reading, opened, number, parts, board_words(rules))
+    return _explained(reading, opened, number, parts, describe_board(rules))
 
 
 def balance(source: LogSource, contest: str, participant: str) -> Explanation:
@@ -155,7 +155,7 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, not_trading, not_enrolled.
     """
     reading = _of_contest(source, contest, participant)
-    facts, opened = reading.facts, lookup.contest(reading.facts, contest)
+    facts, opened = reading.facts, lookup.find_contest(reading.facts, contest)
     if opened.opened.rules.trading is None:
         raise Refused("not_trading", "contest", contest, remedy="`table LOG accounts` lists the accounts")
     account = facts.books.accounts.get((contest, participant))
@@ -168,7 +168,7 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
     parts = []
     for row in rows:
         recorded = by_position[row["log_position"]]
-        event = occurrence(recorded)
+        event = event_summary(recorded)
         details = {
             "recorded_at": event["recorded_at"],
             "because": _cause(reading.selected, recorded),
@@ -199,7 +199,7 @@ def _of_contest(source: LogSource, contest: str, participant: str) -> LogReading
         return getattr(event, "contest", None) == contest and own
 
     reading = read_log(source, select)
-    opened = lookup.contest(reading.facts, contest)
+    opened = lookup.find_contest(reading.facts, contest)
     codes = reading.facts.question_codes.codes
     selected = [
         recorded
@@ -211,7 +211,7 @@ def _of_contest(source: LogSource, contest: str, participant: str) -> LogReading
 
 def _placed(reading: LogReading, contest: str, participant: str) -> tuple[Projections, BoardRow]:
     """Return the projections, and the participant's row of the board. Raises Refused if there is none."""
-    lookup.contest(reading.facts, contest)
+    lookup.find_contest(reading.facts, contest)
     projections = Projections(reading.facts)
     place = next((each for each in projections.board(contest) if each.participant == participant), None)
     if place is None:
@@ -226,7 +226,7 @@ def _explained(
 ) -> Explanation:
     """Return the explanation of a number that depends on a whole board, with the events that settled its questions."""
     about = [
-        occurrence(each)
+        event_summary(each)
         for each in reading.selected
         if not isinstance(each.event, events.AccountEvent | events.QuestionAdded)
         and (
@@ -242,7 +242,7 @@ def _explained(
         "excluded": len(contest.levels),
     }
     return Explanation(
-        number, rule(contest.opened.rules, contest.position, words), parts, others, about, reading.checkpoint
+        number, describe_rules(contest.opened.rules, contest.position, words), parts, others, about, reading.checkpoint
     )
 
 

@@ -21,9 +21,9 @@ from forecast_ledger.projections.scores import score_terms
 from forecast_ledger.projections.scores.score_policies import kernel_of
 from forecast_ledger.projections.scores.scored_questions import Questions, members, scored_questions
 from forecast_ledger.replay.reading import lookup
-from forecast_ledger.replay.reading.descriptions import rule, score_words
-from forecast_ledger.replay.reading.event_text import occurrence
-from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, opened
+from forecast_ledger.replay.reading.descriptions import describe_rules, describe_score
+from forecast_ledger.replay.reading.event_text import event_summary
+from forecast_ledger.replay.reading.replay import AsOf, Cut, Watch, open_store
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.log_index import IndexQuery
 
@@ -81,7 +81,7 @@ def read_log(source: LogSource, select: Select, *, only: bool = False, query: In
             if some or not only:
                 yield some if only else page
 
-    with opened(source.location, source.name) as store:
+    with open_store(source.location, source.name) as store:
         if query is None:
             pages = cut.pages(log.unseal_pages(store.pages()), source.watch)
         else:
@@ -124,10 +124,10 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
     outcome = answer.question.outcomes[answer.outcome] if answer.question.outcomes else answer.value
     return Explanation(
         number={"explained": "score", **row, "outcome": outcome, "resolved": intervals.resolved.position},
-        rule=rule(rules, narrowed.position, score_words(rules, kernel), kernel),
+        rule=describe_rules(rules, narrowed.position, describe_score(rules, kernel), kernel),
         parts=rows,
         others=_others(facts, narrowed, intervals.forecasts, participant),
-        events=[occurrence(event) for event in reading.selected if _concerns(event.event, participant)],
+        events=[event_summary(event) for event in reading.selected if _concerns(event.event, participant)],
         checkpoint=reading.checkpoint,
     )
 
@@ -177,8 +177,8 @@ def _read_question(source: LogSource, contest: str, question: str) -> LogReading
 
 def _narrowed(facts: Facts, contest: str, question: str) -> tuple[Contest, Questions]:
     """Return the contest with this question only, and the question as it is scored."""
-    whole = lookup.contest(facts, contest)
-    entry = lookup.entry(facts, whole, question)
+    whole = lookup.find_contest(facts, contest)
+    entry = lookup.find_entry(facts, whole, question)
     narrowed = replace(whole, entries={entry.question: entry})
     questions = scored_questions(facts, narrowed)
     if not len(questions.code):

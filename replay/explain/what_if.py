@@ -52,7 +52,7 @@ def under_rules(projections: Projections, contest: str, rules: RuleSet) -> Proje
     {'A': '0.00', 'B': '1000.00', 'C': '0.00', 'bot': '0.00'}
     """
     facts = projections.facts
-    current = lookup.contest(facts, contest)
+    current = lookup.find_contest(facts, contest)
     if current.opened.rules.trading != rules.trading:
         wrong = "its trading rules differ from those that trades were decided by; give the contest's own in `trading`"
         raise Refused("rules_not_consistent", "rules", rules.name, wrong)

@@ -14,11 +14,11 @@ _OLD = "old"  # the name, in this folder, of the file or folder that is being re
 
 
 @contextmanager
-def scratch(out: Path) -> Iterator[Path]:
+def scratch_folder(out: Path) -> Iterator[Path]:
     """Create a folder beside a path, and remove it at the end; its lock shows that its process is alive."""
     part, held = out.with_name(f".{out.name}.{uuid4().hex}.part"), -1
     try:
-        held = _made(part)
+        held = _make_locked(part)
         yield part
     finally:
         _discard(part, out)
@@ -26,7 +26,7 @@ def scratch(out: Path) -> Iterator[Path]:
             os.close(held)
 
 
-def put(new: Path, out: Path) -> None:
+def move_into_place(new: Path, out: Path) -> None:
     """Move a complete file or folder from a scratch folder to its destination.
 
     A file replaces a file atomically; otherwise the old file or folder is moved away first. The contents are
@@ -40,7 +40,7 @@ def put(new: Path, out: Path) -> None:
     _sync(out.parent)
 
 
-def clear(out: Path) -> None:
+def clear_leftovers(out: Path) -> None:
     """Remove the scratch folders beside a path whose processes have ended; restore a path that one had moved away."""
     name = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{32}}\.part")
     for part in [path for path in out.parent.glob(".*.part") if name.fullmatch(path.name)]:
@@ -48,7 +48,7 @@ def clear(out: Path) -> None:
             held = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _leads_to(part, held):
+                if _is_open_as(part, held):
                     _discard(part, out)
             finally:
                 os.close(held)
@@ -65,7 +65,7 @@ def _sync(path: Path) -> None:
         os.close(opened)
 
 
-def _made(part: Path) -> int:
+def _make_locked(part: Path) -> int:
     """Create, open and lock a folder; retry if another process removes it before it is locked."""
     while True:
         part.mkdir()
@@ -73,7 +73,7 @@ def _made(part: Path) -> int:
             held = os.open(part, os.O_RDONLY)
             with suppress(OSError):  # the file system has no locks: then no process removes the folder
                 fcntl.flock(held, fcntl.LOCK_EX)
-            if _leads_to(part, held):
+            if _is_open_as(part, held):
                 return held
             os.close(held)
 
@@ -84,7 +84,7 @@ def _discard(part: Path, out: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
 
 
-def _leads_to(path: Path, opened: int) -> bool:
+def _is_open_as(path: Path, opened: int) -> bool:
     try:
         return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(opened))
     except OSError:

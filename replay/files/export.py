@@ -10,12 +10,19 @@ from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.projections.catalogue.catalogue import BUILT
-from forecast_ledger.replay.files.atomic_output import clear, put, scratch
-from forecast_ledger.replay.files.export_tables import Sheet, dictionary, sheets
-from forecast_ledger.replay.files.formats import FORMATS
-from forecast_ledger.replay.files.manifest import FILE, SQLITE, VERSION, Manifest, Part, read_manifest
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, regular
-from forecast_ledger.replay.reading.replay import AsOf, Watch, opened, replay
+from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
+from forecast_ledger.replay.files.export_tables import ExportTable, describe_columns, export_tables
+from forecast_ledger.replay.files.formats import FILE_FORMATS
+from forecast_ledger.replay.files.manifest import (
+    EXPORT_VERSION,
+    MANIFEST_FILE,
+    SQLITE,
+    Manifest,
+    ManifestEntry,
+    read_manifest,
+)
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, open_regular
+from forecast_ledger.replay.reading.replay import AsOf, Watch, open_store, replay
 from forecast_ledger.replay.reading.version import code_version
 
 METADATA = ".metadata.json"  # suffix of the file beside an SQLite file that datasette reads
@@ -60,26 +67,26 @@ def export(  # noqa: PLR0913 - what has a default is named
     """
     names = default_tables() if tables is None else list(dict.fromkeys(tables))
     out = Path(os.path.abspath(out))  # noqa: PTH100 - links are not followed: a link at OUT is replaced itself
-    clear(out)
+    clear_leftovers(out)
     _check_free(out, form, force=force)
     found = replay(log, name, as_of, watch)
-    with scratch(out) as part, opened(log, name) as store:
+    with scratch_folder(out) as part, open_store(log, name) as store:
         whole, code = _is_whole(store, found.checkpoint.position), code_version()
-        manifest = Manifest(VERSION, form, name, *found.checkpoint, whole, code, {})
-        contents = sheets(found.projections, names, store, found.checkpoint)
+        manifest = Manifest(EXPORT_VERSION, form, name, *found.checkpoint, whole, code, {})
+        contents = export_tables(found.projections, names, store, found.checkpoint)
         if form == SQLITE:
-            from forecast_ledger.replay.files.sqlite_export import metadata, write  # noqa: PLC0415 - late: sqlite_utils
+            from forecast_ledger.replay.files.sqlite_export import datasette_metadata, write_database  # noqa: PLC0415 - late: sqlite_utils
 
-            described = write(part / SQLITE, contents, manifest)
-            (part / FILE).write_bytes(metadata(manifest, out.stem, described))
+            described = write_database(part / SQLITE, contents, manifest)
+            (part / MANIFEST_FILE).write_bytes(datasette_metadata(manifest, out.stem, described))
             _check_free(out, form, force=force)
-            put(part / SQLITE, out)
-            put(part / FILE, out.with_suffix(METADATA))
+            move_into_place(part / SQLITE, out)
+            move_into_place(part / MANIFEST_FILE, out.with_suffix(METADATA))
         else:
             (part / form).mkdir()
-            _write(part / form, contents, manifest)
+            _write_folder(part / form, contents, manifest)
             _check_free(out, form, force=force)
-            put(part / form, out)
+            move_into_place(part / form, out)
     return manifest
 
 
@@ -107,7 +114,7 @@ def _is_export(path: Path) -> bool:
         manifest = read_manifest(path)
     except Unavailable:
         return False
-    written = {FILE, *(part.file for part in manifest.tables.values())}
+    written = {MANIFEST_FILE, *(part.file for part in manifest.tables.values())}
     others = sorted({file.name for file in path.iterdir()} - written) if path.is_dir() else []
     if others:
         raise FileExistsError(f"{path / others[0]}: is not part of the export there; nothing is replaced")
@@ -116,7 +123,7 @@ def _is_export(path: Path) -> bool:
 
 def _is_metadata(path: Path) -> bool:
     try:
-        with regular(path, MANIFEST_BYTES) as file:
+        with open_regular(path, MANIFEST_BYTES) as file:
             return b'"databases": {' in file.read()
     except OSError:
         return False
@@ -128,19 +135,21 @@ def _is_whole(store: Store, position: int) -> bool:
     return position == 0 or len(set(commands)) == len(commands)
 
 
-def _write(folder: Path, tables: Iterable[Sheet], manifest: Manifest) -> None:
+def _write_folder(folder: Path, tables: Iterable[ExportTable], manifest: Manifest) -> None:
     """Write one file per table, the data dictionary, and finally the manifest."""
     done = []
     for sheet in tables:
-        manifest.tables[sheet.name] = _written(folder, sheet, manifest.format)
+        manifest.tables[sheet.name] = _write_part(folder, sheet, manifest.format)
         done.append(sheet._replace(chunks=()))
-    last = dictionary(done)
-    manifest.tables[last.name] = _written(folder, last, manifest.format)
-    (folder / FILE).write_bytes(manifest.encoded())
+    last = describe_columns(done)
+    manifest.tables[last.name] = _write_part(folder, last, manifest.format)
+    (folder / MANIFEST_FILE).write_bytes(manifest.encoded())
 
 
-def _written(folder: Path, sheet: Sheet, form: str) -> Part:
+def _write_part(folder: Path, sheet: ExportTable, form: str) -> ManifestEntry:
     path = folder / f"{sheet.name}.{form}"
-    FORMATS[form].write(path, sheet)
+    FILE_FORMATS[form].write(path, sheet)
     with path.open("rb") as file:
-        return Part(sheet.rows, sheet.digest, sheet.version, path.name, file_digest(file, "sha256").hexdigest())
+        return ManifestEntry(
+            sheet.rows, sheet.digest, sheet.version, path.name, file_digest(file, "sha256").hexdigest()
+        )

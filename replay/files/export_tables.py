@@ -17,9 +17,9 @@ from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
 
-ROWS, BYTES = 20_000, 2**26  # of the log, at most, in memory at once
+CHUNK_ROWS, CHUNK_BYTES = 20_000, 2**26  # of the log, at most, in memory at once
 _LOG = ("events", "position")
-REFERENCES = {  # column -> the table and column that it refers to
+FOREIGN_KEYS = {  # column -> the table and column that it refers to
     "contest": ("contests", "contest"),
     "question": ("questions", "question"),
     "participant": ("participants", "participant"),
@@ -43,7 +43,7 @@ UNITS = {
     "count": "whole number",
     "integer": "whole number of any size, exact",
 }
-EVENTS = (
+EVENT_COLUMNS = (
     Column("position", "count", "log position: 1, 2, 3 …"),
     Column("recorded_at", "instant", "when it was recorded, by the ledger's clock"),
     Column("command_id", "id", "the id of the command that led to it"),
@@ -83,14 +83,14 @@ _DICTIONARY = (
 )
 
 
-class Pages(Protocol):
+class LogPages(Protocol):
     """An object that returns the rows of a log page by page: a store or an export."""
 
     def pages(self) -> Iterator[list[bytes]]:
         """Return all rows in log order."""
 
 
-class Sheet(NamedTuple):
+class ExportTable(NamedTuple):
     """A table to be exported, in chunks with the same columns; rows and digest are those of the whole table."""
 
     name: str
@@ -103,29 +103,33 @@ class Sheet(NamedTuple):
     chunks: Iterable[Table]
 
 
-def sheets(projections: Projections, names: Sequence[str], store: Pages, until: log.Checkpoint) -> Iterator[Sheet]:
+def export_tables(
+    projections: Projections, names: Sequence[str], store: LogPages, until: log.Checkpoint
+) -> Iterator[ExportTable]:
     """Return the events up to a checkpoint, the contests, questions and participants, and these projections.
 
     The log is read and checked again while it is exported. Raises Corrupt: the row at the checkpoint has changed.
     """
     meaning = "the log: one row per event; all other tables are computed from it"
-    yield Sheet("events", meaning, ("position",), EVENTS, 1, until.position, until.digest, _events(store, until))
-    yield _of_projection(projections, "contests")
-    yield _whole(_questions(projections.facts), "every question, and its state", ("question",))
-    yield _whole(_participants(projections.facts), "every participant in the tables", ("participant",))
+    yield ExportTable(
+        "events", meaning, ("position",), EVENT_COLUMNS, 1, until.position, until.digest, _events(store, until)
+    )
+    yield _projection(projections, "contests")
+    yield _in_one_chunk(_questions(projections.facts), "every question, and its state", ("question",))
+    yield _in_one_chunk(_participants(projections.facts), "every participant in the tables", ("participant",))
     for name in names:
         if name != "contests":
-            yield _of_projection(projections, name)
+            yield _projection(projections, name)
 
 
-def dictionary(of: Iterable[Sheet], twins: Iterable[tuple[str, Column]] = ()) -> Sheet:
+def describe_columns(of: Iterable[ExportTable], twins: Iterable[tuple[str, Column]] = ()) -> ExportTable:
     """Return the data dictionary: the meaning of every column. twins: further columns, by table."""
     rows = [(sheet.name, *_described(column)) for sheet in of for column in sheet.columns]
     rows += [(table, column.name, column.kind, "float, for plotting", column.meaning) for table, column in twins]
-    return _whole(as_dictionary(rows), "the meaning of every column", ("table", "column"))
+    return _in_one_chunk(dictionary_table(rows), "the meaning of every column", ("table", "column"))
 
 
-def as_dictionary(rows: Sequence[tuple[str, ...]]) -> Table:
+def dictionary_table(rows: Sequence[tuple[str, ...]]) -> Table:
     """Return the data dictionary with these rows: table, column, kind, unit, meaning."""
     return Table("data_dictionary", 1, _DICTIONARY, tuple(from_rows([*rows], "id id text text text")))
 
@@ -134,12 +138,12 @@ def _described(column: Column) -> tuple[str, str, str, str]:
     return column.name, column.kind, UNITS[column.kind], column.meaning
 
 
-def _of_projection(projections: Projections, name: str) -> Sheet:
-    return _whole(projections.table(name), CATALOGUE[name].meaning, CATALOGUE[name].key)
+def _projection(projections: Projections, name: str) -> ExportTable:
+    return _in_one_chunk(projections.table(name), CATALOGUE[name].meaning, CATALOGUE[name].key)
 
 
-def _whole(table: Table, meaning: str, key: tuple[str, ...]) -> Sheet:
-    return Sheet(table.name, meaning, key, table.columns, table.version, len(table), table.digest(), [table])
+def _in_one_chunk(table: Table, meaning: str, key: tuple[str, ...]) -> ExportTable:
+    return ExportTable(table.name, meaning, key, table.columns, table.version, len(table), table.digest(), [table])
 
 
 def _questions(facts: Facts) -> Table:
@@ -178,7 +182,7 @@ def _participants(facts: Facts) -> Table:
     return Table("participants", 1, _PARTICIPANTS, (ids(everybody), kinds))
 
 
-def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
+def _events(store: LogPages, until: log.Checkpoint) -> Iterator[Table]:
     """Return the events in chunks, at least one, of a bounded number of rows and (except their last page) of bytes."""
     waiting: list[tuple[bytes, Recorded]] = []
     size, last = 0, log.START
@@ -187,7 +191,7 @@ def _events(store: Pages, until: log.Checkpoint) -> Iterator[Table]:
         last = log.Checkpoint(page[-1].position, page[-1].digest)
         waiting += zip(rows, page, strict=True)
         size += sum(map(len, rows))
-        if len(waiting) >= ROWS or size >= BYTES:
+        if len(waiting) >= CHUNK_ROWS or size >= CHUNK_BYTES:
             yield _chunk(waiting)
             waiting, size = [], 0
     if last != until:
@@ -209,4 +213,4 @@ def _chunk(rows: list[tuple[bytes, Recorded]]) -> Table:
         texts,
         [each.digest for _, each in rows],
     )
-    return Table("events", 1, EVENTS, values)
+    return Table("events", 1, EVENT_COLUMNS, values)

@@ -10,13 +10,22 @@ import msgspec
 
 from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.replay.files.export_tables import Sheet
+from forecast_ledger.replay.files.export_tables import ExportTable
 from forecast_ledger.replay.reading.input_files import ROW_BYTES
 from forecast_ledger.replay.reading.text_tables import as_csv
-from forecast_ledger.replay.writing.csv_reader import Lines
+from forecast_ledger.replay.writing.csv_reader import BoundedLines
 
 _UNPACKED, _PACKED = 2**28, 100  # bytes of a column of a row group; compression ratio allowed above that
-FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, msgspec.DecodeError)
+READ_ERRORS = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+    msgspec.DecodeError,
+)
 
 
 class _Line(msgspec.Struct):
@@ -28,29 +37,29 @@ class _Line(msgspec.Struct):
 _line = msgspec.json.Decoder(_Line)
 
 
-class Format(NamedTuple):
+class FileFormat(NamedTuple):
     """A file format: how to write a table to a file, and how to read the rows of the log from the file of the events.
 
     faults: the exceptions that a damaged file raises.
     """
 
-    write: Callable[[Path, Sheet], None]
+    write: Callable[[Path, ExportTable], None]
     rows: Callable[[IO[bytes]], Generator[bytes, None, None]]
-    faults: Callable[[], tuple[type[Exception], ...]] = lambda: FAULTS
+    faults: Callable[[], tuple[type[Exception], ...]] = lambda: READ_ERRORS
 
 
-def _write_csv(path: Path, sheet: Sheet) -> None:
+def _write_csv(path: Path, sheet: ExportTable) -> None:
     with path.open("x", encoding="utf-8", newline="\n") as file:
         names = [column.name for column in sheet.columns]
-        file.writelines(f"{line}\n" for line in as_csv(names, _printed(sheet.chunks)))
+        file.writelines(f"{line}\n" for line in as_csv(names, _printed_rows(sheet.chunks)))
 
 
-def _write_lines(path: Path, sheet: Sheet) -> None:
+def _write_lines(path: Path, sheet: ExportTable) -> None:
     with path.open("xb") as file:
-        file.writelines(msgspec.json.encode(row) + b"\n" for row in _printed(sheet.chunks))
+        file.writelines(msgspec.json.encode(row) + b"\n" for row in _printed_rows(sheet.chunks))
 
 
-def _write_parquet(path: Path, sheet: Sheet) -> None:
+def _write_parquet(path: Path, sheet: ExportTable) -> None:
     first, tables = _arrow(sheet)
     from pyarrow import parquet  # noqa: PLC0415 - late: an extra
 
@@ -59,7 +68,7 @@ def _write_parquet(path: Path, sheet: Sheet) -> None:
             writer.write_table(table)
 
 
-def _write_arrow(path: Path, sheet: Sheet) -> None:
+def _write_arrow(path: Path, sheet: ExportTable) -> None:
     first, tables = _arrow(sheet)
     with pyarrow().OSFile(str(path), "wb") as file, pyarrow().ipc.new_file(file, first.schema) as writer:
         for table in tables:
@@ -69,7 +78,7 @@ def _write_arrow(path: Path, sheet: Sheet) -> None:
 def _csv_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
     before = csv.field_size_limit(ROW_BYTES)
     try:
-        lines = Lines(file, ROW_BYTES, ROW_BYTES)
+        lines = BoundedLines(file, ROW_BYTES, ROW_BYTES)
         for row in csv.DictReader(lines, strict=True):
             yield row["row"].encode()
             lines.taken = 0
@@ -93,7 +102,7 @@ def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
     with parquet.ParquetFile(file) as found:
         _check_packed(found.metadata)
         for batch in found.iter_batches(columns=["row"]):
-            yield from _encoded(batch)
+            yield from _encode_rows(batch)
 
 
 def _check_packed(metadata: Any) -> None:
@@ -108,31 +117,31 @@ def _check_packed(metadata: Any) -> None:
 def _arrow_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
     with pyarrow().ipc.open_file(file) as found:
         for number in range(found.num_record_batches):
-            yield from _encoded(found.get_batch(number))
+            yield from _encode_rows(found.get_batch(number))
 
 
-def _encoded(batch: Any) -> Iterator[bytes]:
+def _encode_rows(batch: Any) -> Iterator[bytes]:
     for row in batch.column("row").to_pylist():
         yield row.encode()
 
 
-def _of_pyarrow() -> tuple[type[Exception], ...]:
-    return (pyarrow().ArrowException, *FAULTS)
+def _pyarrow_errors() -> tuple[type[Exception], ...]:
+    return (pyarrow().ArrowException, *READ_ERRORS)
 
 
-FORMATS: dict[str, Format] = {
-    "csv": Format(_write_csv, _csv_rows),
-    "jsonl": Format(_write_lines, _line_rows),
-    "parquet": Format(_write_parquet, _parquet_rows, _of_pyarrow),
-    "arrow": Format(_write_arrow, _arrow_rows, _of_pyarrow),
+FILE_FORMATS: dict[str, FileFormat] = {
+    "csv": FileFormat(_write_csv, _csv_rows),
+    "jsonl": FileFormat(_write_lines, _line_rows),
+    "parquet": FileFormat(_write_parquet, _parquet_rows, _pyarrow_errors),
+    "arrow": FileFormat(_write_arrow, _arrow_rows, _pyarrow_errors),
 }
 
 
-def _printed(chunks: Iterable[Table]) -> Iterator[dict[str, Any]]:
+def _printed_rows(chunks: Iterable[Table]) -> Iterator[dict[str, Any]]:
     return (row for chunk in chunks for row in chunk.rows())
 
 
-def _arrow(sheet: Sheet) -> tuple[Any, Iterator[Any]]:
+def _arrow(sheet: ExportTable) -> tuple[Any, Iterator[Any]]:
     """Return the first chunk as Arrow, and all chunks; there is at least one."""
     tables = (chunk.to_arrow() for chunk in sheet.chunks)
     first = next(tables)

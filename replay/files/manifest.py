@@ -12,16 +12,16 @@ import msgspec
 from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, ROW_BYTES, regular
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, ROW_BYTES, open_regular
 
-FILE = "manifest.json"
-VERSION = 1  # of the layout of an export
+MANIFEST_FILE = "manifest.json"
+EXPORT_VERSION = 1  # of the layout of an export
 SQLITE = "sqlite"
 _NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _STEPS, _STEPS_PER_BYTE, _PAUSE = 10**7, 100, 10**5  # of SQLite's virtual machine; it takes about ten per cell
 
 
-class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ManifestEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One table of an export; the digest of the events is that of the log.
 
     file, sha256: if each table has its own file.
@@ -47,7 +47,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     log_digest: str
     whole: bool
     code: str
-    tables: dict[str, Part]
+    tables: dict[str, ManifestEntry]
 
     def encoded(self) -> bytes:
         """Return indented JSON."""
@@ -57,12 +57,14 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
 def read_manifest(export: Path) -> Manifest:
     """Read the manifest of a folder or an SQLite file. Raises Unavailable: not a complete export of this version."""
     try:
-        text = _of_folder(export) if export.is_dir() else _of_database(export)
+        text = _read_folder(export) if export.is_dir() else _read_database(export)
         manifest = msgspec.json.decode(text, type=Manifest)
     except (OSError, sqlite3.Error, msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
         raise Unavailable(f"{export}: not a complete export: {error}") from None
-    if manifest.export != VERSION:
-        raise Unavailable(f"{export}: the export has version {manifest.export}; only version {VERSION} can be read")
+    if manifest.export != EXPORT_VERSION:
+        raise Unavailable(
+            f"{export}: the export has version {manifest.export}; only version {EXPORT_VERSION} can be read"
+        )
     for name, part in manifest.tables.items():
         if not _NAME.fullmatch(name) or part.file != (f"{name}.{manifest.format}" if export.is_dir() else ""):
             raise Unavailable(f"{export}: not a complete export: its manifest names files outside of it")
@@ -73,19 +75,19 @@ def read_manifest(export: Path) -> Manifest:
     return manifest
 
 
-def file_of(export: Path, part: Part) -> BufferedReader:
+def open_table(export: Path, part: ManifestEntry) -> BufferedReader:
     """Open the file of a table. Raises OSError: not a regular file, or larger than its number of rows allows."""
-    return regular(export / part.file, (part.rows + 2) * ROW_BYTES)
+    return open_regular(export / part.file, (part.rows + 2) * ROW_BYTES)
 
 
-def database(path: Path) -> sqlite3.Connection:
+def open_database(path: Path) -> sqlite3.Connection:
     """Open an existing SQLite file read-only; nothing in its schema is trusted.
 
     A value longer than a row may be is an error, and so is a query that takes too much work for the size of the file.
     Raises OSError.
     """
     path = path.resolve()
-    with regular(path) as file:
+    with open_regular(path) as file:
         most = (_STEPS + _STEPS_PER_BYTE * os.fstat(file.fileno()).st_size) // _PAUSE
     found = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1", uri=True)
     found.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_BYTES)
@@ -104,13 +106,13 @@ def check_ordinary(found: sqlite3.Connection, table: str) -> None:
         raise ValueError(f"{table} is not an ordinary table")
 
 
-def _of_folder(path: Path) -> bytes:
-    with regular(path / FILE, MANIFEST_BYTES) as file:
+def _read_folder(path: Path) -> bytes:
+    with open_regular(path / MANIFEST_FILE, MANIFEST_BYTES) as file:
         return file.read()
 
 
-def _of_database(path: Path) -> str:
-    with closing(database(path)) as found:
+def _read_database(path: Path) -> str:
+    with closing(open_database(path)) as found:
         found.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MANIFEST_BYTES)
         check_ordinary(found, "manifest")
         [text] = found.execute("SELECT manifest FROM manifest").fetchone()

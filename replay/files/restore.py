@@ -21,12 +21,19 @@ from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.replay.files.export_tables import sheets
-from forecast_ledger.replay.files.formats import FAULTS, FORMATS
-from forecast_ledger.replay.files.manifest import SQLITE, Manifest, check_ordinary, database, file_of, read_manifest
+from forecast_ledger.replay.files.export_tables import export_tables
+from forecast_ledger.replay.files.formats import FILE_FORMATS, READ_ERRORS
+from forecast_ledger.replay.files.manifest import (
+    SQLITE,
+    Manifest,
+    check_ordinary,
+    open_database,
+    open_table,
+    read_manifest,
+)
 from forecast_ledger.replay.reading.replay import Watch
 
-BATCH = 20 * PAGE  # rows per transaction
+ROWS_PER_TRANSACTION = 20 * PAGE  # rows per transaction
 
 
 def restore(
@@ -56,7 +63,7 @@ def restore(
     manifest = read_manifest(export)
     if os.path.exists(location) and export.samefile(location):  # noqa: PTH110 - location may be a URL
         raise FileExistsError("this is the export itself; name another file for the ledger")
-    with closing(_checked(export, manifest)) as checked:
+    with closing(_check_rows(export, manifest)) as checked:
         facts = from_log.facts(Audit().pages(checked, cut=not manifest.whole))
     _check_files(export, manifest, facts)
     if not manifest.whole:
@@ -64,8 +71,8 @@ def restore(
             f"{export}: the export ends in the middle of a command; export the log as of an earlier position"
         )
     with closing(Store.open(location, name)) as store:
-        with closing(pages(export, manifest)) as read:
-            there = last = _in_common(read, store)
+        with closing(exported_pages(export, manifest)) as read:
+            there = last = _check_beginning(read, store)
         for rows in _batches(export, manifest, there.position):
             page = log.unseal(rows, last)
             stored = [(each.position, TAGS[type(each.event)], row) for each, row in zip(page, rows, strict=True)]
@@ -80,10 +87,10 @@ def restore(
     return last.position - there.position
 
 
-def _checked(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], None, None]:
+def _check_rows(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], None, None]:
     """Return the events of an export up to its checkpoint; check each row against its bytes and the row before."""
     last, recorded_at = log.START, -(2**63)
-    with closing(pages(export, manifest)) as read:
+    with closing(exported_pages(export, manifest)) as read:
         for rows in read:
             page = log.unseal(rows, last)
             for row, recorded in zip(rows, page, strict=True):
@@ -108,7 +115,7 @@ def _check_files(export: Path, manifest: Manifest, facts: Facts) -> None:
         return
     for part in manifest.tables.values():
         try:
-            with file_of(export, part) as file:
+            with open_table(export, part) as file:
                 digest = file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise Unavailable(f"{export}: not a complete export: {error}") from None
@@ -118,10 +125,10 @@ def _check_files(export: Path, manifest: Manifest, facts: Facts) -> None:
 
 def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
     """Raise Unavailable unless the database is sound and has the rows that follow from the log's facts."""
-    from forecast_ledger.replay.files.sqlite_export import differing  # noqa: PLC0415 - late: it imports sqlite_utils
+    from forecast_ledger.replay.files.sqlite_export import changed_tables  # noqa: PLC0415 - late: it imports sqlite_utils
 
     try:
-        with closing(database(path)) as found:
+        with closing(open_database(path)) as found:
             for name in manifest.tables:
                 check_ordinary(found, name)
             [said] = found.execute("PRAGMA integrity_check").fetchone()
@@ -133,8 +140,8 @@ def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
             if said == "ok" and not wrong:
                 named = [name for name in manifest.tables if name in CATALOGUE]
                 until = Checkpoint(manifest.log_position, manifest.log_digest)
-                rebuilt = sheets(Projections(facts), named, _Exported(path, manifest), until)
-                wrong += differing(found, rebuilt, manifest)
+                rebuilt = export_tables(Projections(facts), named, _Exported(path, manifest), until)
+                wrong += changed_tables(found, rebuilt, manifest)
     except (sqlite3.Error, OSError, KeyError, ValueError, TypeError) as error:
         raise Unavailable(f"{path}: not a complete export: {error}") from None
     if said != "ok" or wrong:
@@ -149,10 +156,10 @@ class _Exported(NamedTuple):
 
     def pages(self) -> Iterator[list[bytes]]:
         """Return the rows of its log."""
-        return pages(self.path, self.manifest)
+        return exported_pages(self.path, self.manifest)
 
 
-def _in_common(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
+def _check_beginning(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
     """Return the end of a ledger. Raises FileExistsError unless its log is the beginning of the exported one."""
     position, row = 0, b""
     exported = chain.from_iterable(pages)
@@ -172,10 +179,10 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
     """Return the rows after a log position; all rows of a command are in one batch."""
     batch: list[bytes] = []
     before = ""
-    with closing(pages(export, manifest)) as read:
+    with closing(exported_pages(export, manifest)) as read:
         for row in islice(chain.from_iterable(read), after, None):
             command = log.command_id_of(row)
-            if len(batch) >= BATCH and command != before:
+            if len(batch) >= ROWS_PER_TRANSACTION and command != before:
                 yield batch
                 batch = []
             batch.append(row)
@@ -184,11 +191,11 @@ def _batches(export: Path, manifest: Manifest, after: int) -> Iterator[list[byte
         yield batch
 
 
-def pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
+def exported_pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None]:
     """Return the rows of the log in an export, page by page. Raises Unavailable: they cannot be read."""
-    if manifest.format != SQLITE and manifest.format not in FORMATS:
+    if manifest.format != SQLITE and manifest.format not in FILE_FORMATS:
         raise Unavailable(f"{export}: this version cannot read the format {manifest.format!r}")
-    faults = _faults(manifest.format)
+    faults = _read_errors(manifest.format)
     try:
         with closing(_rows(export, manifest)) as rows:
             while page := list(islice(rows, PAGE)):
@@ -199,18 +206,18 @@ def pages(export: Path, manifest: Manifest) -> Generator[list[bytes], None, None
 
 def _rows(export: Path, manifest: Manifest) -> Generator[bytes, None, None]:
     if manifest.format == SQLITE:
-        yield from _of_database(export)
+        yield from _database_rows(export)
         return
-    with file_of(export, manifest.tables["events"]) as file:
-        yield from FORMATS[manifest.format].rows(file)
+    with open_table(export, manifest.tables["events"]) as file:
+        yield from FILE_FORMATS[manifest.format].rows(file)
 
 
-def _faults(form: str) -> tuple[type[Exception], ...]:
-    return (sqlite3.Error, *FAULTS) if form == SQLITE else FORMATS[form].faults()
+def _read_errors(form: str) -> tuple[type[Exception], ...]:
+    return (sqlite3.Error, *READ_ERRORS) if form == SQLITE else FILE_FORMATS[form].faults()
 
 
-def _of_database(path: Path) -> Generator[bytes, None, None]:
-    with closing(database(path)) as found:
+def _database_rows(path: Path) -> Generator[bytes, None, None]:
+    with closing(open_database(path)) as found:
         check_ordinary(found, "events")
         for (row,) in found.execute("SELECT row FROM events ORDER BY position"):
             yield row.encode()

@@ -14,14 +14,14 @@ from sqlite_utils import Database
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.arrow import DECIMALS
 from forecast_ledger.projections.core.column_values import Column
-from forecast_ledger.replay.files.export_tables import REFERENCES, Sheet, as_dictionary, dictionary
-from forecast_ledger.replay.files.manifest import Manifest, Part
+from forecast_ledger.replay.files.export_tables import FOREIGN_KEYS, ExportTable, describe_columns, dictionary_table
+from forecast_ledger.replay.files.manifest import Manifest, ManifestEntry
 
-_TWINNED = {*DECIMALS, "take"}  # kinds whose columns are text, with a float column beside them
+_WITH_FLOAT = {*DECIMALS, "take"}  # kinds whose columns are text, with a float column beside them
 _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the library's default
 
 
-class View(NamedTuple):
+class SqlView(NamedTuple):
     """A view for a common query. of: the tables that it needs."""
 
     meaning: str
@@ -30,7 +30,7 @@ class View(NamedTuple):
 
 
 VIEWS = {
-    "current_leaderboard": View(
+    "current_leaderboard": SqlView(
         "the boards with the titles of their contests: ranked participants, best first",
         frozenset({"leaderboard"}),
         """
@@ -38,7 +38,7 @@ VIEWS = {
         FROM leaderboard JOIN contests USING (contest) WHERE rank IS NOT NULL ORDER BY contest, rank, participant
         """,
     ),
-    "latest_forecasts": View(
+    "latest_forecasts": SqlView(
         "the last forecast of each participant on each question, and the interval in which it stood",
         frozenset({"standing"}),
         """
@@ -49,7 +49,7 @@ VIEWS = {
         JOIN events ON position = log_position ORDER BY question, participant
         """,
     ),
-    "scores_by_question": View(
+    "scores_by_question": SqlView(
         "the scores with the titles and answers of their questions",
         frozenset({"scores"}),
         """
@@ -57,7 +57,7 @@ VIEWS = {
         FROM scores JOIN questions USING (question) ORDER BY contest, question, score_real DESC, participant
         """,
     ),
-    "current_arena_leaderboard": View(
+    "current_arena_leaderboard": SqlView(
         "the trading boards with the titles of their contests, largest profit first",
         frozenset({"arena_leaderboard"}),
         """
@@ -69,12 +69,12 @@ VIEWS = {
 }
 
 
-def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet]:
+def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest) -> list[ExportTable]:
     """Write a new database, the manifest last, and return its tables without their rows.
 
     Raises Refused (a count with more than 64 bits), OSError (the file cannot be written).
     """
-    done: list[Sheet] = []
+    done: list[ExportTable] = []
     database = Database(path)
     try:
         database.conn.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
@@ -83,7 +83,7 @@ def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet
             for sheet in sheets:
                 manifest.tables[sheet.name] = _table(database, sheet)
                 done.append(sheet._replace(chunks=()))
-            last = dictionary(done, [twin for sheet in done for twin in _twins(sheet)])
+            last = describe_columns(done, [twin for sheet in done for twin in _float_columns(sheet)])
             manifest.tables[last.name] = _table(database, last)
             _add_search_and_views(database)
             database.table("manifest").insert({"manifest": manifest.encoded().decode()})
@@ -97,14 +97,14 @@ def write(path: Path, sheets: Iterable[Sheet], manifest: Manifest) -> list[Sheet
     return [*done, last]
 
 
-def differing(found: sqlite3.Connection, sheets: Iterable[Sheet], manifest: Manifest) -> Iterator[str]:
+def changed_tables(found: sqlite3.Connection, sheets: Iterable[ExportTable], manifest: Manifest) -> Iterator[str]:
     """Return the tables of an export that differ from those computed from its log.
 
     sheets: the computed tables. A table of another version is not compared; the data dictionary is compared with the
     digest in the manifest.
     """
     for sheet in sheets:
-        part, refers = manifest.tables[sheet.name], {name for name, _ in _referring(sheet)}
+        part, refers = manifest.tables[sheet.name], {name for name, _ in _references(sheet)}
         if part.version == sheet.version:
             names = [name for column in sheet.columns for name, _ in _types(column)]
             there = found.execute(f'SELECT * FROM "{sheet.name}" ORDER BY rowid')  # noqa: S608 - as the export names it
@@ -112,13 +112,13 @@ def differing(found: sqlite3.Connection, sheets: Iterable[Sheet], manifest: Mani
             if not same or names != [name for name, *_ in there.description] or part.digest != sheet.digest:
                 yield sheet.name
     rows = found.execute("SELECT * FROM data_dictionary ORDER BY rowid").fetchall()
-    if as_dictionary(rows).digest() != manifest.tables["data_dictionary"].digest:
+    if dictionary_table(rows).digest() != manifest.tables["data_dictionary"].digest:
         yield "data_dictionary"
 
 
-def _table(database: Database, sheet: Sheet) -> Part:
+def _table(database: Database, sheet: ExportTable) -> ManifestEntry:
     """Create and fill a table, with its key, its foreign keys, and an index for each foreign key."""
-    refers = dict(_referring(sheet))
+    refers = dict(_references(sheet))
     types = {name: kind for column in sheet.columns for name, kind in _types(column)}
     table = database.table(sheet.name)
     key = sheet.key if len(sheet.key) > 1 else sheet.key[0]
@@ -127,13 +127,13 @@ def _table(database: Database, sheet: Sheet) -> Part:
     for name in refers:
         if name != sheet.key[0]:
             table.create_index([name])
-    return Part(sheet.rows, sheet.digest, sheet.version)
+    return ManifestEntry(sheet.rows, sheet.digest, sheet.version)
 
 
-def _referring(sheet: Sheet) -> Iterator[tuple[str, tuple[str, str]]]:
+def _references(sheet: ExportTable) -> Iterator[tuple[str, tuple[str, str]]]:
     """Return the columns that refer to another table, each with that table and column."""
     for name, *_ in sheet.columns:
-        to = REFERENCES.get(name)
+        to = FOREIGN_KEYS.get(name)
         if to and to[0] != sheet.name:
             yield name, to
 
@@ -141,17 +141,17 @@ def _referring(sheet: Sheet) -> Iterator[tuple[str, tuple[str, str]]]:
 def _types(column: Column) -> list[tuple[str, type]]:
     """Return the name and type of the column, and of its float column if it has one."""
     own = (column.name, int if column.kind == "count" else str)
-    return [own, (f"{column.name}_real", float)] if column.kind in _TWINNED else [own]
+    return [own, (f"{column.name}_real", float)] if column.kind in _WITH_FLOAT else [own]
 
 
-def _twins(sheet: Sheet) -> Iterator[tuple[str, Column]]:
+def _float_columns(sheet: ExportTable) -> Iterator[tuple[str, Column]]:
     for column in sheet.columns:
-        if column.kind in _TWINNED:
+        if column.kind in _WITH_FLOAT:
             meaning = f"{column.name} as a float, which is not exact: {column.meaning}"
             yield sheet.name, Column(f"{column.name}_real", "real", meaning)
 
 
-def _rows(sheet: Sheet, refers: set[str]) -> Iterator[list[Any]]:
+def _rows(sheet: ExportTable, refers: set[str]) -> Iterator[list[Any]]:
     """Return the values of each row in the order of the columns; an empty reference is NULL."""
     cells = [_cells(column, refers) for column in sheet.columns]
     for chunk in sheet.chunks:
@@ -161,7 +161,7 @@ def _rows(sheet: Sheet, refers: set[str]) -> Iterator[list[Any]]:
 
 def _cells(column: Column, refers: set[str]) -> Callable[[Any], tuple[Any, ...]]:
     """Return the function from a printed value to the cells of the column."""
-    if column.kind in _TWINNED:
+    if column.kind in _WITH_FLOAT:
         return lambda value: (value, None if value is None else _finite(value))
     if column.kind == "instant":
         return lambda value: (value and _sortable(value),)
@@ -189,13 +189,13 @@ def _add_search_and_views(database: Database) -> None:
             database.create_view(name, dedent(view.query).strip())
 
 
-def metadata(manifest: Manifest, database: str, described: Iterable[Sheet]) -> bytes:
+def datasette_metadata(manifest: Manifest, database: str, described: Iterable[ExportTable]) -> bytes:
     """Return the `metadata.json` of datasette for a database of this name: the meanings of its tables and columns."""
     tables: dict[str, Any] = {
         sheet.name: {
             "description": sheet.meaning,
             "columns": {
-                column.name: column.meaning for column in (*sheet.columns, *(twin for _, twin in _twins(sheet)))
+                column.name: column.meaning for column in (*sheet.columns, *(twin for _, twin in _float_columns(sheet)))
             },
         }
         for sheet in described

@@ -21,7 +21,7 @@ _PERIODS = {
 }
 
 
-def rule(rules: RuleSet, position: int, words: str, kernel: str = "none") -> dict[str, Any]:
+def describe_rules(rules: RuleSet, position: int, words: str, kernel: str = "none") -> dict[str, Any]:
     """Describe a rule set: its name, its description, the fields that differ from their defaults, and its source.
 
     position: log position of the event that holds the rule set. kernel: the kernel of a score; if the rule set is not
@@ -32,13 +32,19 @@ def rule(rules: RuleSet, position: int, words: str, kernel: str = "none") -> dic
         source = PRESET_SOURCES[rules.name]
     elif kernel != "none":
         source += f"; its kernel: {KERNELS[kernel].source}"
-    return {"name": rules.name, "words": words, "fields": _own(rules), "log_position": position, "source": source}
+    return {
+        "name": rules.name,
+        "words": words,
+        "fields": _changed_fields(rules),
+        "log_position": position,
+        "source": source,
+    }
 
 
-def score_words(rules: RuleSet, kernel: str) -> str:
+def describe_score(rules: RuleSet, kernel: str) -> str:
     """Describe how a score is computed.
 
-    >>> score_words(PRESETS["baseline"], "ln").split(", ")[1]
+    >>> describe_score(PRESETS["baseline"], "ln").split(", ")[1]
     'minus the score of the uniform distribution'
     """
     average = f"{'recency-weighted ' * (rules.consensus_weights == 'recency')}{AGGREGATIONS[rules.consensus].words}"
@@ -53,16 +59,16 @@ def score_words(rules: RuleSet, kernel: str) -> str:
     return ", ".join(clause for clause in clauses if clause)
 
 
-def board_words(rules: RuleSet) -> str:
+def describe_board(rules: RuleSet) -> str:
     """Describe how a board is computed.
 
-    >>> board_words(PRESETS["relative-2022-04"])
+    >>> describe_board(PRESETS["relative-2022-04"])
     'total: the sum of weight x score; take: coverage x e^total; ranked by take'
     """
     return f"total: {TOTALS[rules.total].words}; take: {TAKES[rules.take].words}; ranked by {rules.rank_by}"
 
 
-def _own(rules: RuleSet) -> dict[str, Any]:
+def _changed_fields(rules: RuleSet) -> dict[str, Any]:
     """Return the fields that differ from their defaults, without the name."""
     defaults = RuleSet(name=rules.name)
     fields = {name: value for name, value in structs.asdict(rules).items() if value != getattr(defaults, name)}

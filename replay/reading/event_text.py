@@ -14,21 +14,21 @@ _LONGEST = 60  # characters of a text within a line
 _LONGEST_LINE = 160
 
 
-def occurrence(recorded: Recorded) -> dict[str, Any]:
+def event_summary(recorded: Recorded) -> dict[str, Any]:
     """Return an event as a row: its log position, both instants, its type and its sentence."""
     return {
         "log_position": recorded.position,
         "recorded_at": instant_text(recorded.recorded_at),
         "at": instant_text(recorded.event.at),
-        "type": kind_of(recorded.event),
+        "type": event_type(recorded.event),
         "said": sentence(recorded.event),
     }
 
 
-def kind_of(event: Event) -> str:
+def event_type(event: Event) -> str:
     """Return the name of an event's type, without its version.
 
-    >>> kind_of(events.QuestionClosed(at=0, question="rain"))
+    >>> event_type(events.QuestionClosed(at=0, question="rain"))
     'question_closed'
     """
     return TAGS[type(event)].partition(".")[0]
@@ -58,24 +58,24 @@ def _chances(numbers: Sequence[int | None]) -> str:
     return ", ".join(map(probability_text, numbers))
 
 
-def _because(reason: str) -> str:
+def _reason(reason: str) -> str:
     return f": {shorten(reason, _LONGEST)}" if reason else ""
 
 
-def _of(event: Any) -> str:
+def _participant(event: Any) -> str:
     return f"{event.participant} in {event.contest}"
 
 
-def _share(event: Any) -> str:
-    return f"{_of(event)}, position {event.position} on {event.question}, outcome {event.outcome}"
+def _position(event: Any) -> str:
+    return f"{_participant(event)}, position {event.position} on {event.question}, outcome {event.outcome}"
 
 
-def _held(event: events.PositionSettled | events.PositionRefunded | events.TradesVoided) -> str:
-    return f"{_share(event)}: {money_text(event.shares)} shares that cost {money_text(event.cost)}"
+def _holding(event: events.PositionSettled | events.PositionRefunded | events.TradesVoided) -> str:
+    return f"{_position(event)}: {money_text(event.shares)} shares that cost {money_text(event.cost)}"
 
 
 def _question_opened(event: events.QuestionOpened) -> str:
-    return f"{event.question}, {event.kind}, until {instant_text(event.closes_at)}{_because(event.title)}"
+    return f"{event.question}, {event.kind}, until {instant_text(event.closes_at)}{_reason(event.title)}"
 
 
 def _forecast(event: events.ForecastMade) -> str:
@@ -88,40 +88,40 @@ def _forecast(event: events.ForecastMade) -> str:
     return f"{event.participant} on {event.question}: {forecast}"
 
 
-def _resolved(event: events.QuestionResolved) -> str:
+def _resolution(event: events.QuestionResolved) -> str:
     answer = event.value or (f"payouts {_chances(event.payouts)}" if event.payouts else f"outcome {event.outcome}")
     return f"{event.question}: {shorten(answer, _LONGEST)}, known at {instant_text(event.known_at)}"
 
 
 def _contest(event: events.ContestOpened) -> str:
     pool = f", a pool of {money_text(event.pool)} {event.currency}".rstrip() if event.pool else ""
-    return f"{event.contest}, rules {event.rules.name}{pool}{_because(event.title)}"
+    return f"{event.contest}, rules {event.rules.name}{pool}{_reason(event.title)}"
 
 
-def _enrolled(event: events.ParticipantEnrolled) -> str:
+def _enrolment(event: events.ParticipantEnrolled) -> str:
     also = [f"{name} {getattr(event, name)}" for name in ("entrant", "family", "release") if getattr(event, name)]
-    return ", ".join([_of(event), *also, *(["a bot"] if event.bot else [])])
+    return ", ".join([_participant(event), *also, *(["a bot"] if event.bot else [])])
 
 
-def _quoted(event: events.PricesQuoted) -> str:
+def _prices(event: events.PricesQuoted) -> str:
     prices = "; ".join(f"{quote.question} {_chances(quote.prices)}" for quote in event.quotes[:5])
     return f"{event.source}: {shorten(prices, _LONGEST)}"
 
 
-def _decided(event: events.DecisionRecorded) -> str:
+def _decision(event: events.DecisionRecorded) -> str:
     legs = len(event.bets) + len(event.sells)
     done = f", {event.executed} of {legs} legs" if legs else ""
-    return f"{_of(event)}, period {event.period}: {event.action}{done}{_because(event.reasoning)}"
+    return f"{_participant(event)}, period {event.period}: {event.action}{done}{_reason(event.reasoning)}"
 
 
-def _bought(event: events.SharesBought) -> str:
+def _purchase(event: events.SharesBought) -> str:
     shares, price = money_text(event.shares), probability_text(event.price)
-    return f"{_share(event)}: {shares} shares at {price} for {money_text(event.amount)}"
+    return f"{_position(event)}: {shares} shares at {price} for {money_text(event.amount)}"
 
 
-def _sold(event: events.SharesSold) -> str:
+def _sale(event: events.SharesSold) -> str:
     shares, price = money_text(event.shares), probability_text(event.price)
-    return f"{_share(event)}: {shares} shares at {price} for {money_text(event.proceeds)}"
+    return f"{_position(event)}: {shares} shares at {price} for {money_text(event.proceeds)}"
 
 
 # The types with their own sentence; a sentence depends on its event alone.
@@ -130,32 +130,32 @@ _SENTENCES: dict[type, Callable[[Any], str]] = {
     events.ForecastMade: _forecast,
     events.ForecastWithdrawn: lambda event: f"{event.participant} on {event.question}",
     events.QuestionClosed: lambda event: str(event.question),
-    events.QuestionResolved: _resolved,
-    events.QuestionAnnulled: lambda event: f"{event.question}, {event.policy}{_because(event.reason)}",
-    events.ResolutionRevoked: lambda event: f"{event.question}{_because(event.reason)}",
+    events.QuestionResolved: _resolution,
+    events.QuestionAnnulled: lambda event: f"{event.question}, {event.policy}{_reason(event.reason)}",
+    events.ResolutionRevoked: lambda event: f"{event.question}{_reason(event.reason)}",
     events.ContestOpened: _contest,
     events.QuestionAdded: lambda event: f"{event.question} to {event.contest}, weight {money_text(event.weight)}",
-    events.ParticipantEnrolled: _enrolled,
-    events.ParticipantExcluded: lambda event: f"{_of(event)}, {event.level}{_because(event.reason)}",
+    events.ParticipantEnrolled: _enrolment,
+    events.ParticipantExcluded: lambda event: f"{_participant(event)}, {event.level}{_reason(event.reason)}",
     events.ContestFinalized: lambda event: str(event.contest),
-    events.PrizePaid: lambda event: f"{_of(event)}: {money_text(event.amount)}",
-    events.PricesQuoted: _quoted,
-    events.CashGranted: lambda event: f"{_of(event)}: {money_text(event.amount)}",
-    events.CashDeposited: lambda event: f"{_of(event)}: {money_text(event.amount)}{_because(event.reason)}",
-    events.CashWithdrawn: lambda event: f"{_of(event)}: {money_text(event.amount)}{_because(event.reason)}",
+    events.PrizePaid: lambda event: f"{_participant(event)}: {money_text(event.amount)}",
+    events.PricesQuoted: _prices,
+    events.CashGranted: lambda event: f"{_participant(event)}: {money_text(event.amount)}",
+    events.CashDeposited: lambda event: f"{_participant(event)}: {money_text(event.amount)}{_reason(event.reason)}",
+    events.CashWithdrawn: lambda event: f"{_participant(event)}: {money_text(event.amount)}{_reason(event.reason)}",
     events.TextKept: lambda event: f"{event.digest[:16]}: {shorten(event.text, _LONGEST)}",
-    events.DecisionRecorded: _decided,
-    events.DecisionMalformed: lambda event: f"{_of(event)}, period {event.period}: {event.fault}",
-    events.DecisionDefaulted: lambda event: f"{_of(event)}, period {event.period}: HOLD",
-    events.SharesBought: _bought,
-    events.SharesSold: _sold,
-    events.LegRefused: lambda event: f"{_of(event)}, period {event.period}, leg {event.leg}: {event.code}",
+    events.DecisionRecorded: _decision,
+    events.DecisionMalformed: lambda event: f"{_participant(event)}, period {event.period}: {event.fault}",
+    events.DecisionDefaulted: lambda event: f"{_participant(event)}, period {event.period}: HOLD",
+    events.SharesBought: _purchase,
+    events.SharesSold: _sale,
+    events.LegRefused: lambda event: f"{_participant(event)}, period {event.period}, leg {event.leg}: {event.code}",
     events.PositionSettled: lambda event: (
-        f"{_held(event)}, at {probability_text(event.payout)} for {money_text(event.proceeds)}"
+        f"{_holding(event)}, at {probability_text(event.payout)} for {money_text(event.proceeds)}"
     ),
-    events.PositionRefunded: _held,
-    events.TradesVoided: lambda event: f"{_held(event)}, for {money_text(event.amount)}",
+    events.PositionRefunded: _holding,
+    events.TradesVoided: lambda event: f"{_holding(event)}, for {money_text(event.amount)}",
     events.SettlementReversed: lambda event: (
-        f"{_share(event)}: {money_text(-event.amount)}, log position {event.reverses}"
+        f"{_position(event)}: {money_text(-event.amount)}, log position {event.reverses}"
     ),
 }

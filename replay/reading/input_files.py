@@ -12,7 +12,7 @@ MAP_BYTES = 2**20  # largest map for CSV
 ROW_BYTES = MAX_ROW_BYTES  # largest row of a log or table, as written
 
 
-def regular(path: Path, most: int | None = None) -> BufferedReader:
+def open_regular(path: Path, most: int | None = None) -> BufferedReader:
     """Open a regular file for reading; symbolic links are not followed. most: the largest size allowed, in bytes.
 
     Raises OSError: the file does not exist; it is a link, folder, FIFO, socket or device; it is too large.

@@ -4,7 +4,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 
 
-def contest(facts: Facts, name: str) -> Contest:
+def find_contest(facts: Facts, name: str) -> Contest:
     """Return the contest with this id. Raises Refused (unknown_contest); the message lists the contests of the log."""
     found = facts.contests.get(name)
     if found is None:
@@ -13,7 +13,7 @@ def contest(facts: Facts, name: str) -> Contest:
     return found
 
 
-def entry(facts: Facts, contest: Contest, question: str) -> Entry:
+def find_entry(facts: Facts, contest: Contest, question: str) -> Entry:
     """Return the entry of a question in a contest. Raises Refused (unknown_question)."""
     code = facts.question_codes.codes.get(question, -1)
     if code not in contest.entries:

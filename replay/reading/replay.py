@@ -89,7 +89,7 @@ def replay(
     return Replay(head, Projections(facts))
 
 
-class Built(NamedTuple):
+class TableSummary(NamedTuple):
     """The version of a projection, the number of rows of its table, and the table's digest."""
 
     version: int
@@ -97,7 +97,7 @@ class Built(NamedTuple):
     digest: str
 
 
-def built(facts: Facts) -> dict[str, Built]:
+def summarize_tables(facts: Facts) -> dict[str, TableSummary]:
     """Build every projection except those that are built only by name, in the catalogue's order.
 
     A second thread builds the tables that depend on scores: the two groups are independent, and NumPy releases the
@@ -105,27 +105,27 @@ def built(facts: Facts) -> dict[str, Built]:
     """
     with gc_pause.paused(), ThreadPoolExecutor(1) as aside:
         scores, rest = Projections(facts), Projections(facts)
-        beside = {name: aside.submit(_built, scores, name) for name in BUILT if _aside(name)}
+        beside = {name: aside.submit(_summarize, scores, name) for name in BUILT if _follows_scores(name)}
         try:
-            here = {name: _built(rest, name) for name in BUILT if name not in beside}
+            here = {name: _summarize(rest, name) for name in BUILT if name not in beside}
             return {name: beside[name].result() if name in beside else here[name] for name in BUILT}
         finally:
             aside.shutdown(wait=False, cancel_futures=True)
 
 
-def _aside(name: str) -> bool:
+def _follows_scores(name: str) -> bool:
     return DIVISIONS[CATALOGUE[name].divided].aside
 
 
-def _built(of: Projections, name: str) -> Built:
+def _summarize(of: Projections, name: str) -> TableSummary:
     table = of.table(name)
-    return Built(table.version, len(table), table.digest())
+    return TableSummary(table.version, len(table), table.digest())
 
 
 @contextmanager
 def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[Sequence[Recorded]]]:
     if isinstance(of, str | PathLike):
-        with opened(of, name) as store:
+        with open_store(of, name) as store:
             yield log.unseal_pages(store.pages())
     else:
         with gc_pause.paused():
@@ -133,7 +133,7 @@ def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[S
 
 
 @contextmanager
-def opened(location: str | PathLike[str], name: str) -> Iterator[Store]:
+def open_store(location: str | PathLike[str], name: str) -> Iterator[Store]:
     """Open a store read-only, to read a whole log from it."""
     store = Store.open(location, values.check_id(name, "name"), read_only=True)
     try:

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-Row = dict[str, Any]
+PrintedRow = dict[str, Any]
 _NUMBER = re.compile(r"-?\$?[0-9][0-9.,]*(/[0-9]+|%|E[+-][0-9]+)?")
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # control characters
-_OF_CELLS = re.compile(rf"(?!\n|\t|\r\n){_OBEYED.pattern}")  # a cell of CSV may hold lines and tabs
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # control characters
+_CONTROLS_IN_CSV = re.compile(rf"(?!\n|\t|\r\n){_CONTROLS.pattern}")  # a cell of CSV may hold lines and tabs
 _BREAK = "\r\n"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001 - a spreadsheet reads wide ones too
 
 
-def as_table(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+def as_table(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterator[str]:
     r"""Return aligned columns under their names; numbers are aligned to the right.
 
     >>> print("\n".join(as_table(["who", "score"], [{"who": "ada", "score": "1.5"}, {"who": "bo", "score": None}])))
@@ -25,13 +25,13 @@ def as_table(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     ada    1.5
     bo
     """
-    cells = texts(names, rows)
-    yield from aligned(names, cells, [all(map(is_number, column)) for column in columns_of(names, cells)])
+    cells = cell_texts(names, rows)
+    yield from align(names, cells, [all(map(is_number, column)) for column in columns_of(names, cells)])
 
 
-def texts(names: Sequence[str], rows: Iterable[Row]) -> list[list[str]]:
+def cell_texts(names: Sequence[str], rows: Iterable[PrintedRow]) -> list[list[str]]:
     """Return the cells of rows as text, empty for None, with control characters escaped."""
-    return [["" if row[name] is None else visible(str(row[name])) for name in names] for row in rows]
+    return [["" if row[name] is None else escape(str(row[name])) for name in names] for row in rows]
 
 
 def columns_of(names: Sequence[str], cells: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -39,7 +39,7 @@ def columns_of(names: Sequence[str], cells: Sequence[Sequence[str]]) -> list[tup
     return list(zip(*cells, strict=True)) or [()] * len(names)
 
 
-def aligned(
+def align(
     names: Sequence[str],
     cells: Sequence[Sequence[str]],
     to_right: Sequence[bool],
@@ -47,11 +47,11 @@ def aligned(
 ) -> Iterator[str]:
     """Return a line for the names and one per row. dress: adds colour to a text, given its column ("" for a name)."""
     columns = columns_of(names, cells)
-    widths = [max(map(cells_wide, (name, *column))) for name, column in zip(names, columns, strict=True)]
+    widths = [max(map(text_width, (name, *column))) for name, column in zip(names, columns, strict=True)]
     for place, row in enumerate(chain([names], cells)):
         line = []
         for name, text, width, right in zip(names, row, widths, to_right, strict=True):
-            padding = " " * (width - cells_wide(text))
+            padding = " " * (width - text_width(text))
             shown = dress(name if place else "", text) if text else text
             line.append(padding + shown if right else shown + padding)
         yield "  ".join(line).rstrip()
@@ -62,10 +62,10 @@ def is_number(text: str) -> bool:
     return not text or _NUMBER.fullmatch(text) is not None
 
 
-def cells_wide(text: str) -> int:
+def text_width(text: str) -> int:
     """Return how many cells a text takes on a terminal: two per wide character, none for a combining one.
 
-    >>> cells_wide("rain"), cells_wide("雨")
+    >>> text_width("rain"), text_width("雨")
     (4, 2)
     """
     if text.isascii():
@@ -75,7 +75,7 @@ def cells_wide(text: str) -> int:
     return cell_len(text)
 
 
-def as_json(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+def as_json(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterator[str]:
     r"""Return one JSON array, one object per line; control characters are escaped as in JSON.
 
     >>> print("\n".join(as_json(["who"], [{"who": "ada"}, {"who": "bo"}])))
@@ -90,13 +90,13 @@ def as_json(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         if waiting:
             yield waiting + ","
-        waiting = inert_json(msgspec.json.encode(row).decode())
+        waiting = escape_json(msgspec.json.encode(row).decode())
     if waiting:
         yield waiting
     yield "]"
 
 
-def as_csv(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+def as_csv(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterator[str]:
     r"""Return a header and one line per row; an apostrophe precedes a text that a spreadsheet would run as a formula.
 
     >>> print("\n".join(as_csv(["who", "score"], [{"who": "=1+1", "score": "-0.5"}])))
@@ -108,46 +108,46 @@ def as_csv(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     for row in chain([names], ([row[name] for name in names] for row in rows)):
         line.seek(0)
         line.truncate()
-        writer.writerow([_inert(cell) for cell in row])
+        writer.writerow([_escape_formula(cell) for cell in row])
         yield line.getvalue().removesuffix(_BREAK)
 
 
-def as_csv_shown(names: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+def as_terminal_csv(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterator[str]:
     r"""Return the same for a terminal: control characters except line breaks and tabs are escaped as in Python.
 
-    >>> print("\n".join(as_csv_shown(["who"], [{"who": "a\x1b[2J"}])))
+    >>> print("\n".join(as_terminal_csv(["who"], [{"who": "a\x1b[2J"}])))
     who
     a\x1b[2J
     """
     for line in as_csv(names, rows):
-        yield _OF_CELLS.sub(lambda found: visible(found[0]), line)
+        yield _CONTROLS_IN_CSV.sub(lambda found: escape(found[0]), line)
 
 
-def inert_json(text: str) -> str:
+def escape_json(text: str) -> str:
     r"""Return the same JSON with its control characters escaped.
 
-    >>> print(inert_json('["a\x9b2J"]'))
+    >>> print(escape_json('["a\x9b2J"]'))
     ["a\u009b2J"]
     """
-    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-FORMATS: dict[str, Callable[[Sequence[str], Iterable[Row]], Iterator[str]]] = {
+TEXT_FORMATS: dict[str, Callable[[Sequence[str], Iterable[PrintedRow]], Iterator[str]]] = {
     "table": as_table,
     "json": as_json,
-    "csv": as_csv_shown,
+    "csv": as_terminal_csv,
 }
 
 
-def visible(text: str) -> str:
+def escape(text: str) -> str:
     r"""Return the text with its control characters escaped.
 
-    >>> visible("a\x1b[2J")
+    >>> escape("a\x1b[2J")
     'a\\x1b[2J'
     """
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
-def _inert(cell: Any) -> Any:
+def _escape_formula(cell: Any) -> Any:
     risky = isinstance(cell, str) and cell.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if risky else cell

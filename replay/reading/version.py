@@ -4,14 +4,14 @@ import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-NAME = "forecast-ledger"
-UNKNOWN = "unknown"  # if the files were copied without pyproject.toml
+DISTRIBUTION = "forecast-ledger"
+UNKNOWN_VERSION = "unknown"  # if the files were copied without pyproject.toml
 
 
 def code_version() -> str:
     """Return the version of the installed distribution or, if none is installed, of this checkout."""
     try:
-        return version(NAME)
+        return version(DISTRIBUTION)
     except PackageNotFoundError:
         return _checkout_version()
 
@@ -22,6 +22,6 @@ def _checkout_version() -> str:
             project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         except (OSError, ValueError, KeyError):
             continue
-        if project.get("name") == NAME:
+        if project.get("name") == DISTRIBUTION:
             return str(project["version"])
-    return UNKNOWN
+    return UNKNOWN_VERSION

@@ -12,7 +12,7 @@ from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts as facts_of
 from forecast_ledger.projections.incremental.deltas import Key
-from forecast_ledger.replay.reading.replay import Cut, Watch, opened
+from forecast_ledger.replay.reading.replay import Cut, Watch, open_store
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.layouts import (
     PARTS,
@@ -81,7 +81,11 @@ def check_model(location: str, path: str, name: str = "main", watch: Watch = lam
     Unavailable (either cannot be read; the read model is damaged, of another ledger, or of none yet), Corrupt (the log
     is damaged, or not the one that was followed).
     """
-    with opened(location, name) as store, closing(ReadModel(path, read_only=True)) as model, model.reading() as stored:
+    with (
+        open_store(location, name) as store,
+        closing(ReadModel(path, read_only=True)) as model,
+        model.reading() as stored,
+    ):
         stored.check_file()
         tracking = model.tracking()
         if tracking is None:

@@ -11,21 +11,21 @@ from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 
-BATCH = 10_000  # most commands per transaction; other writers wait for each
-FIRST = 1_000  # commands of the first transaction
-TURN = 0.05  # s of work that a transaction should take: other writers may wait for several
-LONGEST = 4 * 2**20  # longest line, in bytes
-MARK = b"\xef\xbb\xbf"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; UTF-32 begins with one of them or with a NUL
-_NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
+LARGEST_BATCH = 10_000  # most commands per transaction; other writers wait for each
+FIRST_BATCH = 1_000  # commands of the first transaction
+BATCH_SECONDS = 0.05  # s of work that a transaction should take: other writers may wait for several
+LONGEST_LINE = 4 * 2**20  # longest line, in bytes
+UTF_8_MARK = b"\xef\xbb\xbf"
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; UTF-32 begins with one of them or with a NUL
+_NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
-class Place(NamedTuple):
+class InputPlace(NamedTuple):
     """The place of a command in a file: its line; for a CSV also its type, and the columns that each field uses."""
 
     line: int
     command: str = ""
-    columns: Mapping[str, Sequence[str]] = _NONE
+    columns: Mapping[str, Sequence[str]] = _NO_COLUMNS
 
     def columns_of(self, refused: Refused) -> Sequence[str]:
         """Return the columns that a refused field uses, if any."""
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     def said(self, refused: Refused) -> str:
         """Return a refusal as text, after its place.
 
-        >>> Place(3, "submit_forecast", {"id": ["User"]}).said(Refused("id_empty", "id"))[:46]
+        >>> InputPlace(3, "submit_forecast", {"id": ["User"]}).said(Refused("id_empty", "id"))[:46]
         "line 3, submit_forecast, column 'User': id_emp"
         """
         columns = ", ".join(map(repr, self.columns_of(refused)))
@@ -48,17 +48,17 @@ class Place(NamedTuple):
         return {"line": self.line} | {key: part for key, part in place.items() if part} | refused.to_dict()
 
 
-Read = tuple[Place, AnyCommand | Refused]
-Outcome = tuple[Place, AnyCommand | None, Receipt | Refused]
-Tell = Callable[[Place, Refused], None]
-Watch = Callable[[int], None]
+ReadCommand = tuple[InputPlace, AnyCommand | Refused]
+Outcome = tuple[InputPlace, AnyCommand | None, Receipt | Refused]
+OnRefusal = Callable[[InputPlace, Refused], None]
+LineWatch = Callable[[int], None]
 
 
-def appended(
+def append_lines(
     ledger: Ledger,
     file: IO[bytes],
-    tell: Tell = lambda *_: None,
-    watch: Watch = lambda _: None,
+    tell: OnRefusal = lambda *_: None,
+    watch: LineWatch = lambda _: None,
     *,
     atomic: bool = False,
 ) -> dict[str, int]:
@@ -76,28 +76,28 @@ def appended(
     line 1: unknown_question
     {'accepted': 0, 'duplicate': 0, 'refused': 1}
     """
-    return counted(outcomes(ledger, lines(file), watch, atomic=atomic), tell)
+    return count_outcomes(append_batches(ledger, read_lines(file), watch, atomic=atomic), tell)
 
 
-def counted(outcomes: Iterable[Outcome], tell: Tell) -> dict[str, int]:
+def count_outcomes(outcomes: Iterable[Outcome], tell: OnRefusal) -> dict[str, int]:
     """Return how many commands were accepted, duplicate and refused."""
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    for _ in told(outcomes, tell, counts):
+    for _ in tally(outcomes, tell, counts):
         pass
     return counts
 
 
-def told(outcomes: Iterable[Outcome], tell: Tell, counts: dict[str, int]) -> Iterator[Outcome]:
+def tally(outcomes: Iterable[Outcome], tell: OnRefusal, counts: dict[str, int]) -> Iterator[Outcome]:
     """Pass the outcomes on; count each by its name, and report each refusal."""
     for each in outcomes:
         place, _, outcome = each
-        counts[named(outcome)] += 1
+        counts[outcome_name(outcome)] += 1
         if isinstance(outcome, Refused) and outcome.code != "batch_refused":
             tell(place, outcome)
         yield each
 
 
-def row_of(each: Outcome) -> dict[str, Any]:
+def outcome_row(each: Outcome) -> dict[str, Any]:
     """Return an outcome as a row to be printed."""
     place, command, outcome = each
     row = {"line": place.line, "id": "", "type": place.command} | dict.fromkeys(("outcome", "code", "field"), "")
@@ -105,13 +105,13 @@ def row_of(each: Outcome) -> dict[str, Any]:
         row |= {"id": command.id, "type": command.__struct_config__.tag}
     if isinstance(outcome, Refused):
         row |= {"code": outcome.code, "field": str(outcome.field)}
-    return row | {"outcome": named(outcome)}
+    return row | {"outcome": outcome_name(outcome)}
 
 
-def named(outcome: Receipt | Refused) -> str:
+def outcome_name(outcome: Receipt | Refused) -> str:
     """Return the name of an outcome: accepted, duplicate or refused.
 
-    >>> named(Receipt("c1", 1, 1)), named(Receipt("c1", 1, 1, duplicate=True))
+    >>> outcome_name(Receipt("c1", 1, 1)), outcome_name(Receipt("c1", 1, 1, duplicate=True))
     ('accepted', 'duplicate')
     """
     if isinstance(outcome, Refused):
@@ -119,28 +119,30 @@ def named(outcome: Receipt | Refused) -> str:
     return "duplicate" if outcome.duplicate else "accepted"
 
 
-def outcomes(ledger: Ledger, source: Iterable[Read], watch: Watch, *, atomic: bool = False) -> Iterator[Outcome]:
+def append_batches(
+    ledger: Ledger, source: Iterable[ReadCommand], watch: LineWatch, *, atomic: bool = False
+) -> Iterator[Outcome]:
     """Append commands batch by batch; return their outcomes in order. Raises what `Ledger.handle_many` raises."""
-    reading, size = iter(source), FIRST
+    reading, size = iter(source), FIRST_BATCH
     while batch := list(islice(reading, None if atomic else size)):
         begun = time.thread_time()  # the time that this thread works, without the time that it waits
-        handled = _outcomes(ledger, [command for _, command in batch], atomic=atomic)
-        size = _size(len(batch), time.thread_time() - begun)
+        handled = _append_batch(ledger, [command for _, command in batch], atomic=atomic)
+        size = _next_size(len(batch), time.thread_time() - begun)
         for (place, command), outcome in zip(batch, handled, strict=True):
             yield place, None if isinstance(command, Refused) else command, outcome
         watch(batch[-1][0].line)
 
 
-def _size(done: int, seconds: float) -> int:
+def _next_size(done: int, seconds: float) -> int:
     """Return how many commands the next transaction should have, given the size and duration of the last one.
 
-    >>> _size(1_000, 0.05), _size(1_000, 2.0), _size(1_000, 0.0)
+    >>> _next_size(1_000, 0.05), _next_size(1_000, 2.0), _next_size(1_000, 0.0)
     (1000, 25, 10000)
     """
-    return max(1, min(BATCH, int(done * TURN / max(seconds, 1e-6))))
+    return max(1, min(LARGEST_BATCH, int(done * BATCH_SECONDS / max(seconds, 1e-6))))
 
 
-def _outcomes(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool) -> list[Receipt | Refused]:
+def _append_batch(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool) -> list[Receipt | Refused]:
     """Return the outcome of each line; if one cannot be read and the batch is atomic, all are refused."""
     commands = [line for line in lines if not isinstance(line, Refused)]
     if atomic and len(commands) < len(lines):
@@ -149,31 +151,31 @@ def _outcomes(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool
     return [line if isinstance(line, Refused) else next(handled) for line in lines]
 
 
-def lines(file: IO[bytes]) -> Iterator[Read]:
+def read_lines(file: IO[bytes]) -> Iterator[ReadCommand]:
     """Return each line's number with its command or refusal; blank lines are skipped.
 
     Raises Refused (malformed), before anything else is read: the file begins like UTF-16 or UTF-32.
     """
     number = 0
-    while line := file.readline(LONGEST + 1):
+    while line := file.readline(LONGEST_LINE + 1):
         number += 1
-        if number == 1 and (line.startswith(_UTF_16) or b"\0" in line[:4]):
+        if number == 1 and (line.startswith(_UTF_16_MARKS) or b"\0" in line[:4]):
             detail = "the file looks like UTF-16 or UTF-32, not UTF-8"
             raise Refused("malformed", "file", None, detail, remedy="save it as UTF-8")
-        if len(line) > LONGEST:
+        if len(line) > LONGEST_LINE:
             while line and not line.endswith(b"\n"):
-                line = file.readline(LONGEST)
+                line = file.readline(LONGEST_LINE)
             yield (
-                Place(number),
-                Refused("malformed", "line", None, f"longer than {LONGEST} bytes", remedy="shorten the line"),
+                InputPlace(number),
+                Refused("malformed", "line", None, f"longer than {LONGEST_LINE} bytes", remedy="shorten the line"),
             )
             continue
-        line = line.removeprefix(MARK) if number == 1 else line
+        line = line.removeprefix(UTF_8_MARK) if number == 1 else line
         if line.strip():
-            yield Place(number), _read(line)
+            yield InputPlace(number), _parse(line)
 
 
-def _read(line: bytes) -> AnyCommand | Refused:
+def _parse(line: bytes) -> AnyCommand | Refused:
     try:
         return read(line)
     except Refused as refused:

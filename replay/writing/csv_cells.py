@@ -11,14 +11,14 @@ from msgspec import Struct
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant
 
-Row = Mapping[str, str]
+CsvRow = Mapping[str, str]
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 _NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
 _OFFSET = re.compile(r"Z|[+-][0-2][0-9]:[0-5][0-9]")
 _HAS_OFFSET = re.compile(r"([Zz]|[+-][0-2][0-9]:[0-5][0-9])\Z")
 
 
-class Cell(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
+class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
     """The description of a value in a map, where a template alone is not enough.
 
     source: a template. map: text -> the value it stands for. number: how the file writes 1234.5, such as "1.234,5" or
@@ -35,42 +35,42 @@ class Cell(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "f
     names: list[str] | None = None
 
 
-class Value(NamedTuple):
+class FieldValue(NamedTuple):
     """A field's value: the columns that it uses, and the function from a row; None if these columns are empty."""
 
     columns: tuple[str, ...]
-    of: Callable[[Row], Any]
+    of: Callable[[CsvRow], Any]
 
 
-def value(said: Any, field: str, usual: Cell) -> Value:
+def field_value(said: Any, field: str, usual: CellFormat) -> FieldValue:
     """Return how to compute a field from a row, by its description in a map. usual: the map's formats of instants.
 
     Refuses: bad_map.
     """
     if isinstance(said, dict) and "from" in said:
         try:
-            cell = msgspec.convert(said, Cell)
+            cell = msgspec.convert(said, CellFormat)
         except msgspec.ValidationError as error:
             raise Refused("bad_map", field, None, str(error)) from None
-        return _cell(cell, field, usual)
+        return _cell_value(cell, field, usual)
     if isinstance(said, dict):
-        return _together({key: value(part, f"{field}.{key}", usual) for key, part in said.items()})
+        return _object_value({key: field_value(part, f"{field}.{key}", usual) for key, part in said.items()})
     if isinstance(said, list):
-        parts = [value(part, f"{field}[{number}]", usual) for number, part in enumerate(said)]
+        parts = [field_value(part, f"{field}[{number}]", usual) for number, part in enumerate(said)]
         columns = tuple(column for part in parts for column in part.columns)
-        return Value(
+        return FieldValue(
             columns, lambda row: _unless_empty(columns, row, lambda: [_or_empty(part.of(row)) for part in parts])
         )
     if isinstance(said, str):
-        return _cell(Cell(said), field, usual)
+        return _cell_value(CellFormat(said), field, usual)
     constant = said.isoformat() if hasattr(said, "isoformat") else said
-    return Value((), lambda _: constant)
+    return FieldValue((), lambda _: constant)
 
 
-def template(text: str, field: str) -> Value:
+def parse_template(text: str, field: str) -> FieldValue:
     """Return a text in which `{Column}` stands for a cell, `{{` and `}}` for braces. Refuses: bad_map.
 
-    >>> template("{User} on {Question ID}", "id").of({"User": "ada", "Question ID": "7"})
+    >>> parse_template("{User} on {Question ID}", "id").of({"User": "ada", "Question ID": "7"})
     'ada on 7'
     """
     pieces: list[tuple[str, str]] = []
@@ -82,27 +82,27 @@ def template(text: str, field: str) -> Value:
         end = piece.end()
     columns = tuple(column for _, column in pieces if column)
     shape = "".join(before.replace("%", "%%") + "%s" * bool(column) for before, column in [*pieces, (text[end:], "")])
-    return Value(columns, lambda row: shape % tuple([row[column] for column in columns]))
+    return FieldValue(columns, lambda row: shape % tuple([row[column] for column in columns]))
 
 
-def _cell(cell: Cell, field: str, usual: Cell) -> Value:
-    text = template(cell.source, field)
+def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
+    text = parse_template(cell.source, field)
     read = _reader(cell, field, usual)
     columns = text.columns
 
-    def of(row: Row) -> Any:
+    def of(row: CsvRow) -> Any:
         for column in columns:
             if row[column]:
                 return read(text.of(row))
         return None
 
     if columns:
-        return Value(columns, of)
+        return FieldValue(columns, of)
     constant = text.of({})
-    return Value((), lambda _: read(constant) if constant else None)
+    return FieldValue((), lambda _: read(constant) if constant else None)
 
 
-def _unless_empty(columns: tuple[str, ...], row: Row, made: Callable[[], Any]) -> Any:
+def _unless_empty(columns: tuple[str, ...], row: CsvRow, made: Callable[[], Any]) -> Any:
     """Return the value made from a row, or None if it uses columns and all of them are empty."""
     return made() if not columns or any(row[column] for column in columns) else None
 
@@ -112,49 +112,49 @@ def _or_empty(made: Any) -> Any:
     return "" if made is None else made
 
 
-def _together(parts: dict[str, Value]) -> Value:
+def _object_value(parts: dict[str, FieldValue]) -> FieldValue:
     columns = tuple(column for part in parts.values() for column in part.columns)
 
-    def of(row: Row) -> dict[str, Any]:
+    def of(row: CsvRow) -> dict[str, Any]:
         made = {key: part.of(row) for key, part in parts.items()}
         return {key: part for key, part in made.items() if part is not None}
 
-    return Value(columns, lambda row: _unless_empty(columns, row, lambda: of(row)))
+    return FieldValue(columns, lambda row: _unless_empty(columns, row, lambda: of(row)))
 
 
-def _reader(cell: Cell, field: str, usual: Cell) -> Callable[[str], Any]:
+def _reader(cell: CellFormat, field: str, usual: CellFormat) -> Callable[[str], Any]:
     """Return the function that reads the text of a cell that is not empty."""
-    _check_together(cell, field)
+    _check_format(cell, field)
     if cell.map is not None:
-        return lambda text: _translated(text, field, cell.map or {})
-    number = _number(cell.number, field) if cell.number else str
+        return lambda text: _translate(text, field, cell.map or {})
+    number = _number_reader(cell.number, field) if cell.number else str
     if cell.split:
-        return lambda text: _items(text, field, cell, number)
+        return lambda text: _split(text, field, cell, number)
     if cell.instant or cell.offset or is_instant(field):
         offset = cell.offset or usual.offset
         if offset and not _OFFSET.fullmatch(offset):
             raise Refused("bad_map", "offset", offset, "write an offset as Z, +01:00 or -05:30")
-        return lambda text: _instant(text, field, cell.instant or usual.instant, offset)
+        return lambda text: _instant_text(text, field, cell.instant or usual.instant, offset)
     return number
 
 
-def _check_together(cell: Cell, field: str) -> None:
+def _check_format(cell: CellFormat, field: str) -> None:
     ways = [bool(cell.map is not None), bool(cell.number or cell.split), bool(cell.instant or cell.offset)]
     if sum(ways) > 1 or (cell.names is not None and not cell.split):
         fault = "map, instant, and number or split exclude each other; names needs split"
         raise Refused("bad_map", field, None, fault)
 
 
-def _translated(text: str, field: str, table: dict[str, Any]) -> Any:
+def _translate(text: str, field: str, table: dict[str, Any]) -> Any:
     if text not in table:
         raise Refused("unmapped_value", field, text, f"the field's `map` has only {', '.join(map(repr, table))}")
     return table[text]
 
 
-def _number(sample: str, field: str) -> Callable[[str], str]:
+def _number_reader(sample: str, field: str) -> Callable[[str], str]:
     """Return the function that rewrites a number as a decimal; sample: 1234.5 as the file writes it. Refuses: bad_map.
 
-    >>> _number("1.234,5%", "p")("12,5%")
+    >>> _number_reader("1.234,5%", "p")("12,5%")
     '12.5e-2'
     """
     parts = _NUMBER.fullmatch(sample)
@@ -176,7 +176,7 @@ def _number(sample: str, field: str) -> Callable[[str], str]:
     return read
 
 
-def _items(text: str, field: str, cell: Cell, number: Callable[[str], str]) -> list[str] | dict[str, str]:
+def _split(text: str, field: str, cell: CellFormat, number: Callable[[str], str]) -> list[str] | dict[str, str]:
     """Return the items of a list in one cell, without brackets around the list and quotes around items."""
     inner = text.strip("[](){} ")
     items = [number(item.strip().strip("'\"")) for item in inner.split(cell.split)] if inner else []
@@ -189,7 +189,7 @@ def _items(text: str, field: str, cell: Cell, number: Callable[[str], str]) -> l
     return dict(zip(cell.names, items, strict=True))
 
 
-def _instant(text: str, field: str, form: str, offset: str) -> str:
+def _instant_text(text: str, field: str, form: str, offset: str) -> str:
     """Return RFC 3339, with the map's offset if the text has none; a text without either is refused later."""
     if not form:
         return text if not offset or _HAS_OFFSET.search(text) else text + offset

@@ -10,18 +10,18 @@ from msgspec import Struct, structs
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, malformed_refusal
-from forecast_ledger.replay.writing.append import Place, Read
-from forecast_ledger.replay.writing.csv_cells import Cell, Row, Value, template, value
-from forecast_ledger.replay.writing.csv_reader import Record, records
+from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
+from forecast_ledger.replay.writing.csv_cells import CellFormat, CsvRow, FieldValue, field_value, parse_template
+from forecast_ledger.replay.writing.csv_reader import CsvRecord, read_records
 
-KINDS: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
+COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
 
-class Said(Struct, frozen=True, forbid_unknown_fields=True):
+class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     """The description of one command of a row in a map.
 
     where: column -> the texts allowed; present: columns that must not be empty; a row that fails either has no such
-    command. id: a template. fields: for each field a template, a constant, or a description as in `Cell`.
+    command. id: a template. fields: for each field a template, a constant, or a description as in `CellFormat`.
     """
 
     type: str
@@ -31,38 +31,40 @@ class Said(Struct, frozen=True, forbid_unknown_fields=True):
     present: list[str] = []
 
 
-class Map(Struct, frozen=True, forbid_unknown_fields=True):
+class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
     """A map as it is written. instant, offset: the defaults for all fields that are instants."""
 
-    command: list[Said]
+    command: list[CommandMap]
     delimiter: str = ","
     instant: str = ""
     offset: str = ""
 
 
-class Maker:
+class CommandReader:
     """Makes one command from a row."""
 
-    def __init__(self, said: Said, path: str, usual: Cell) -> None:
+    def __init__(self, said: CommandMap, path: str, usual: CellFormat) -> None:
         """Refuses: bad_map."""
-        if said.type not in KINDS:
-            raise Refused("bad_map", f"{path}.type", said.type, f"no such command; the commands are {', '.join(KINDS)}")
-        self.type, self._kind = said.type, KINDS[said.type]
+        if said.type not in COMMAND_TYPES:
+            raise Refused(
+                "bad_map", f"{path}.type", said.type, f"no such command; the commands are {', '.join(COMMAND_TYPES)}"
+            )
+        self.type, self._kind = said.type, COMMAND_TYPES[said.type]
         _check_fields(said, f"{path}.fields", self._kind)
-        self._values: dict[str, Value] = {"id": template(said.id, "id")}
-        self._values |= {field: value(part, field, usual) for field, part in said.fields.items()}
+        self._values: dict[str, FieldValue] = {"id": parse_template(said.id, "id")}
+        self._values |= {field: field_value(part, field, usual) for field, part in said.fields.items()}
         self._where = {column: {texts} if isinstance(texts, str) else {*texts} for column, texts in said.where.items()}
         self._present = said.present
         self.columns = {*self._where, *self._present}.union(*(each.columns for each in self._values.values()))
         self.places = {field: [*dict.fromkeys(each.columns)] for field, each in self._values.items()}
 
-    def wanted(self, row: Row) -> bool:
+    def wanted(self, row: CsvRow) -> bool:
         """Return whether the row has such a command."""
         return all(row[column] for column in self._present) and all(
             row[column] in texts for column, texts in self._where.items()
         )
 
-    def made(self, row: Row) -> AnyCommand | Refused:
+    def made(self, row: CsvRow) -> AnyCommand | Refused:
         """Return the command, or the refusal if the row does not have a valid one."""
         try:
             fields = {field: made for field, each in self._values.items() if (made := each.of(row)) is not None}
@@ -73,10 +75,10 @@ class Maker:
             return malformed_refusal(error, "")
 
 
-class Mapping:
+class CsvMapping:
     """A map that has been read and checked."""
 
-    def __init__(self, said: Map) -> None:
+    def __init__(self, said: CsvMap) -> None:
         """Refuses: bad_map."""
         if len(said.delimiter) != 1 or said.delimiter in '"\r\n':
             raise Refused(
@@ -85,9 +87,9 @@ class Mapping:
                 said.delimiter,
                 "use one character, not a quotation mark or a line break",
             )
-        usual = Cell("", instant=said.instant, offset=said.offset)
+        usual = CellFormat("", instant=said.instant, offset=said.offset)
         self.delimiter = said.delimiter
-        self.makers = [Maker(each, f"command[{number}]", usual) for number, each in enumerate(said.command)]
+        self.makers = [CommandReader(each, f"command[{number}]", usual) for number, each in enumerate(said.command)]
         if not self.makers:
             raise Refused("bad_map", "command", None, "a map needs at least one [[command]]")
         self.columns = set().union(*(maker.columns for maker in self.makers))
@@ -100,49 +102,49 @@ class Mapping:
                 raise Refused("bad_csv", "column", column, f"the column {fault}")
 
 
-def mapping(text: bytes) -> Mapping:
+def parse_map(text: bytes) -> CsvMapping:
     """Read a map. Refuses: bad_map."""
     try:
-        said = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), Map)
+        said = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), CsvMap)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise Refused("bad_map", path.rstrip("`"), None, message) from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or a number with more digits than Python reads
         raise Refused("bad_map", "", None, f"not TOML: {error}") from None
-    return Mapping(said)
+    return CsvMapping(said)
 
 
-def mapped(mapping: Mapping, file: IO[bytes]) -> Iterator[Read]:
+def read_rows(mapping: CsvMapping, file: IO[bytes]) -> Iterator[ReadCommand]:
     """Return the commands of each row, with their places.
 
     A row with another number of cells than the header is refused; a row that cannot be read is refused and is the last.
     Refuses, first that applies: bad_csv, unmapped_value. Raises Refused (bad_csv), before anything else is read, if the
     header does not match the map.
     """
-    rows = records(file, mapping.delimiter)
+    rows = read_records(file, mapping.delimiter)
     _, header = next(rows, (1, Refused("bad_csv", "", None, "the file is empty")))
     if isinstance(header, Refused):
         raise header
     mapping.check(header)
-    return _made(mapping, header, rows)
+    return _read_commands(mapping, header, rows)
 
 
-def _made(mapping: Mapping, header: list[str], rows: Iterator[Record]) -> Iterator[Read]:
+def _read_commands(mapping: CsvMapping, header: list[str], rows: Iterator[CsvRecord]) -> Iterator[ReadCommand]:
     for line, cells in rows:
         if isinstance(cells, Refused) or len(cells) != len(header):
-            yield Place(line), cells if isinstance(cells, Refused) else _uneven(cells, header)
+            yield InputPlace(line), cells if isinstance(cells, Refused) else _wrong_length(cells, header)
             continue
         row = dict(zip(header, cells, strict=True))
         for maker in mapping.makers:
             if maker.wanted(row):
-                yield Place(line, maker.type, maker.places), maker.made(row)
+                yield InputPlace(line, maker.type, maker.places), maker.made(row)
 
 
-def _uneven(cells: list[str], header: list[str]) -> Refused:
+def _wrong_length(cells: list[str], header: list[str]) -> Refused:
     return Refused("bad_csv", "", None, f"the row has {len(cells)} cells, the header has {len(header)}")
 
 
-def _check_fields(said: Said, path: str, kind: type[AnyCommand]) -> None:
+def _check_fields(said: CommandMap, path: str, kind: type[AnyCommand]) -> None:
     fields = {field.name: field.required for field in structs.fields(kind) if field.name != "id"}
     for name in said.fields:
         if name not in fields:

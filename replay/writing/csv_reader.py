@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from typing import IO
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.replay.writing.append import LONGEST, MARK
+from forecast_ledger.replay.writing.append import LONGEST_LINE, UTF_8_MARK
 
-LONGEST_RECORD = 4 * LONGEST  # bytes; the csv module limits a cell to 131,072 characters
+LONGEST_RECORD = 4 * LONGEST_LINE  # bytes; the csv module limits a cell to 131,072 characters
 
-Record = tuple[int, list[str] | Refused]
+CsvRecord = tuple[int, list[str] | Refused]
 
 
-def records(file: IO[bytes], delimiter: str = ",") -> Iterator[Record]:
+def read_records(file: IO[bytes], delimiter: str = ",") -> Iterator[CsvRecord]:
     """Return each record's first line and its cells, without outer spaces; blank lines are skipped.
 
     A record that cannot be read is the last, since its end is not known. Refuses: bad_csv.
     """
-    lines = Lines(file, LONGEST, LONGEST_RECORD)
+    lines = BoundedLines(file, LONGEST_LINE, LONGEST_RECORD)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         first = lines.number + 1
@@ -38,7 +38,7 @@ class UnreadableError(ValueError):
     """A line that is not text, or is too long."""
 
 
-class Lines:
+class BoundedLines:
     """The lines of a file as text, up to a number of bytes each. taken: the bytes read so far of the current record.
 
     A caller that reads records sets `taken` to 0 before each record.
@@ -63,4 +63,4 @@ class Lines:
             raise UnreadableError(f"a row has more than {self._longest_record} bytes: is a quotation mark missing?")
         if b"\0" in line:
             raise UnreadableError("a line has a NUL byte: is the file a CSV in UTF-8?")
-        return (line.removeprefix(MARK) if self.number == 1 else line).decode()
+        return (line.removeprefix(UTF_8_MARK) if self.number == 1 else line).decode()

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.storing.store import Store, is_started, redacted, ro
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
-class Unstarted:
+class LazyRows:
     """The rows of a store that may not exist yet: the first insert creates it, unless another process has."""
 
     def __init__(self, location: str, name: str) -> None:
@@ -74,9 +74,9 @@ class Unstarted:
             return self._rows
 
 
-def opened(location: str, name: str, prizes: Prizes) -> Ledger:
+def open_lazily(location: str, name: str, prizes: Prizes) -> Ledger:
     """Open a ledger that its first accepted command creates. Raises what `Ledger.open` raises."""
     values.check_id(name, "name")
     if is_started(location):
         return Ledger.open(location, name, prizes=prizes)
-    return Ledger(Store(Unstarted(location, name), name), system_clock, prizes)
+    return Ledger(Store(LazyRows(location, name), name), system_clock, prizes)

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.storing.store import Store, rows_at
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes, system_clock
 
 
-class Branch:
+class OverlayRows:
     """The rows of a log up to a position, then the rows appended here, which exist only in memory."""
 
     def __init__(self, base: Rows) -> None:
@@ -59,7 +59,7 @@ class Branch:
         return self._base.faults()
 
     @contextmanager
-    def turn(self) -> Iterator["Branch"]:
+    def turn(self) -> Iterator["OverlayRows"]:
         """As `Rows` has it; no other process appends here."""
         with self._own.turn():
             yield self
@@ -74,7 +74,7 @@ class Branch:
 
 
 @contextmanager
-def branched(
+def open_overlay(
     location: str, name: str, prizes: Prizes, upto: Checkpoint | None = None
 ) -> Iterator[tuple[Ledger, Checkpoint]]:
     """Open a ledger on a branch of a log, and return it with the checkpoint at which it branches off.
@@ -87,7 +87,7 @@ def branched(
         base: Rows = rows_at(location, name, read_only=True)
     except Absent:
         base = Memory()
-    branch = Branch(base)
+    branch = OverlayRows(base)
     store = Store(branch, name)
     try:
         if upto is not None:

@@ -14,7 +14,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 
 
-def prizes(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
+def prizes_from_log(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
     """Return each winner's part of a contest's pool, 1e-6, from the pages of a log; the `prizes` of `Ledger.open`.
 
     Later events do not change the prizes of a sealed board. Raises Corrupt, KeyError (no such contest).
@@ -32,7 +32,7 @@ def open_ledger(
     ...     list(ledger.read())
     []
     """
-    return Ledger.open(path_or_url, name, clock=clock, prizes=prizes)
+    return Ledger.open(path_or_url, name, clock=clock, prizes=prizes_from_log)
 
 
 def pay(ledger: Ledger, contest: str, at: Instant) -> Receipt | None:

@@ -15,7 +15,7 @@ from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.replay.files.export import export
 from forecast_ledger.replay.files.manifest import Manifest
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support.given import MARCH, contest, entry, finalization, forecast, opened, payment, resolution, won
 from tests.support.paths import ROOT
 
@@ -40,7 +40,7 @@ def commands_of(story: str) -> list[AnyCommand]:
 
 def written(path: Path, commands: list[AnyCommand]) -> str:
     """The path of a log that holds what these commands lead to; recorded at one instant each time it is written."""
-    with Ledger.open(path, clock=lambda: MARCH, prizes=prizes) as ledger:
+    with Ledger.open(path, clock=lambda: MARCH, prizes=prizes_from_log) as ledger:
         outcomes = ledger.handle_many(commands)
     assert any(not isinstance(outcome, Refused) for outcome in outcomes)
     return str(path)

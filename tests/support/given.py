@@ -37,7 +37,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, PrizePaid
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.ledger.storing.writer import Ledger, Prizes
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support.forging import enveloped
 
 HOUR = 3_600 * 10**6  # µs
@@ -247,7 +247,7 @@ def trading_floor(*participants: str, **fields: Any) -> list[AnyCommand]:
 
 def ran(*story: AnyCommand) -> list[AnyEvent]:
     """Everything in the log of a ledger that has accepted these commands."""
-    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         for number, command in enumerate(story):
             ledger.handle(command, f"c{number}")
         return [recorded.event for page in ledger.read() for recorded in page]
@@ -281,7 +281,7 @@ class Given:
     def __init__(self, history: tuple[AnyCommand, ...]) -> None:
         self.history = history
 
-    def when(self, command: AnyCommand, prizes: Prizes | None = prizes) -> Then:
+    def when(self, command: AnyCommand, prizes: Prizes | None = prizes_from_log) -> Then:
         """Handle one more command in a ledger of its own."""
         with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
             for number, earlier in enumerate(self.history):

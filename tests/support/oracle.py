@@ -26,7 +26,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.pay import prizes_from_log
 
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 PICO = 10**12
@@ -387,7 +387,7 @@ def named(asked: Sequence[AnyCommand]) -> list[AnyCommand]:
 
 def attempted(asked: Sequence[AnyCommand]) -> tuple[list[Recorded], list[Refused]]:
     """What a new ledger records of these commands, and what it refuses."""
-    with Ledger.open(":memory:", clock=lambda: 0, prizes=prizes) as ledger:
+    with Ledger.open(":memory:", clock=lambda: 0, prizes=prizes_from_log) as ledger:
         outcomes = ledger.handle_many(named(asked))
         recorded = [each for page in ledger.read() for each in page]
     return recorded, [outcome for outcome in outcomes if isinstance(outcome, Refused)]

@@ -27,7 +27,7 @@ from forecast_ledger.ledger.storing.store import Store, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINE, UNCERTAIN, main
-from forecast_ledger.replay.writing.append import appended
+from forecast_ledger.replay.writing.append import append_lines
 from tests.support.crowds import QUESTION, Trickle, crowd, forecast
 from tests.support.given import cash_out, deposit, trading_floor
 
@@ -53,7 +53,7 @@ def beside(location: str, name: str, count: int, rate: float) -> tuple[dict[str,
     with Ledger.open(location, name) as ledger:
         ledger.handle(QUESTION)
         with Trickle(location, name, rate) as trickle:
-            counts = appended(ledger, lines(count), lambda *_: None, lambda _: None)
+            counts = append_lines(ledger, lines(count), lambda *_: None, lambda _: None)
     return counts, trickle
 
 
@@ -284,5 +284,5 @@ def test_a_transaction_of_an_append_is_as_large_as_others_can_wait_for(
     monkeypatch.setattr(Ledger, "handle_many", watched)
     with Ledger.open(":memory:") as ledger:
         ledger.handle(QUESTION)
-        counts = appended(ledger, lines(sum(sizes)), lambda *_: None, lambda _: None)
+        counts = append_lines(ledger, lines(sum(sizes)), lambda *_: None, lambda _: None)
     assert (counts["accepted"], taken) == (sum(sizes), sizes)

@@ -22,7 +22,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.writing.append import appended
+from forecast_ledger.replay.writing.append import append_lines
 from tests import kept_digests
 from tests.support import flusight
 from tests.support.flusight import (
@@ -186,7 +186,7 @@ def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any], source:
     lines.write_text("".join(json.dumps(command) + "\n" for command in flusight.commands(source.rows)))
     with Ledger.open(season[0]) as ledger, lines.open("rb") as file:
         before = ledger.head()
-        again = appended(ledger, file, lambda *_: None, lambda _: None)
+        again = append_lines(ledger, file, lambda *_: None, lambda _: None)
         assert again == {"accepted": 0, "duplicate": sum(ACCEPTED.values()), "refused": OUT_OF_ORDER}
         assert ledger.head() == before
 

@@ -24,7 +24,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.incremental import incremental_scores
 from forecast_ledger.replay.readmodel.runner import Runner
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.readmodel.test_runner import rebuilt, stored
 from tests.support import oracle
 from tests.support.given import bet, day, decision, entry, market, trading_floor
@@ -84,7 +84,7 @@ class Followed:
     def through(self, asked: Sequence[AnyCommand], compared: Callable[[str, list[Recorded]], None]) -> int:
         """Follow a season; returns how many commands were recorded."""
         recorded, accepted = list[Recorded](), 0
-        with Ledger.open(self.log, prizes=prizes, clock=lambda: 0) as ledger:
+        with Ledger.open(self.log, prizes=prizes_from_log, clock=lambda: 0) as ledger:
             runner = Runner(self.log, self.model)
             try:
                 for place, command in enumerate(asked):

@@ -25,10 +25,10 @@ from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.cli.main import main
 from forecast_ledger.replay.console.shell import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.files.export import export
-from forecast_ledger.replay.files.manifest import FILE
-from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES, regular
-from forecast_ledger.replay.reading.text_tables import as_csv_shown, as_json, as_table
-from forecast_ledger.replay.writing.csv_mapping import mapping
+from forecast_ledger.replay.files.manifest import MANIFEST_FILE
+from forecast_ledger.replay.reading.input_files import MANIFEST_BYTES, MAP_BYTES, ROW_BYTES, open_regular
+from forecast_ledger.replay.reading.text_tables import as_json, as_table, as_terminal_csv
+from forecast_ledger.replay.writing.csv_mapping import parse_map
 from tests.support.exports import FORMS, resealed, rows, written
 from tests.support.given import contest, entry, forecast, opened, resolution
 
@@ -99,9 +99,9 @@ def refused(export: Path, log: str, tmp_path: Path) -> str:
 
 def resaid(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Have a manifest say something else."""
-    manifest = json.loads((folder / FILE).read_bytes())
+    manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
     change(manifest)
-    (folder / FILE).write_text(json.dumps(manifest), encoding="utf-8")
+    (folder / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def fifo(path: Path) -> None:
@@ -143,7 +143,7 @@ KINDS = [fifo, link, device, Path.mkdir, bound, sparse]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("name", [FILE, "events.csv", "scores.csv"])
+@pytest.mark.parametrize("name", [MANIFEST_FILE, "events.csv", "scores.csv"])
 def test_only_regular_files_of_an_export_are_read(
     made: Callable[[str], Path], log: str, tmp_path: Path, name: str, kind: Callable[[Path], None]
 ) -> None:
@@ -153,7 +153,7 @@ def test_only_regular_files_of_an_export_are_read(
     kind(out / name)
     if kind is link or name == "scores.csv":
         with pytest.raises(OSError, match=r"not a regular file|at most"):
-            regular(out / name, ROW_BYTES)
+            open_regular(out / name, ROW_BYTES)
     if name != "scores.csv":  # which a comparison does not read
         said = refused(out, log, tmp_path)
         assert "not a regular file" in said or ("at most" in said and kind is sparse)
@@ -226,7 +226,7 @@ def test_a_forged_manifest_is_no_manifest(
 ) -> None:
     """Whatever JSON can hold: the reason is said on a line."""
     out = made("csv")
-    (out / FILE).write_bytes(change((out / FILE).read_bytes()))
+    (out / MANIFEST_FILE).write_bytes(change((out / MANIFEST_FILE).read_bytes()))
     assert "not a complete export" in refused(out, log, tmp_path)
 
 
@@ -274,7 +274,7 @@ def test_parquet_that_unpacks_to_more_than_it_says_anything_is_refused(
     out = made("parquet")
     bomb = pyarrow.table({"row": ["x" * 2**20] * 300})
     parquet.write_table(bomb, out / "events.parquet", compression="zstd", use_dictionary=False)
-    assert "unpacked" in refused(out, log, tmp_path)
+    assert "uncompressed" in refused(out, log, tmp_path)
 
 
 SCHEMAS = {
@@ -324,9 +324,9 @@ def test_a_forged_database_is_refused(made: Callable[[str], Path], log: str, tmp
 
 def test_work_out_of_proportion_to_a_database_is_ended(made: Callable[[str], Path], log: str, tmp_path: Path) -> None:
     """Whatever way is found to make reading endless, it ends."""
-    from forecast_ledger.replay.files.manifest import database  # noqa: PLC0415
+    from forecast_ledger.replay.files.manifest import open_database  # noqa: PLC0415
 
-    with closing(database(made("sqlite"))) as found, pytest.raises(sqlite3.OperationalError, match="interrupted"):
+    with closing(open_database(made("sqlite"))) as found, pytest.raises(sqlite3.OperationalError, match="interrupted"):
         found.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n").fetchone()
 
 
@@ -342,7 +342,7 @@ MAPS = {
 def test_a_forged_map_is_refused(text: bytes) -> None:
     """With a code, as everything that a map gets wrong."""
     with pytest.raises(Refused) as error:
-        mapping(text)
+        parse_map(text)
     assert error.value.code == "bad_map"
 
 
@@ -367,14 +367,14 @@ FORGED = "a\x1b[2J\x9b2J\x07\r\x7f\u202eb\u2066c\u061cd\u200f\u2028"
 OBEYED = {chr(code) for code in [*range(32), *range(127, 160)]} | set("\u061c\u200e\u200f\u2028\u202e\u2066")
 
 
-@pytest.mark.parametrize("form", [as_table, as_json, as_csv_shown], ids=lambda form: form.__name__)
+@pytest.mark.parametrize("form", [as_table, as_json, as_terminal_csv], ids=lambda form: form.__name__)
 def test_no_format_prints_what_a_terminal_obeys(form: Callable[..., Any]) -> None:
     """Control codes of both sets and changes of direction are escaped; what is said stays known."""
     printed = "\n".join(form(["title"], [{"title": FORGED}]))
     assert not OBEYED & {*printed.replace("\n", "")}
     if form is as_json:
         assert json.loads(printed) == [{"title": FORGED}]
-    if form is as_csv_shown:
+    if form is as_terminal_csv:
         [row] = csv.DictReader(io.StringIO(printed, newline=""))
         assert row["title"].encode("latin-1").decode("unicode_escape") == FORGED
 

@@ -18,8 +18,8 @@ from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import START, Recorded, seal, unseal
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.replay.audit.verify import payouts
-from forecast_ledger.replay.reading.replay import built
+from forecast_ledger.replay.audit.verify import check_payouts
+from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.ledger.auditing.test_audit import of_season, of_trading
 from tests.support import oracle
 from tests.support.forging import audited, chained
@@ -124,7 +124,7 @@ def test_whoever_reads_a_forged_log_gets_tables_or_is_told_why_not(name: str) ->
         sealed = storable(change.log)
         if sealed is not None:
             try:
-                built(facts([sealed]))
+                summarize_tables(facts([sealed]))
             except (Corrupt, Refused):
                 continue
 
@@ -141,7 +141,7 @@ def judged(changed: list[Recorded], rounded: int) -> str:
         found = facts([sealed])
     except Corrupt:
         return "decided"
-    if any(contest.paid for contest in found.contests.values()) and payouts(found, cut_short=False):
+    if any(contest.paid for contest in found.contests.values()) and check_payouts(found, cut_short=False):
         return "payouts"
     return "told" if audit.lossy_commands > rounded else "passes"
 

@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import REPLY_FAULTS, Trading
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.pay import pay, prizes
+from forecast_ledger.replay.writing.pay import pay, prizes_from_log
 from tests.ledger.model.test_mismatch import SAYS_BOTH
 from tests.support import oracle
 from tests.support.forging import audited, chained, written
@@ -76,7 +76,7 @@ def of_trading(seed: int, steps: int = 60) -> list[Recorded]:
     """What a ledger records of trading: in batches, each sent twice, by a clock that jumps."""
     random, now = Random(seed), [0]
     asked = [read(json.dumps(command)) for command, _ in TradingSeason(seed, steps).said]
-    with Ledger.open(":memory:", clock=lambda: now[0], prizes=prizes) as ledger:
+    with Ledger.open(":memory:", clock=lambda: now[0], prizes=prizes_from_log) as ledger:
         while asked:
             size = random.randint(1, 9)
             now[0] += random.choice([-7, 0, 11])
@@ -506,7 +506,7 @@ def test_prizes_that_are_paid_in_two_commands_are_decided_as_they_were(tmp_path:
     half = log[:-1]
     audited(half)
     path = written(tmp_path / "log.db", half)
-    with Ledger.open(path, prizes=prizes) as ledger:
+    with Ledger.open(path, prizes=prizes_from_log) as ledger:
         assert pay(ledger, "cup", AFTER)
         whole = [each for page in ledger.read() for each in page]
     assert len(whole) == len(log)

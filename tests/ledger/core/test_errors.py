@@ -28,7 +28,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.csv_mapping import mapped, mapping
+from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from tests.ledger.deciding import test_accounts, test_contests, test_decisions, test_questions
 from tests.support.given import (
     AFTER,
@@ -111,7 +111,7 @@ def test_a_fault_at_the_edge_has_its_code(code: str) -> None:
 
 def test_every_code_can_happen() -> None:
     """Every code can occur: at the edge, in a map, in a decider, or in an atomic batch."""
-    decided = {code for function in (mapping, mapped, *DECIDERS) for code in promised(function)}
+    decided = {code for function in (parse_map, read_rows, *DECIDERS) for code in promised(function)}
     assert set(EDGE) | decided | {"batch_refused"} == set(REFUSALS)
 
 

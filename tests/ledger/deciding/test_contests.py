@@ -16,7 +16,7 @@ from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support.given import (
     AFTER,
     BEFORE,
@@ -387,7 +387,7 @@ def test_what_a_board_is_worth_is_asked_last(history: list[AnyCommand]) -> None:
 
     def counted(pages: Iterable[Sequence[Recorded]], name: str) -> Mapping[str, int]:
         asked.append(name)
-        return prizes(pages, name)
+        return prizes_from_log(pages, name)
 
     assert isinstance(given(*history).when(payment(), prizes=counted).outcome, Refused)
     assert asked == ["cup"] * (payment() in history)

@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet, recorded_fields
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import given
 from tests.support.given import NOW, day
 
@@ -357,7 +357,7 @@ def handled(*lines: bytes) -> str | None:
     """The code with which the last line is refused, if it is; other exceptions fail the test, as does a slow answer."""
     started = time.process_time()
     try:
-        with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
+        with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
             for text in lines:
                 ledger.handle(read(text))
     except Refused as refused:
@@ -529,7 +529,7 @@ def test_whatever_a_line_holds_in_a_field_is_refused_at_once(place: str) -> None
     """Huge, not finite, nested, of another type, or no text at all: with a code for what cannot be read, and soon."""
     text, before = PLACES[place]
     started = time.process_time()
-    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         for earlier in before:
             ledger.handle(read(earlier))
         head = ledger.head()
@@ -571,7 +571,7 @@ def test_a_row_without_end_is_refused(place: str, value: bytes, codes: set[str])
     """Named for what is wrong with it, and in the time it takes to read it."""
     text, before = PLACES[place]
     started = time.process_time()
-    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         for earlier in before:
             ledger.handle(read(earlier))
         with pytest.raises(Refused) as caught:
@@ -616,7 +616,7 @@ def mutilated(draw: st.DrawFn) -> bytes:
 @examples(mutilated())
 def test_whatever_json_a_field_holds_the_answer_is_a_receipt_or_a_refusal(text: bytes) -> None:
     """No other exception, and what was refused left nothing."""
-    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         for number, earlier in enumerate([line("open_question"), line("open_contest"), line("submit_forecast")]):
             ledger.handle(read(earlier), f"before-{number}")
         head = ledger.head()
@@ -832,7 +832,7 @@ EDGE = ANYTHING | {"unknown_rules", "unknown_outcome", "wrong_distribution", "wr
 
 def refused_without_a_trace(make: Callable[[], AnyCommand], command_id: Any = "wrong") -> None:
     """Whether built or handled, the command ends in Refused, and the log holds what it held, readably."""
-    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         ledger.handle_many([msgspec.structs.replace(earlier, id=f"c{i}") for i, earlier in enumerate(HISTORY)])
         before = ledger.head()
         with pytest.raises(Refused) as caught:
@@ -917,7 +917,7 @@ def test_a_command_id_that_is_no_id_is_refused(command_id: Any) -> None:
 def test_rules_given_as_a_dict_are_recorded_whole() -> None:
     """A contest carries its whole rule set: what a caller left out must not be filled in by a later reader."""
     command = given.contest(rules={"name": "own", "kernel": "ln"})
-    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as ledger:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         [outcome] = ledger.handle_many([msgspec.structs.replace(command, id="c1")])
         [*rows] = ledger._store.read(0)
     assert not isinstance(outcome, Refused)

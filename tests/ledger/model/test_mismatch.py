@@ -12,7 +12,7 @@ from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.mismatch import instant_text, money_text, probability_text, short_repr, short_reprs
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
-from forecast_ledger.replay.reading.replay import built
+from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.projections.facts.test_event_checks import (
     CLOSES,
     HALF,
@@ -346,7 +346,7 @@ def test_messages_about_a_hostile_log_are_short_and_printable(log: list[AnyEvent
 def message_of_reading(log: list[AnyEvent]) -> str:
     """Return the error that tables of these events raise, as text; empty if there is none."""
     try:
-        built(read(*log))
+        summarize_tables(read(*log))
     except Corrupt as stopped:
         return str(stopped)
     return ""

@@ -24,7 +24,7 @@ from forecast_ledger.projections.catalogue.projection import CATALOGUE
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import FINE, UNREADABLE, main
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.ledger.storing import test_rows
 from tests.support.crowds import QUESTION, crowd
 from tests.support.crowds import forecast as line
@@ -91,8 +91,8 @@ def test_every_kind_of_row_is_read_back_as_it_was_written(server: str) -> None:
         payment("league"),
     ]
     with (
-        Ledger.open(server, "every", clock=lambda: NOW, prizes=prizes) as ledger,
-        Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as other,
+        Ledger.open(server, "every", clock=lambda: NOW, prizes=prizes_from_log) as ledger,
+        Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as other,
     ):
         first = [ledger.handle(command, f"c{number}") for number, command in enumerate(asked)]
         assert [other.handle(command, f"c{number}") for number, command in enumerate(asked)] == first

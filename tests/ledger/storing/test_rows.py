@@ -8,8 +8,8 @@ import pytest
 from forecast_ledger.ledger.storing.database import NewRow, Rows, TakenError
 from forecast_ledger.ledger.storing.memory import Memory
 from forecast_ledger.ledger.storing.store import Store, rows_at
-from forecast_ledger.replay.writing.lazy_store import Unstarted
-from forecast_ledger.replay.writing.overlay_store import Branch
+from forecast_ledger.replay.writing.lazy_store import LazyRows
+from forecast_ledger.replay.writing.overlay_store import OverlayRows
 
 FIVE: list[NewRow] = [(position, "seen.v1", b"%d" % position) for position in range(1, 6)]
 
@@ -18,14 +18,14 @@ def _branch(path: Path, fork: int) -> Rows:
     """A branch whose base has rows up to the fork, and one more that is not its own."""
     base = Memory()
     base.insert([*FIVE[:fork], (fork + 1, "other.v1", b"other")])
-    branch = Branch(base)
+    branch = OverlayRows(base)
     branch.fork(fork)
     return branch
 
 
 def _started(path: Path) -> Rows:
     """A store that was not there, and that somebody else has started since."""
-    rows = Unstarted(str(path / "log.db"), "main")
+    rows = LazyRows(str(path / "log.db"), "main")
     assert rows.select(0, 9) == []
     rows_at(str(path / "log.db"), "main").close()
     return rows
@@ -37,7 +37,7 @@ KEPT: dict[str, tuple[Callable[[Path], Rows], int]] = {  # how it is made, and h
     "memory": (lambda _: Memory(), 0),
     "a branch at the start": (lambda path: _branch(path, 0), 0),
     "a branch of two rows": (lambda path: _branch(path, 2), 2),
-    "not started": (lambda path: Unstarted(str(path / "log.db"), "main"), 0),
+    "not started": (lambda path: LazyRows(str(path / "log.db"), "main"), 0),
     "started by another": (_started, 0),
 }
 
@@ -131,7 +131,7 @@ RULES: list[Callable[[Rows], None]] = [
 
 def test_what_is_not_started_leaves_nothing(tmp_path: Path) -> None:
     """Reading, waiting for a turn and closing make no file."""
-    rows = Unstarted(str(tmp_path / "log.db"), "main")
+    rows = LazyRows(str(tmp_path / "log.db"), "main")
     with rows.turn() as turn:
         assert [*turn.select(0, 9)] == []
     assert rows.newest() == 0

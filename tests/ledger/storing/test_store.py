@@ -21,7 +21,7 @@ from forecast_ledger.ledger.storing import database
 from forecast_ledger.ledger.storing.sqlite import PRAGMAS, SQLite
 from forecast_ledger.ledger.storing.store import Store, TakenError
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.audit.verify import verified
+from forecast_ledger.replay.audit.verify import run_checks
 from forecast_ledger.replay.cli.main import UNREADABLE, main
 from forecast_ledger.replay.reading.replay import replay
 from tests.support.given import NOW, opened
@@ -502,7 +502,7 @@ def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Pa
     assert positions(path) == [1, 2, 3, 4, 5]
     with closing(Store.open(str(path), "main")) as kept:
         assert (kept.newest(), len(kept.at([3, 4]))) == (5, 2)
-    found = verified(str(path))
+    found = run_checks(str(path))
     assert [(result.check, result.found, result.position) for result in found.results if result.found != "ok"] == [
         ("store", "damaged", 3)
     ]
@@ -518,10 +518,10 @@ def test_a_table_that_its_index_does_not_agree_with_is_found(tmp_path: Path) -> 
     assert before.count(b"main\x03question_opened.v1") == 1
     path.write_bytes(before.replace(b"main\x03question_opened.v1", b"main\x02question_opened.v1"))
     assert positions(path) == [1, 2, 3, 4, 5]
-    found = verified(str(path))
+    found = run_checks(str(path))
     [wrong] = found.damage
     assert (wrong.check, "integrity_check: row 3 missing from index" in str(wrong)) == ("store", True)
-    assert verified(str(path), only=["digests"]).damage == []
+    assert run_checks(str(path), only=["digests"]).damage == []
 
 
 STATES = [

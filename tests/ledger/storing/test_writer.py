@@ -30,7 +30,7 @@ from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.store import PAGE, Store, TakenError, Turn
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.ledger.model.test_log import sealed
 from tests.support.given import (
     NOW,
@@ -83,7 +83,7 @@ def ids(ledger: Ledger) -> list[str]:
 @pytest.fixture
 def ledger() -> Iterator[Ledger]:
     """A ledger in memory whose clock stands still."""
-    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes) as memory:
+    with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as memory:
         yield memory
 
 
@@ -123,12 +123,12 @@ PAID: list[AnyCommand] = [named(f"c{number}", command) for number, command in en
 
 def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
     """From its first to its last log position; a retry, spelt otherwise, returns it whole, after a restart too."""
-    with Ledger.open(tmp_path / "a.db", prizes=prizes) as first:
+    with Ledger.open(tmp_path / "a.db", prizes=prizes_from_log) as first:
         receipts = first.handle_many(PAID)
         assert receipts == [*(Receipt(f"c{n}", n, n) for n in range(1, 9)), Receipt("c9", 9, 11)]
         assert ids(first)[7:] == ["c8", "c9", "c9", "c9"]
         assert len({row.command for row in recorded(first, 8)}) == 1
-    with Ledger.open(tmp_path / "a.db", prizes=prizes) as second:
+    with Ledger.open(tmp_path / "a.db", prizes=prizes_from_log) as second:
         again = second.handle(payment(at="2026-03-25T01:00:00+01:00"), "c9")
         assert again == Receipt("c9", 9, 11, duplicate=True)
         with pytest.raises(Refused, match="command_id_reused"):
@@ -142,7 +142,7 @@ def test_a_command_whose_events_fall_on_two_pages_has_one_receipt(monkeypatch: p
     """A reader that catches up page by page still knows where the command began and where it ended."""
     store = Store.open(":memory:", "main")
     pages = store.pages
-    with Ledger(store, lambda: NOW, prizes) as first:
+    with Ledger(store, lambda: NOW, prizes_from_log) as first:
         first.handle_many(PAID)
         for limit in range(1, 12):
             monkeypatch.setattr(store, "pages", lambda after=0, limit=limit: pages(after, limit))
@@ -154,7 +154,7 @@ def test_the_events_of_one_command_are_recorded_together_or_not_at_all(tmp_path:
     """The third winner's row cannot be written: then nobody is paid, and a retry pays all."""
     path = tmp_path / "a.db"
     with (
-        Ledger.open(path, prizes=prizes) as ledger,
+        Ledger.open(path, prizes=prizes_from_log) as ledger,
         closing(sqlite3.connect(path, isolation_level=None)) as database,
     ):
         ledger.handle_many(PAID[:-1])
@@ -423,7 +423,7 @@ STAKING: list[AnyCommand] = [
 def told_apart(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt | Refused], int]:
     """What came of a story told command by command, and of how many rows; told in batches it leaves the same bytes."""
     one, other = Store.open(":memory:", "main"), Store.open(":memory:", "main")
-    with Ledger(one, lambda: NOW, prizes) as single, Ledger(other, lambda: NOW, prizes) as batched:
+    with Ledger(one, lambda: NOW, prizes_from_log) as single, Ledger(other, lambda: NOW, prizes_from_log) as batched:
         singly = [single.handle_many([command])[0] for command in story]
         batches = [story[start:stop] for start, stop in pairwise([0, *cuts, len(story)])]
         together = [outcome for batch in batches for outcome in batched.handle_many(batch)]

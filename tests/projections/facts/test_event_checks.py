@@ -13,7 +13,7 @@ from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
-from forecast_ledger.replay.reading.replay import built
+from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.support.forging import audited, enveloped
 
 OPENS, CLOSES = 1_000_000, 9_000_000  # µs
@@ -322,7 +322,7 @@ def read_to(*written: AnyEvent) -> int:
     """The log position to which tables can be made, or at which that stops."""
     try:
         found = read(*written)
-        built(found)
+        summarize_tables(found)
     except Corrupt as caught:
         return caught.position
     return found.as_of

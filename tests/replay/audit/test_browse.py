@@ -17,7 +17,7 @@ from hypothesis import given
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent
 from forecast_ledger.ledger.model.log import Recorded, seal
-from forecast_ledger.replay.audit.browse import COLUMNS, Wanted, fields, kinds, line
+from forecast_ledger.replay.audit.browse import EVENT_LIST_COLUMNS, EventFilter, event_fields, event_row, event_types
 from forecast_ledger.replay.cli.main import DAMAGED, FINE, UNREADABLE, USAGE
 from tests.ledger.model.test_log import EVENTS
 from tests.replay.audit.test_verify import another_number, changed, forged, happened, missing, of_no_known_type
@@ -58,7 +58,7 @@ def positions(log: str, *options: str) -> list[int]:
 def test_every_event_is_listed_in_the_order_of_the_log(log: str) -> None:
     """With both of its instants, and what it says in a few words; the checkpoint on stderr."""
     rows = listed(log)
-    assert [list(row) for row in rows] == [COLUMNS] * 8
+    assert [list(row) for row in rows] == [EVENT_LIST_COLUMNS] * 8
     assert [row["type"] for row in rows] == [TAGS[type(event)] for event in SAID]
     assert rows[4] == {
         "log_position": 5,
@@ -78,8 +78,10 @@ def test_the_formats_differ_in_form_alone(log: str) -> None:
     as_csv = list(csv.DictReader(io.StringIO(run("log", log, "--format", "csv").stdout)))
     assert as_csv == [{name: str(value) for name, value in row.items()} for row in rows]
     as_table = run("log", log).stdout.splitlines()
-    assert as_table[0].split() == COLUMNS
-    assert [text.split(maxsplit=4) for text in as_table[1:]] == [[str(row[name]) for name in COLUMNS] for row in rows]
+    assert as_table[0].split() == EVENT_LIST_COLUMNS
+    assert [text.split(maxsplit=4) for text in as_table[1:]] == [
+        [str(row[name]) for name in EVENT_LIST_COLUMNS] for row in rows
+    ]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_events_that_name_several_questions_are_found_by_each() -> None:
 
     def found(event: AnyEvent) -> list[str]:
         recorded = Recorded(position=1, recorded_at=NOW, command_id="", command="", previous="", event=event)
-        return [question for question in "abc" if Wanted(question=question).includes(recorded)]
+        return [question for question in "abc" if EventFilter(question=question).includes(recorded)]
 
     assert (found(quotes), found(decided)) == (["a", "b"], ["b"])
 
@@ -150,17 +152,17 @@ def test_events_that_name_several_questions_are_found_by_each() -> None:
 def test_every_event_there_can_be_says_something(event: AnyEvent) -> None:
     """In a line of bounded length for what is bounded, whatever the numbers: a forged log may say anything."""
     recorded = Recorded(position=1, recorded_at=NOW, command_id="c", command="", previous="", event=event)
-    row = line(recorded)
+    row = event_row(recorded)
     assert isinstance(row["says"], str)
-    shown = {each["field"]: each["value"] for each in fields(recorded)}
+    shown = {each["field"]: each["value"] for each in event_fields(recorded)}
     assert {f"event.{name}" for name in event.__struct_fields__} <= set(shown)
 
 
 def test_types_are_named_with_or_without_their_version() -> None:
     """Every one of them."""
     for kind, tag in TAGS.items():
-        assert kinds([tag]) == kinds([tag.removesuffix(".v1")]) == {kind}
-    assert kinds([]) == frozenset()
+        assert event_types([tag]) == event_types([tag.removesuffix(".v1")]) == {kind}
+    assert event_types([]) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,15 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
-from forecast_ledger.replay.audit.checkpoint import LONGEST, Kept, KeptTable, compared, keep, read, written
+from forecast_ledger.replay.audit.checkpoint import (
+    LARGEST_CHECKPOINT,
+    SavedCheckpoint,
+    SavedTable,
+    checkpoint_text,
+    compare_with_checkpoint,
+    read_checkpoint,
+    take_checkpoint,
+)
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.audit.test_verify import another_number, changed, forged, happened, wrong_prize
@@ -37,10 +45,10 @@ def log(tmp_path: Path) -> str:
     return forged(tmp_path / "log.db", happened(*SAID))
 
 
-def file(tmp_path: Path, kept: Kept) -> str:
+def file(tmp_path: Path, kept: SavedCheckpoint) -> str:
     """The text in a file."""
     path = tmp_path / "kept.toml"
-    path.write_text(written(kept), encoding="utf-8")
+    path.write_text(checkpoint_text(kept), encoding="utf-8")
     return str(path)
 
 
@@ -66,7 +74,7 @@ def test_a_checkpoint_says_what_it_is_of(log: str) -> None:
 
 def test_the_same_log_gives_the_same_text_and_an_earlier_cut_another(log: str) -> None:
     """Nothing of a clock, a machine or a path is in it."""
-    assert run("checkpoint", log).stdout == run("checkpoint", log).stdout == written(keep(log))
+    assert run("checkpoint", log).stdout == run("checkpoint", log).stdout == checkpoint_text(take_checkpoint(log))
     assert tomllib.loads(run("checkpoint", log, "--as-of", "3").stdout)["log_position"] == 3
     empty = tomllib.loads(run("checkpoint", log, "--as-of", "0").stdout)
     assert (empty["digest"], "recorded_at" in empty) == ("0" * 64, False)
@@ -75,16 +83,16 @@ def test_the_same_log_gives_the_same_text_and_an_earlier_cut_another(log: str) -
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x7f"), min_size=1, max_size=20))
 def test_a_text_is_read_as_it_was_written(name: str) -> None:
     """Whatever the ledger is called."""
-    table = KeptTable(version=1, rows=2, digest="a" * 64)
-    kept = Kept(ledger=name, log_position=7, digest="0" * 64, code="0.1.0", projections={"scores": table})
-    assert read(written(kept).encode()) == kept
+    table = SavedTable(version=1, rows=2, digest="a" * 64)
+    kept = SavedCheckpoint(ledger=name, log_position=7, digest="0" * 64, code="0.1.0", projections={"scores": table})
+    assert read_checkpoint(checkpoint_text(kept).encode()) == kept
 
 
 def test_a_log_that_has_grown_still_has_its_checkpoint(tmp_path: Path) -> None:
     """Also one of the empty log, and one of each position on the way."""
     grown = forged(tmp_path / "grown.db", happened(*SAID, *LATER))
     for position in range(7):
-        kept = file(tmp_path, keep(grown, as_of=position))
+        kept = file(tmp_path, take_checkpoint(grown, as_of=position))
         result = run("verify", grown, "--checkpoint", kept, "--only", "positions")
         assert result.exit_code == FINE
         assert result.stdout.splitlines()[-1].split() == [
@@ -96,7 +104,7 @@ def test_a_log_that_has_grown_still_has_its_checkpoint(tmp_path: Path) -> None:
 
 def test_a_log_that_was_cut_short_is_found(tmp_path: Path, log: str) -> None:
     """By itself it is sound: only what was kept elsewhere knows that there was more."""
-    kept = keep(log)
+    kept = take_checkpoint(log)
     cut = changed(log, "DELETE FROM stored_events WHERE originator_version > 3")
     assert run("verify", cut).exit_code == FINE
     result = run("verify", cut, "--checkpoint", file(tmp_path, kept))
@@ -107,8 +115,8 @@ def test_a_log_that_was_cut_short_is_found(tmp_path: Path, log: str) -> None:
 def test_a_log_written_anew_is_found_and_every_difference_named(tmp_path: Path, log: str) -> None:
     """Bob says another number, every digest is right: the log's differs, and the tables that show what he said."""
     another = forged(tmp_path / "another.db", happened(*SAID[:-1], forecast(participant="bob", probability="0.3")))
-    kept, now = keep(log), keep(another)
-    found = compared(kept, another)
+    kept, now = take_checkpoint(log), take_checkpoint(another)
+    found = compare_with_checkpoint(kept, another)
     assert found.skipped == []
     assert found.apart[0] == f"digest: the checkpoint has {kept.digest}, the log has {now.digest}"
     apart = [name for name in BUILT if kept.projections[name] != now.projections[name]]
@@ -122,15 +130,17 @@ def test_a_log_written_anew_is_found_and_every_difference_named(tmp_path: Path, 
 def test_rows_that_are_more_or_fewer_are_counted(tmp_path: Path, log: str) -> None:
     """One forecast fewer."""
     fewer = forged(tmp_path / "fewer.db", happened(*SAID[:-1], opened("wind")))
-    [standing] = [each for each in compared(keep(log), fewer).apart if "projection standing" in each]
+    [standing] = [
+        each for each in compare_with_checkpoint(take_checkpoint(log), fewer).apart if "projection standing" in each
+    ]
     assert standing.endswith("(2 rows in the checkpoint, 1 in the log)")
 
 
 def test_another_ledger_or_instant_is_a_difference(log: str) -> None:
     """Neither is in any digest but the log's."""
-    kept = keep(log)
+    kept = take_checkpoint(log)
     other = structs.replace(kept, ledger="other", recorded_at="2026-03-31T00:00:06Z")
-    assert compared(other, log).apart == [
+    assert compare_with_checkpoint(other, log).apart == [
         "ledger: the checkpoint has other, the log has main",
         "recorded_at: the checkpoint has 2026-03-31T00:00:06Z, the log has 2026-03-31T00:00:05Z",
     ]
@@ -138,10 +148,10 @@ def test_another_ledger_or_instant_is_a_difference(log: str) -> None:
 
 def test_a_projection_of_another_version_is_not_compared(tmp_path: Path, log: str) -> None:
     """It is said to be not, with the code that could; that is no finding. Nor is one that there is no more."""
-    kept = keep(log)
+    kept = take_checkpoint(log)
     scores = structs.replace(kept.projections["scores"], version=1, digest="f" * 64)
     older = structs.replace(kept, code="0.0.1", projections=kept.projections | {"scores": scores, "ranks": scores})
-    found = compared(older, log)
+    found = compare_with_checkpoint(older, log)
     assert found.apart == []
     assert found.skipped == [
         "scores: the checkpoint has version 1, this code has version 5; code 0.0.1 can compare",
@@ -155,7 +165,7 @@ def test_a_projection_of_another_version_is_not_compared(tmp_path: Path, log: st
 def test_in_a_damaged_log_nothing_is_compared_past_the_damage(tmp_path: Path) -> None:
     """Damage exits with 4; what comes before it is as it was."""
     whole = forged(tmp_path / "whole.db", happened(*SAID))
-    kept = file(tmp_path, keep(whole))
+    kept = file(tmp_path, take_checkpoint(whole))
     broken = another_number(tmp_path / "broken.db")
     result = run("verify", broken, "--checkpoint", kept)
     assert (result.exit_code, result.stdout.splitlines()[-1].split()[:4]) == (
@@ -166,7 +176,7 @@ def test_in_a_damaged_log_nothing_is_compared_past_the_damage(tmp_path: Path) ->
 
 def test_wrong_payouts_and_a_checkpoint_are_told_together(tmp_path: Path, log: str) -> None:
     """Both are findings."""
-    result = run("verify", wrong_prize(tmp_path / "unpaid.db"), "--checkpoint", file(tmp_path, keep(log)))
+    result = run("verify", wrong_prize(tmp_path / "unpaid.db"), "--checkpoint", file(tmp_path, take_checkpoint(log)))
     assert (result.exit_code, "checkpoint: digest" in result.stderr, "expected 25.00 for 'ada'" in result.stderr) == (
         FINDINGS, True, True,
     )  # fmt: skip
@@ -183,7 +193,7 @@ def test_wrong_payouts_and_a_checkpoint_are_told_together(tmp_path: Path, log: s
         b"log_position = 99999999999999999999999",
         b'ledger = "main"\nlog_position = -1\ndigest = "x"\ncode = "1"\n[projections]\n',
         b'ledger = "main"\nlog_position = 1\ndigest = "0"\ncode = "1"\nsurprise = 1\n[projections]\n',
-        b"#" * (LONGEST + 1),
+        b"#" * (LARGEST_CHECKPOINT + 1),
     ],
 )
 def test_what_is_no_checkpoint_is_wrong_usage(tmp_path: Path, log: str, text: bytes) -> None:
@@ -210,7 +220,7 @@ def test_a_checkpoint_needs_a_log(tmp_path: Path, log: str) -> None:
     assert run("checkpoint", log, "--as-of", "6").exit_code == USAGE
     assert run("checkpoint", log, "--name", "other").exit_code == FINE  # a ledger without events, as everywhere
     with pytest.raises(Refused):
-        keep(log, as_of=6)
+        take_checkpoint(log, as_of=6)
 
 
 def test_a_checkpoint_of_one_of_several_ledgers_names_it(tmp_path: Path) -> None:
@@ -219,6 +229,6 @@ def test_a_checkpoint_of_one_of_several_ledgers_names_it(tmp_path: Path) -> None
     for name in ("main", "other"):
         with Ledger.open(path, name, clock=lambda: NOW) as ledger:
             ledger.handle_many(oracle.named(SAID if name == "main" else SAID[:2]))
-    kept = file(tmp_path, keep(path, "other"))
+    kept = file(tmp_path, take_checkpoint(path, "other"))
     assert run("verify", path, "--name", "other", "--checkpoint", kept).exit_code == FINE
     assert "ledger: the checkpoint has other, the log has main" in run("verify", path, "--checkpoint", kept).stderr

@@ -16,7 +16,13 @@ from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.catalogue.catalogue import BUILT
-from forecast_ledger.replay.audit.compare import COLUMNS, Source, _parting, compared, source
+from forecast_ledger.replay.audit.compare import (
+    COMPARISON_COLUMNS,
+    ComparedLog,
+    _first_difference,
+    compare_logs,
+    parse_log,
+)
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
 from forecast_ledger.replay.reading.replay import replay
 from tests.replay.audit.test_verify import another_number, forged, happened, kept
@@ -72,7 +78,7 @@ def test_two_logs_part_at_the_first_row_that_differs(one: str, other: str) -> No
     result = run("replay", one, "--compare", other, "--format", "json")
     assert result.exit_code == FINDINGS
     rows = json.loads(result.stdout)
-    assert [list(row) for row in rows] == [COLUMNS] * len(BUILT)
+    assert [list(row) for row in rows] == [COMPARISON_COLUMNS] * len(BUILT)
     ours, theirs = ({name: replay(log).projections.table(name).digest() for name in BUILT} for log in (one, other))
     assert {row["projection"]: (row["digest"], row["other_digest"]) for row in rows} == {
         name: (ours[name], theirs[name]) for name in BUILT
@@ -100,7 +106,7 @@ def test_one_log_may_be_the_beginning_of_the_other(tmp_path: Path, one: str) -> 
         assert lines[1].startswith(f"{one}: recorded at 2026-03-31T00:00:05Z")
     itself = run("replay", one, "--compare", f"{one}@2")
     assert itself.stderr.splitlines()[0] == f"{one}@2 is the beginning of {one}, which goes on at log position 3"
-    from_nothing = compared(Source(one), Source(one, as_of=0)).parting
+    from_nothing = compare_logs(ComparedLog(one), ComparedLog(one, as_of=0)).parting
     assert from_nothing
     assert (from_nothing.position, from_nothing.other) == (1, None)
 
@@ -203,7 +209,7 @@ def test_logs_may_differ_in_when_and_by_what_an_event_was_recorded(tmp_path: Pat
     later = enveloped(happened(*SAID), NOW, 1)
     path = tmp_path / "later.db"
     kept(path, [(place, "any", row) for place, row in enumerate(rows(later), 1)])
-    found = compared(Source(one), Source(str(path)))
+    found = compare_logs(ComparedLog(one), ComparedLog(str(path)))
     assert found.parting
     assert (found.parting.position, found.parting.fields(), found.apart()) == (1, ["recorded_at"], [])
     command = structs.replace(later[0], command_id="x", command="y")
@@ -223,7 +229,7 @@ def test_the_place_is_that_of_the_slow_definition(first: int, second: int) -> No
     ours, theirs = ([structs.replace(each, digest=log.seal(each)[1]) for each in log_] for log_ in (ours, theirs))
     same = [a == b for a, b in zip(ours, theirs, strict=False)]
     slow = same.index(False) + 1 if False in same else min(first, second) + 1 if first != second else None
-    found = _parting(iter(ours), iter(theirs))
+    found = _first_difference(iter(ours), iter(theirs))
     assert (found and found.position) == slow
     assert all(after.previous == before.digest for before, after in pairwise(ours))
 
@@ -232,12 +238,12 @@ def test_a_position_is_what_follows_the_last_at_sign(tmp_path: Path, monkeypatch
     """Unless there is a file of that whole name, or it is no number."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "b@7").touch()
-    assert source("a@7") == Source("a", "main", 7)
-    assert source("b@7", as_of=3) == Source("b@7", "main", 3)
-    assert source("postgresql://ada@db/log@7") == Source("postgresql://ada@db/log", "main", 7)
-    assert source("postgresql://ada@db/log", "n") == Source("postgresql://ada@db/log", "n", None)
+    assert parse_log("a@7") == ComparedLog("a", "main", 7)
+    assert parse_log("b@7", as_of=3) == ComparedLog("b@7", "main", 3)
+    assert parse_log("postgresql://ada@db/log@7") == ComparedLog("postgresql://ada@db/log", "main", 7)
+    assert parse_log("postgresql://ada@db/log", "n") == ComparedLog("postgresql://ada@db/log", "n", None)
     for text in ("a@", "@7", "a@-1", "a@x", "a@٣", "a@" + "9" * 19):
-        assert source(text) == Source(text, "main", None)
+        assert parse_log(text) == ComparedLog(text, "main", None)
     with pytest.raises(Refused):
-        compared(Source("a", as_of="noon"), Source("b"))
-    assert str(Source("postgresql://ada:secret@db/log", as_of=7)) == "postgresql://ada:…@db/log@7"
+        compare_logs(ComparedLog("a", as_of="noon"), ComparedLog("b"))
+    assert str(ComparedLog("postgresql://ada:secret@db/log", as_of=7)) == "postgresql://ada:…@db/log@7"

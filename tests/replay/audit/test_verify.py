@@ -31,12 +31,12 @@ from forecast_ledger.ledger.model.log import START, Checkpoint
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.ledger.storing.store import PAGE, Store
 from forecast_ledger.ledger.storing.writer import Ledger
-from forecast_ledger.replay.audit.row_checks import Rows
-from forecast_ledger.replay.audit.verify import CHECKS, verified, verify
+from forecast_ledger.replay.audit.row_checks import RowChecker
+from forecast_ledger.replay.audit.verify import CHECKS, run_checks, verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
 from forecast_ledger.replay.reading.replay import AsOf, Cut
 from forecast_ledger.replay.writing.pay import pay
-from forecast_ledger.replay.writing.pay import prizes as worth
+from forecast_ledger.replay.writing.pay import prizes_from_log as worth
 from tests.support import oracle
 from tests.support.forging import enveloped, written
 from tests.support.given import (
@@ -176,7 +176,7 @@ def test_how_many_digests_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
         with Ledger.open(path) as ledger:
             made = [forecast(participant=f"p{number}", probability=1 / 3) for number in range(count)]
             ledger.handle_many(oracle.named([opened(), forecast(), *made]))
-        [result] = verified(str(path), only=["decided"]).results
+        [result] = run_checks(str(path), only=["decided"]).results
         assert (result.found, result.says.removeprefix(CHECKS["decided"])[: len(told) or 9]) == ("ok", told)
 
 
@@ -530,11 +530,11 @@ def test_each_check_names_the_log_position_and_what_is_wrong(
 def test_each_check_fails_by_itself(tmp_path: Path, check: str, broken: Callable[[Path], str]) -> None:
     """Of all checks this one alone finds something; those that rest on it say that they were not made."""
     path = broken(tmp_path / "log.db")
-    found = {result.check: result.found for result in verified(path).results}
+    found = {result.check: result.found for result in run_checks(path).results}
     wrong = "differs" if check == "payouts" else "damaged"
     assert {name for name, what in found.items() if what not in {"ok", "not checked"}} == {check}
     assert found[check] == wrong
-    alone = verified(path, only=[check])
+    alone = run_checks(path, only=[check])
     assert [result.found for result in alone.results] == [wrong]
     assert len(alone.damage + alone.differences) >= 1
 
@@ -556,10 +556,10 @@ def test_what_does_not_rest_on_a_check_goes_on_without_it(
 ) -> None:
     """Asked for alone, it finds nothing wrong."""
     path = broken(tmp_path / "log.db")
-    found = verified(path, only=fine)
+    found = run_checks(path, only=fine)
     assert [(result.check, result.found) for result in found.results] == [(check, "ok") for check in fine]
     assert found.damage + found.differences == [wrong for wrong in found.damage if wrong.check == "clock"]
-    resting = verified(path, only=["payouts"])
+    resting = run_checks(path, only=["payouts"])
     assert [result.found for result in resting.results] != ["ok"] or broken is back_in_time
 
 
@@ -568,7 +568,7 @@ def test_rows_that_have_changed_places_are_found_by_their_number_and_their_diges
     path = forged(tmp_path / "log.db", happened(*PAID))
     for old, new in ((4, -4), (5, 4), (-4, 5)):
         changed(path, "UPDATE stored_events SET originator_version = ? WHERE originator_version = ?", new, old)
-    found = {result.check: (result.found, result.position) for result in verified(path).results}
+    found = {result.check: (result.found, result.position) for result in run_checks(path).results}
     assert [found[check] for check in ("positions", "digests", "schemas")] == [
         ("damaged", 4),
         ("damaged", 4),
@@ -584,7 +584,7 @@ def test_no_bit_of_a_row_can_flip_unseen(data: st.DataObject) -> None:
     bit = data.draw(st.integers(0, 8 * len(rows[place]) - 1))
     flipped = bytearray(rows[place])
     flipped[bit // 8] ^= 1 << bit % 8
-    eyes = Rows(Cut(None))
+    eyes = RowChecker(Cut(None))
     passed = list(eyes.pages(iter([([*rows[:place], bytes(flipped), *rows[place + 1 :]], [])])))
     assert passed == []
     assert {wrong.position for wrong in eyes.found.values()} >= {place + 1}
@@ -595,7 +595,7 @@ def test_no_bit_of_a_row_can_flip_unseen(data: st.DataObject) -> None:
 @given(st.lists(st.binary(max_size=80), min_size=1, max_size=4))
 def test_rows_of_any_bytes_are_damaged_and_nothing_worse(rows: list[bytes]) -> None:
     """Neither digest nor schema is right."""
-    eyes = Rows(Cut(None))
+    eyes = RowChecker(Cut(None))
     assert list(eyes.pages(iter([(rows, [])]))) == []
     assert {eyes.found[check].position for check in ("digests", "schemas")} == {1}
 

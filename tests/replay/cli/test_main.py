@@ -23,7 +23,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE
 from forecast_ledger.replay.audit.verify import CHECKS
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE, main
-from forecast_ledger.replay.writing.append import LONGEST
+from forecast_ledger.replay.writing.append import LONGEST_LINE
 from tests.support.given import forge, prizes_paid
 from tests.support.paths import ROOT
 
@@ -137,7 +137,7 @@ def submitted(probability: bytes) -> bytes:
         b'{"id": "c\\u0000", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
         b'{"id": "c\\ud800", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "q1"}',
         b'{"id": "c", "type": "close_question", "at": "2026-03-01T00:00:00Z", "question": "\\u001b[2J"}',
-        b" " * (LONGEST + 10),
+        b" " * (LONGEST_LINE + 10),
         b"null",
         b"{}",
     ],

@@ -14,7 +14,7 @@ from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, main
 from forecast_ledger.replay.console.colour import coloured, has_colour
 from forecast_ledger.replay.console.terminal import Screen, fitted, listed
 from forecast_ledger.replay.console.view import Look
-from forecast_ledger.replay.reading.text_tables import cells_wide
+from forecast_ledger.replay.reading.text_tables import text_width
 from tests.replay.cli.test_main import SEALED, opened, run, said
 from tests.support.exports import commands_of, resealed, rows, written
 from tests.support.given import forge, prizes_paid
@@ -90,7 +90,7 @@ def test_no_line_is_wider_than_the_terminal(log: str, command: list[str]) -> Non
     piped = run(*words).stdout.splitlines()
     for columns in WIDTHS:
         lines, told = fast(*words, columns=columns)
-        assert max(cells_wide(line) for line in lines if "=" not in line) <= columns  # x=y is one word
+        assert max(text_width(line) for line in lines if "=" not in line) <= columns  # x=y is one word
         if lines[0].split() != piped[0].split() and command[0] != "explain":
             assert "--wide shows everything" in told
 
@@ -209,9 +209,9 @@ def test_a_long_list_is_printed_as_it_is_read() -> None:
 def test_wide_characters_are_counted_as_the_terminal_counts_them() -> None:
     """Two cells each; combining characters take none. Columns stand below each other, and nothing overflows."""
     lines, _ = shown("who n", "雨雨 1", "e\u0301 2", room=80)
-    assert [cells_wide(line) for line in lines] == [7, 7, 7]
+    assert [text_width(line) for line in lines] == [7, 7, 7]
     lines, note = shown("who n", f"{'雨' * 20} 1", f"{'雪' * 20} 2", room=20)
-    assert (max(map(cells_wide, lines)) <= 20, note) == (True, "shortened: who")
+    assert (max(map(text_width, lines)) <= 20, note) == (True, "shortened: who")
 
 
 def test_a_number_among_texts_is_not_cut_either() -> None:

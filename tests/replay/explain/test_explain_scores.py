@@ -16,7 +16,7 @@ from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain import explain_boards as boards
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogSource, rounded_parts, score
 from forecast_ledger.replay.reading.replay import replay
-from forecast_ledger.replay.writing.append import appended
+from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
 from tests.support import oracle
 from tests.support.given import contest, day, entry, forecast, opened, resolution, withdrawal
@@ -35,7 +35,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
         path = folder / f"{story}.db"
         if not path.exists():
             with (DATA / story / "commands.jsonl").open("rb") as file, Ledger.open(str(path)) as ledger:
-                appended(ledger, file, lambda *_: None, lambda _: None, atomic=False)
+                append_lines(ledger, file, lambda *_: None, lambda _: None, atomic=False)
         return str(path)
 
     return told

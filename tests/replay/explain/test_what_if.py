@@ -16,8 +16,8 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, UNREADABLE, USAGE, main
 from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
-from forecast_ledger.replay.writing.overlay_store import branched
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.overlay_store import open_overlay
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.cli.test_main import COMMANDS, SEALED, run, said
 from tests.support import oracle
 from tests.support.given import contest, day, entry, forecast, numeric, opened, resolution, trading_floor, won
@@ -255,10 +255,10 @@ def test_a_branch_decides_and_reads_as_a_ledger_does(tmp_path: Path) -> None:
     """Also across its fork, page by page; what others append to the log meanwhile is not on it."""
     path = str(tmp_path / "log.db")
     history = won(chances={"ada": "0.7", "bo": "0.2"})
-    with Ledger.open(path, prizes=prizes) as real:
+    with Ledger.open(path, prizes=prizes_from_log) as real:
         for number, command in enumerate(history):
             real.handle(command, f"c{number}")
-        with branched(path, "main", prizes) as (branch, head):
+        with open_overlay(path, "main", prizes_from_log) as (branch, head):
             assert head == real.head()
             real.handle(opened("elsewhere"), "other")
             assert branch.handle(opened("here"), "own").first == head.position + 1
@@ -279,7 +279,7 @@ def test_a_branch_reads_its_rows_in_pages_of_any_size(tmp_path: Path) -> None:
     with Ledger.open(path) as real:
         for number in range(5):
             real.handle(opened(f"q{number}", at=day(1)), f"c{number}")
-    with branched(path, "main", prizes) as (branch, _):
+    with open_overlay(path, "main", prizes_from_log) as (branch, _):
         for number in range(5, 9):
             branch.handle(opened(f"q{number}", at=day(1)), f"c{number}")
         store = branch._store

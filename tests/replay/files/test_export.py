@@ -19,10 +19,10 @@ from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import KINDS, Column, Values, ids
 from forecast_ledger.replay.files import export as module
 from forecast_ledger.replay.files.export import default_tables, export
-from forecast_ledger.replay.files.export_tables import EVENTS, UNITS, sheets
-from forecast_ledger.replay.files.manifest import FILE, read_manifest
+from forecast_ledger.replay.files.export_tables import EVENT_COLUMNS, UNITS, export_tables
+from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
-from forecast_ledger.replay.reading.replay import opened as reading
+from forecast_ledger.replay.reading.replay import open_store as reading
 from forecast_ledger.replay.reading.replay import replay
 from tests.support import oracle
 from tests.support.exports import (
@@ -212,7 +212,7 @@ def test_events_say_what_the_log_says(log: str, folders: dict[str, Path]) -> Non
             assert json.loads(row["event"]) == whole["event"]
             assert (str(row["position"]), row["digest"]) == (str(whole["position"]), whole["digest"])
             assert row["type"] == whole["event"]["type"]
-        assert list(said[0]) == [column.name for column in EVENTS]
+        assert list(said[0]) == [column.name for column in EVENT_COLUMNS]
 
 
 def test_odd_texts_come_through(folders: dict[str, Path]) -> None:
@@ -247,7 +247,7 @@ def test_events_that_others_append_meanwhile_are_left_out(tmp_path: Path, monkey
     location, commands = str(tmp_path / "log.db"), commands_of("metaculus-2022")
     written(tmp_path / "log.db", commands[:20])
     before = rows(location)
-    monkeypatch.setattr(module, "opened", lambda *of: (written(tmp_path / "log.db", commands), reading(*of))[1])
+    monkeypatch.setattr(module, "open_store", lambda *of: (written(tmp_path / "log.db", commands), reading(*of))[1])
     exported(location, tmp_path / "out", "jsonl")
     restore(tmp_path / "out", str(tmp_path / "copy.db"))
     assert len(rows(location)) > len(before)
@@ -262,14 +262,14 @@ def test_what_fails_leaves_nothing(
     """No file, no folder, nothing hidden; and what was there before is as it was."""
 
     def failing(*of: Any) -> Any:
-        for number, sheet in enumerate(sheets(*of)):
+        for number, sheet in enumerate(export_tables(*of)):
             if number == 5:
                 raise error
             yield sheet
 
     exported(log, tmp_path / "old", form, tables=["scores"])
     there = contents(tmp_path)
-    monkeypatch.setattr(module, "sheets", failing)
+    monkeypatch.setattr(module, "export_tables", failing)
     for name, force in (("new", False), ("old", True)):
         with pytest.raises(type(error)):
             exported(log, tmp_path / name, form, force=force)
@@ -287,7 +287,7 @@ def test_an_export_is_replaced_only_by_force(log: str, tmp_path: Path, form: str
     assert read_manifest(tmp_path / "out").format == form
     if form != "sqlite":
         assert {path.name for path in (tmp_path / "out").iterdir()} == {
-            FILE,
+            MANIFEST_FILE,
             *(part.file for part in manifest.tables.values()),
         }
     exported(log, tmp_path / "out", "csv", force=True)

@@ -16,7 +16,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.files import restore as module
 from forecast_ledger.replay.files.export import export
-from forecast_ledger.replay.files.manifest import FILE, read_manifest
+from forecast_ledger.replay.files.manifest import MANIFEST_FILE, read_manifest
 from forecast_ledger.replay.files.restore import restore
 from tests.support import forging, oracle
 from tests.support.exports import FORMS, commands_of, exported, resealed, rows, told, written
@@ -56,10 +56,10 @@ def refused(out: Path, tmp_path: Path) -> LedgerError:
 
 def resaid(folder: Path, name: str) -> None:
     """Make the manifest say that a file is as it is now."""
-    manifest = json.loads((folder / FILE).read_bytes())
+    manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
     part = manifest["tables"][name]
     part["sha256"] = sha256((folder / part["file"]).read_bytes()).hexdigest()
-    (folder / FILE).write_text(json.dumps(manifest), encoding="utf-8")
+    (folder / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def test_an_imported_ledger_can_be_written_on(log: str, outs: Path, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_any_changed_byte_of_any_file_is_found(damaged: Path, tmp_path: Path, fo
     """In the first, a middle and the last byte of each file; of the manifest too, if it still can be read."""
     for path in sorted(path for path in (damaged / form).iterdir() if path.stat().st_size):
         whole = path.read_bytes()
-        for place in {0, len(whole) // 2, len(whole) - 1} if path.name != FILE else {0}:
+        for place in {0, len(whole) // 2, len(whole) - 1} if path.name != MANIFEST_FILE else {0}:
             path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
             refused(damaged / form, tmp_path)
         path.write_bytes(whole)
@@ -201,7 +201,7 @@ def test_lines_that_are_none_are_refused(damaged: Path, tmp_path: Path, line: st
 )
 def test_a_manifest_that_does_not_fit_is_refused(damaged: Path, tmp_path: Path, change: dict[str, Any]) -> None:
     """Another version, format or log, no events, a file elsewhere."""
-    path = damaged / "csv" / FILE
+    path = damaged / "csv" / MANIFEST_FILE
     path.write_text(json.dumps(json.loads(path.read_bytes()) | change), encoding="utf-8")
     assert isinstance(refused(damaged / "csv", tmp_path), Unavailable)
 
@@ -253,7 +253,7 @@ def test_an_interrupted_import_is_continued(
     log: str, outs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is there by then is the beginning, command for command; run again, it does the rest."""
-    monkeypatch.setattr(module, "BATCH", 1)
+    monkeypatch.setattr(module, "ROWS_PER_TRANSACTION", 1)
     location, done = str(tmp_path / "copy.db"), []
 
     def interrupted(position: int) -> None:

@@ -52,7 +52,7 @@ def test_an_event_is_one_sentence(event: events.AnyEvent, words: str) -> None:
 def test_lists_and_reports_have_the_same_words(event: events.AnyEvent) -> None:
     """Whatever a forged log says; one line, of a length that a screen has."""
     recorded = Recorded(position=1, recorded_at=0, command_id="c", command="", previous=GENESIS, event=event)
-    said, listed = event_text.occurrence(recorded), browse.line(recorded)
+    said, listed = event_text.event_summary(recorded), browse.event_row(recorded)
     assert (said["said"], said["at"], said["recorded_at"]) == (listed["says"], listed["at"], listed["recorded_at"])
     assert said["type"] == listed["type"].partition(".")[0]
     assert said["said"] == event_text.sentence(event)

@@ -20,7 +20,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.replay.reading.replay import AsOf, built, replay
+from forecast_ledger.replay.reading.replay import AsOf, replay, summarize_tables
 from tests.support import oracle
 from tests.support.given import contest, entry, forecast, opened, resolution, revocation
 from tests.support.paths import ROOT
@@ -236,7 +236,7 @@ def test_projections_are_built_side_by_side_as_one_after_another(log: str) -> No
     facts = replay(log).projections.facts
     tables = [Projections(facts).table(name) for name in BUILT]
     right = [(table.name, (table.version, len(table), table.digest())) for table in tables]
-    assert list(built(facts).items()) == right
+    assert list(summarize_tables(facts).items()) == right
 
 
 @pytest.mark.parametrize("broken", ["contests", "scores"])
@@ -260,7 +260,7 @@ def test_what_a_projection_raises_is_raised_and_ends_the_others(
 
     monkeypatch.setattr(Projections, "table", slow)
     with pytest.raises(OverflowError, match="as told"):
-        built(facts)
+        summarize_tables(facts)
     assert (active_count(), gc.isenabled(), any(collected)) == (threads, True, False)
     assert "prizes" not in asked or broken == "scores"
 

@@ -27,7 +27,7 @@ from forecast_ledger.replay.console.shell import EXITS
 from forecast_ledger.replay.reference import examples, pages, topics
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES
 from forecast_ledger.replay.reference.sources import SOURCES
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.pages import FOLDER, written
 from tests.support.paths import ROOT
 from tests.support.paths import SOURCES as SOURCE_FILES
@@ -120,7 +120,7 @@ def test_an_unknown_name_is_wrong_usage(name: str, nearest: str) -> None:
 def test_the_examples_are_accepted_all() -> None:
     """Every kind of command, on one empty ledger, one after the other."""
     read = [commands.read(line) for line in examples.LINES]
-    with Ledger.open(":memory:", prizes=prizes) as ledger:
+    with Ledger.open(":memory:", prizes=prizes_from_log) as ledger:
         outcomes = ledger.handle_many(read)
     assert [outcome for outcome in outcomes if isinstance(outcome, Refused)] == []
     assert {type(command) for command in read} == set(get_args(commands.AnyCommand))

@@ -23,10 +23,10 @@ from forecast_ledger.ledger.model import canonical, commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
-from forecast_ledger.replay.writing.append import LONGEST, Place
-from forecast_ledger.replay.writing.csv_cells import Cell, template, value
-from forecast_ledger.replay.writing.csv_mapping import KINDS, mapped, mapping
-from forecast_ledger.replay.writing.csv_reader import records
+from forecast_ledger.replay.writing.append import LONGEST_LINE, InputPlace
+from forecast_ledger.replay.writing.csv_cells import CellFormat, field_value, parse_template
+from forecast_ledger.replay.writing.csv_mapping import COMMAND_TYPES, parse_map, read_rows
+from forecast_ledger.replay.writing.csv_reader import read_records
 from tests.replay.cli.test_main import run
 from tests.support.paths import ROOT
 
@@ -45,12 +45,12 @@ probability = { from = "{p}", number = "1.234,5%" }
 
 def made(said: str, **row: str) -> Any:
     """What a field of a map makes of a row."""
-    return value(tomllib.loads(f"x = {said}")["x"], "x", Cell("")).of(row)
+    return field_value(tomllib.loads(f"x = {said}")["x"], "x", CellFormat("")).of(row)
 
 
 def read(map_: bytes, table: bytes) -> list[AnyCommand | Refused]:
     """The commands of a CSV."""
-    return [said for _, said in mapped(mapping(map_), io.BytesIO(table))]
+    return [said for _, said in read_rows(parse_map(map_), io.BytesIO(table))]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_the_fields_that_are_instants_are_those_of_the_commands() -> None:
 
 def test_every_command_can_be_mapped() -> None:
     """Under its name on the command line."""
-    assert [*KINDS.values()] == [*get_args(AnyCommand)]
+    assert [*COMMAND_TYPES.values()] == [*get_args(AnyCommand)]
 
 
 def mistaken(**parts: str) -> bytes:
@@ -177,7 +177,7 @@ def mistaken(**parts: str) -> bytes:
 def test_a_map_that_says_nothing_clear_is_refused_before_a_row_is_read(map_: bytes, field: str, says: str) -> None:
     """With the place in the map, and what there is."""
     with pytest.raises(Refused) as refused:
-        mapping(map_)
+        parse_map(map_)
     assert (refused.value.code, refused.value.field, says in str(refused.value)) == ("bad_map", field, True), str(
         refused.value
     )
@@ -213,7 +213,7 @@ def test_a_csv_whose_header_does_not_fit_is_refused_whole(table: bytes, says: st
         (b"2,bo\0,0%", "NUL"),
         (b"2,\xff,0%", "not UTF-8"),
         (b"2," + b"x" * 200_000 + b",0%", "field larger than field limit"),
-        (b"2,bo," + b"x" * (LONGEST + 1), f"a line has more than {LONGEST} bytes"),
+        (b"2,bo," + b"x" * (LONGEST_LINE + 1), f"a line has more than {LONGEST_LINE} bytes"),
         (b'2,"bo\r2,bo', "unexpected end of data"),
         (b"2,b\ro,0%", "new-line character"),
         (b"\xef\xbb\xbf2,bo,x", "bad_number"),
@@ -222,7 +222,7 @@ def test_a_csv_whose_header_does_not_fit_is_refused_whole(table: bytes, says: st
 def test_a_hostile_row_is_refused_with_its_line(row: bytes, says: str) -> None:
     """What cannot be told apart any more ends the reading, and says so; else the rows after it count."""
     table = b"\xef\xbb\xbfn,who,p\r\n1,ada,70%\r\n" + row + b"\r\n3,cy,30%\r\n"
-    found = list(mapped(mapping(FORECASTS), io.BytesIO(table)))
+    found = list(read_rows(parse_map(FORECASTS), io.BytesIO(table)))
     assert found[1][0].line == 3
     assert isinstance(found[1][1], Refused)
     assert says in str(found[1][1])
@@ -241,7 +241,7 @@ def test_a_quote_that_is_never_closed_is_given_up_soon() -> None:
             return super().readline(size) or b'x","' + b"y" * 50_000 + b"\n"
 
     begun = time.process_time()
-    [header, (line, refused)] = records(Endless(b'n,who\n1,"\n'))
+    [header, (line, refused)] = read_records(Endless(b'n,who\n1,"\n'))
     assert (header, line) == ((1, ["n", "who"]), 2)
     assert "is a quotation mark missing?" in str(refused)
     assert time.process_time() - begun < 10
@@ -249,14 +249,14 @@ def test_a_quote_that_is_never_closed_is_given_up_soon() -> None:
 
 def test_cells_lose_their_outer_spaces_and_may_hold_lines() -> None:
     """A row is told by its first line, whatever it holds."""
-    found = list(records(io.BytesIO(b'n , who\n 1 ,"a\nb"\n\n2, ada\n')))
+    found = list(read_records(io.BytesIO(b'n , who\n 1 ,"a\nb"\n\n2, ada\n')))
     assert found == [(1, ["n", "who"]), (2, ["1", "a\nb"]), (5, ["2", "ada"])]
 
 
 def test_a_row_can_be_several_commands_or_none() -> None:
     """`where` names the texts a column may have, `present` the columns that must have one."""
     map_, table = ((DATA / f"forecasts.{ending}").read_bytes() for ending in ("toml", "csv"))
-    found = list(mapped(mapping(map_), io.BytesIO(table)))
+    found = list(read_rows(parse_map(map_), io.BytesIO(table)))
     assert [(place.line, place.command) for place, _ in found] == [
         (2, "submit_forecast"),
         (3, "submit_forecast"),
@@ -301,7 +301,7 @@ def test_a_refusal_names_the_line_the_command_the_column_and_the_field(tmp_path:
 
 def test_a_part_of_a_field_is_of_the_fields_columns() -> None:
     """`range.lower` of what the map says of `range`, `cdf[3]` of `cdf`."""
-    place = Place(1, "open_question", {"range": ["Lower", "Upper"], "cdf": ["CDF"]})
+    place = InputPlace(1, "open_question", {"range": ["Lower", "Upper"], "cdf": ["CDF"]})
     assert place.columns_of(Refused("bad_number", "range.lower")) == ["Lower", "Upper"]
     assert place.columns_of(Refused("bad_number", "cdf[3]")) == ["CDF"]
     assert not place.columns_of(Refused("bad_number", "other"))
@@ -373,7 +373,7 @@ def test_a_large_csv_is_read_in_bounded_memory() -> None:
             return next(self.rows, b"%d,ada,70%%\n" % self.left if self.left > 0 else b"")
 
     def through() -> Iterator[int]:
-        for _, said in mapped(mapping(FORECASTS), Many()):  # type: ignore[arg-type]
+        for _, said in read_rows(parse_map(FORECASTS), Many()):  # type: ignore[arg-type]
             assert not isinstance(said, Refused)
             yield 1
 
@@ -388,8 +388,8 @@ def test_a_large_csv_is_read_in_bounded_memory() -> None:
 def test_braces_alone_are_refused_with_what_to_write() -> None:
     """Doubled they are themselves."""
     with pytest.raises(Refused, match=r"write \{\{ for the character itself"):
-        template("{", "id")
-    assert msgspec.json.decode(template('{{"a": {a}}}', "response").of({"a": "1"})) == {"a": 1}
+        parse_template("{", "id")
+    assert msgspec.json.decode(parse_template('{{"a": {a}}}', "response").of({"a": "1"})) == {"a": 1}
 
 
 def test_the_map_of_the_guide_says_what_it_says_it_does() -> None:

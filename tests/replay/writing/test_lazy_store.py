@@ -11,8 +11,8 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE, main
-from forecast_ledger.replay.writing.lazy_store import opened as to_append
-from forecast_ledger.replay.writing.pay import prizes
+from forecast_ledger.replay.writing.lazy_store import open_lazily as to_append
+from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support.exports import rows
 from tests.support.given import forecast, opened
 from tests.support.paths import ROOT
@@ -39,19 +39,19 @@ def test_a_file_of_which_nothing_is_accepted_starts_no_ledger(tmp_path: Path, gi
 def test_the_first_command_that_is_accepted_starts_it(tmp_path: Path) -> None:
     """In whichever batch it comes; then it is a ledger as any other, and the next appender's."""
     path = str(tmp_path / "log.db")
-    with to_append(path, "main", prizes) as ledger:
+    with to_append(path, "main", prizes_from_log) as ledger:
         assert heard(ledger, forecast(id="f1")) == ["unknown_question"]
         assert not list(tmp_path.iterdir())
         assert heard(ledger, opened("rain", id="q1"), forecast("rain", id="f1")) == [1, 2]
         assert ledger.head().position == len(rows(path)) == 2
-    with to_append(path, "main", prizes) as ledger:
+    with to_append(path, "main", prizes_from_log) as ledger:
         assert ledger.handle(opened("rain", id="q1")) == Receipt("q1", 1, 1, duplicate=True)
 
 
 def test_one_that_somebody_else_has_started_meanwhile_is_gone_on_with(tmp_path: Path) -> None:
     """Neither loses a row; and a refusal stands against what the other has recorded."""
     path = str(tmp_path / "log.db")
-    with to_append(path, "main", prizes) as ledger, to_append(path, "main", prizes) as second:
+    with to_append(path, "main", prizes_from_log) as ledger, to_append(path, "main", prizes_from_log) as second:
         assert (ledger.head().position, second.head().position) == (0, 0)
         assert heard(ledger, opened("rain", id="q1")) == [1]
         assert heard(second, opened("rain", id="q2"), forecast("rain", id="f1")) == ["duplicate_question", 2]
@@ -64,7 +64,7 @@ def test_many_that_start_it_at_once_lose_nothing(tmp_path: Path) -> None:
     path, together = str(tmp_path / "log.db"), threading.Barrier(6)
 
     def start(number: int) -> None:
-        with to_append(path, "main", prizes) as ledger:
+        with to_append(path, "main", prizes_from_log) as ledger:
             together.wait()
             ledger.handle(opened(f"q{number}", id=f"c{number}"))
 
@@ -80,9 +80,9 @@ def test_many_that_start_it_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_where_none_can_be_started_it_is_said_at_once(tmp_path: Path) -> None:
     """Not with the first command that is accepted."""
     with pytest.raises(Unavailable, match=r"the folder .* does not exist"):
-        to_append(str(tmp_path / "no" / "log.db"), "main", prizes)
+        to_append(str(tmp_path / "no" / "log.db"), "main", prizes_from_log)
     with pytest.raises(Refused, match="id_empty"):
-        to_append(str(tmp_path / "log.db"), "", prizes)
+        to_append(str(tmp_path / "log.db"), "", prizes_from_log)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])

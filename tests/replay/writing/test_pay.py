@@ -27,7 +27,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.replay.audit.verify import verify
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, UNREADABLE, USAGE
-from forecast_ledger.replay.writing.pay import pay, prizes
+from forecast_ledger.replay.writing.pay import pay, prizes_from_log
 from tests.replay.cli.test_main import run
 from tests.support import oracle
 from tests.support.given import (
@@ -72,7 +72,7 @@ def sealed(*more: AnyCommand, **fields: Any) -> list[AnyCommand]:
 
 def kept(path: Path | str, *commands: AnyCommand) -> Ledger:
     """A ledger that has accepted these commands."""
-    ledger = Ledger.open(path, clock=lambda: NOW, prizes=prizes)
+    ledger = Ledger.open(path, clock=lambda: NOW, prizes=prizes_from_log)
     outcomes = ledger.handle_many(oracle.named(commands))
     assert all(isinstance(outcome, Receipt) for outcome in outcomes), outcomes
     return ledger
@@ -237,7 +237,7 @@ def test_a_payment_that_was_cut_half_way_is_finished(paid: int, at: str, tmp_pat
         rows = [recorded for page in ledger.read() for recorded in page][: 9 + paid]
     with closing(Store.open(str(tmp_path / "log.db"), "main")) as store:
         store.append([(each.position, TAGS[type(each.event)], seal(each)[0]) for each in rows])
-    with Ledger.open(tmp_path / "log.db", prizes=prizes) as ledger:
+    with Ledger.open(tmp_path / "log.db", prizes=prizes_from_log) as ledger:
         receipt = pay(ledger, "cup", at)
         assert receipt is not None
         assert (receipt.first, receipt.last) == (10 + paid, 13)
@@ -263,7 +263,7 @@ def test_where_what_was_paid_is_not_what_the_board_says_nobody_else_is_paid(
     with kept(tmp_path / "log.db", *sealed()):
         pass
     forge(tmp_path / "log.db", *prizes_paid(**amounts))
-    with Ledger.open(tmp_path / "log.db", prizes=prizes) as ledger:
+    with Ledger.open(tmp_path / "log.db", prizes=prizes_from_log) as ledger:
         with pytest.raises(Refused, match=says) as refused:
             pay(ledger, "cup", PAID_AT)
         assert refused.value.code == "prizes_differ"
@@ -289,7 +289,7 @@ def while_worked_out(path: Path, aside: Executor, come: Callable[[], object]) ->
     def slow(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
         while left:
             came.append(aside.submit(left.pop()))
-        return prizes(pages, contest)
+        return prizes_from_log(pages, contest)
 
     return Ledger.open(path, clock=lambda: NOW, prizes=slow), came
 
@@ -344,7 +344,7 @@ def test_many_who_pay_at_once_pay_once(tmp_path: Path) -> None:
     start, receipts = threading.Barrier(8), list[Receipt | None]()
 
     def paying(number: int) -> None:
-        with Ledger.open(path, prizes=prizes) as ledger:
+        with Ledger.open(path, prizes=prizes_from_log) as ledger:
             start.wait()
             receipts.append(pay(ledger, "cup", day(20 + number)))
 
@@ -403,7 +403,7 @@ def test_a_pool_of_just_the_least_prize_goes_to_the_best() -> None:
 def test_a_ledger_that_was_opened_without_prizes_pays_nobody() -> None:
     """The refusal says how to open it; a retry of what was paid elsewhere is known all the same."""
     store = Store.open(":memory:", "main")
-    with Ledger(store, lambda: NOW, prizes) as ledger:
+    with Ledger(store, lambda: NOW, prizes_from_log) as ledger:
         ledger.handle_many(oracle.named(sealed()))
         bare = Ledger(store, lambda: NOW)
         with pytest.raises(Refused, match=r"prizes_unknown: .*forecast_ledger\.open"):
@@ -456,7 +456,12 @@ def test_what_a_sealed_board_is_worth_depends_on_the_log_up_to_the_seal_alone(pa
     recorded = oracle.history(contest("cap"), opened("wind"), *sealed(), *later)
     for end in range(11, len(recorded) + 1):
         pages = (recorded[first : min(first + page, end)] for first in range(0, end, page))
-        assert prizes(pages, "cup") == {"ada": 25 * 10**6, "bob": 40 * 10**6, "cyd": 10 * 10**6, "dan": 25 * 10**6}
+        assert prizes_from_log(pages, "cup") == {
+            "ada": 25 * 10**6,
+            "bob": 40 * 10**6,
+            "cyd": 10 * 10**6,
+            "dan": 25 * 10**6,
+        }
 
 
 class Asked:
@@ -472,7 +477,7 @@ class Asked:
         self.shown.append((contest, [recorded.position for page in read for recorded in page]))
         overtake, self.overtake = self.overtake, lambda: None
         overtake()
-        return prizes(read, contest)
+        return prizes_from_log(read, contest)
 
 
 def paid_to(ledger: Ledger) -> dict[str, int]:
@@ -600,7 +605,7 @@ def test_what_goes_wrong_in_working_it_out_leaves_everything_as_it_was(error: Ba
     def fails(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
         if failing:
             raise failing.pop()
-        return prizes(pages, contest)
+        return prizes_from_log(pages, contest)
 
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=fails) as ledger:
         commands = oracle.named([*sealed(), payment()])
