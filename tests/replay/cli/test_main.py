@@ -220,7 +220,7 @@ def test_the_board_of_a_contest_in_which_one_trades_is_that_of_trading(log: str)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["leaderboard", "LOG", "nowhere"], "there are: hidden-only, plain"),
+        (["leaderboard", "LOG", "nowhere"], "it has: hidden-only, plain"),
         (["table", "LOG", "nothing"], f"there are: {', '.join(CATALOGUE)}"),
         (["table", "LOG", "scores", "--as-of", "yesterday"], "bad_instant"),
         (["table", "LOG", "scores", "--as-of", "2026-03-01T00:00:00"], "naive_instant"),
@@ -337,7 +337,7 @@ def test_the_winners_of_a_sealed_board_are_paid_once(log: str) -> None:
     ("contest", "says"),
     [
         ("plain", "contest_not_finalized"),
-        ("nowhere", "there are: hidden-only, plain"),
+        ("nowhere", "it has: hidden-only, plain"),
         ("", "unknown_contest: contest = '': the log has no such contest; it has: hidden-only, plain;"),
     ],
 )
