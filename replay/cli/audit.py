@@ -1,4 +1,4 @@
-"""The commands of an auditor: whether a log is what it should be, and what is in it."""
+"""The commands for auditors: verify, checkpoint, log, show, and the comparison of two logs."""
 
 import sys
 from collections.abc import Callable
@@ -13,17 +13,17 @@ from forecast_ledger.replay.console.shell import (
     FINDINGS,
     USAGE,
     as_of_option,
-    checked,
     complain,
-    cut,
     emit,
     emit_list,
     fail,
     log_argument,
     name_option,
-    named,
+    parse_cut,
     progress,
-    reported,
+    report_errors,
+    require_columns,
+    require_name,
     say,
     say_as_of,
 )
@@ -42,7 +42,7 @@ RESULT = ["check", "found", "log_position", "says"]
 
 
 def _about(field: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The option that asks for the events about a question, participant or contest."""
+    """Return the option for events about one question, participant or contest."""
     return click.option(
         f"--{field}", metavar="ID", shell_complete=completion.ids(field), help=f"Only events about this {field}."
     )
@@ -55,66 +55,66 @@ def _about(field: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     multiple=True,
     metavar="CHECK",
     shell_complete=completion.checks,
-    help="Run only this check, and those that it needs; repeatable.",
+    help="Run only this check and those that it needs; repeatable.",
 )
-@click.option("--checkpoint", "file", type=click.File("rb"), help="Compare the log with what `checkpoint` printed.")
-@click.option("--quiet", "-q", is_flag=True, help="Print only what is wrong.")
+@click.option("--checkpoint", "file", type=click.File("rb"), help="Compare the log with this output of `checkpoint`.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only problems.")
 @as_of_option
 @name_option
 @table_options
-@reported
+@report_errors
 def verify(
     log: str, only: tuple[str, ...], file: IO[bytes] | None, quiet: bool, as_of: str | None, name: str, view: View
 ) -> None:
     """Check every row of a log, every decision and every prize.
 
-    The last line is the verdict. The exit code is 4 if the log is damaged; each damage is printed with its log
-    position and the command that shows the row. The exit code is 1 if the log can be read, but something in it is not
-    as it should be: a prize that differs from the sealed board, a checkpoint that differs, or no event at all, as when
-    --name is mistyped.
+    The last line is the verdict. If the log is damaged, the exit code is 4; each damaged row is printed with its log
+    position and the command that shows it. If the log can be read but there are other findings, the exit code is 1: a
+    prize differs from the sealed board, the checkpoint differs, or there are no events, perhaps because --name is
+    mistyped.
     """
     from forecast_ledger.replay.audit.verify import CHECKS, run_checks
 
-    checked(view, RESULT)
+    require_columns(view, RESULT)
     for check in only:
-        named("check", check, list(CHECKS))
-    kept = None if file is None else _kept(file)
+        require_name("check", check, list(CHECKS))
+    earlier = None if file is None else _read_checkpoint(file)
     with progress("verified") as watch:
-        found = run_checks(log, name, cut(as_of), only, watch)
-    again = [] if kept is None else [_compared(kept, log, name)]
-    results = [*found.results, *(result for result, _ in again)]
-    apart = [said for _, all_said in again for said in all_said]
-    if found.head.position == 0 and as_of is None and not found.damage:
-        apart.append(f"the ledger {name!r} has no events")
+        report = run_checks(log, name, parse_cut(as_of), only, watch)
+    comparisons = [] if earlier is None else [_compare_checkpoint(earlier, log, name)]
+    results = [*report.results, *(result for result, _ in comparisons)]
+    findings = [*map(str, report.differences), *(finding for _, findings in comparisons for finding in findings)]
+    if report.head.position == 0 and as_of is None and not report.damage:
+        findings.append(f"the ledger {name!r} has no events")
     if not quiet:
         emit(
             RESULT, (dict(zip(RESULT, result, strict=True)) for result in results), view, Look(keep=("check", "found"))
         )
-    for wrong in found.damage:
-        complain(f"the log is damaged: {wrong}")
-        say(f"look closer: {_closer(log, name, wrong)}")
-    for said in [*map(str, found.differences), *apart]:
-        complain(said)
-    if found.damage:
-        say(f" {_counted(len(found.damage) + len(found.differences) + len(apart), 'finding')}", "damaged:", RED)
+    for damage in report.damage:
+        complain(f"the log is damaged: {damage}")
+        say(f"to see the row: {_show_command(log, name, damage)}")
+    for finding in findings:
+        complain(finding)
+    if report.damage:
+        say(f" {_count(len(report.damage) + len(findings), 'finding')}", "damaged:", RED)
         sys.exit(DAMAGED)
-    if not quiet or found.differences or apart:
-        say_as_of(found.head)
-    if kept is None and not quiet:
-        say(_unseen(log, name))
-    if found.differences or apart:
-        say(f" {_counted(len(found.differences) + len(apart), 'finding')}; the log can be read", "not ok:", RED)
+    if not quiet or findings:
+        say_as_of(report.head)
+    if earlier is None and not quiet:
+        say(_checkpoint_advice(log, name))
+    if findings:
+        say(f" {_count(len(findings), 'finding')}; the log can be read", "not ok:", RED)
         sys.exit(FINDINGS)
     if not quiet:
-        say(f" {_counted(found.head.position, 'event')}, {_counted(len(results), 'check')}", "ok:", GREEN)
+        say(f" {_count(report.head.position, 'event')}, {_count(len(results), 'check')}", "ok:", GREEN)
 
 
-def _counted(count: int, of: str) -> str:
-    return f"{count:,} {of}{'s' * (count != 1)}"
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-def _unseen(log: str, name: str) -> str:
-    """What no check of a log can see, and the command that can."""
+def _checkpoint_advice(log: str, name: str) -> str:
+    """Return a note: the log alone cannot show that it was cut, and the commands that can."""
     from shlex import join
 
     from forecast_ledger.ledger.storing.store import redacted
@@ -127,8 +127,8 @@ def _unseen(log: str, name: str) -> str:
     )
 
 
-def _kept(file: IO[bytes]) -> "SavedCheckpoint":
-    """The checkpoint in a file; another file is wrong usage."""
+def _read_checkpoint(file: IO[bytes]) -> "SavedCheckpoint":
+    """Read a checkpoint; any other file is wrong usage."""
     from forecast_ledger.replay.audit.checkpoint import LARGEST_CHECKPOINT, read_checkpoint
 
     try:
@@ -137,58 +137,58 @@ def _kept(file: IO[bytes]) -> "SavedCheckpoint":
         fail(f"{file.name}: not a checkpoint: {error}", USAGE)
 
 
-def _compared(kept: "SavedCheckpoint", log: str, name: str) -> "tuple[CheckResult, list[str]]":
-    """What comes of a comparison with a checkpoint: one more result, and every difference."""
+def _compare_checkpoint(earlier: "SavedCheckpoint", log: str, name: str) -> "tuple[CheckResult, list[str]]":
+    """Compare a log with a checkpoint. Returns a row of the report, and every difference."""
     from forecast_ledger.ledger.core.errors import Corrupt
     from forecast_ledger.replay.audit.checkpoint import compare_with_checkpoint
     from forecast_ledger.replay.audit.verify import CheckResult
 
-    at = kept.log_position
+    at = earlier.log_position
     try:
-        found = compare_with_checkpoint(kept, log, name)
+        comparison = compare_with_checkpoint(earlier, log, name)
     except Corrupt as damage:
         return CheckResult(
             "checkpoint", "not checked", damage.position, f"the check {damage.check} stops the reading there"
         ), []
-    for each in found.skipped:
-        say(f"not compared: {each}")
-    if found.apart:
-        more = f" (and {len(found.apart) - 1} more)" if len(found.apart) > 1 else ""
-        return CheckResult("checkpoint", "differs", at, f"{found.apart[0]}{more}"), [
-            f"checkpoint: {e}" for e in found.apart
-        ]
-    tables = len(kept.projections) - len(found.skipped)
-    return CheckResult("checkpoint", "ok", at, f"log and {tables} projections as of {at} are what was kept"), []
+    for skipped in comparison.skipped:
+        say(f"not compared: {skipped}")
+    if differences := comparison.apart:
+        more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+        result = CheckResult("checkpoint", "differs", at, f"{differences[0]}{more}")
+        return result, [f"checkpoint: {difference}" for difference in differences]
+    tables = len(earlier.projections) - len(comparison.skipped)
+    return CheckResult("checkpoint", "ok", at, f"the log and {tables} projections as of {at} match the checkpoint"), []
 
 
-def _closer(log: str, name: str, wrong: "Corrupt") -> str:
-    """The command that shows the row."""
+def _show_command(log: str, name: str, damage: "Corrupt") -> str:
+    """Return the command that shows the damaged row."""
     from shlex import join
 
     from forecast_ledger.ledger.storing.store import redacted
 
     ledger = [] if name == "main" else ["--name", name]
-    return join(["forecast-ledger", "show", redacted(log), str(wrong.position), "--raw", *ledger])
+    return join(["forecast-ledger", "show", redacted(log), str(damage.position), "--raw", *ledger])
 
 
 @click.command(epilog="Example: forecast-ledger checkpoint season.db > season.toml")
 @log_argument
 @as_of_option
 @name_option
-@reported
+@report_errors
 def checkpoint(log: str, as_of: str | None, name: str) -> None:
-    """Print a text to keep elsewhere, which `verify` compares.
+    """Print a checkpoint, for `verify --checkpoint`.
 
-    The text is TOML. It has the ledger's name, the log position, the digest and the instant recorded there, the version
-    of this code, and the version, number of rows and digest of every projection that `replay` prints.
+    Keep the output where nobody who can change the log can change it. It is TOML, with the ledger's name, the log
+    position, the digest and instant of the row there, the version of this code, and the version, number of rows and
+    digest of every projection that `replay` prints.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.audit.checkpoint import checkpoint_text, take_checkpoint
 
     with progress("read") as watch:
-        kept = take_checkpoint(log, name, cut(as_of), watch)
-    print(checkpoint_text(kept), end="", flush=True)
-    say_as_of(Checkpoint(kept.log_position, kept.digest))
+        made = take_checkpoint(log, name, parse_cut(as_of), watch)
+    print(checkpoint_text(made), end="", flush=True)
+    say_as_of(Checkpoint(made.log_position, made.digest))
 
 
 @click.command("log", epilog="Example: forecast-ledger log season.db --type forecast_made --participant ada --limit 10")
@@ -212,7 +212,7 @@ def checkpoint(log: str, as_of: str | None, name: str) -> None:
 @click.option("--limit", type=click.IntRange(1, _LAST), metavar="COUNT", help="Print at most this many events.")
 @name_option
 @listing_options
-@reported
+@report_errors
 def log_(
     log: str,
     types: tuple[str, ...],
@@ -228,8 +228,9 @@ def log_(
 ) -> None:
     """List the events of a log in their order, one per line.
 
-    An event is listed if it passes every filter; instants are by the ledger's own clock. Events are printed as they are
-    read. With --after, the digest of the row at that position is trusted, and later rows are checked against it.
+    An event is listed if it passes every filter. --from and --until compare the instants at which the ledger recorded
+    events. Events are printed as they are read. With --after, the row at that position is trusted, and later rows are
+    checked against its digest.
     """
     from forecast_ledger.ledger.core import values
     from forecast_ledger.ledger.model.log import unseal_pages
@@ -243,13 +244,13 @@ def log_(
     )
     from forecast_ledger.replay.reading.replay import open_store
 
-    checked(view, EVENT_LIST_COLUMNS)
+    require_columns(view, EVENT_LIST_COLUMNS)
     try:
         wanted = event_types(types)
     except KeyError as missing:
         from forecast_ledger.ledger.model.events import TAGS
 
-        named("type of event", missing.args[0], list(TAGS.values()))
+        require_name("type of event", missing.args[0], list(TAGS.values()))
     first = None if since is None else values.read_instant(since, "from")
     end = None if until is None else values.read_instant(until, "until")
     with open_store(log, name) as store:
@@ -257,8 +258,8 @@ def log_(
         listing = EventList(EventFilter(wanted, question, participant, contest, first, end), limit, start)
         rows = listing.rows(unseal_pages(store.pages(after), start))
         emit_list(EVENT_LIST_COLUMNS, rows, view, format_rows)
-    more = "; --limit is reached, there may be more" * (listing.shown == limit)
-    say(f"{_counted(listing.shown, 'event')}{more}")
+    more = "; --limit is reached, and there may be more" * (listing.shown == limit)
+    say(f"{_count(listing.shown, 'event')}{more}")
     say_as_of(listing.last)
 
 
@@ -268,72 +269,68 @@ def log_(
 @click.option("--raw", is_flag=True, help="Print the exact bytes of the row, and nothing else.")
 @name_option
 @table_options
-@reported
+@report_errors
 def show(log: str, position: int, raw: bool, name: str, view: View) -> None:
     """Show the row at a log POSITION, field by field.
 
-    Also checks that the row matches its digest and follows the row before it. `command` is the fingerprint of the
-    command that led to the event, `previous` the digest of the row before. --raw shows a damaged row too.
+    It also checks that the row matches its digest and follows the row before it. `command` is the digest of the command
+    that led to the event, `previous` the digest of the row before. --raw shows a damaged row too.
     """
     from forecast_ledger.ledger.model.log import Checkpoint, decode_row, unseal
     from forecast_ledger.replay.audit.browse import event_fields, row_bytes, unchecked_checkpoint
     from forecast_ledger.replay.reading.replay import open_store
 
-    checked(view, ["field", "value"])
+    require_columns(view, ["field", "value"])
 
     with open_store(log, name) as store:
-        found = row_bytes(store, position)
+        stored = row_bytes(store, position)
         if raw:
-            sys.stdout.buffer.write(found)
+            sys.stdout.buffer.write(stored)
             sys.stdout.buffer.flush()
-            say(f"{len(found)} bytes")
+            say(f"{len(stored)} bytes")
         else:
-            recorded = decode_row(found, position)
+            recorded = decode_row(stored, position)
             emit(["field", "value"], event_fields(recorded), view, Look(keep=("field", "value")))
-            unseal([found], unchecked_checkpoint(store, position - 1))
+            unseal([stored], unchecked_checkpoint(store, position - 1))
             say_as_of(Checkpoint(position, recorded.digest))
 
 
 def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> None:
-    """Print the projections of two logs side by side, and say where the logs part; then exit with 1."""
+    """Print the projections of two logs side by side, and where the logs differ; if they do, exit with 1."""
     from forecast_ledger.replay.audit.compare import COMPARISON_COLUMNS, ComparedLog, compare_logs, parse_log
 
-    ours, theirs = ComparedLog(log, name, cut(as_of)), parse_log(other, name, cut(as_of))
+    ours, theirs = ComparedLog(log, name, parse_cut(as_of)), parse_log(other, name, parse_cut(as_of))
     with progress("read") as watch:
-        found = compare_logs(ours, theirs, watch)
-    one, another = found.built
+        comparison = compare_logs(ours, theirs, watch)
+    built, other_built = comparison.built
     rows = (
-        dict(
-            zip(
-                COMPARISON_COLUMNS,
-                (name, "yes" if each == another[name] else "no", *each[1:], *another[name][1:]),
-                strict=True,
-            )
-        )
-        for name, each in one.items()
+        dict(zip(COMPARISON_COLUMNS, (table, "yes" if a == b else "no", *a[1:], *b[1:]), strict=True))
+        for table, a, b in ((table, ours_built, other_built[table]) for table, ours_built in built.items())
     )
     emit(COMPARISON_COLUMNS, rows, view, Look(keep=("projection", "same")))
-    for said in _parting(found.parting, str(ours), str(theirs)):
-        say(said)
-    say(f"projections that differ: {', '.join(found.apart()) or 'none'}")
-    say_as_of(found.heads[0])
-    say(f"compared with {theirs} as of log position {found.heads[1].position}, digest {found.heads[1].digest}")
-    if found.parting is not None:
+    for line in _describe_parting(comparison.parting, str(ours), str(theirs)):
+        say(line)
+    say(f"projections that differ: {', '.join(comparison.apart()) or 'none'}")
+    say_as_of(comparison.heads[0])
+    other_head = comparison.heads[1]
+    say(f"compared with {theirs} as of log position {other_head.position}, digest {other_head.digest}")
+    if comparison.parting is not None:
         sys.exit(FINDINGS)
 
 
-def _parting(parting: "FirstDifference | None", ours: str, theirs: str) -> "Iterator[str]":
-    """Where two logs part, and what each has there."""
+def _describe_parting(parting: "FirstDifference | None", ours: str, theirs: str) -> "Iterator[str]":
+    """Yield lines that say at which log position two logs first differ, and which event each has there."""
     from forecast_ledger.replay.audit.browse import event_row
 
     if parting is None:
         yield "the logs are the same"
         return
     if parting.one is None or parting.other is None:
-        whole, longer = (ours, theirs) if parting.one is None else (theirs, ours)
-        yield f"{whole} is the beginning of {longer}, which goes on at log position {parting.position}"
+        shorter, longer = (ours, theirs) if parting.one is None else (theirs, ours)
+        yield f"{shorter} is the beginning of {longer}, which continues at log position {parting.position}"
     else:
-        yield f"the logs part at log position {parting.position}, in {', '.join(parting.fields()) or 'their bytes'}"
+        fields = ", ".join(parting.fields()) or "their bytes"
+        yield f"the logs first differ at log position {parting.position}, in {fields}"
     for name, recorded in ((ours, parting.one), (theirs, parting.other)):
         if recorded is not None:
             shown = event_row(recorded)

@@ -1,4 +1,4 @@
-"""The worked example that `forecast-ledger demo` shows: a published tournament beside its own log's numbers."""
+"""The worked example of `forecast-ledger demo`: a published tournament, compared with the numbers from its log."""
 
 import csv
 from collections.abc import Iterator
@@ -21,92 +21,89 @@ _TITLES = {
 _FIGURES = ("score", "coverage", "take", "prize")
 
 
-class Agreement(NamedTuple):
-    """One published figure and ours, rounded to as many decimals."""
+class Figure(NamedTuple):
+    """A published figure, and ours rounded to as many decimals."""
 
-    what: str
+    name: str
     published: str
     ours: str
 
     @property
     def agrees(self) -> bool:
-        """Whether they are the same figure."""
+        """Report whether both are the same number."""
         return Decimal(self.published) == Decimal(self.ours)
 
 
-class Told(NamedTuple):
-    """What the demonstration says, and whether every figure agrees."""
+class Demonstration(NamedTuple):
+    """The lines to print, and whether every figure agrees."""
 
     lines: list[str]
     agrees: bool
 
 
-def told(folder: str) -> Told:
-    """Append the story's commands to a new log in a folder, replay it, and compare."""
+def demonstrate(folder: str) -> Demonstration:
+    """Append the commands of the worked example to a new log in a folder, replay it, and compare."""
     log = str(Path(folder) / "demo.db")
-    with Ledger.open(log) as ledger, (story() / "commands.jsonl").open("rb") as file:
+    with Ledger.open(log) as ledger, (story_folder() / "commands.jsonl").open("rb") as file:
         counts = append_lines(ledger, file, lambda *_: None, lambda _: None)
-    found = replay(log)
-    figures = list(agreements(found.projections, story()))
-    apart = [figure for figure in figures if not figure.agrees]
+    season = replay(log)
+    figures = list(compared_figures(season.projections, story_folder()))
+    different = [figure for figure in figures if not figure.agrees]
     lines = [
         "The tournament that Metaculus published on April 6th, 2022, rebuilt from its event log.",
-        f"{counts['accepted']} commands appended, then replayed as of log position {found.checkpoint.position}.",
+        f"{counts['accepted']} commands appended, then replayed as of log position {season.checkpoint.position}.",
     ]
-    for contest, rows in boards(found.projections, story()):
+    for contest, rows in boards(season.projections, story_folder()):
         lines += ["", _TITLES[contest], "", *as_table(list(rows[0]), rows)]
-    lines += ["", *(f"{figure.what}: published {figure.published}, here {figure.ours}" for figure in apart)]
-    lines += [f"{len(figures) - len(apart)} of {len(figures)} published figures agree to their last digit."]
-    return Told(lines, not apart)
+    lines += ["", *(f"{figure.name}: published {figure.published}, here {figure.ours}" for figure in different)]
+    lines += [f"{len(figures) - len(different)} of {len(figures)} published figures agree to their last digit."]
+    return Demonstration(lines, not different)
 
 
-def story(name: str = STORY) -> Path:
-    """The folder of a worked example."""
+def story_folder(name: str = STORY) -> Path:
+    """Return the folder of a worked example."""
     return Path(__file__).parents[2] / "data" / name
 
 
-def published(name: str, folder: Path) -> list[dict[str, str]]:
-    """An expected table of a story."""
+def published_rows(name: str, folder: Path) -> list[dict[str, str]]:
+    """Read a table of published figures of a worked example."""
     with (folder / "expected" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def boards(projections: Projections, folder: Path) -> Iterator[tuple[str, list[PrintedRow]]]:
-    """Each contest's board with the published figures beside ours."""
-    printed = {(row["contest"], row["participant"]): row for row in published("published_leaderboard", folder)}
-    for contest in dict.fromkeys(contest for contest, _ in printed):
-        rows = []
-        for row in projections.table("leaderboard").only("contest", contest).rows():
-            theirs = printed[contest, row["participant"]]
-            shown: PrintedRow = {"rank": row["rank"], "participant": row["participant"]}
-            for spaces, figure in enumerate(_FIGURES):
-                shown[figure] = row[figure]
-                shown["published" + " " * spaces] = theirs[figure]  # names of columns differ
-            rows.append(shown)
+    """Yield each contest with the rows of its board: below each row of ours, the published figures."""
+    by_key = {(row["contest"], row["participant"]): row for row in published_rows("published_leaderboard", folder)}
+    for contest in dict.fromkeys(contest for contest, _ in by_key):
+        rows: list[PrintedRow] = []
+        for ours in projections.table("leaderboard").only("contest", contest).rows():
+            published = by_key[contest, ours["participant"]]
+            rows.append({name: ours[name] for name in ("rank", "participant", *_FIGURES)})
+            rows.append({"rank": "", "participant": "published"} | {name: published[name] for name in _FIGURES})
         yield contest, rows
 
 
-def agreements(projections: Projections, folder: Path) -> Iterator[Agreement]:
-    """Every figure that the document prints, beside ours."""
+def compared_figures(projections: Projections, folder: Path) -> Iterator[Figure]:
+    """Yield every figure that the document prints, with ours."""
     yield from _daily(projections, folder)
     scores = {(row["question"], row["participant"]): row for row in _plain(projections, "scores")}
-    for row in published("published_scores", folder):
+    for row in published_rows("published_scores", folder):
         ours = scores.get((row["question"], row["participant"]), {"score": "0", "coverage": "0"})
         for figure in ("score", "coverage"):
-            yield _compared(f"{row['question']} {row['participant']} {figure}", row[figure], ours[figure])
+            yield _figure(f"{row['question']} {row['participant']} {figure}", row[figure], ours[figure])
     board = {(row["contest"], row["participant"]): row for row in projections.table("leaderboard").rows()}
-    for row in published("published_leaderboard", folder):
+    for row in published_rows("published_leaderboard", folder):
         place = board[row["contest"], row["participant"]]
         for figure in _FIGURES:
-            yield _compared(f"{row['contest']} {row['participant']} {figure}", row[figure], place[figure])
-        yield _compared(f"{row['contest']} {row['participant']} percent", row["percent"], place["share"])
+            yield _figure(f"{row['contest']} {row['participant']} {figure}", row[figure], place[figure])
+        yield _figure(f"{row['contest']} {row['participant']} percent", row["percent"], place["share"])
 
 
-def _daily(projections: Projections, folder: Path) -> Iterator[Agreement]:
-    """The score of each day: the term of the part that its first instant lies in, or 0."""
+def _daily(projections: Projections, folder: Path) -> Iterator[Figure]:
+    """Yield the score of each day: the term of the part that contains its first instant, or 0."""
     parts = _plain(projections, "score_parts")
     opens_at = {question.question: question.opens_at for question in projections.facts.questions}
-    for row in published("published_daily", folder):
+    for row in published_rows("published_daily", folder):
         begins = format_instant(opens_at[row["question"]] + (int(row["day"]) - 1) * DAY)
         terms = [
             part["term"]
@@ -114,15 +111,15 @@ def _daily(projections: Projections, folder: Path) -> Iterator[Agreement]:
             if (part["question"], part["participant"]) == (row["question"], row["participant"])
             and part["from_at"] <= begins < part["to_at"]
         ]
-        yield _compared(f"{row['question']} {row['participant']} day {row['day']}", row["score"], [*terms, "0"][0])
+        yield _figure(f"{row['question']} {row['participant']} day {row['day']}", row["score"], [*terms, "0"][0])
 
 
 def _plain(projections: Projections, table: str) -> list[PrintedRow]:
     return [row for row in projections.table(table).rows() if row["contest"] == "plain"]
 
 
-def _compared(what: str, printed: str, ours: str) -> Agreement:
-    """Ours, rounded half-even to the decimals of a printed figure such as -0.41, $108 or 83%."""
+def _figure(name: str, printed: str, ours: str) -> Figure:
+    """Round ours half-even to the decimals of a printed figure such as -0.41, $108 or 83%."""
     figure = printed.strip("$%")
     value = Decimal(ours) * (100 if printed.endswith("%") else 1)
-    return Agreement(what, figure, str(value.quantize(Decimal(figure), ROUND_HALF_EVEN)))
+    return Figure(name, figure, str(value.quantize(Decimal(figure), ROUND_HALF_EVEN)))

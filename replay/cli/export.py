@@ -1,4 +1,4 @@
-"""Out and in again: a log and its tables as files, and an exported log back into a ledger."""
+"""The commands that write a log and its tables as files, and that import an exported log."""
 
 from pathlib import Path
 
@@ -8,20 +8,20 @@ from forecast_ledger.replay.console.shell import (
     UNREADABLE,
     USAGE,
     as_of_option,
-    checked,
-    cut,
     emit,
     fail,
-    known,
     log_argument,
     name_option,
+    parse_cut,
     progress,
-    reported,
+    report_errors,
+    require_columns,
+    require_projection,
     say_as_of,
 )
 from forecast_ledger.replay.console.view import View, table_options
 
-_ANYWAY = ("events", "contests", "questions", "participants", "data_dictionary")
+_ALWAYS_WRITTEN = ("events", "contests", "questions", "participants", "data_dictionary")
 IMPORTED = ["appended", "log_position", "digest"]
 _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow"]
 
@@ -33,30 +33,30 @@ _FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow"]
 @click.option(
     "--tables",
     metavar="A,B",
-    help="Write only these projections; `all` stands for those that are written by default. Events, contests, "
-    "questions and participants are always written.",
+    help="Write only these projections; `all` means the default ones. Events, contests, questions and participants are "
+    "always written.",
 )
-@click.option("--force", is_flag=True, help="Replace the export that is at OUT.")
-@click.option("--wide", is_flag=True, help="On a terminal, print every digest in full.")
+@click.option("--force", is_flag=True, help="Replace an existing export at OUT.")
+@click.option("--wide", is_flag=True, help="Print digests in full on a terminal too.")
 @as_of_option
 @name_option
-@reported
+@report_errors
 def export(
     log: str, out: Path, form: str, tables: str | None, force: bool, wide: bool, as_of: str | None, name: str
 ) -> None:
     """Write the events and all tables to OUT.
 
-    OUT is a new folder with one file per table, or an SQLite file with metadata for datasette beside it. Prints the
-    number of rows and the digest of each table. score_parts and portfolio_snapshots can be far larger than the log;
-    they are written only if --tables names them.
+    OUT is a new folder with one file per table, or an SQLite file with metadata for datasette beside it. The number of
+    rows and the digest of each table are printed. The projections score_parts and portfolio_snapshots can have far more
+    rows than the log; they are written only if --tables names them.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.export import export as exported
 
-    names = None if tables is None else _named(tables)
+    names = None if tables is None else _table_names(tables)
     try:
         with progress("read") as watch:
-            manifest = exported(log, out, form, name, cut(as_of), tables=names, force=force, watch=watch)
+            manifest = exported(log, out, form, name, parse_cut(as_of), tables=names, force=force, watch=watch)
     except FileExistsError as error:
         fail(str(error), USAGE)
     except OSError as error:
@@ -71,18 +71,18 @@ def export(
 @log_argument
 @name_option
 @table_options
-@reported
+@report_errors
 def restore(exported: Path, log: str, name: str, view: View) -> None:
     """Copy the log in EXPORT into a new ledger.
 
-    Rows, instants, ids and digests stay as they are. If the ledger is not empty, its log must be the beginning of the
-    exported one; the rest is appended. All of EXPORT is checked first.
+    Rows, instants, ids and digests stay the same. If the ledger is not empty, its log must be the beginning of the
+    exported log; the rest is appended. All of EXPORT is checked before anything is written.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.manifest import read_manifest
     from forecast_ledger.replay.files.restore import restore as restored
 
-    checked(view, IMPORTED)
+    require_columns(view, IMPORTED)
     try:
         with progress("imported") as watch:
             appended = restored(exported, log, name, watch)
@@ -94,13 +94,13 @@ def restore(exported: Path, log: str, name: str, view: View) -> None:
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
 
 
-def _named(tables: str) -> list[str]:
-    """The projections in a list with commas; what is there anyway may be named; another is wrong usage."""
+def _table_names(tables: str) -> list[str]:
+    """Read a list of projections. Tables that are always written may be in it; any other name is wrong usage."""
     from forecast_ledger.replay.files.export import default_tables
 
-    stands: dict[str, list[str]] = {"all": default_tables(), **{name: [] for name in _ANYWAY}}
+    meanings: dict[str, list[str]] = {"all": default_tables(), **{name: [] for name in _ALWAYS_WRITTEN}}
     names = [name.strip() for name in tables.split(",")]
-    return [each for name in names for each in (stands[name] if name in stands else [known(name)])]
+    return [table for name in names for table in (meanings[name] if name in meanings else [require_projection(name)])]
 
 
 COMMANDS = (export, restore)

@@ -1,4 +1,4 @@
-"""The command that keeps a read model up to date, or checks one."""
+"""The command that keeps a read model up to date or checks it."""
 
 import signal
 import time
@@ -11,11 +11,11 @@ from forecast_ledger.replay.console.shell import (
     FINDINGS,
     USAGE,
     fail,
-    kept,
     log_argument,
     name_option,
     progress,
-    reported,
+    report_errors,
+    require_path,
     say,
     say_as_of,
 )
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.readmodel.consistency import Drift
     from forecast_ledger.replay.readmodel.runner import Refreshed
 
-_POLL = 0.2  # s, after which a ledger that is waited for is looked for again
+_POLL = 0.2  # s between looks for a ledger that does not exist yet
 _MOST = 80  # characters of a value that are shown
 
 
 @click.command(epilog="Example: forecast-ledger follow season.db tables.db --once")
 @log_argument
-@click.argument("readmodel", metavar="READMODEL", callback=kept)
+@click.argument("readmodel", metavar="READMODEL", callback=require_path)
 @click.option("--once", is_flag=True, help="Bring the tables up to date, then exit.")
 @click.option("--check", is_flag=True, help="Change nothing: compare every row with the log, then exit.")
-@click.option("--wait", is_flag=True, help="If there is no ledger of this name yet, wait for it.")
+@click.option("--wait", is_flag=True, help="If the ledger does not exist yet, wait for it.")
 @name_option
-@reported
+@report_errors
 def follow(log: str, readmodel: str, once: bool, check: bool, wait: bool, name: str) -> None:
     """Keep tables in an SQLite file up to date with a log.
 
-    READMODEL has one table per projection, without score_parts and portfolio_snapshots. Its table `_tracking` has the
-    log position and digest of the last refresh, and changes in the same transaction. `follow` continues from there
-    until it is interrupted, and writes each refresh and the lag behind the log to stderr. If READMODEL is damaged, or
-    something else changed it, it is refused.
+    READMODEL has one table per projection, except score_parts and portfolio_snapshots. Its table `_tracking` has the
+    log position and digest of the last refresh, and is updated in the same transaction. `follow` continues from there
+    until it is interrupted. It reports each refresh and the lag behind the log on stderr. If READMODEL is damaged, or
+    another program changed it, it is refused.
 
-    --check prints the values that differ from what the log gives as of that log position; if any does, the exit code
-    is 1.
+    --check rebuilds the tables as of that log position and prints the values that differ; if there are any, the exit
+    code is 1.
     """
     if check:
         if once or wait:
@@ -64,7 +64,7 @@ def follow(log: str, readmodel: str, once: bool, check: bool, wait: bool, name: 
 
 
 def _is_there(log: str, name: str, wait: bool) -> bool:
-    """Whether a store has a ledger of this name; if not, and it is not waited for, that is wrong usage."""
+    """Report whether a store has a ledger of this name. If not, and without --wait, that is wrong usage."""
     from forecast_ledger.ledger.core import values
     from forecast_ledger.ledger.core.errors import Absent
     from forecast_ledger.ledger.storing.store import Store
@@ -89,22 +89,22 @@ def _follow(log: str, readmodel: str, name: str, once: bool) -> None:
 
     with progress("read") as watch, Runner(log, readmodel, name, watch) as runner:
 
-        def told(done: "Refreshed") -> None:
+        def report(done: "Refreshed") -> None:
             position, digest = done.reached
             lag = runner.lag()
             say(f"{done.events} events, {done.rows} rows changed; lag {lag.positions} positions, {lag.seconds:.3f} s")
             say(f"as of log position {position}, digest {digest}")
 
         def stop(number: int, _: FrameType | None) -> None:
-            signal.signal(number, signal.SIG_DFL)  # the second time at once
+            signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
             runner.stop()
 
         if once:
-            told(runner.refresh())
+            report(runner.refresh())
         else:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, stop)
-            runner.follow(told)
+            runner.follow(report)
             say("stopped")
 
 
@@ -114,7 +114,7 @@ def _check(log: str, readmodel: str, name: str) -> None:
     with progress("read") as watch:
         result = check_model(log, readmodel, name, watch)
     for drift in result.drifts:
-        print(_said(drift))
+        print(_describe(drift))
     if more := result.total - len(result.drifts):
         print(f"and {more:,} more")
     say_as_of(result.reached)
@@ -123,7 +123,7 @@ def _check(log: str, readmodel: str, name: str) -> None:
     say(f"{readmodel}: every table agrees with the log")
 
 
-def _said(drift: "Drift") -> str:
+def _describe(drift: "Drift") -> str:
     from forecast_ledger.replay.reading.text_tables import escape
 
     where = [drift.table, *([repr(drift.key)] if drift.key else []), *([drift.column] if drift.column else [])]

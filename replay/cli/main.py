@@ -1,7 +1,7 @@
-"""The command line: the only place that reads arguments, prints, and configures logging.
+"""The entry point of the command line, and the commands that write and read logs.
 
-Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 log damaged, 5 not known whether it was
-recorded; stopped by a signal, 128 and its number.
+Exit codes: 0 fine, 1 findings, 2 wrong usage, 3 store unreadable or locked, 4 log damaged, 5 unknown whether it was
+recorded, 128 + N stopped by signal N.
 """
 
 import sys
@@ -21,21 +21,21 @@ from forecast_ledger.replay.console.shell import (
     UNREADABLE,
     USAGE,
     as_of_option,
-    checked,
     emit,
     emit_table,
     errors_option,
     fail,
-    known,
     log_argument,
     name_option,
+    prepare_streams,
     progress,
-    refusals,
-    replayed,
-    reported,
+    refusal_printer,
+    replay_log,
+    report_errors,
+    require_columns,
+    require_projection,
     say,
     say_as_of,
-    streams,
 )
 from forecast_ledger.replay.console.view import Look, View, table_options
 
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
 
 
-COUNTED = ["accepted", "duplicate", "refused", "log_position", "digest"]
-TRIED = ["line", "id", "type", "outcome", "code", "field"]
+COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
+TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 _SHELLS = ["bash", "zsh", "fish"]
 
 
@@ -64,14 +64,14 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.group(
     cls=Menu,
     context_settings={"help_option_names": ["-h", "--help"], "terminal_width": WIDTH},
-    epilog="`forecast-ledger COMMAND --help` explains a command and shows an example. To let the shell complete "
-    "commands, options, tables and the ids in a log, see `forecast-ledger completion --help`.",
+    epilog="`forecast-ledger COMMAND --help` explains a command and shows an example. `forecast-ledger completion "
+    "--help` says how to make the shell complete commands, options, tables and the ids in a log.",
 )
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
 )
 def main() -> None:
-    """Keep forecasts in an event-sourced ledger; score, rank and pay from its log, exactly.
+    """Record forecasts in an event-sourced log, and compute exact scores, ranks and prizes from it.
 
     LOG is an SQLite file or a postgresql:// URL. Data goes to stdout, everything else to stderr.
 
@@ -80,20 +80,20 @@ def main() -> None:
     forecast-ledger append season.db commands.jsonl
     forecast-ledger leaderboard season.db spring-cup
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
-    streams()
+    prepare_streams()
 
 
 @main.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
 @log_argument
 @click.argument("file", type=click.File("rb"))
-@click.option("--map", "map_", type=click.Path(dir_okay=False), help="Read FILE as a CSV, by this map (TOML).")
-@click.option("--dry-run", is_flag=True, help="Print what each command would lead to, and record nothing.")
-@click.option("--atomic", is_flag=True, help="Record all commands of FILE, or none.")
+@click.option("--map", "map_", type=click.Path(dir_okay=False), help="Read FILE as a CSV by this map, a TOML file.")
+@click.option("--dry-run", is_flag=True, help="Print the outcome of each command, and record nothing.")
+@click.option("--atomic", is_flag=True, help="Record all commands in FILE or, if one is refused, none.")
 @click.option("--verbose", "-v", is_flag=True, help="Log what the ledger does to stderr.")
 @name_option
 @table_options
 @errors_option
-@reported
+@report_errors
 def append(
     log: str,
     file: IO[bytes],
@@ -105,33 +105,33 @@ def append(
     view: View,
     errors: str,
 ) -> None:
-    """Append the commands in FILE to a log, new or old.
+    """Append the commands in FILE to a log.
 
-    FILE has one JSON object per line, or is a CSV if --map is given; - is stdin. Commands that are recorded already
-    count as duplicates and change nothing. Each refusal is written to stderr with its line, code, field and remedy;
-    then the exit code is 1.
+    FILE has one JSON object per line, or is a CSV if --map is given; - is stdin. If LOG does not exist, it is created.
+    Commands that are already recorded count as duplicates and change nothing. Each refusal is written to stderr with
+    its line, code, field and remedy, and the exit code is then 1.
     """
     from forecast_ledger.replay.writing.append import append_batches, count_outcomes, read_lines
 
-    checked(view, TRIED if dry_run else COUNTED)
+    require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     _configure_logging(verbose=verbose)
-    total = _lines_in(file)
-    source = read_lines(file) if map_ is None else _mapped(map_, file)
+    total = _count_lines(file)
+    source = read_lines(file) if map_ is None else _read_csv(map_, file)
     if dry_run:
         from forecast_ledger.replay.writing.overlay_store import open_overlay
 
         with open_overlay(log, name, _prizes) as (branch, head):
-            refused = _tried(branch, source, atomic, view, errors)
+            refused = _print_trial(branch, source, atomic, view, errors)
         say("nothing was written")
         say_as_of(head)
     else:
         from forecast_ledger.replay.writing.lazy_store import open_lazily
 
         with open_lazily(log, name, _prizes) as ledger, progress("lines", total) as watch:
-            counts = count_outcomes(append_batches(ledger, source, watch, atomic=atomic), refusals(errors))
+            counts = count_outcomes(append_batches(ledger, source, watch, atomic=atomic), refusal_printer(errors))
             head = ledger.head()
         row = {**counts, "log_position": head.position, "digest": head.digest}
-        emit(COUNTED, [row], view)
+        emit(COUNT_COLUMNS, [row], view)
         refused = counts["refused"]
     if refused:
         sys.exit(FINDINGS)
@@ -143,20 +143,20 @@ def append(
 @as_of_option
 @name_option
 @table_options
-@reported
+@report_errors
 def leaderboard(log: str, contest: str, as_of: str | None, name: str, view: View) -> None:
     """Print the leaderboard of a CONTEST, best first.
 
-    If participants of the contest trade, this is the trading board; the table `leaderboard` then has the scores of
-    forecasts on the same questions.
+    For a contest in which participants trade, this prints the trading board; the scores of forecasts on its questions
+    are in the table `leaderboard`.
     """
-    found = _holding(contest, replayed(log, name, as_of))
-    trading = contest in found.projections.traded
-    board = found.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
+    season = _require_contest(contest, replay_log(log, name, as_of))
+    trading = contest in season.projections.traded
+    board = season.projections.table("arena_leaderboard" if trading else "leaderboard").only("contest", contest)
     emit_table(board, view, Look(keep=("rank", "participant"), spare=("family", "release", "attainable")))
     if trading:
         say("this is the trading board; the scores of forecasts are in the table leaderboard")
-    say_as_of(found.checkpoint)
+    say_as_of(season.checkpoint)
 
 
 @main.command(epilog="Example: forecast-ledger table season.db scores --format csv")
@@ -165,29 +165,29 @@ def leaderboard(log: str, contest: str, as_of: str | None, name: str, view: View
 @as_of_option
 @name_option
 @table_options
-@reported
+@report_errors
 def table(log: str, projection: str, as_of: str | None, name: str, view: View) -> None:
     """Print the table of a PROJECTION.
 
-    `forecast-ledger columns` lists the projections and explains their columns.
+    `forecast-ledger columns` lists the projections, and explains their columns.
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
-    checked(view, [column.name for column in CATALOGUE[known(projection)].columns])
-    found = replayed(log, name, as_of)
-    emit_table(found.projections.table(projection), view)
-    say_as_of(found.checkpoint)
+    require_columns(view, [column.name for column in CATALOGUE[require_projection(projection)].columns])
+    season = replay_log(log, name, as_of)
+    emit_table(season.projections.table(projection), view)
+    say_as_of(season.checkpoint)
 
 
 @main.command(epilog="Example: forecast-ledger columns leaderboard")
 @click.argument("projection", required=False, shell_complete=completion.tables)
 @table_options
-@reported
+@report_errors
 def columns(projection: str | None, view: View) -> None:
     """Explain the columns of every projection, or of one PROJECTION."""
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
-    names = CATALOGUE if projection is None else [known(projection)]
+    names = CATALOGUE if projection is None else [require_projection(projection)]
     rows = (
         {"projection": name, "column": column.name, "kind": column.kind, "meaning": column.meaning}
         for name in names
@@ -201,30 +201,30 @@ def columns(projection: str | None, view: View) -> None:
 @click.option(
     "--compare",
     metavar="LOG",
-    help="Find where the log differs from another LOG, which may be LOG@POSITION, an export, or rows as JSON lines.",
+    help="Find where LOG differs from another log: a LOG, LOG@POSITION, an export, or a file of rows as JSON lines.",
 )
 @as_of_option
 @name_option
 @table_options
-@reported
+@report_errors
 def replay(log: str, compare: str | None, as_of: str | None, name: str, view: View) -> None:
-    """Rebuild every projection; print its number of rows and digest.
+    """Rebuild every projection and print its digest.
 
-    The same log gives the same digests on every machine. Two projections are left out, score_parts and
-    portfolio_snapshots, because they can have far more rows than the log; `table` prints them. --compare prints the log
-    position from which another log differs, what each log has there, and which projections differ; if the logs differ,
-    the exit code is 1.
+    The same log gives the same digests on every machine. The projections score_parts and portfolio_snapshots are left
+    out, because they can have far more rows than the log; `table` prints them. --compare prints the first log position
+    at which the logs differ, the event that each has there, and which projections differ; if the logs differ, the exit
+    code is 1.
     """
     if compare is not None:
         audit.compare(log, compare, as_of, name, view)
         return
     from forecast_ledger.replay.reading.replay import summarize_tables
 
-    found = replayed(log, name, as_of)
-    tables = summarize_tables(found.projections.facts).items()
-    rows = ({"projection": table, "rows": each.rows, "digest": each.digest} for table, each in tables)
+    season = replay_log(log, name, as_of)
+    tables = summarize_tables(season.projections.facts).items()
+    rows = ({"projection": table, "rows": size.rows, "digest": size.digest} for table, size in tables)
     emit(["projection", "rows", "digest"], rows, view)
-    say_as_of(found.checkpoint)
+    say_as_of(season.checkpoint)
 
 
 @main.command(epilog="Example: forecast-ledger pay season.db spring-cup")
@@ -232,12 +232,12 @@ def replay(log: str, compare: str | None, as_of: str | None, name: str, view: Vi
 @click.argument("contest", shell_complete=completion.ids("contest"))
 @name_option
 @table_options
-@reported
+@report_errors
 def pay(log: str, contest: str, name: str, view: View) -> None:
     """Pay the winners of a finalized CONTEST.
 
-    Records each prize of the sealed board once; running it again changes nothing. If only some prizes are recorded, as
-    in a log that was cut short, it records the others.
+    Each prize of the sealed board is recorded once; running the command again changes nothing. If only some prizes are
+    recorded, because a log was cut short, the others are recorded.
     """
     from datetime import UTC, datetime
 
@@ -245,44 +245,44 @@ def pay(log: str, contest: str, name: str, view: View) -> None:
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.writing.pay import pay as paid
 
-    checked(view, [column.name for column in CATALOGUE["prizes"].columns])
-    _holding(contest, replayed(log, name, None))  # a log that is not there is not started
+    require_columns(view, [column.name for column in CATALOGUE["prizes"].columns])
+    _require_contest(contest, replay_log(log, name, None))  # this does not create a log that does not exist
     with Ledger.open(log, name, prizes=_prizes) as ledger:
         receipt = paid(ledger, contest, datetime.now(UTC))
-    found = replayed(log, name, None)
-    table = found.projections.table("prizes").only("contest", contest)
+    season = replay_log(log, name, None)
+    table = season.projections.table("prizes").only("contest", contest)
     emit_table(table, view, Look(keep=("participant", "prize", "paid")))
-    say("paid before; nothing was recorded" if receipt is None else f"paid from log position {receipt.first} on")
-    say_as_of(found.checkpoint)
-    apart = [row["participant"] for row in table.rows() if row["prize"] != row["paid"]]
-    if apart:
-        say(f"what was paid is not what the sealed board says: {', '.join(apart)}; `verify` says where")
+    say("already paid; nothing was recorded" if receipt is None else f"paid from log position {receipt.first} on")
+    say_as_of(season.checkpoint)
+    different = [row["participant"] for row in table.rows() if row["prize"] != row["paid"]]
+    if different:
+        say(f"paid amounts differ from the sealed board for {', '.join(different)}; `verify` names the log positions")
         sys.exit(FINDINGS)
 
 
 @main.command(epilog="Example: forecast-ledger demo")
-@reported
+@report_errors
 def demo() -> None:
     """Rebuild a published tournament and check every figure.
 
-    The commands of the tournament are appended to a temporary log, which is replayed; each figure that follows is
+    The commands of the tournament are appended to a temporary log, the log is replayed, and each resulting figure is
     compared with the published one.
     """
     from tempfile import TemporaryDirectory
 
-    from forecast_ledger.replay.cli import demo as story
+    from forecast_ledger.replay.cli.demo import demonstrate
 
     with TemporaryDirectory() as folder:
-        shown = story.told(folder)
-        for line in shown.lines:
+        demonstration = demonstrate(folder)
+        for line in demonstration.lines:
             print(line)
-    if not shown.agrees:
+    if not demonstration.agrees:
         sys.exit(FINDINGS)
 
 
 @main.command("completion", epilog="Example: forecast-ledger completion bash")
 @click.argument("shell", type=click.Choice(_SHELLS))
-@reported
+@report_errors
 def completion_(shell: str) -> None:
     """Print a script that lets a SHELL complete commands and ids.
 
@@ -291,9 +291,9 @@ def completion_(shell: str) -> None:
     zsh:  put eval "$(forecast-ledger completion zsh)" in ~/.zshrc, after compinit
     fish: forecast-ledger completion fish > ~/.config/fish/completions/forecast-ledger.fish
 
-    The shell then completes the names of tables, and the contests, questions and participants in the log that is named
-    before them on the line. The log is read for half a second at most, and never changed. Logs on a database server
-    are not read.
+    The shell then completes the names of tables, and the contests, questions and participants in the log that the line
+    names before them. The log is read for half a second at most, and never changed. Logs on a database server are not
+    read.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
     from click.shell_completion import get_completion_class
 
@@ -302,23 +302,23 @@ def completion_(shell: str) -> None:
         print(script(main, {}, "forecast-ledger", "_FORECAST_LEDGER_COMPLETE").source())
 
 
-def _holding(contest: str, found: "Replay") -> "Replay":
-    """The same replay. Raises Refused: it has no such contest; the message names those that it has."""
+def _require_contest(contest: str, season: "Replay") -> "Replay":
+    """Return the replay. Raises Refused if it has no such contest; the message names the contests that it has."""
     from forecast_ledger.replay.reading import lookup
 
-    lookup.find_contest(found.projections.facts, contest)
-    return found
+    lookup.find_contest(season.projections.facts, contest)
+    return season
 
 
 def _prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[str, int]:
-    """What a sealed board is worth; what works it out is imported only where prizes are paid."""
+    """Compute the prizes of a sealed board; the module that does is imported only when prizes are paid."""
     from forecast_ledger.replay.writing.pay import prizes_from_log
 
     return prizes_from_log(pages, contest)
 
 
-def _mapped(path: str, file: IO[bytes]) -> "Iterable[ReadCommand]":
-    """The commands in a CSV, by a map."""
+def _read_csv(path: str, file: IO[bytes]) -> "Iterable[ReadCommand]":
+    """Read the commands in a CSV by a map."""
     from pathlib import Path
 
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
@@ -326,27 +326,27 @@ def _mapped(path: str, file: IO[bytes]) -> "Iterable[ReadCommand]":
 
     try:
         with Path(path).open("rb") as opened:
-            said = opened.read(MAP_BYTES + 1)
+            text = opened.read(MAP_BYTES + 1)
     except OSError as error:
         fail(f"{path}: {error.strerror}", USAGE)
-    if len(said) > MAP_BYTES:
-        fail(f"{path}: more than {MAP_BYTES} bytes, which no map has", USAGE)
-    return read_rows(parse_map(said), file)
+    if len(text) > MAP_BYTES:
+        fail(f"{path}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
+    return read_rows(parse_map(text), file)
 
 
-def _tried(ledger: "Ledger", source: "Iterable[ReadCommand]", atomic: bool, view: View, errors: str) -> int:
-    """Print what becomes of each command; returns how many are refused."""
+def _print_trial(ledger: "Ledger", source: "Iterable[ReadCommand]", atomic: bool, view: View, errors: str) -> int:
+    """Print the outcome of each command; returns the number of refusals."""
     from forecast_ledger.replay.writing.append import append_batches, outcome_row, tally
 
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    tried = tally(append_batches(ledger, source, lambda _: None, atomic=atomic), refusals(errors), counts)
-    emit(TRIED, map(outcome_row, tried), view, Look(keep=("line", "outcome")))
+    tried = tally(append_batches(ledger, source, lambda _: None, atomic=atomic), refusal_printer(errors), counts)
+    emit(TRIAL_COLUMNS, map(outcome_row, tried), view, Look(keep=("line", "outcome")))
     say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     return counts["refused"]
 
 
-def _lines_in(file: IO[bytes]) -> int | None:
-    """How many lines a file has, if somebody watches and it can be read twice."""
+def _count_lines(file: IO[bytes]) -> int | None:
+    """Count the lines of a file if stderr is a terminal and the file can be read twice; else return None."""
     if not sys.stderr.isatty() or not file.seekable():
         return None
     lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
@@ -355,7 +355,7 @@ def _lines_in(file: IO[bytes]) -> int | None:
 
 
 def _configure_logging(*, verbose: bool) -> None:
-    """Lines on stderr: warnings; if verbose all, each with its fields."""
+    """Log warnings to stderr or, if verbose, everything with its fields."""
     import logging
 
     if not verbose:

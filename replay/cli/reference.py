@@ -1,23 +1,23 @@
-"""The commands that print what is reference: schemas, and help on a topic."""
+"""The commands that print the reference: JSON Schema, and help on a topic."""
 
 import shutil
 
 import click
 
-from forecast_ledger.replay.console.shell import USAGE, fail, reported
+from forecast_ledger.replay.console.shell import USAGE, fail, report_errors
 
 SCHEMAS = ("commands", "events", "rules", "errors")
-_WIDEST = 100  # columns that a line of help takes
+_WIDEST = 100  # columns of a line of help, at most
 
 
 @click.command(epilog="Example: forecast-ledger schema commands > commands.schema.json")
 @click.argument("topic", type=click.Choice(SCHEMAS))
-@click.option("--openapi", is_flag=True, help="Print it as components of an OpenAPI 3.1 document.")
-@reported
+@click.option("--openapi", is_flag=True, help="Print the components of an OpenAPI 3.1 document instead.")
+@report_errors
 def schema(topic: str, openapi: bool) -> None:
     """Print the JSON Schema of commands, events, rule sets or errors.
 
-    It is made from the types that this version reads and writes, in the dialect 2020-12, with its keys sorted.
+    The schema is generated from the types of this version, in the dialect 2020-12, with its keys sorted.
     """
     from forecast_ledger.replay.reference import schema as schemas
 
@@ -27,7 +27,7 @@ def schema(topic: str, openapi: bool) -> None:
 @click.command(name="help", epilog="Example: forecast-ledger help submit_forecast")
 @click.argument("name", required=False)
 @click.option("--markdown", is_flag=True, help="Print the page of a topic as Markdown.")
-@reported
+@report_errors
 def help_(name: str | None, markdown: bool) -> None:
     """Explain a topic, command, event, refusal, rule, table or word.
 
@@ -51,7 +51,7 @@ def help_(name: str | None, markdown: bool) -> None:
         print(pages.as_text(blocks, width))
         return
     near = topics.nearest_name(name)
-    fail(f"nothing is known of {name[:80]!r}{f'; the nearest is {near}' * bool(near)}; `help` lists the topics", USAGE)
+    fail(f"no help for {name[:80]!r}{f'; the nearest is {near}' * bool(near)}; `help` lists the topics", USAGE)
 
 
 COMMANDS = (help_, schema)

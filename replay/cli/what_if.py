@@ -1,4 +1,4 @@
-"""The command that shows what would change."""
+"""The command that shows what would change after other commands or under other rules."""
 
 import sys
 from typing import IO, TYPE_CHECKING
@@ -14,12 +14,12 @@ from forecast_ledger.replay.console.shell import (
     emit,
     errors_option,
     fail,
-    known,
     log_argument,
     name_option,
-    refusals,
-    replayed,
-    reported,
+    refusal_printer,
+    replay_log,
+    report_errors,
+    require_projection,
     say,
     say_as_of,
 )
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     "--contest",
     metavar="CONTEST",
     shell_complete=completion.ids("contest"),
-    help="Print only the rows of this contest; with --rules, the contest to score.",
+    help="Print only rows of this contest; with --rules, the contest to score.",
 )
 @as_of_option
 @name_option
 @table_options
 @errors_option
-@reported
+@report_errors
 def what_if(
     log: str,
     file: IO[bytes] | None,
@@ -60,20 +60,20 @@ def what_if(
 ) -> None:
     """Show what would change in a table if more were recorded.
 
-    COMMANDS has one JSON object per line. They are decided as `append` would decide them, but on a branch of the log
-    that is kept in memory; nothing is written. With --rules, the contest is scored by other rules. Prints one line per
-    value that would differ. Refusals are written to stderr as by `append`; then the exit code is 1.
+    COMMANDS has one JSON object per line. They are decided as by `append`, but on a copy of the log in memory; nothing
+    is written. With --rules, the contest is scored by other rules. Each value that would differ is one line. Refusals
+    are written to stderr as by `append`, and the exit code is then 1.
     """
     from forecast_ledger.replay.reading import lookup
 
-    known(show)
+    require_projection(show)
     if file is None and rules is None:
-        fail("nothing to try: give a file of commands, or --rules", USAGE)
+        fail("give a file of commands, or --rules, or both", USAGE)
     if rules is not None and contest is None:
         fail("--rules needs --contest", USAGE)
-    if contest is not None and rules is None and not _is_of_contests(show):
+    if contest is not None and rules is None and not _has_contest_column(show):
         fail(f"the table {show} has no column contest: leave out --contest", USAGE)
-    before = replayed(log, name, as_of)
+    before = replay_log(log, name, as_of)
     after, refused = before.projections, 0
     if file is not None:
         after, refused = _appended(log, file, name, before, errors)
@@ -83,7 +83,7 @@ def what_if(
         from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
 
         after = under_rules(after, contest, parse_rule_set(rules))
-    only = contest if rules is None or _is_of_contests(show) else None  # what sums up contests is shown whole
+    only = contest if rules is None or _has_contest_column(show) else None  # other tables are shown whole
     _show(_table(before.projections, show, only), _table(after, show, only), view)
     say("nothing was written")
     say_as_of(before.checkpoint)
@@ -91,7 +91,7 @@ def what_if(
 
 
 def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: str) -> tuple["Projections", int]:
-    """The projections as if the commands in a file had been appended, and how many were refused."""
+    """Return the projections as if the commands in a file had been appended, and the number of refusals."""
     from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.facts import from_log
     from forecast_ledger.replay.writing.append import append_lines
@@ -99,13 +99,13 @@ def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: st
     from forecast_ledger.replay.writing.pay import prizes_from_log
 
     with open_overlay(log, name, prizes_from_log, before.checkpoint) as (ledger, _):
-        counts = append_lines(ledger, file, refusals(errors), lambda _: None)
+        counts = append_lines(ledger, file, refusal_printer(errors), lambda _: None)
         facts = from_log.facts(ledger.read())
     say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     return Projections(facts), counts["refused"]
 
 
-def _is_of_contests(show: str) -> bool:
+def _has_contest_column(show: str) -> bool:
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
     return "contest" in [column.name for column in CATALOGUE[show].columns]
@@ -117,22 +117,22 @@ def _table(projections: "Projections", show: str, contest: str | None) -> "Table
 
 
 def _show(old: "Table", new: "Table", view: View) -> None:
-    """Print each value that differs, and say how many rows do and do not."""
+    """Print each value that differs, and how many rows do and do not."""
     from collections import Counter
 
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.table_difference import differences
 
-    found = list(differences(old, new))
+    changed_rows = list(differences(old, new))
     rows = (
-        {**each.key, "row": each.row, "column": column, "old": one, "new": other}
-        for each in found
-        for column, (one, other) in (each.columns or {"": (None, None)}).items()
+        {**row.key, "row": row.row, "column": column, "old": before, "new": after}
+        for row in changed_rows
+        for column, (before, after) in (row.columns or {"": (None, None)}).items()
     )
     emit([*CATALOGUE[old.name].key, "row", "column", "old", "new"], rows, view, Look(keep=("column", "old", "new")))
-    told = Counter(each.row for each in found)
-    counts = ", ".join(f"{told[row]} {row}" for row in ("changed", "new", "gone"))
-    say(f"rows of {old.name}: {counts}, {len(old) - told['changed'] - told['gone']} unchanged")
+    numbers = Counter(row.row for row in changed_rows)
+    counts = ", ".join(f"{numbers[kind]} {kind}" for kind in ("changed", "new", "gone"))
+    say(f"rows of {old.name}: {counts}, {len(old) - numbers['changed'] - numbers['gone']} unchanged")
 
 
 COMMANDS = (what_if,)

@@ -1,1 +1,1 @@
-"""What all commands of the command line share: options, exit codes, printing to files and terminals, completion."""
+"""The parts that all commands share: options, exit codes, printing to files and terminals, completion."""

@@ -1,4 +1,4 @@
-"""Whether a stream has colour, and text in colour."""
+"""Text in colour, and when to use colour."""
 
 import os
 from typing import IO
@@ -7,10 +7,10 @@ BOLD, RED, GREEN, YELLOW = "1", "31", "32", "33"
 
 
 def has_colour(stream: IO[str]) -> bool:
-    """Whether a stream may be written to in colour.
+    """Report whether text for a stream may be in colour.
 
-    NO_COLOR forbids it, else FORCE_COLOR demands it; without either, a terminal has colour unless TERM is "dumb" or
-    not set. A variable that is empty counts as not set (no-color.org, force-color.org).
+    If NO_COLOR is set, it may not; else, if FORCE_COLOR is set, it may. Without either, a terminal has colour unless
+    TERM is "dumb" or not set. An empty variable counts as not set (no-color.org, force-color.org).
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -19,10 +19,10 @@ def has_colour(stream: IO[str]) -> bool:
     return stream.isatty() and os.environ.get("TERM") not in {None, "", "dumb"}
 
 
-def coloured(text: str, code: str) -> str:
-    r"""A text in a colour, which ends with it.
+def colour_text(text: str, code: str) -> str:
+    r"""Return a text in a colour, with the code that resets the colour after it.
 
-    >>> coloured("ok", GREEN)
+    >>> colour_text("ok", GREEN)
     '\x1b[32mok\x1b[0m'
     """
     return f"\x1b[{code}m{text}\x1b[0m"

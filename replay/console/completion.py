@@ -1,8 +1,8 @@
-"""What a shell may complete: the names of tables, and the ids in the log on the command line.
+"""Completion for shells: the names of tables, and the ids in the log that the command line names.
 
-The shell waits meanwhile, so the log is read for a moment only, and nothing that goes wrong is said. Only files are
-read, as `log` reads them: none is created, and no writer waits. Logs on a database server are not read. An id that
-would mean something to a shell, such as `$(reboot)`, is not suggested: a shell may put it on the line as it is.
+The shell waits for the answer, so a log is read for half a second at most, and errors are not reported. Only files
+are read, in the same way as by `log`: no file is created, and no writer waits. Logs on a database server are not read.
+An id that a shell would interpret, such as `$(reboot)`, is not suggested, because a shell may insert it without quotes.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,34 +17,34 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-_SECONDS = 0.5  # that are spent reading
-_MOST = 1_000  # suggestions: nobody reads more
+_SECONDS = 0.5  # for reading a log
+_MOST = 1_000  # suggestions
 Complete = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 
 
 def logs(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """A log is a file, which the shell itself completes."""
+    """Let the shell complete the name of a file."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]
 
 
 def tables(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """The names of projections."""
+    """Suggest names of projections."""
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
     return _items(CATALOGUE, incomplete)
 
 
 def checks(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """The names of `verify`'s checks."""
+    """Suggest names of the checks of `verify`."""
     from forecast_ledger.replay.audit.verify import CHECKS
 
     return _items(CHECKS, incomplete)
 
 
 def types(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """The types of events, without their versions."""
+    """Suggest types of events, without their versions."""
     from forecast_ledger.ledger.model.events import TAGS
 
     names = (tag.partition(".")[0] for tag in TAGS.values())
@@ -52,7 +52,7 @@ def types(_: click.Context, __: click.Parameter, incomplete: str) -> "list[Compl
 
 
 def ids(field: str) -> Complete:
-    """The ids in the log that events have in this field: "contest", "question" or "participant"."""
+    """Return a completion by the ids that events of the log have in a field: contest, question or participant."""
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
         return _ids(ctx, field, incomplete)
@@ -60,16 +60,16 @@ def ids(field: str) -> Complete:
     return complete
 
 
-def explained(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """The next part of the key of a number that is explained."""
+def number_key(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Suggest the next part of the key of a number to explain."""
     fields = (
         ["contest", "question", "participant"] if ctx.params.get("number") == "score" else ["contest", "participant"]
     )
     return _next(ctx, fields, incomplete)
 
 
-def keys(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
-    """The next part of the key of a row of a table."""
+def row_key(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    """Suggest the next part of the key of a row."""
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
     try:
@@ -85,14 +85,14 @@ def _next(ctx: click.Context, fields: list[str], incomplete: str) -> "list[Compl
 
 
 def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionItem]":
-    """The ids that begin so, sorted, as far as the log was read in time."""
+    """Suggest ids with this beginning, sorted, from the part of the log that can be read in time."""
     from shlex import quote
 
     from forecast_ledger.ledger.model.log import decode_row
     from forecast_ledger.replay.reading.replay import open_store
 
-    found: dict[str, None] = {}
-    given = ctx.params.get("log") or next(iter(ctx.args), "")  # the latter while an option waits for its value
+    suggested: dict[str, None] = {}
+    given = ctx.params.get("log") or next(iter(ctx.args), "")  # the latter if an option is being completed
     log, name = str(given).removeprefix("sqlite:///"), str(ctx.params.get("name") or "main")
     if not Path(log).is_file():
         return []
@@ -100,20 +100,20 @@ def _ids(ctx: click.Context, field: str, incomplete: str) -> "list[CompletionIte
     def read() -> None:
         with suppress(Exception), open_store(log, name) as store:
             for position, row in enumerate(chain.from_iterable(store.pages()), 1):
-                each: str = getattr(decode_row(row, position).event, field, "")
-                if each.startswith(incomplete) and not each.startswith("-") and quote(each) == each:
-                    found[each] = None
-                if len(found) == _MOST:
+                value: str = getattr(decode_row(row, position).event, field, "")
+                if value.startswith(incomplete) and not value.startswith("-") and quote(value) == value:
+                    suggested[value] = None
+                if len(suggested) == _MOST:
                     return
 
-    reader = Thread(target=read, daemon=True)  # a store that is locked is not waited for
+    reader = Thread(target=read, daemon=True)  # do not wait for a store that is locked
     reader.start()
     reader.join(_SECONDS)
-    return _items(sorted([*found]), incomplete)
+    return _items(sorted([*suggested]), incomplete)
 
 
 def _items(names: Iterable[str], incomplete: str) -> "list[CompletionItem]":
-    """The names that begin so."""
+    """Suggest those names that have this beginning."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

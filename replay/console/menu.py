@@ -1,4 +1,4 @@
-"""The first page of help: commands in groups, each with one whole sentence, the same on every terminal."""
+"""The first page of help: commands in groups, each with a summary, of the same width on every terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-WIDTH = 80  # characters of a line of help, whatever the terminal
+WIDTH = 80  # characters of a line of help, on every terminal
 
 
 class Menu(click.Group):
@@ -18,17 +18,17 @@ class Menu(click.Group):
     groups: dict[str, tuple[str, ...]]
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """As click does, but no error repeats what a terminal would obey."""
-        with _inert():
+        """As in click, but with control characters escaped in error messages."""
+        with _visible_errors():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does, but no error repeats what a terminal would obey."""
-        with _inert():
+        """As in click, but with control characters escaped in error messages."""
+        with _visible_errors():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a section for each group; summaries are not cut, and stand one below the other in all of them."""
+        """Write a section for each group; the summaries of all sections are aligned and never cut."""
         del ctx
         longest = max(map(len, self.commands))
         for title, names in self.groups.items():
@@ -37,7 +37,7 @@ class Menu(click.Group):
 
 
 @contextmanager
-def _inert() -> Iterator[None]:
+def _visible_errors() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
@@ -48,5 +48,5 @@ def _inert() -> Iterator[None]:
 
 
 def summary(command: click.Command) -> str:
-    """The first paragraph of a command's help, which is one line, without its full stop."""
+    """Return the first line of a command's help without its full stop."""
     return (command.help or "").partition("\n")[0].removesuffix(".")

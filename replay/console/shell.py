@@ -1,4 +1,4 @@
-"""What every command of the command line has in common: options, exit codes, printing, errors as one line."""
+"""The parts that all commands of the command line share: options, exit codes, printing, errors on one line."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec
 import click
 
 from forecast_ledger.replay.console import completion
-from forecast_ledger.replay.console.colour import RED, coloured, has_colour
+from forecast_ledger.replay.console.colour import RED, colour_text, has_colour
 from forecast_ledger.replay.console.view import Look, Selected, View
 
 if TYPE_CHECKING:
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 FINE, FINDINGS, USAGE, UNREADABLE, DAMAGED, UNCERTAIN = range(6)
 EXITS = {
     FINE: "fine",
-    FINDINGS: "findings: a command was refused, a figure or a read model differs",
+    FINDINGS: "findings: a command was refused, or a figure, a prize, a checkpoint, a log or a read model differs",
     USAGE: "wrong usage, or a request that was refused",
-    UNREADABLE: "the store cannot be opened, read, locked or written; or the output cannot",
+    UNREADABLE: "the store cannot be opened, read, locked or written, or the input or output failed",
     DAMAGED: "the log is damaged, or a newer version wrote it; the message names the log position",
-    UNCERTAIN: "the store failed while it was recording: it is not known what is recorded; to send it again is safe",
+    UNCERTAIN: "the store failed while recording, and what was recorded is unknown; it is safe to send it again",
 }
-SIGNALLED = 128  # and the signal's number, as shells have it
-REMEDY = "; --wide shows everything, --columns A,B,C the columns you name"
-_DIGITS = 1_000  # of a log position that are read
+SIGNALLED = 128  # plus the number of the signal, as in shells
+REMEDY = "; --wide shows everything, --columns A,B,C only those columns"
+_DIGITS = 1_000  # digits of a log position that are read
 
 _P = ParamSpec("_P")
 
 
-def kept(_: click.Context, __: click.Parameter, where: str | None) -> str | None:
-    """Where a log or read model is; what nobody would find again, in memory or without a path, is wrong usage."""
+def require_path(_: click.Context, __: click.Parameter, where: str | None) -> str | None:
+    """Return the location of a log or read model. An empty path, or a database in memory, is wrong usage."""
     if where is not None and where.removeprefix("sqlite:///") in {"", ":memory:", "sqlite://"}:
-        raise click.BadParameter(f"{where!r} keeps nothing; give the path of a file")
+        raise click.BadParameter(f"{where!r} would not be kept; give the path of a file")
     return where
 
 
-log_argument = click.argument("log", metavar="LOG", callback=kept, shell_complete=completion.logs)
+log_argument = click.argument("log", metavar="LOG", callback=require_path, shell_complete=completion.logs)
 name_option = click.option(
-    "--name", default="main", show_default=True, metavar="NAME", help="Use this ledger of the store."
+    "--name", default="main", show_default=True, metavar="NAME", help="Use the ledger of this name in the store."
 )
 as_of_option = click.option(
     "--as-of",
@@ -65,14 +65,14 @@ errors_option = click.option(
 )
 
 
-def reported(command: Callable[_P, None]) -> Callable[_P, None]:
-    """Turn what the project raises, what the system refuses, and signals into one line on stderr and an exit code."""
+def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
+    """Turn errors of the project and of the system, and signals, into one line on stderr and an exit code."""
 
     @wraps(command)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
         from forecast_ledger.ledger.core.errors import Conflict, Corrupt, LedgerError, Refused, Unavailable, Uncertain
 
-        def told(error: LedgerError, text: str, code: int) -> NoReturn:
+        def report(error: LedgerError, text: str, code: int) -> NoReturn:
             if kwargs.get("errors") != "json":
                 fail(text, code)
             say(error.as_json())
@@ -83,21 +83,21 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
                 command(*args, **kwargs)
                 sys.stdout.flush()
         except Refused as error:
-            told(error, str(error), USAGE)
+            report(error, str(error), USAGE)
         except (Unavailable, Conflict) as error:
-            told(error, str(error), UNREADABLE)
+            report(error, str(error), UNREADABLE)
         except Corrupt as error:
-            told(error, f"the log is damaged: {error}", DAMAGED)
+            report(error, f"the log is damaged: {error}", DAMAGED)
         except Uncertain as error:
-            told(error, str(error), UNCERTAIN)
-        except BrokenPipeError:  # whoever reads the output has seen enough
+            report(error, str(error), UNCERTAIN)
+        except BrokenPipeError:  # the reader of the output has closed it
             sys.exit(FINE)
         except OSError as error:
-            what = error.filename or "reading the input or writing the output failed"
-            failed = Unavailable(f"{what}: {error.strerror or error}")
-            told(failed, str(failed), UNREADABLE)
+            subject = error.filename or "reading the input or writing the output failed"
+            failed = Unavailable(f"{subject}: {error.strerror or error}")
+            report(failed, str(failed), UNREADABLE)
         except KeyboardInterrupt as stopped:
-            sys.unraisablehook = lambda _: None  # what a library had half made has nothing more to say
+            sys.unraisablehook = lambda _: None  # objects that a library leaves half made print nothing
             number = signal.Signals(*stopped.args or [signal.SIGINT])
             fail(f"stopped by {number.name}", SIGNALLED + number)
         finally:
@@ -106,11 +106,12 @@ def reported(command: Callable[_P, None]) -> Callable[_P, None]:
     return run
 
 
-def streams() -> None:
-    """Have each of the standard streams that is closed read nothing and write nowhere, and stdout take every character,
-    in UTF-8 where no terminal has an encoding of its own.
+def prepare_streams() -> None:
+    """Replace closed standard streams by the null device, and let stdout accept every character.
+
+    Unless stdout is a terminal, which has an encoding of its own, the encoding is UTF-8.
     """
-    sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - open to the end
+    sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - stays open until the process ends
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
@@ -120,7 +121,7 @@ def streams() -> None:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM ends what is going on as SIGINT does, so that nothing half done is left; unless it is told otherwise."""
+    """Let SIGTERM end the work as SIGINT does, so that nothing half done is left, unless SIGTERM has a handler."""
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
@@ -136,51 +137,54 @@ def _terminable() -> Iterator[None]:
 
 
 def _last_written(stream: IO[str]) -> None:
-    """Write what a stream still holds; where that fails, nothing more, for Python would try again as it ends."""
+    """Flush a stream. If that fails, send the rest to the null device, because Python flushes again when it ends."""
     try:
         stream.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def replayed(log: str, name: str, as_of: str | None) -> "Replay":
-    """The projections over a log as of a cut, its reading shown."""
+def replay_log(log: str, name: str, as_of: str | None) -> "Replay":
+    """Replay a log as of a cut, showing progress."""
     from forecast_ledger.replay.reading.replay import replay
 
     with progress("read") as watch:
-        return replay(log, name, cut(as_of), watch)
+        return replay(log, name, parse_cut(as_of), watch)
 
 
-def known(projection: str) -> str:
-    """The name of a projection; another is wrong usage."""
+def require_projection(projection: str) -> str:
+    """Return the name if a projection has it; any other name is wrong usage."""
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 
-    return named("projection", projection, list(CATALOGUE))
+    return require_name("projection", projection, list(CATALOGUE))
 
 
-def named(what: str, name: str, there: Sequence[str]) -> str:
-    """A name that is there; another is wrong usage, and the nearest and all are named."""
+def require_name(kind: str, name: str, names: Sequence[str]) -> str:
+    """Return the name if it is one of these; any other is wrong usage, and the message has the nearest and all."""
     from forecast_ledger.ledger.core.hints import nearest
 
-    if name not in there:
-        near = nearest(name, there)
-        fail(f"no {what} named {name!r}{f'; the nearest is {near}' * bool(near)}; there are: {', '.join(there)}", USAGE)
+    if name not in names:
+        near = nearest(name, names)
+        fail(f"no {kind} named {name!r}{f'; the nearest is {near}' * bool(near)}; there are: {', '.join(names)}", USAGE)
     return name
 
 
-def checked(view: View, names: Sequence[str]) -> View:
-    """A view of these columns; one that asks for another is wrong usage. Ask before anything is recorded."""
-    for name in view.asked():
-        named("column", name, names)
+def require_columns(view: View, names: Sequence[str]) -> View:
+    """Return the view if the table has every column that it names; else it is wrong usage.
+
+    A command that writes calls this before it records anything.
+    """
+    for name in view.named_columns():
+        require_name("column", name, names)
     return view
 
 
-def cut(as_of: str | None) -> int | str | None:
-    """A log position if it is written in digits, else an instant."""
+def parse_cut(as_of: str | None) -> int | str | None:
+    """Return a log position if the text has digits only, else the text, which is an instant."""
     digits = "" if as_of is None else as_of.removeprefix("-")
     if not (digits.isdecimal() and digits.isascii()):
         return as_of
-    position = int(digits.lstrip("0")[:_DIGITS] or 0)  # a longer one is beyond every log all the same
+    position = int(digits.lstrip("0")[:_DIGITS] or 0)  # a longer number is beyond every log
     return -position if as_of != digits else position
 
 
@@ -189,7 +193,7 @@ def emit_table(table: "Table", view: View, look: Look = Look()) -> None:  # noqa
     import numpy as np
 
     names = [column.name for column in table.columns]
-    checked(view, names)
+    require_columns(view, names)
     look = look._replace(kinds={column.name: column.kind for column in table.columns})
     if view.limit is None or view.where or len(table) <= view.limit:
         emit(names, table.rows(), view, look)
@@ -199,8 +203,8 @@ def emit_table(table: "Table", view: View, look: Look = Look()) -> None:  # noqa
 
 
 def emit(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look: Look = Look()) -> None:  # noqa: B008
-    """Print rows of these columns to stdout, and what is to be said of those that are not printed to stderr."""
-    selected, note = Selected(checked(view, names), rows), ""
+    """Print rows of these columns to stdout, and notes on the rows and columns left out to stderr."""
+    selected, note = Selected(require_columns(view, names), rows), ""
     if view.form == "table":
         note = print_table(view.columns or names, selected, view, look)
     else:
@@ -215,19 +219,19 @@ def emit(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look:
 def emit_list(
     names: list[str], rows: Iterator[dict[str, Any]], view: View, plain: Callable[..., Iterator[str]]
 ) -> None:
-    """Print rows, each as soon as it is there. plain: the lines of all columns where no terminal needs them shorter."""
+    """Print each row as soon as it is read. plain: yields the lines of whole rows, for output that need not fit."""
     from forecast_ledger.replay.console import terminal
 
     fits = view.form == "table" and sys.stdout.isatty() and not view.wide
     if not fits and (view.form != "table" or view.columns):
         emit(names, rows, view)
         return
-    selected = Selected(checked(view, names), rows)
+    selected = Selected(require_columns(view, names), rows)
     lines, note = plain(iter(selected)), ""
     if fits:
         look = Look(keep=("says",), spare=("recorded_at", "at"), chosen=bool(view.columns))
-        screen = terminal.screen(sys.stdout, wide=False)
-        lines, note = terminal.listed(view.columns or names, iter(selected), look, screen)
+        screen = terminal.screen_of(sys.stdout, wide=False)
+        lines, note = terminal.stream_rows(view.columns or names, iter(selected), look, screen)
     for line in lines:
         print(line)
     sys.stdout.flush()
@@ -235,26 +239,26 @@ def emit_list(
 
 
 def print_table(names: Sequence[str], rows: Iterable[dict[str, Any]], view: View, look: Look) -> str:
-    """Print a table: on a terminal as wide as it is, else whole. Returns what is not shown, in words."""
+    """Print a table, on a terminal no wider than it. Returns a note on what is not shown, "" if nothing."""
     from forecast_ledger.replay.console import terminal
     from forecast_ledger.replay.reading.text_tables import as_table
 
     lines, note = as_table(names, rows), ""
     if sys.stdout.isatty() and not view.wide:
-        screen = terminal.screen(sys.stdout, wide=False)
-        lines, note = terminal.fitted(names, list(rows), look._replace(chosen=bool(view.columns)), screen)
+        screen = terminal.screen_of(sys.stdout, wide=False)
+        lines, note = terminal.fit_table(names, list(rows), look._replace(chosen=bool(view.columns)), screen)
     elif has_colour(sys.stdout):
-        lines = terminal.whole(names, list(rows))
+        lines = terminal.full_table(names, list(rows))
     for line in lines:
         print(line)
     return note
 
 
 def print_pairs(pairs: Mapping[str, Any], view: View) -> None:
-    """Print a line for each name and value; a terminal breaks long values between words."""
+    """Print a line for each name and value; on a terminal, long values are wrapped between words."""
     from forecast_ledger.replay.console import terminal
 
-    for line in terminal.record(pairs, terminal.screen(sys.stdout, wide=view.wide)):
+    for line in terminal.vertical_table(pairs, terminal.screen_of(sys.stdout, wide=view.wide)):
         print(line)
 
 
@@ -265,12 +269,12 @@ def _say_all(*notes: str | None) -> None:
 
 
 def say_as_of(checkpoint: "Checkpoint") -> None:
-    """Say on stderr what an answer speaks about."""
+    """Say on stderr up to which row of the log an answer goes."""
     say(f"as of log position {checkpoint.position}, digest {checkpoint.digest}")
 
 
-def refusals(errors: str) -> "Callable[[InputPlace, Refused], None]":
-    """What tells each refusal on stderr, with its place: in words, or as a JSON object a line."""
+def refusal_printer(errors: str) -> "Callable[[InputPlace, Refused], None]":
+    """Return a function that prints a refusal with its place to stderr, in words or as one JSON object."""
     if errors != "json":
         return lambda place, refused: say(place.said(refused))
     import json
@@ -279,33 +283,33 @@ def refusals(errors: str) -> "Callable[[InputPlace, Refused], None]":
 
 
 def say(text: str, start: str = "", colour: str = "") -> None:
-    """Say something on stderr, so that nothing in it moves the cursor; if nobody listens, the work goes on.
+    """Print a text to stderr, with control characters escaped. An error while writing is ignored.
 
-    start: what comes before it, in this colour where stderr has colour.
+    start: a text to print before it, in this colour if stderr has colour.
     """
     from forecast_ledger.replay.reading.text_tables import escape
 
     try:
-        shown = start and coloured(start, colour) if has_colour(sys.stderr) else start
+        shown = start and colour_text(start, colour) if has_colour(sys.stderr) else start
         print(shown + escape(text), file=sys.stderr)
     except OSError:
         _last_written(sys.stderr)
 
 
 def fail(text: str, code: int) -> NoReturn:
-    """Say what went wrong and exit."""
+    """Print an error and exit."""
     complain(text)
     sys.exit(code)
 
 
 def complain(text: str) -> None:
-    """Say what is wrong."""
+    """Print an error, after the name of the program."""
     say(f" {text}", "forecast-ledger:", RED)
 
 
 @contextmanager
 def progress(done: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A bar with a running count on stderr, if that is a terminal; the bar only pulses where no total is known."""
+    """Show a progress bar with a count on stderr if that is a terminal; without a total, the bar only pulses."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -1,24 +1,26 @@
-"""What of a table is printed, and as what: its form, columns, rows, and how many of them."""
+"""The view of a table that is printed: its format, columns, rows, and how many of them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from forecast_ledger.replay.reading.text_tables import PrintedRow
+
 _Option = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 class Condition(NamedTuple):
-    """What a row must have in a column, or, if it is negated, must not have."""
+    """A value that a row must have in a column or, if negated, must not have."""
 
     column: str
     value: str
     negated: bool = False
 
-    def holds(self, row: Row) -> bool:
-        """Whether a row is so: its value is compared as it is printed, with or without the zeros at its end."""
+    def holds(self, row: "PrintedRow") -> bool:
+        """Report whether a row meets it. Values are compared as printed, with or without trailing zeros."""
         value = row[self.column]
         text = "" if value is None else str(value)
         return (self.value in {text, without_zeros(text)}) != self.negated
@@ -27,8 +29,8 @@ class Condition(NamedTuple):
 class View(NamedTuple):
     """How a table is printed.
 
-    columns: those to print, in this order; all if empty. where: what every printed row meets. limit: how many rows are
-    printed at most. wide: whether a terminal shows every column, and every value whole.
+    form: table, json or csv. columns: the columns to print, in this order; all if empty. where: conditions that every
+    printed row meets. limit: the greatest number of rows. wide: print every column and value in full on a terminal too.
     """
 
     form: str = "table"
@@ -37,15 +39,16 @@ class View(NamedTuple):
     limit: int | None = None
     wide: bool = False
 
-    def asked(self) -> list[str]:
-        """The columns that it names."""
+    def named_columns(self) -> list[str]:
+        """Return the columns that it names, to print or in conditions."""
         return [*self.columns, *(condition.column for condition in self.where)]
 
 
 class Look(NamedTuple):
-    """What is known of a table's columns. kinds: as in a projection's schema, by the column's name. keep: columns that
-    are shown though all rows agree in them. spare: columns that are left out first where room is short. chosen: whether
-    somebody chose the columns, so that none is left out.
+    """How to fit the columns of a table into a terminal.
+
+    kinds: column -> its kind in the projection's schema. keep: columns that are shown even if all rows have the same
+    value. spare: columns to leave out first. chosen: the user chose the columns, so none is left out.
     """
 
     kinds: Mapping[str, str] = {}
@@ -55,16 +58,18 @@ class Look(NamedTuple):
 
 
 class Selected:
-    """The rows of a view, as they are read. `read`, `met` and `printed` count all rows, those that meet every
-    condition, and those that are printed; they are complete once every row was read.
+    """The rows of a view, as they are read.
+
+    read, met, printed: counts of all rows, of the rows that meet every condition, and of the rows to print; complete
+    after the last row was read.
     """
 
-    def __init__(self, view: View, rows: Iterable[Row]) -> None:
+    def __init__(self, view: View, rows: Iterable["PrintedRow"]) -> None:
         self.read = self.met = self.printed = 0
         self._view, self._rows = view, rows
 
-    def __iter__(self) -> Iterator[Row]:
-        """Every row is read, also past the limit: what reads them may have more to do than to print."""
+    def __iter__(self) -> Iterator["PrintedRow"]:
+        """Yield the rows to print. Rows past the limit are read too, because reading them may do other work."""
         _, columns, where, limit, _ = self._view
         for row in self._rows:
             self.read += 1
@@ -76,7 +81,7 @@ class Selected:
                 yield {name: row[name] for name in columns} if columns else row
 
     def note(self) -> str | None:
-        """What is to be said about the rows that are not printed, and about a table without rows."""
+        """Return a note on rows that are not printed, or on a table without rows; None if there is nothing to say."""
         if not self.read:
             return "no rows"
         if not self.met:
@@ -89,12 +94,12 @@ class Selected:
 
 
 def table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of every command that prints a table; the command is given them as its `view`."""
+    """Add the options of commands that print a table; the command gets them as its argument `view`."""
     return _decorated(command, _OPTIONS)
 
 
 def listing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The same without --limit, for a command that has its own."""
+    """Add the same options without --limit, for a command that has its own."""
     return _decorated(command, [option for option in _OPTIONS if option is not _LIMIT])
 
 
@@ -111,7 +116,7 @@ def _decorated(command: Callable[..., None], options: Sequence[_Option]) -> Call
 
 
 def without_zeros(text: str) -> str:
-    """A decimal without the zeros at its end; any other text as it is.
+    """Remove trailing zeros from a decimal; any other text is returned as it is.
 
     >>> without_zeros("0.500"), without_zeros("-3.00"), without_zeros("100"), without_zeros("1.0.0")
     ('0.5', '-3', '100', '1.0.0')
@@ -122,19 +127,19 @@ def without_zeros(text: str) -> str:
 
 
 def _names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """The names in a list with commas, each once."""
+    """Split a list at its commas, and drop repeated names."""
     return () if text is None else tuple(dict.fromkeys(name.strip() for name in text.split(",")))
 
 
 def _conditions(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[Condition, ...]:
-    """Conditions as they are written: COLUMN=VALUE, COLUMN!=VALUE."""
-    found = []
+    """Read conditions written as COLUMN=VALUE or COLUMN!=VALUE."""
+    conditions = []
     for text in texts:
         column, sign, value = text.partition("=")
         if not sign:
             raise click.BadParameter(f"{text!r} has no '='; write COLUMN=VALUE or COLUMN!=VALUE")
-        found.append(Condition(column.removesuffix("!").strip(), value, column.endswith("!")))
-    return tuple(found)
+        conditions.append(Condition(column.removesuffix("!").strip(), value, column.endswith("!")))
+    return tuple(conditions)
 
 
 _LIMIT = click.option("--limit", "most", type=click.IntRange(1), metavar="COUNT", help="Print at most this many rows.")
@@ -145,7 +150,7 @@ _OPTIONS: list[_Option] = [
         type=click.Choice(["table", "json", "csv"]),
         default="table",
         show_default=True,
-        help="Print an aligned table, one JSON array of objects, or CSV.",
+        help="Print an aligned table, a JSON array of objects, or CSV.",
     ),
     click.option(
         "--columns", "shown", metavar="A,B,C", callback=_names, help="Print only these columns, in this order."
@@ -155,8 +160,8 @@ _OPTIONS: list[_Option] = [
         multiple=True,
         metavar="COLUMN=VALUE",
         callback=_conditions,
-        help="Print only rows with this value, or with COLUMN!=VALUE without it; repeatable.",
+        help="Print only rows with this value in this column; COLUMN!=VALUE excludes them. Repeatable.",
     ),
     _LIMIT,
-    click.option("--wide", is_flag=True, help="On a terminal, print every column and value in full."),
+    click.option("--wide", is_flag=True, help="Print every column and value in full on a terminal too."),
 ]

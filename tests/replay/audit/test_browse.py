@@ -124,7 +124,7 @@ def test_the_list_speaks_of_the_log_as_far_as_it_was_read(log: str) -> None:
         )
     ]
     assert [(each[0], each[1].split(",")[0]) for each in told] == [
-        ("2 events; --limit is reached, there may be more", "as of log position 2"),
+        ("2 events; --limit is reached, and there may be more", "as of log position 2"),
         ("3 events", "as of log position 3"),
         ("0 events", "as of log position 8"),
         ("0 events", "as of log position 8"),

@@ -96,8 +96,8 @@ def test_a_log_that_has_grown_still_has_its_checkpoint(tmp_path: Path) -> None:
         result = run("verify", grown, "--checkpoint", kept, "--only", "positions")
         assert result.exit_code == FINE
         assert result.stdout.splitlines()[-1].split() == [
-            "checkpoint", "ok", str(position), "log", "and", str(len(BUILT)), "projections", "as", "of", str(position),
-            "are", "what", "was", "kept",
+            "checkpoint", "ok", str(position), "the", "log", "and", str(len(BUILT)), "projections", "as", "of",
+            str(position), "match", "the", "checkpoint",
         ]  # fmt: skip
         assert run("verify", grown, "--checkpoint", kept, "--quiet").output == ""
 

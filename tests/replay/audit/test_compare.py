@@ -87,7 +87,7 @@ def test_two_logs_part_at_the_first_row_that_differs(one: str, other: str) -> No
     assert [row["projection"] for row in rows if row["same"] == "no"] == apart
     assert {"consensus", "scores", "leaderboard"} <= set(apart) < set(BUILT)
     told = result.stderr.splitlines()
-    assert told[0] == "the logs part at log position 5, in command, event.probabilities"
+    assert told[0] == "the logs first differ at log position 5, in command, event.probabilities"
     assert told[1] == (
         f"{one}: recorded at 2026-03-31T00:00:05Z, at 2026-03-11T00:00:00Z, forecast_made.v1: bob on rain: 0.2, 0.8"
     )
@@ -102,10 +102,10 @@ def test_one_log_may_be_the_beginning_of_the_other(tmp_path: Path, one: str) -> 
         told = run("replay", arguments[0], "--compare", arguments[1])
         assert told.exit_code == FINDINGS
         lines = told.stderr.splitlines()
-        assert lines[0] == f"{short} is the beginning of {one}, which goes on at log position 5"
+        assert lines[0] == f"{short} is the beginning of {one}, which continues at log position 5"
         assert lines[1].startswith(f"{one}: recorded at 2026-03-31T00:00:05Z")
     itself = run("replay", one, "--compare", f"{one}@2")
-    assert itself.stderr.splitlines()[0] == f"{one}@2 is the beginning of {one}, which goes on at log position 3"
+    assert itself.stderr.splitlines()[0] == f"{one}@2 is the beginning of {one}, which continues at log position 3"
     from_nothing = compare_logs(ComparedLog(one), ComparedLog(one, as_of=0)).parting
     assert from_nothing
     assert (from_nothing.position, from_nothing.other) == (1, None)
@@ -157,7 +157,7 @@ def test_either_may_be_an_export(tmp_path: Path, one: str, other: str, form: str
     part = run("replay", one, "--compare", f"{out}@3")
     assert (part.exit_code, part.stderr.startswith(f"{out}@3 is the beginning of {one}, ")) == (FINDINGS, True)
     apart = run("replay", out, "--compare", other)
-    assert apart.stderr.startswith("the logs part at log position 5, in command, event.probabilities\n")
+    assert apart.stderr.startswith("the logs first differ at log position 5, in command, event.probabilities\n")
     assert run("replay", one, "--compare", f"{out}@7").exit_code == USAGE
 
 

@@ -822,7 +822,7 @@ def test_damage_exits_with_4_and_says_how_to_look_closer(tmp_path: Path) -> None
     told, closer, verdict = result.stderr.splitlines()  # and no word of rows that may be missing
     assert told.startswith("forecast-ledger: the log is damaged: log position 4: expected previous digest ")
     assert told.endswith(f" of the row before; found {'f' * 64}")
-    assert closer == f"look closer: forecast-ledger show '{path}' 4 --raw"
+    assert closer == f"to see the row: forecast-ledger show '{path}' 4 --raw"
     assert verdict == "damaged: 1 finding"
     assert [line.split()[:2] for line in result.stdout.splitlines()[1:4]] == [
         ["positions", "ok"],

@@ -329,7 +329,7 @@ def test_the_winners_of_a_sealed_board_are_paid_once(log: str) -> None:
     assert first.stderr.splitlines()[1].startswith("as of log position 39, digest ")
     again = run("pay", log, "plain", "--format", "json")
     assert (again.exit_code, again.stdout) == (FINE, first.stdout)
-    assert again.stderr.splitlines() == ["paid before; nothing was recorded", first.stderr.splitlines()[1]]
+    assert again.stderr.splitlines() == ["already paid; nothing was recorded", first.stderr.splitlines()[1]]
     assert run("verify", log).stderr.splitlines()[0] == first.stderr.splitlines()[1]
 
 
@@ -368,7 +368,7 @@ def test_a_file_that_seals_a_contest_may_pay_it_too(log: str, options: list[str]
     rows = json.loads(run("table", log, "prizes", "--format", "json").stdout)
     assert {row["participant"]: row["paid"] for row in rows if row["contest"] == "plain"} == PRIZES
     assert run("verify", log).exit_code == FINE
-    assert "paid before" in run("pay", log, "plain").stderr
+    assert "already paid" in run("pay", log, "plain").stderr
 
 
 def test_a_file_that_pays_before_it_seals_is_refused_that_line(log: str) -> None:

@@ -35,7 +35,7 @@ def test_what_would_be_kept_nowhere_is_wrong_usage(log: str, tmp_path: Path, whe
     ):
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (USAGE, ""), arguments
-        assert "keeps nothing; give the path of a file" in result.stderr
+        assert "would not be kept; give the path of a file" in result.stderr
 
 
 @pytest.mark.parametrize(

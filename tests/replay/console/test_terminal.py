@@ -11,8 +11,8 @@ import pytest
 
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.cli.main import DAMAGED, FINDINGS, FINE, main
-from forecast_ledger.replay.console.colour import coloured, has_colour
-from forecast_ledger.replay.console.terminal import Screen, fitted, listed
+from forecast_ledger.replay.console.colour import colour_text, has_colour
+from forecast_ledger.replay.console.terminal import Screen, fit_table, stream_rows
 from forecast_ledger.replay.console.view import Look
 from forecast_ledger.replay.reading.text_tables import text_width
 from tests.replay.cli.test_main import SEALED, opened, run, said
@@ -52,7 +52,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
 def shown(names: str, *lines: str, room: int, look: Look | None = None) -> tuple[list[str], str]:
     """A table of words on a screen of so many cells."""
     found = [dict(zip(names.split(), line.split(), strict=True)) for line in lines]
-    fit = fitted(names.split(), found, look or Look(), Screen(room))
+    fit = fit_table(names.split(), found, look or Look(), Screen(room))
     return list(fit.lines), fit.note
 
 
@@ -120,22 +120,22 @@ def test_json_and_csv_are_the_same_on_a_terminal(log: str, form: str) -> None:
 
 def test_what_is_piped_does_not_depend_on_the_terminal(log: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A narrow terminal that is said in the environment changes nothing."""
-    whole = run("table", log, "trades").stdout
+    everything = run("table", log, "trades").stdout
     monkeypatch.setenv("COLUMNS", "40")
-    assert run("table", log, "trades").stdout == whole
+    assert run("table", log, "trades").stdout == everything
 
 
 def test_columns_that_tell_no_rows_apart_are_left_out_and_said() -> None:
     """Those that are empty, and those with one value, which is told; only if the table does not fit."""
     wide = [{"contest": "cup", "who": who, "note": "", "title": "x" * 20} for who in ("ada", "bo")]
     names = list(wide[0])
-    lines, note = fitted(names, wide, Look(), Screen(20))
+    lines, note = fit_table(names, wide, Look(), Screen(20))
     assert ([line.split() for line in lines], note) == (
         [["who"], ["ada"], ["bo"]],
         f"left out: contest = cup, title = {'x' * 20} (the same in every row); note (empty)",
     )
-    assert fitted(names, wide, Look(), Screen(80)).note == ""
-    lines, _ = fitted(names, wide, Look(keep=("contest",)), Screen(20))
+    assert fit_table(names, wide, Look(), Screen(80)).note == ""
+    lines, _ = fit_table(names, wide, Look(keep=("contest",)), Screen(20))
     assert next(iter(lines)).split() == ["contest", "who"]
 
 
@@ -179,7 +179,7 @@ def test_the_last_text_is_broken_between_words() -> None:
     """Nothing of it is lost; beside its further lines there is nothing."""
     words = "the sum of weight x score and then coverage times the exponential of the total"
     found = [{"n": 1, "says": words}, {"n": 2, "says": "short"}]
-    lines = list(fitted(["n", "says"], found, Look(), Screen(40)).lines)
+    lines = list(fit_table(["n", "says"], found, Look(), Screen(40)).lines)
     assert " ".join(line[3:] for line in lines[1:-1]) == words
     assert (max(map(len, lines)) <= 40, lines[-1]) == (True, "2  short")
     assert all(line.startswith("   ") for line in lines[2:-1])
@@ -193,15 +193,15 @@ def test_one_row_that_does_not_fit_has_a_line_for_each_value() -> None:
 
 def test_a_table_without_rows_prints_no_line_that_is_too_wide() -> None:
     """Its header, if there is room for it."""
-    assert fitted(["contest"], [], Look(), Screen(40)).note == ""
-    assert list(fitted(["contest"], [], Look(), Screen(40)).lines) == ["contest"]
-    assert list(fitted(["contest"] * 10, [], Look(), Screen(40)).lines) == []
+    assert fit_table(["contest"], [], Look(), Screen(40)).note == ""
+    assert list(fit_table(["contest"], [], Look(), Screen(40)).lines) == ["contest"]
+    assert list(fit_table(["contest"] * 10, [], Look(), Screen(40)).lines) == []
 
 
 def test_a_long_list_is_printed_as_it_is_read() -> None:
     """The first rows decide how wide its columns are; nothing waits for the last."""
     source: Iterator[dict[str, Any]] = iter([{"n": number, "says": "x" * number} for number in range(1_000)])
-    lines = listed(["n", "says"], source, Look(), Screen(40)).lines
+    lines = stream_rows(["n", "says"], source, Look(), Screen(40)).lines
     assert [len(next(lines)) <= 40 for _ in range(300)] == [True] * 300
     assert next(source)["n"] < 320
 
@@ -242,11 +242,11 @@ def test_nothing_that_a_terminal_obeys_reaches_it(tmp_path: Path) -> None:
 def test_colour_is_restrained() -> None:
     """Names bold, numbers below zero red; what is right green and what is not red, in the columns that say so."""
     found = [{"found": "ok", "n": "-1", "says": "ok"}, {"found": "differs", "n": "2", "says": "-"}]
-    lines = list(fitted(["found", "n", "says"], found, Look(), Screen(80, colour=True)).lines)
+    lines = list(fit_table(["found", "n", "says"], found, Look(), Screen(80, colour=True)).lines)
     assert lines == [
-        f"{coloured('found', '1')}     {coloured('n', '1')}  {coloured('says', '1')}",
-        f"{coloured('ok', '32')}       {coloured('-1', '31')}  ok",
-        f"{coloured('differs', '31')}   2  -",
+        f"{colour_text('found', '1')}     {colour_text('n', '1')}  {colour_text('says', '1')}",
+        f"{colour_text('ok', '32')}       {colour_text('-1', '31')}  ok",
+        f"{colour_text('differs', '31')}   2  -",
     ]
 
 

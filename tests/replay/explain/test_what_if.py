@@ -206,7 +206,7 @@ def test_other_trading_rules_are_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--show", "leaderboard"], "nothing to try"),
+        (["--show", "leaderboard"], "give a file of commands"),
         (["--rules", "baseline", "--show", "scores"], "--rules needs --contest"),
         (["-", "--show", "nothing"], "there are: contests"),
         (["-", "--show", "standing", "--contest", "plain"], "has no column contest"),

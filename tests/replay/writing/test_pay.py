@@ -676,7 +676,7 @@ def test_paying_again_prints_the_same_and_says_that_nothing_was_recorded(log: st
     """Exit code 0: whoever is not sure whether it went through may send it again."""
     first, again = run("pay", log, "cup"), run("pay", log, "cup")
     assert (again.exit_code, again.stdout) == (FINE, first.stdout)
-    assert again.stderr.splitlines() == ["paid before; nothing was recorded", first.stderr.splitlines()[1]]
+    assert again.stderr.splitlines() == ["already paid; nothing was recorded", first.stderr.splitlines()[1]]
 
 
 def test_prizes_paid_that_differ_from_the_board_are_findings(log: str) -> None:
@@ -684,7 +684,7 @@ def test_prizes_paid_that_differ_from_the_board_are_findings(log: str) -> None:
     forge(log, *prizes_paid(ada=60, bob=40))
     result = run("pay", log, "cup")
     assert (result.exit_code, len(result.stdout.splitlines())) == (FINDINGS, 5)
-    told = "what was paid is not what the sealed board says: ada, cyd, dan; `verify` says where"
+    told = "paid amounts differ from the sealed board for ada, cyd, dan; `verify` names the log positions"
     assert result.stderr.splitlines()[-1] == told
 
 
