@@ -103,7 +103,7 @@ class CsvMapping:
 
 
 def parse_map(text: bytes) -> CsvMapping:
-    """Read a map. Refuses: bad_map."""
+    """Read a map. Refuses, first that applies: bad_map."""
     try:
         said = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), CsvMap)
     except msgspec.ValidationError as error:

@@ -136,7 +136,7 @@ def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     """Whether most of a contest's questions are scored together, and how many rows are written together."""
     most, at_once = request.param
     monkeypatch.setattr(incremental_scores, "_MOST", most)
-    monkeypatch.setattr("forecast_ledger.replay.readmodel.part_store._AT_ONCE", at_once)
+    monkeypatch.setattr("forecast_ledger.replay.readmodel.part_store._BATCH_ROWS", at_once)
 
 
 @pytest.mark.usefixtures("steps")
