@@ -349,7 +349,7 @@ def test_a_forged_map_is_refused(text: bytes) -> None:
 def test_a_map_is_not_longer_than_a_map(tmp_path: Path) -> None:
     """It is not read to its end."""
     done = ran("append", tmp_path / "log.db", "/dev/null", "--map", "/dev/zero")
-    assert (done.returncode, str(MAP_BYTES) in done.stderr) == (USAGE, True)
+    assert (done.returncode, f"{MAP_BYTES:,} bytes" in done.stderr) == (USAGE, True)
 
 
 def test_a_line_that_never_ends_is_refused_as_it_comes(tmp_path: Path) -> None:
