@@ -22,23 +22,23 @@ from forecast_ledger.projections.trading.mark_prices import NONE
 from forecast_ledger.projections.trading.portfolios import Snapshots
 
 
-def positions_values(of: Analysis) -> list[Values]:
+def positions_values(analysis: Analysis) -> list[Values]:
     """One row for each position."""
     rows = [
-        [*key, number, *_position(of, of.facts.trading(key[0]), holding)]
-        for key, account in of.facts.books.accounts.items()
+        [*key, number, *_position(analysis, analysis.facts.trading(key[0]), holding)]
+        for key, account in analysis.facts.books.accounts.items()
         for number, holding in account.holdings.items()
     ]
     return from_rows(rows, "id id count id id text money points money points money money money seconds")
 
 
-def _position(of: Analysis, trading: Trading, holding: Holding) -> list[Any]:
-    facts, clock = of.facts, of.facts.books.clock
-    question, closed_at = facts.questions[holding.question], of.marks.closed_at(holding.question)
+def _position(analysis: Analysis, trading: Trading, holding: Holding) -> list[Any]:
+    facts, clock = analysis.facts, analysis.facts.books.clock
+    question, closed_at = facts.questions[holding.question], analysis.marks.closed_at(holding.question)
     pending = holding.is_open() and closed_at <= clock and holding.question not in facts.settled
     kept = holding.status != "voided"
     shares, cost = holding.shares * kept, holding.cost * kept
-    price = of.marks.last(trading, holding.question, holding.outcome, clock)[0] if holding.is_open() else NONE
+    price = analysis.marks.last(trading, holding.question, holding.outcome, clock)[0] if holding.is_open() else NONE
     value = half_even(shares * max(price, 0), PROBABILITY)
     return [
         question.question,
@@ -55,13 +55,13 @@ def _position(of: Analysis, trading: Trading, holding: Holding) -> list[Any]:
     ]
 
 
-def cash_values(of: Analysis) -> list[Values]:
+def cash_values(analysis: Analysis) -> list[Values]:
     """One row for each movement of an account."""
     balances: dict[Key, int] = {}
     rows = []
-    for movement in of.facts.books.movements:
+    for movement in analysis.facts.books.movements:
         balance = balances[movement.key] = balances.get(movement.key, 0) + movement.cash
-        question = of.facts.questions[movement.question].question if movement.number else ""
+        question = analysis.facts.questions[movement.question].question if movement.number else ""
         owed = "debt" if balance < 0 else ""
         of_position = (question, movement.number or None)
         rows.append(
@@ -70,12 +70,12 @@ def cash_values(of: Analysis) -> list[Values]:
     return from_rows(rows, "id id count instant text id count money money text")
 
 
-def accounts_values(of: Analysis) -> list[Values]:
+def accounts_values(analysis: Analysis) -> list[Values]:
     """One row for each account, at the latest instant in the log."""
     rows = []
-    for key, account in of.facts.books.accounts.items():
-        trading, who = of.facts.trading(key[0]), account.enrolled
-        exact = arena.value(of.facts, of.marks, key)
+    for key, account in analysis.facts.books.accounts.items():
+        trading, who = analysis.facts.trading(key[0]), account.enrolled
+        exact = arena.value(analysis.facts, analysis.marks, key)
         total, cost = account.cash * FINE + exact, account.cost()
         rows.append(
             [
@@ -97,17 +97,17 @@ def accounts_values(of: Analysis) -> list[Values]:
     return from_rows(rows, "id id id id money money money money money money money money money text")
 
 
-def snapshots_values(of: Analysis) -> list[Values]:
+def snapshots_values(analysis: Analysis) -> list[Values]:
     """One row for each tick and each movement of every account. Raises Refused(out_of_range): too many ticks."""
-    check_tick_rows(of.facts, of.traded)
-    seen = [of.snapshots(name) for name in of.traded]
+    check_tick_rows(analysis.facts, analysis.traded)
+    seen = [analysis.snapshots(name) for name in analysis.traded]
     counts = [len(each.at) for each in seen]
     position = np.concatenate([each.log_position for each in seen] or [int64_array([])])
     columns = (
         "cash positions_value total profit profit_percent brier resolved_bets realised unrealised stale_marks stale_age"
     )
     return [
-        Ids(np.repeat(np.arange(len(seen)), counts), of.traded),
+        Ids(np.repeat(np.arange(len(seen)), counts), analysis.traded),
         _participants(seen),
         np.concatenate([each.at for each in seen] or [int64_array([])]),
         known(position),
@@ -129,9 +129,9 @@ def _together(parts: list[Any], name: str) -> Values:
     return known(numbers) if name in {"brier", "stale_age"} else numbers
 
 
-def trades_values(of: Analysis) -> list[Values]:
+def trades_values(analysis: Analysis) -> list[Values]:
     """One row for each executed leg."""
-    rows = [_trade(of.facts, trade) for trade in of.facts.books.trades]
+    rows = [_trade(analysis.facts, trade) for trade in analysis.facts.books.trades]
     kinds = "id id count instant count count count text id id count points count instant text"
     return from_rows(rows, f"{kinds} money money money money money share share share share")
 
@@ -167,10 +167,10 @@ def _trade(facts: Facts, trade: Trade) -> list[Any]:
     return [*row, payouts[event.outcome] if payouts else None]
 
 
-def decisions_values(of: Analysis) -> list[Values]:
+def decisions_values(analysis: Analysis) -> list[Values]:
     """One row for each attempt at a decision."""
     rows = []
-    for position, event, defaulted in of.facts.books.attempts:
+    for position, event, defaulted in analysis.facts.books.attempts:
         row: list[Any] = [event.contest, event.participant, event.period, event.attempt, position, event.at]
         if isinstance(event, events.DecisionMalformed):
             row += ["defaulted" if defaulted else "malformed", event.fault, 0, 0, event.prompt, event.response, ""]
@@ -181,18 +181,20 @@ def decisions_values(of: Analysis) -> list[Values]:
     return from_rows(rows, "id id count count count instant text text count count text text text")
 
 
-def refused_legs_values(of: Analysis) -> list[Values]:
+def refused_legs_values(analysis: Analysis) -> list[Values]:
     """One row for each refused leg."""
     rows = [
         [event.contest, event.participant, position, event.period, event.attempt, event.leg, event.code]
-        for position, event in of.facts.books.refusals
+        for position, event in analysis.facts.books.refusals
     ]
     return from_rows(rows, "id id count count count count text")
 
 
-def journal_values(of: Analysis) -> list[Values]:
+def journal_values(analysis: Analysis) -> list[Values]:
     """One row for each posting; the amounts are Python integers, because they may need more than 64 bits."""
-    rows = [[side.position, side.account, side.contest, side.participant, side.amount] for side in _sides(of.facts)]
+    rows = [
+        [side.position, side.account, side.contest, side.participant, side.amount] for side in _sides(analysis.facts)
+    ]
     return from_rows(rows, "count id id id fine_money")
 
 
@@ -209,13 +211,13 @@ def _sides(facts: Facts) -> Iterator[Posting]:
             yield Posting(payment.position, "prizes", name, winner, payment.amount * FINE)
 
 
-def marks_values(of: Analysis) -> list[Values]:
+def marks_values(analysis: Analysis) -> list[Values]:
     """One row for each outcome that ever had a price: the last price, regardless of a contest's rules."""
-    facts, rows = of.facts, []
+    facts, rows = analysis.facts, []
     for code, quotes in facts.books.quotes.items():
         question, payouts = facts.questions[code], facts.books.payouts.get(code)
         for outcome, label in enumerate(question.outcomes):
-            series = of.marks.series(code, outcome)
+            series = analysis.marks.series(code, outcome)
             if len(series.price):
                 price, last = int(series.price[-1]), quotes[int(series.place[-1])]
                 brier = payouts and published(Fraction(price - payouts[outcome], PROBABILITY) ** 2)

@@ -23,14 +23,14 @@ from forecast_ledger.projections.trading.mark_prices import Marks
 
 
 @dataclass(slots=True)
-class Known:
+class CachedResults:
     """Results of contests that are already computed, by contest id."""
 
     tallies: dict[str, totals.Tally] = field(default_factory=dict)
     aggregates: dict[str, dict[int, brier.Aggregate]] = field(default_factory=dict)
     calibration: dict[str, list[brier.Bin]] = field(default_factory=dict)
 
-    def add(self, other: "Known") -> None:
+    def add(self, other: "CachedResults") -> None:
         """Add the results of other contests."""
         self.tallies |= other.tallies
         self.aggregates |= other.aggregates
@@ -40,45 +40,45 @@ class Known:
 class Analysis:
     """The results of one set of facts: scores, leaderboards, prizes, trading results; each is computed once."""
 
-    def __init__(self, facts: Facts, chunk: int = score_terms.CHUNK, known: Known | None = None) -> None:
+    def __init__(self, facts: Facts, chunk: int = score_terms.CHUNK, cached: CachedResults | None = None) -> None:
         """chunk: the number of forecasts scored at a time; it changes memory and speed, never a result.
 
         known: results that need not be computed again.
         """
         self.facts = facts
         self.chunk = chunk
-        self.known = Known() if known is None else known
+        self.cached = CachedResults() if cached is None else cached
         self._scored: dict[str, ScoredGroup] = {}
-        self._judged: dict[str, SampledGroup] = {}
+        self._sampled: dict[str, SampledGroup] = {}
         self._samples: dict[str, ContestSample] = {}
         self._boards: dict[str, list[leaderboard.BoardRow]] = {}
         self._prizes: dict[str, list[prizes.Prize]] = {}
 
     @cached_property
-    def together(self) -> list[ScoredGroup]:
+    def scored_groups(self) -> list[ScoredGroup]:
         """The scores of all contests; contests with the same rule set are scored together."""
         return [score_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
     def scored(self, contest: str) -> ContestScores:
         """Return the scores of a contest."""
-        return self._alone(contest).of(0)
+        return self._scored_group(contest).of(0)
 
     def tally(self, contest: str) -> totals.Tally:
         """Return the totals of a contest's scores."""
-        if contest not in self.known.tallies:
-            self.known.tallies |= self._alone(contest).tallies(self._consensus)
-        return self.known.tallies[contest]
+        if contest not in self.cached.tallies:
+            self.cached.tallies |= self._scored_group(contest).tallies(self._consensus)
+        return self.cached.tallies[contest]
 
-    def _alone(self, contest: str) -> ScoredGroup:
+    def _scored_group(self, contest: str) -> ScoredGroup:
         if contest not in self._scored:
             self._scored[contest] = score_group(self.facts, [contest], self.chunk)
         return self._scored[contest]
 
     def tally_all(self) -> None:
         """Compute the tally of every contest, unless all are known."""
-        if not self.known.tallies.keys() >= self.facts.contests.keys():
-            for each in self.together:
-                self.known.tallies = each.tallies(self._consensus) | self.known.tallies
+        if not self.cached.tallies.keys() >= self.facts.contests.keys():
+            for each in self.scored_groups:
+                self.cached.tallies = each.tallies(self._consensus) | self.cached.tallies
 
     @property
     def _consensus(self) -> int:
@@ -97,50 +97,50 @@ class Analysis:
             self._prizes[contest] = prizes.divide_pool(self.facts.contests[contest], self.board(contest))
         return self._prizes[contest]
 
-    def judged(self, contest: str) -> ContestSample:
+    def brier_sample(self, contest: str) -> ContestSample:
         """Return the sample that a contest's Brier aggregates are computed from."""
         if contest not in self._samples:
-            self._samples |= self._judged_alone(contest).samples()
+            self._samples |= self._sampled_group(contest).samples()
         return self._samples[contest]
 
-    def _judged_alone(self, contest: str) -> SampledGroup:
-        if contest not in self._judged:
-            self._judged[contest] = sample_group(self.facts, [contest], self.chunk)
-        return self._judged[contest]
+    def _sampled_group(self, contest: str) -> SampledGroup:
+        if contest not in self._sampled:
+            self._sampled[contest] = sample_group(self.facts, [contest], self.chunk)
+        return self._sampled[contest]
 
-    def judge_all(self) -> None:
+    def sample_all(self) -> None:
         """Compute the Brier samples of all contests."""
-        for each in self.judged_together:
+        for each in self.sampled_groups:
             self._samples |= each.samples()
 
     def aggregates(self, contest: str) -> dict[int, brier.Aggregate]:
         """Return the Brier aggregates of a contest that exist, by participant code, the consensus last."""
-        if contest not in self.known.aggregates:
-            self.known.aggregates |= self._judged_alone(contest).aggregates()
-        return self.known.aggregates[contest]
+        if contest not in self.cached.aggregates:
+            self.cached.aggregates |= self._sampled_group(contest).aggregates()
+        return self.cached.aggregates[contest]
 
     def calibration(self, contest: str) -> list[brier.Bin]:
         """Return the calibration bins of a contest, by owner (as in its Brier aggregates) and probability."""
-        if contest not in self.known.calibration:
-            self.known.calibration |= self._judged_alone(contest).calibration()
-        return self.known.calibration[contest]
+        if contest not in self.cached.calibration:
+            self.cached.calibration |= self._sampled_group(contest).calibration()
+        return self.cached.calibration[contest]
 
     @cached_property
-    def judged_together(self) -> list[SampledGroup]:
+    def sampled_groups(self) -> list[SampledGroup]:
         """The Brier samples of all contests; contests with the same rule set are processed together."""
         return [sample_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
     def aggregate_all(self) -> None:
         """Compute the Brier aggregates of every contest, unless all are known."""
-        if not self.known.aggregates.keys() >= self.facts.contests.keys():
-            for each in self.judged_together:
-                self.known.aggregates = each.aggregates() | self.known.aggregates
+        if not self.cached.aggregates.keys() >= self.facts.contests.keys():
+            for each in self.sampled_groups:
+                self.cached.aggregates = each.aggregates() | self.cached.aggregates
 
     def calibrate_all(self) -> None:
         """Compute the calibration of every contest, unless all are known."""
-        if not self.known.calibration.keys() >= self.facts.contests.keys():
-            for each in self.judged_together:
-                self.known.calibration = each.calibration() | self.known.calibration
+        if not self.cached.calibration.keys() >= self.facts.contests.keys():
+            for each in self.sampled_groups:
+                self.cached.calibration = each.calibration() | self.cached.calibration
 
     def snapshots(self, contest: str) -> portfolios.Snapshots:
         """Return the portfolios of a trading contest over time; not cached, because all may not fit in memory."""

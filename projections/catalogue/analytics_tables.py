@@ -19,21 +19,21 @@ from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.from_log import status
 
 
-def contests_values(of: Analysis) -> list[Values]:
+def contests_values(analysis: Analysis) -> list[Values]:
     """One row for each contest."""
-    rows = [_contest(of.facts, of.facts.contests[name]) for name in of.contests]
-    return [Ids(np.arange(len(of.contests)), of.contests), *transposed(rows, 10)]
+    rows = [_contest(analysis.facts, analysis.facts.contests[name]) for name in analysis.contests]
+    return [Ids(np.arange(len(analysis.contests)), analysis.contests), *transposed(rows, 10)]
 
 
-def kind_means_values(of: Analysis) -> list[Values]:
+def kind_means_values(analysis: Analysis) -> list[Values]:
     """One row for each participant and kind of question, for contests whose total is made of means by kind."""
-    of.tally_all()
+    analysis.tally_all()
     codes, rows = [], []
-    for code, name in enumerate(of.contests):
-        contest = of.facts.contests[name]
+    for code, name in enumerate(analysis.contests):
+        contest = analysis.facts.contests[name]
         if contest.opened.rules.total not in KIND_TOTALS:
             continue
-        for own in totals.participant_sums(of.facts, contest, of.tally(name)):
+        for own in totals.participant_sums(analysis.facts, contest, analysis.tally(name)):
             if own.is_consensus or contest.levels.get(own.participant) != "hidden":
                 codes += [code] * len(own.kinds)
                 rows += [
@@ -41,64 +41,64 @@ def kind_means_values(of: Analysis) -> list[Values]:
                     for kind in own.kinds
                 ]
     participants, kinds, *numbers = transposed(rows, 5)
-    return [Ids(int64_array(codes), of.contests), ids(participants), ids(kinds), *numbers]
+    return [Ids(int64_array(codes), analysis.contests), ids(participants), ids(kinds), *numbers]
 
 
-def brier_values(of: Analysis) -> list[Values]:
+def brier_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of a contest with a binary question that counts, and one for the consensus."""
-    of.aggregate_all()
+    analysis.aggregate_all()
     codes, owners, rows = [], [], []
-    for code, name in enumerate(of.contests):
-        for owner, found in of.aggregates(name).items():
+    for code, name in enumerate(analysis.contests):
+        for owner, found in analysis.aggregates(name).items():
             if found.n and found.brier is not None:
                 codes.append(code)
                 owners.append(owner)
                 rows.append([found.n, *map(_published_or_none, found[1:]), brier.interpretation(found.brier)])
     return [
-        Ids(int64_array(codes), of.contests),
-        Ids(int64_array(owners), totals.score_labels(of.facts)),
+        Ids(int64_array(codes), analysis.contests),
+        Ids(int64_array(owners), totals.score_labels(analysis.facts)),
         *transposed(rows, 11),
     ]
 
 
-def brier_overall_values(of: Analysis) -> list[Values]:
+def brier_overall_values(analysis: Analysis) -> list[Values]:
     """One row for each participant, over all contests."""
-    of.aggregate_all()
+    analysis.aggregate_all()
     by_owner: dict[int, list[brier.Aggregate]] = {}
-    for name in of.contests:
-        for owner, found in of.aggregates(name).items():
+    for name in analysis.contests:
+        for owner, found in analysis.aggregates(name).items():
             if found.n:
                 by_owner.setdefault(owner, []).append(found)
     rows = [
         [len(found), sum(each.n for each in found), *map(_published_or_none, brier.brier_means(found))]
         for found in by_owner.values()
     ]
-    return [Ids(int64_array(list(by_owner)), totals.score_labels(of.facts)), *transposed(rows, 4)]
+    return [Ids(int64_array(list(by_owner)), totals.score_labels(analysis.facts)), *transposed(rows, 4)]
 
 
-def calibration_values(of: Analysis) -> list[Values]:
+def calibration_values(analysis: Analysis) -> list[Values]:
     """One row for each bin that contains a forecast of a participant of a contest."""
-    of.calibrate_all()
+    analysis.calibrate_all()
     codes, owners, rows = [], [], []
-    for code, name in enumerate(of.contests):
-        for found in of.calibration(name):
+    for code, name in enumerate(analysis.contests):
+        for found in analysis.calibration(name):
             codes.append(code)
             owners.append(found.owner)
             mean, frequency = half_even(found.said, found.n), half_even(found.happened * POINTS, found.n)
             rows.append([found.lower, found.upper, found.n, found.happened, mean, frequency, *found[-2:]])
     return [
-        Ids(int64_array(codes), of.contests),
-        Ids(int64_array(owners), totals.score_labels(of.facts)),
+        Ids(int64_array(codes), analysis.contests),
+        Ids(int64_array(owners), totals.score_labels(analysis.facts)),
         *transposed(rows, 8),
     ]
 
 
-def admissions_values(of: Analysis) -> list[Values]:
+def admissions_values(analysis: Analysis) -> list[Values]:
     """One row for each forecast on a question of an attested contest."""
-    facts, forecasts = of.facts, of.facts.forecasts
+    facts, forecasts = analysis.facts, analysis.facts.forecasts
     closes = status(facts).closes_at
     codes, index, rows = [], [], []
-    for code, name in enumerate(of.contests):
+    for code, name in enumerate(analysis.contests):
         if facts.contests[name].opened.rules.attested:
             for row in _on_questions_of(facts, facts.contests[name]):
                 position, question = int(forecasts.position[row]), int(forecasts.question[row])
@@ -112,7 +112,7 @@ def admissions_values(of: Analysis) -> list[Values]:
                 rows.append([position, cutoff, *receipt, *_declared(declared, cutoff), empty])
     made = int64_array(index)
     return [
-        Ids(int64_array(codes), of.contests),
+        Ids(int64_array(codes), analysis.contests),
         Ids(forecasts.question[made], facts.question_codes.labels),
         Ids(forecasts.participant[made], facts.participant_codes.labels),
         *transposed(rows, 10),

@@ -12,11 +12,11 @@ from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.arena import Stake, TradingRecord
 
 
-def bet_brier_values(of: Analysis) -> list[Values]:
+def bet_brier_values(analysis: Analysis) -> list[Values]:
     """One row for each purchase on a resolved question."""
     rows = []
-    for stake in arena.stakes(of.facts, of.facts.books.trades):
-        event, question = stake.trade.event, of.facts.questions[stake.trade.question]
+    for stake in arena.stakes(analysis.facts, analysis.facts.books.trades):
+        event, question = stake.trade.event, analysis.facts.questions[stake.trade.question]
         yes = [published(arena.of_yes(each, event.outcome)) for each in (stake.confidence, stake.paid)]
         row = [event.contest, event.participant, stake.trade.position, question.question]
         row += [question.outcomes[event.outcome], published(stake.confidence)]
@@ -25,12 +25,12 @@ def bet_brier_values(of: Analysis) -> list[Values]:
     return from_rows(rows, "id id count id id share share share share points points")
 
 
-def leaderboard_values(of: Analysis) -> list[Values]:
+def leaderboard_values(analysis: Analysis) -> list[Values]:
     """One row for each account that is not hidden, contest by contest, largest profit first."""
     rows: list[list[Any]] = []
-    for contest in of.traded:
-        levels = of.facts.contests[contest].levels
-        shown = [record for record in of.records.get(contest, []) if levels.get(record.key[1]) != "hidden"]
+    for contest in analysis.traded:
+        levels = analysis.facts.contests[contest].levels
+        shown = [record for record in analysis.records.get(contest, []) if levels.get(record.key[1]) != "hidden"]
         board = sorted(shown, key=lambda record: (-record.profit, record.key))
         ranked = [record for record in board if levels.get(record.key[1]) != "no_rank"]
         places = [-record.profit for record in ranked]
@@ -77,9 +77,9 @@ def _percent(profit: int, deposits: int) -> int | None:
     return published(Fraction(100 * profit, deposits * FINE)) if deposits > 0 else None
 
 
-def overall_values(of: Analysis) -> list[Values]:
+def overall_values(analysis: Analysis) -> list[Values]:
     """One row for each family and each release, over all trading contests."""
-    every = [record for contest in of.traded for record in of.records.get(contest, [])]
+    every = [record for contest in analysis.traded for record in analysis.records.get(contest, [])]
     rows: list[list[Any]] = []
     for by in ("family", "release"):
         groups: dict[str, list[TradingRecord]] = {}

@@ -29,7 +29,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         analytics_tables.contests_values,
         reads=("contests", "accounts"),
-        divided="contests",
+        division="contests",
     ),
     "standing": Projection(
         1,
@@ -45,7 +45,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         score_tables.standing_values,
         reads=("own_forecasts", "questions"),
-        divided="forecasts",
+        division="forecasts",
     ),
     "consensus": Projection(
         1,
@@ -61,7 +61,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         score_tables.consensus_values,
         reads=("forecasts", "questions", "resolutions"),
-        divided="forecasts",
+        division="forecasts",
     ),
     "score_parts": Projection(
         4,
@@ -84,7 +84,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         score_tables.score_parts_values,
         reads=SCORED,
-        asked_for=True,
+        on_request=True,
     ),
     "scores": Projection(
         5,
@@ -104,7 +104,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         score_tables.scores_values,
         reads=SCORED,
-        divided="scores",
+        division="scores",
     ),
     "leaderboard": Projection(
         3,
@@ -128,7 +128,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         score_tables.leaderboard_values,
         reads=SCORED,
-        divided="boards",
+        division="boards",
         as_built=True,
     ),
     "kind_means": Projection(
@@ -145,7 +145,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         analytics_tables.kind_means_values,
         reads=SCORED,
-        divided="boards",
+        division="boards",
     ),
     "prizes": Projection(
         3,
@@ -159,7 +159,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         score_tables.prizes_values,
         reads=SCORED,
-        divided="boards",
+        division="boards",
     ),
     "brier": Projection(
         2,
@@ -188,7 +188,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         analytics_tables.brier_values,
         reads=SCORED,
-        divided="judgements",
+        division="brier_scores",
     ),
     "brier_overall": Projection(
         2,
@@ -203,7 +203,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         analytics_tables.brier_overall_values,
         reads=SCORED,
-        divided="judgements_overall",
+        division="brier_overall",
     ),
     "calibration": Projection(
         2,
@@ -223,7 +223,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         analytics_tables.calibration_values,
         reads=SCORED,
-        divided="judgements",
+        division="brier_scores",
     ),
     "admissions": Projection(
         1,
@@ -250,7 +250,7 @@ CATALOGUE: dict[str, Projection] = {
         ),
         analytics_tables.admissions_values,
         reads=("own_forecasts", "entries"),
-        divided="receipts",
+        division="receipts",
     ),
 } | TRADING
-BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.asked_for)  # by a replay
+BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.on_request)  # by a replay

@@ -13,12 +13,12 @@ class Division(NamedTuple):
 
     part: the columns that identify the part of a row; if empty, the whole table is one part. follows: the kinds of
     facts whose changes are followed to the parts that they touch; a table that reads another kind is rebuilt whole.
-    aside: whether a replay builds such a table in its second thread.
+    second_thread: whether a replay builds such a table in its second thread.
     """
 
     part: tuple[str, ...]
     follows: frozenset[str]
-    aside: bool = False
+    second_thread: bool = False
 
 
 _FORECASTS = frozenset({"forecasts", "own_forecasts"})
@@ -30,11 +30,11 @@ DIVISIONS: dict[str, Division] = {
     "forecasts": Division(("question",), _FORECASTS | {"questions", "resolutions"}),
     "receipts": Division(("contest", "question"), _FORECASTS | {"entries"}),
     "contests": Division(("contest",), frozenset({"contests", "entries", "accounts"})),
-    "scores": Division(("contest", "question"), _SCORED, aside=True),
-    "boards": Division(("contest",), _SCORED, aside=True),
-    "judgements": Division(("contest", "participant"), _SCORED),
-    "judgements_overall": Division(("participant",), _SCORED),
-    "dealings": Division(("contest", "participant"), _ACCOUNT),
+    "scores": Division(("contest", "question"), _SCORED, second_thread=True),
+    "boards": Division(("contest",), _SCORED, second_thread=True),
+    "brier_scores": Division(("contest", "participant"), _SCORED),
+    "brier_overall": Division(("participant",), _SCORED),
+    "account_entries": Division(("contest", "participant"), _ACCOUNT),
     "holdings": Division(("contest", "participant"), _VALUES - {"accounts"}),
     "trading_boards": Division(("contest",), _VALUES),
     "trading_overall": Division((), _VALUES),
@@ -47,9 +47,9 @@ class Projection(NamedTuple):
     """A named, versioned pure function from facts to a table.
 
     key: the columns that identify a row; rows are sorted by them. build: returns the values of the columns, in their
-    order. reads: the kinds of facts, of INPUTS, that its rows depend on. divided: the name of its division, of
+    order. reads: the kinds of facts, of INPUTS, that its rows depend on. division: the name of its division, of
     DIVISIONS, whose columns come first in the key. as_built: if true, rows keep the order in which they are built,
-    contest by contest. final: if true, a row never changes after the event at its log position. asked_for: if true,
+    contest by contest. final: if true, a row never changes after the event at its log position. on_request: if true,
     the table is built only on request, because it can have far more rows than the log.
     """
 
@@ -59,20 +59,20 @@ class Projection(NamedTuple):
     columns: tuple[Column, ...]
     build: Callable[[Analysis], Iterable[Values]]
     reads: tuple[str, ...]
-    divided: str = "log"
+    division: str = "log"
     as_built: bool = False
     final: bool = False
-    asked_for: bool = False
+    on_request: bool = False
 
     @property
     def part(self) -> tuple[str, ...]:
         """The columns that identify the part of a row."""
-        return DIVISIONS[self.divided].part
+        return DIVISIONS[self.division].part
 
     @property
-    def kept_up(self) -> str:
+    def refresh_division(self) -> str:
         """The division by which a refresh updates the table: "log" if its own does not follow all that it reads."""
-        return self.divided if DIVISIONS[self.divided].follows.issuperset(self.reads) else "log"
+        return self.division if DIVISIONS[self.division].follows.issuperset(self.reads) else "log"
 
 
 CONTEST = Column("contest", "id", "the contest")

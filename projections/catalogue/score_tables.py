@@ -23,9 +23,9 @@ from forecast_ledger.projections.scores.scored_questions import Questions
 _CHANCE_DIGITS = 5  # units of 1e-11 in half a unit of 1e-10
 
 
-def standing_values(of: Analysis) -> list[Values]:
+def standing_values(analysis: Analysis) -> list[Values]:
     """One row for each interval of a forecast."""
-    facts, standing = of.facts, of.standing
+    facts, standing = analysis.facts, analysis.standing
     return [
         Ids(standing.question, facts.question_codes.labels),
         Ids(standing.participant, facts.participant_codes.labels),
@@ -36,12 +36,12 @@ def standing_values(of: Analysis) -> list[Values]:
     ]
 
 
-def consensus_values(of: Analysis) -> list[Values]:
+def consensus_values(analysis: Analysis) -> list[Values]:
     """One row for each interval of the median of an outcome; the rows of an outcome are adjacent and in order."""
-    facts = of.facts
+    facts = analysis.facts
     found = [
         (facts.questions[question].question, _outcome(facts, question, outcome), question, part[2:])
-        for page in consensus.medians_over_time(facts, of.standing, status(facts), of.chunk)
+        for page in consensus.medians_over_time(facts, analysis.standing, status(facts), analysis.chunk)
         for question, outcome, part in page.apart()
     ]
     found.sort(key=itemgetter(0, 1))
@@ -55,23 +55,23 @@ def consensus_values(of: Analysis) -> list[Values]:
     ]
 
 
-def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
+def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Values]:
     """One row for each part; the terms are Python integers, because they may need more than 64 bits.
 
     owner: if given, return only the parts of this participant code. Raises Refused(out_of_range): too many rows.
     """
-    facts = of.facts
-    _check_parts(of, owner)
+    facts = analysis.facts
+    _check_parts(analysis, owner)
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
     columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
     term: list[int] = []
     contributions = [WideInt.from_integers([])]
-    for each in of.together:
+    for each in analysis.scored_groups:
         questions, fine = each.questions, kinds.fine_bits(each.rules)
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
-        for first, own in _terms(of, each, owner):
+        for first, own in _terms(analysis, each, owner):
             rows = time_weighted.score_parts(first, own, each.contests[0])
-            codes.append(_contests(of, each)[questions.contest[rows.question]])
+            codes.append(_contests(analysis, each)[questions.contest[rows.question]])
             columns.append((questions.code[rows.question], *rows[1:8]))
             contributions.append(_contributions(questions, rows.question, rows.earned))
             term += [
@@ -82,7 +82,7 @@ def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
             ]
     question, participant, start, end, units, doubled, reference, peers = _joined(columns, 8)
     return [
-        Ids(np.concatenate(codes), of.contests),
+        Ids(np.concatenate(codes), analysis.contests),
         Ids(question, facts.question_codes.labels),
         Ids(participant, totals.score_labels(facts)),
         start,
@@ -96,15 +96,17 @@ def score_parts_values(of: Analysis, owner: int | None = None) -> list[Values]:
     ]
 
 
-def _terms(of: Analysis, each: ScoredGroup, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
+def _terms(analysis: Analysis, each: ScoredGroup, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
     """Yield the terms of contests that are scored together, or of one participant in them."""
-    for first, made_of in score_terms.terms(of.facts, each.contests, each.questions, of.chunk):
+    for first, made_of in score_terms.terms(analysis.facts, each.contests, each.questions, analysis.chunk):
         yield first, made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
 
 
-def _check_parts(of: Analysis, owner: int | None) -> None:
+def _check_parts(analysis: Analysis, owner: int | None) -> None:
     count = sum(
-        time_weighted.count_score_parts(made_of) for each in of.together for _, made_of in _terms(of, each, owner)
+        time_weighted.count_score_parts(made_of)
+        for each in analysis.scored_groups
+        for _, made_of in _terms(analysis, each, owner)
     )
     if count > time_weighted.MOST_PARTS:
         detail = f"the table would have {count:,} rows; the limit is {time_weighted.MOST_PARTS:,}"
@@ -112,19 +114,19 @@ def _check_parts(of: Analysis, owner: int | None) -> None:
         raise Refused("out_of_range", "score_parts", None, detail, remedy=remedy)
 
 
-def scores_values(of: Analysis) -> list[Values]:
+def scores_values(analysis: Analysis) -> list[Values]:
     """One row for each question and participant of each contest."""
-    facts = of.facts
+    facts = analysis.facts
     codes: list[Int64Array] = [np.zeros(0, np.int64)]
     columns: list[tuple[Int64Array | WideInt | list[int], ...]] = [
         (np.zeros(0, np.int64),) * 5 + (WideInt.from_integers([]),) * 2
     ]
-    for each in of.together:
+    for each in analysis.scored_groups:
         questions, rows = each.questions, each.rows
         score = coverage.points(each.rules, questions, rows)
         share = coverage.coverages(questions, rows)
         most = int64_array([published(share) for share in coverage.attainable_shares(questions)])
-        codes.append(_contests(of, each)[questions.contest[rows.question]])
+        codes.append(_contests(analysis, each)[questions.contest[rows.question]])
         columns.append((
             questions.code[rows.question],
             rows.participant,
@@ -136,16 +138,16 @@ def scores_values(of: Analysis) -> list[Values]:
         ))  # fmt: skip
     question, participant, *numbers = (concatenated(pages) for pages in zip(*columns, strict=True))
     return [
-        Ids(np.concatenate(codes), of.contests),
+        Ids(np.concatenate(codes), analysis.contests),
         Ids(np.asarray(question), facts.question_codes.labels),
         Ids(np.asarray(participant), totals.score_labels(facts)),
         *numbers,
     ]
 
 
-def _contests(of: Analysis, each: ScoredGroup) -> Int64Array:
+def _contests(analysis: Analysis, each: ScoredGroup) -> Int64Array:
     """Return the codes of contests that are scored together."""
-    return int64_array([of.contest_codes[name] for name in each.names])
+    return int64_array([analysis.contest_codes[name] for name in each.names])
 
 
 def _contributions(questions: Questions, question: Int64Array, earned: WideInt) -> WideInt:
@@ -163,13 +165,13 @@ def _denominators(questions: Questions, question: Int64Array, score: coverage.Qu
     return WideInt.from_integers(distinct).take(score.which)
 
 
-def leaderboard_values(of: Analysis) -> list[Values]:
+def leaderboard_values(analysis: Analysis) -> list[Values]:
     """One row for each participant of each contest, best first."""
-    of.tally_all()
+    analysis.tally_all()
     rows: list[list[Any]] = []
-    for code, contest in enumerate(of.contests):
-        paid = {prize.participant: prize for prize in of.prizes(contest)}
-        for place in of.board(contest):
+    for code, contest in enumerate(analysis.contests):
+        paid = {prize.participant: prize for prize in analysis.prizes(contest)}
+        for place in analysis.board(contest):
             prize = paid.get(place.participant, prizes.Prize(place.participant, 0, 0))
             rows.append([
                 code,
@@ -186,21 +188,21 @@ def leaderboard_values(of: Analysis) -> list[Values]:
                 place.excluded,
             ])  # fmt: skip
     codes, rank, participant, *others = transposed(rows, 12)
-    return [Ids(int64_array(codes), of.contests), rank, ids(participant), *others]
+    return [Ids(int64_array(codes), analysis.contests), rank, ids(participant), *others]
 
 
-def prizes_values(of: Analysis) -> list[Values]:
+def prizes_values(analysis: Analysis) -> list[Values]:
     """One row for each participant who can win a prize or was paid one."""
-    of.tally_all()
+    analysis.tally_all()
     codes, rows = [], []
-    for code, name in enumerate(of.contests):
-        paid = {winner: payment.amount for winner, payment in of.facts.contests[name].paid.items()}
-        worth = {prize.participant: prize.prize for prize in of.prizes(name)}
+    for code, name in enumerate(analysis.contests):
+        paid = {winner: payment.amount for winner, payment in analysis.facts.contests[name].paid.items()}
+        worth = {prize.participant: prize.prize for prize in analysis.prizes(name)}
         for participant in worth | paid:
             codes.append(code)
             rows.append((participant, worth.get(participant, 0), paid.get(participant, 0)))
     participants, *amounts = transposed(rows, 3)
-    return [Ids(int64_array(codes), of.contests), ids(participants), *amounts]
+    return [Ids(int64_array(codes), analysis.contests), ids(participants), *amounts]
 
 
 def _outcome(facts: Facts, question: int, outcome: int) -> str:

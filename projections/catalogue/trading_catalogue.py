@@ -42,7 +42,7 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.accounts_values,
         reads=("own_account", "quotes", "questions", "contests"),
-        divided="holdings",
+        division="holdings",
     ),
     "positions": Projection(
         2,
@@ -70,7 +70,7 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.positions_values,
         reads=("own_account", "quotes", "questions", "resolutions", "clock"),
-        divided="holdings",
+        division="holdings",
     ),
     "cash": Projection(
         2,
@@ -92,7 +92,7 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.cash_values,
         reads=("own_account",),
-        divided="dealings",
+        division="account_entries",
         final=True,
     ),
     "portfolio_snapshots": Projection(
@@ -118,7 +118,7 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.snapshots_values,
         reads=("accounts", "quotes", "questions", "resolutions", "contests", "clock"),
-        asked_for=True,
+        on_request=True,
         as_built=True,
     ),
     "trades": Projection(
@@ -153,7 +153,7 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.trades_values,
         reads=("own_account", "resolutions"),
-        divided="dealings",
+        division="account_entries",
     ),
     "bet_brier": Projection(
         1,
@@ -174,7 +174,7 @@ TRADING: dict[str, Projection] = {
         ),
         arena_tables.bet_brier_values,
         reads=("own_account", "resolutions"),
-        divided="dealings",
+        division="account_entries",
     ),
     "arena_leaderboard": Projection(
         2,
@@ -204,7 +204,7 @@ TRADING: dict[str, Projection] = {
         ),
         arena_tables.leaderboard_values,
         reads=("accounts", "quotes", "questions", "resolutions", "contests", "clock"),
-        divided="trading_boards",
+        division="trading_boards",
         as_built=True,
     ),
     "arena_overall": Projection(
@@ -231,7 +231,7 @@ TRADING: dict[str, Projection] = {
         ),
         arena_tables.overall_values,
         reads=("accounts", "quotes", "questions", "resolutions", "contests"),
-        divided="trading_overall",
+        division="trading_overall",
     ),
     "decisions": Projection(
         1,
@@ -254,7 +254,7 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.decisions_values,
         reads=("own_account",),
-        divided="dealings",
+        division="account_entries",
     ),
     "refused_legs": Projection(
         1,
@@ -271,7 +271,7 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.refused_legs_values,
         reads=("own_account",),
-        divided="dealings",
+        division="account_entries",
         final=True,
     ),
     "journal": Projection(
@@ -287,7 +287,7 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.journal_values,
         reads=("accounts", "contests"),
-        divided="movements",
+        division="movements",
         final=True,
     ),
     "marks": Projection(
@@ -306,6 +306,6 @@ TRADING: dict[str, Projection] = {
         ),
         account_tables.marks_values,
         reads=("quotes", "resolutions", "clock"),
-        divided="quotes",
+        division="quotes",
     ),
 }

@@ -8,7 +8,7 @@ from itertools import islice
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.accounts import Books, Key, Movement, Trade
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.incremental.deltas import Parts, parts
+from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates
 from forecast_ledger.projections.trading.arena import TradingRecord
 from forecast_ledger.projections.trading.mark_prices import Marks
 
@@ -29,7 +29,7 @@ class TouchedAccounts:
 
 
 class BooksByAccount:
-    """The entries of the books, filed by account."""
+    """The entries of the books by account."""
 
     def __init__(self, books: Books) -> None:
         self._books = books
@@ -37,17 +37,19 @@ class BooksByAccount:
         self._accounts = 0
         self._movements: dict[Key, list[Movement]] = defaultdict(list)
         self._trades: dict[Key, list[Trade]] = defaultdict(list)
-        self._attempts: dict[Key, list[int]] = defaultdict(list)  # places; the last one can still change
+        self._attempts: dict[Key, list[int]] = defaultdict(
+            list
+        )  # indexes in the books; the last attempt can still change
         self._refusals: dict[Key, list[int]] = defaultdict(list)
-        self._read = (0, 0, 0, 0)
+        self._counts = (0, 0, 0, 0)  # movements, trades, attempts and refusals read
 
     def read(self) -> None:
-        """File the new entries."""
+        """Read the new entries."""
         books = self._books
         for key in islice(books.accounts, self._accounts, None):
             self.keys.setdefault(key[0], set()).add(key)
         self._accounts = len(books.accounts)
-        movements, trades, attempts, refusals = self._read
+        movements, trades, attempts, refusals = self._counts
         for movement in islice(books.movements, movements, None):
             self._movements[movement.key].append(movement)
         for trade in islice(books.trades, trades, None):
@@ -56,18 +58,18 @@ class BooksByAccount:
             self._attempts[attempt.contest, attempt.participant].append(place)
         for place, (_, refused) in enumerate(islice(books.refusals, refusals, None), refusals):
             self._refusals[refused.contest, refused.participant].append(place)
-        self._read = (len(books.movements), len(books.trades), len(books.attempts), len(books.refusals))
+        self._counts = (len(books.movements), len(books.trades), len(books.attempts), len(books.refusals))
 
-    def of(self, keys: Iterable[Key]) -> Books:
+    def books_of(self, keys: Iterable[Key]) -> Books:
         """Return the books of some accounts only, account after account."""
-        books, some = self._books, sorted(keys)
+        books, in_order = self._books, sorted(keys)
         return replace(
             books,
-            accounts={key: books.accounts[key] for key in some},
-            movements=[movement for key in some for movement in self._movements.get(key, ())],
-            trades=[trade for key in some for trade in self._trades.get(key, ())],
-            attempts=[books.attempts[place] for key in some for place in self._attempts.get(key, ())],
-            refusals=[books.refusals[place] for key in some for place in self._refusals.get(key, ())],
+            accounts={key: books.accounts[key] for key in in_order},
+            movements=[movement for key in in_order for movement in self._movements.get(key, ())],
+            trades=[trade for key in in_order for trade in self._trades.get(key, ())],
+            attempts=[books.attempts[place] for key in in_order for place in self._attempts.get(key, ())],
+            refusals=[books.refusals[place] for key in in_order for place in self._refusals.get(key, ())],
         )
 
 
@@ -75,86 +77,94 @@ class IncrementalAccounts:
     """The results of all trading accounts, as of the current facts."""
 
     def __init__(self, facts: Facts) -> None:
-        self._found = facts
-        self._filed = BooksByAccount(facts.books)
+        self._facts = facts
+        self._by_account = BooksByAccount(facts.books)
         self.marks = Marks(facts)
         self._records: dict[str, dict[Key, TradingRecord]] = {}
-        self._waits: dict[Key, int] = {}  # the next tick, at which the drawdown can change
+        self._next_ticks: dict[Key, int] = {}  # the tick at which the drawdown can change
 
     def _holders(self, question: int) -> set[Key]:
-        return {key[:2] for key in self._found.books.holders.get(question, ())}
+        return {key[:2] for key in self._facts.books.holders.get(question, ())}
 
-    def parts(self, due: TouchedAccounts, *, ticked: bool) -> Iterator[Parts]:
+    def updates(self, due: TouchedAccounts, *, ticked: bool) -> Iterator[TableUpdate]:
         """Yield the parts of tables that can have changed. ticked: whether the latest instant in the log changed."""
-        self._filed.read()
-        self._find(due, ticked=ticked)
+        self._by_account.read()
+        self._add_affected(due, ticked=ticked)
         contests = sorted(self._traded(due.contests))
-        for division, keys in (("holdings", due.marked), ("dealings", due.accounts)):
-            yield from parts(self._only(keys), division, keys)
+        for division, keys in (("holdings", due.marked), ("account_entries", due.accounts)):
+            yield from table_updates(self._projections_of_accounts(keys), division, keys)
         if contests:
-            self._record(due.marked | self._unknown(contests))
-            yield from parts(self._every(contests), "trading_boards", [(name,) for name in contests])
+            self._update_records(due.marked | self._unrecorded(contests))
+            yield from table_updates(
+                self._projections_of_contests(contests), "trading_boards", [(name,) for name in contests]
+            )
 
-    def _find(self, due: TouchedAccounts, *, ticked: bool) -> None:
+    def _add_affected(self, due: TouchedAccounts, *, ticked: bool) -> None:
         """Add the holders of changed questions, and the accounts that wait for a resolution or a tick."""
-        books = self._found.books
+        books = self._facts.books
         for question in due.ruled:
             due.accounts |= self._holders(question)
         for question in due.quoted:
             due.marked |= self._holders(question)
         if ticked:
             for question, holders in books.holders.items():
-                if self.marks.closed_at(question) <= books.clock and question not in self._found.settled:
+                if self.marks.closed_at(question) <= books.clock and question not in self._facts.settled:
                     due.marked |= {key[:2] for key in holders if books.accounts[key[:2]].holdings[key[2]].is_open()}
-            due.marked |= {key for key, instant in self._waits.items() if instant <= books.clock}
+            due.marked |= {key for key, instant in self._next_ticks.items() if instant <= books.clock}
             due.contests |= {
                 name
-                for name in self._traded(self._found.contests)
+                for name in self._traded(self._facts.contests)
                 if name not in self._records and books.progress(name).completed_at is None
             }
         due.marked |= due.accounts
         due.contests |= {contest for contest, _ in due.marked}
 
-    def overall(self) -> Iterator[Parts]:
+    def overall(self) -> Iterator[TableUpdate]:
         """Yield the results of families and releases over all contests."""
-        contests = sorted(self._traded(self._found.contests))
-        self._record(self._unknown(contests))
-        yield from parts(self._every(contests), "trading_overall", [()])
+        contests = sorted(self._traded(self._facts.contests))
+        self._update_records(self._unrecorded(contests))
+        yield from table_updates(self._projections_of_contests(contests), "trading_overall", [()])
 
     def _traded(self, contests: Iterable[str]) -> Iterator[str]:
-        return (name for name in contests if self._found.contests[name].opened.rules.trading is not None)
+        return (name for name in contests if self._facts.contests[name].opened.rules.trading is not None)
 
-    def _only(self, keys: Iterable[Key]) -> Projections:
-        books = self._filed.of(keys)
-        contests = {key[0]: self._found.contests[key[0]] for key in books.accounts}
-        found = Projections(replace(self._found, contests=contests, books=books))
-        found.marks = self.marks
-        return found
+    def _projections_of_accounts(self, keys: Iterable[Key]) -> Projections:
+        books = self._by_account.books_of(keys)
+        contests = {key[0]: self._facts.contests[key[0]] for key in books.accounts}
+        projections = Projections(replace(self._facts, contests=contests, books=books))
+        projections.marks = self.marks
+        return projections
 
-    def _unknown(self, contests: Iterable[str]) -> set[Key]:
+    def _unrecorded(self, contests: Iterable[str]) -> set[Key]:
         """Return the accounts without a record."""
         return {
-            key for name in contests for key in self._filed.keys.get(name, set()) - self._records.get(name, {}).keys()
+            key
+            for name in contests
+            for key in self._by_account.keys.get(name, set()) - self._records.get(name, {}).keys()
         }
 
-    def _record(self, keys: set[Key]) -> None:
+    def _update_records(self, keys: set[Key]) -> None:
         if keys:
-            for contest, records in self._only(keys).records.items():
-                known = self._records.setdefault(contest, {})
+            for contest, records in self._projections_of_accounts(keys).records.items():
+                by_account = self._records.setdefault(contest, {})
                 for record in records:
-                    known[record.key] = record
-                    self._wait(record.key)
+                    by_account[record.key] = record
+                    self._note_next_tick(record.key)
 
-    def _wait(self, key: Key) -> None:
-        """Note the next tick, at which changes since the last tick can become a drawdown."""
-        trading, opened = self._found.trading(key[0]), self._found.contests[key[0]].opened
-        self._waits.pop(key, None)
-        if self._found.books.progress(key[0]).completed_at is None:
+    def _note_next_tick(self, key: Key) -> None:
+        """Note the next tick: the drawdown can change at it because of changes since the last one."""
+        trading, opened = self._facts.trading(key[0]), self._facts.contests[key[0]].opened
+        self._next_ticks.pop(key, None)
+        if self._facts.books.progress(key[0]).completed_at is None:
             step, start = trading.snapshot_seconds * 10**6, opened.starts_at or 0
-            self._waits[key] = start + ((self._found.books.clock - start) // step + 1) * step
+            self._next_ticks[key] = start + ((self._facts.books.clock - start) // step + 1) * step
 
-    def _every(self, contests: list[str]) -> Projections:
+    def _projections_of_contests(self, contests: list[str]) -> Projections:
         """Return projections of these contests with the records of all their accounts."""
-        found = Projections(replace(self._found, contests={name: self._found.contests[name] for name in contests}))
-        found.records = {name: [each for _, each in sorted(self._records.get(name, {}).items())] for name in contests}
-        return found
+        projections = Projections(
+            replace(self._facts, contests={name: self._facts.contests[name] for name in contests})
+        )
+        projections.records = {
+            name: [record for _, record in sorted(self._records.get(name, {}).items())] for name in contests
+        }
+        return projections

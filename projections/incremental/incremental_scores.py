@@ -9,20 +9,24 @@ from dataclasses import dataclass, field, replace
 
 from forecast_ledger.projections.boards.brier import Aggregate
 from forecast_ledger.projections.boards.totals import score_labels
-from forecast_ledger.projections.catalogue.analysis import Known
+from forecast_ledger.projections.catalogue.analysis import CachedResults
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
-from forecast_ledger.projections.incremental.deltas import Parts, parts
+from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates
 from forecast_ledger.projections.incremental.score_cache import ScoreCache, basis, by_participant
 
 _MOST = 2  # if more than 1 in _MOST questions of a contest change, all are scored again
 
-Only = Callable[[dict[str, Contest], Iterable[int]], Facts]  # contests, questions: the facts about them only
+FactsAbout = Callable[[dict[str, Contest], Iterable[int]], Facts]  # the facts about these contests and questions only
 
 
 @dataclass(slots=True)
 class TouchedScores:
-    """The scores that can have changed: of questions (by code), of leaderboards, or the name of the consensus."""
+    """The scores that can have changed.
+
+    questions: codes of questions, by contest. boards: contests whose leaderboard can have changed. renamed: whether the
+    consensus has another name.
+    """
 
     questions: dict[str, set[int]] = field(default_factory=dict)
     boards: set[str] = field(default_factory=set)
@@ -37,123 +41,139 @@ class TouchedScores:
 class IncrementalScores:
     """The cached scores of contests, as of the log position at which the tables were last current."""
 
-    def __init__(self, only: Only) -> None:
-        self._only = only
-        self._kept: dict[str, ScoreCache] = {}
+    def __init__(self, facts_about: FactsAbout) -> None:
+        self._facts_about = facts_about
+        self._caches: dict[str, ScoreCache] = {}
         self._aggregates: dict[str, dict[int, Aggregate]] = {}  # by contest and number of owner
-        self._told: set[str] = set()  # contests whose cache is ahead of the tables
+        self._ahead: set[str] = set()  # contests whose cache is ahead of the tables
 
     def forget(self) -> None:
         """Note that the tables are current."""
-        self._told.clear()
+        self._ahead.clear()
 
     def _drop(self, contests: Iterable[str]) -> None:
         for name in contests:
-            self._kept.pop(name, None)
+            self._caches.pop(name, None)
             self._aggregates.pop(name, None)
 
-    def parts(self, facts: Facts, due: TouchedScores, before: int) -> Iterator[Parts]:
+    def updates(self, facts: Facts, due: TouchedScores, before: int) -> Iterator[TableUpdate]:
         """Yield the parts of tables that can have changed. before: the log position at which tables were current."""
         if not due.contests:
             return
-        self._drop(self._told)
-        self._told |= due.contests
-        whole = {name for name in sorted(due.contests) if self._all_due(facts.contests[name], facts, due)}
-        was = self._before(facts, due, before)
-        yield from self._of_all_questions(facts, sorted(whole))
-        yield from self._of_some(facts, sorted(due.contests - whole), due, before)
-        yield from self._overall(facts, was)
+        self._drop(self._ahead)
+        self._ahead |= due.contests
+        whole = {name for name in due.contests if self._rescores_all(facts.contests[name], facts, due)}
+        stored = self._stored_aggregates(facts, due, before)
+        yield from self._rescore_contests(facts, sorted(whole))
+        yield from self._rescore_questions(facts, sorted(due.contests - whole), due, before)
+        yield from self._overall_updates(facts, stored)
 
-    def _before(self, facts: Facts, due: TouchedScores, before: int) -> dict[str, dict[int, Aggregate]] | None:
-        """Return the aggregates of the changed contests as in the tables, or None if some are not cached."""
+    def _stored_aggregates(
+        self, facts: Facts, due: TouchedScores, before: int
+    ) -> dict[str, dict[int, Aggregate]] | None:
+        """Return the aggregates of the changed contests that the tables have, or None if some are not cached."""
         new = {name for name in due.contests if facts.contests[name].position > before}
         if due.renamed or due.contests - new - self._aggregates.keys():
             return None
         return {name: {} if name in new else dict(self._aggregates[name]) for name in due.contests}
 
-    def _all_due(self, contest: Contest, facts: Facts, due: TouchedScores) -> bool:
+    def _rescores_all(self, contest: Contest, facts: Facts, due: TouchedScores) -> bool:
         name = contest.opened.contest
-        some = due.questions.get(name, ())
-        kept = self._kept.get(name)
-        return kept is None or kept.basis != basis(facts, contest) or _MOST * len(some) > len(contest.entries)
+        changed = due.questions.get(name, ())
+        cache = self._caches.get(name)
+        return cache is None or cache.basis != basis(facts, contest) or _MOST * len(changed) > len(contest.entries)
 
-    def _of_all_questions(self, facts: Facts, contests: list[str]) -> Iterator[Parts]:
+    def _rescore_contests(self, facts: Facts, contests: list[str]) -> Iterator[TableUpdate]:
         if contests:
             own = {name: facts.contests[name] for name in contests}
-            every = Projections(self._only(own, {code for contest in own.values() for code in contest.entries}))
-            every.tally_all()
-            every.judge_all()
+            projections = Projections(self._facts_about(own, _questions(own)))
+            projections.tally_all()
+            projections.sample_all()
             for name in contests:
-                kept = self._kept[name] = ScoreCache(every, name)
-                self._aggregates[name] = kept.aggregates
-                every.known.add(kept.known(_owners(facts), kept.aggregates.keys()))
-            for division in ("scores", "judgements", "boards"):
-                yield from parts(every, division, [(name,) for name in contests])
+                cache = self._caches[name] = ScoreCache(projections, name)
+                self._aggregates[name] = cache.aggregates
+                projections.cached.add(cache.results(_owners(facts), cache.aggregates.keys()))
+            for division in ("scores", "brier_scores", "boards"):
+                yield from table_updates(projections, division, [(name,) for name in contests])
 
-    def _of_some(self, facts: Facts, contests: list[str], due: TouchedScores, before: int) -> Iterator[Parts]:
+    def _rescore_questions(
+        self, facts: Facts, contests: list[str], due: TouchedScores, before: int
+    ) -> Iterator[TableUpdate]:
         """Yield the parts of contests of which few questions can have changed."""
-        some = {name: due.questions[name] for name in contests if due.questions.get(name)}
+        changed = {name: due.questions[name] for name in contests if due.questions.get(name)}
         boards = due.boards & {*contests}
-        if some:
-            then, now = self._then_and_now(facts, some, before)
-            counted = sorted({name for of in (then, now) for each in of.together for name in each.counted()})
-            boards |= {*counted}
-            keys = [(name, facts.questions[code].question) for name in counted for code in some[name]]
-            yield from parts(now, "scores", keys)
-            yield from self._judgements(facts, counted, then, now)
-            for name in some:
-                self._kept[name].entries |= now.facts.contests[name].entries
+        if changed:
+            earlier, now = self._before_and_now(facts, changed, before)
+            groups = (*earlier.scored_groups, *now.scored_groups)
+            scored_contests = sorted({name for group in groups for name in group.counted()})
+            boards |= {*scored_contests}
+            keys = [(name, facts.questions[code].question) for name in scored_contests for code in changed[name]]
+            yield from table_updates(now, "scores", keys)
+            yield from self._brier_updates(facts, scored_contests, earlier, now)
+            for name in changed:
+                self._caches[name].entries |= now.facts.contests[name].entries
         if boards:
-            own = self._only({name: facts.contests[name] for name in boards}, ())
-            known = Known({name: self._kept[name].tally for name in boards})
-            yield from parts(Projections(own, known=known), "boards", [(name,) for name in boards])
+            own = self._facts_about({name: facts.contests[name] for name in boards}, ())
+            cached = CachedResults({name: self._caches[name].tally for name in boards})
+            yield from table_updates(Projections(own, cached=cached), "boards", [(name,) for name in boards])
 
-    def _judgements(self, facts: Facts, contests: list[str], then: Projections, now: Projections) -> Iterator[Parts]:
+    def _brier_updates(
+        self, facts: Facts, contests: list[str], before: Projections, now: Projections
+    ) -> Iterator[TableUpdate]:
         """Update the caches with changed questions; yield the Brier parts of the participants concerned."""
-        for of in (then, now):
-            of.tally_all()
-            of.judge_all()
-        known, keys, names = Known(), list[tuple[str, str]](), score_labels(facts)
+        for projections in (before, now):
+            projections.tally_all()
+            projections.sample_all()
+        cached, keys, names = CachedResults(), list[tuple[str, str]](), score_labels(facts)
         for name in contests:
-            kept = self._kept[name]
-            concerned = kept.change(then, now)
-            known.add(kept.known(_owners(facts), concerned))
+            cache = self._caches[name]
+            concerned = cache.update(before, now)
+            cached.add(cache.results(_owners(facts), concerned))
             keys += [(name, names[owner - 1]) for owner in concerned]
         own = replace(now.facts, contests={name: now.facts.contests[name] for name in contests})
-        yield from parts(Projections(own, known=known), "judgements", keys)
+        yield from table_updates(Projections(own, cached=cached), "brier_scores", keys)
 
-    def _then_and_now(self, facts: Facts, due: dict[str, set[int]], before: int) -> tuple[Projections, Projections]:
-        """Return the contests with only these questions, as of the log position before and now."""
-        then, now = dict[str, Contest](), dict[str, Contest]()
+    def _before_and_now(self, facts: Facts, due: dict[str, set[int]], before: int) -> tuple[Projections, Projections]:
+        """Return the contests with only these questions, as of the log position `before` and as of now."""
+        earlier, now = dict[str, Contest](), dict[str, Contest]()
         for name, questions in due.items():
-            contest, held = facts.contests[name], self._kept[name].entries
+            contest, entries = facts.contests[name], self._caches[name].entries
             now[name] = replace(contest, entries={code: contest.entries[code] for code in questions})
             sealed = contest.sealed if contest.sealed and contest.sealed.position <= before else None
-            old = {code: held[code] for code in questions if code in held}
-            then[name] = replace(contest, entries=old, sealed=sealed)
-        due_facts = self._only(now, set[int]().union(*due.values()))
-        return Projections(replace(due_facts, contests=then, as_of=before)), Projections(due_facts)
+            old = {code: entries[code] for code in questions if code in entries}
+            earlier[name] = replace(contest, entries=old, sealed=sealed)
+        due_facts = self._facts_about(now, set[int]().union(*due.values()))
+        return Projections(replace(due_facts, contests=earlier, as_of=before)), Projections(due_facts)
 
-    def _overall(self, facts: Facts, was: dict[str, dict[int, Aggregate]] | None) -> Iterator[Parts]:
+    def _overall_updates(self, facts: Facts, stored: dict[str, dict[int, Aggregate]] | None) -> Iterator[TableUpdate]:
         """Yield Brier scores over all contests: all, or only the changed ones if the earlier aggregates are given."""
-        if unknown := {name: facts.contests[name] for name in facts.contests.keys() - self._aggregates.keys()}:
-            others = Projections(self._only(unknown, {code for each in unknown.values() for code in each.entries}))
-            others.aggregate_all()
+        if missing := {name: facts.contests[name] for name in facts.contests.keys() - self._aggregates.keys()}:
+            projections = Projections(self._facts_about(missing, _questions(missing)))
+            projections.aggregate_all()
             owners = _owners(facts)
-            for name in unknown:
-                self._aggregates[name] = {(code + 1) % owners: each for code, each in others.aggregates(name).items()}
-        own, now = self._only(facts.contests, ()), self._aggregates
-        some = {owner for of in now.values() for owner in of}
-        if was is not None:
-            some = {owner for name, of in was.items() for owner in _differing(of, now[name])}
-        known = Known(aggregates={name: by_participant(of, _owners(facts), some) for name, of in now.items()})
-        keys = [()] if was is None else [(who,) for who in _names(facts, some)]
-        yield from parts(Projections(own, known=known), "judgements_overall", keys)
+            for name in missing:
+                aggregates = projections.aggregates(name)
+                self._aggregates[name] = {(code + 1) % owners: aggregate for code, aggregate in aggregates.items()}
+        own, now = self._facts_about(facts.contests, ()), self._aggregates
+        changed = {owner for aggregates in now.values() for owner in aggregates}
+        if stored is not None:
+            changed = {owner for name, old in stored.items() for owner in _differing(old, now[name])}
+        count = _owners(facts)
+        cached = CachedResults(
+            aggregates={name: by_participant(aggregates, count, changed) for name, aggregates in now.items()}
+        )
+        keys = [()] if stored is None else [(participant,) for participant in _names(facts, changed)]
+        yield from table_updates(Projections(own, cached=cached), "brier_overall", keys)
 
 
-def _differing(one: dict[int, Aggregate], other: dict[int, Aggregate]) -> set[int]:
+def _questions(contests: dict[str, Contest]) -> set[int]:
+    """Return the codes of the questions of some contests."""
+    return {code for contest in contests.values() for code in contest.entries}
+
+
+def _differing(old: dict[int, Aggregate], new: dict[int, Aggregate]) -> set[int]:
     """Return the owners whose aggregates differ."""
-    return {owner for owner in one.keys() | other.keys() if one.get(owner) != other.get(owner)}
+    return {owner for owner in old.keys() | new.keys() if old.get(owner) != new.get(owner)}
 
 
 def _names(facts: Facts, owners: Iterable[int]) -> list[str]:

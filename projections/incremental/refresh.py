@@ -1,7 +1,7 @@
 """Incremental refresh: the facts of a growing log, and the parts of tables that new events touch.
 
-The catalogue tells how a table is divided. Each part follows from the facts about one question, contest or account: the
-projection of the catalogue runs on those facts only, so that each table has one definition.
+The catalogue says how each table is divided into parts. A part depends on the facts about one question, contest or
+account only: the projection of the catalogue runs on those facts, so that each table has one definition.
 """
 
 from bisect import bisect_right
@@ -21,7 +21,7 @@ from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.accounts import Books
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, joined
 from forecast_ledger.projections.facts.from_log import Columns, gathered, note, width
-from forecast_ledger.projections.incremental.deltas import Parts, divided, parts
+from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates, tables_with
 from forecast_ledger.projections.incremental.incremental_accounts import IncrementalAccounts, TouchedAccounts
 from forecast_ledger.projections.incremental.incremental_scores import IncrementalScores, TouchedScores
 
@@ -36,7 +36,7 @@ _ARRANGE = (
     events.ContestFinalized,
     events.PrizePaid,
 )
-# The events whose changes are followed to parts of tables; any other event changes the clock only.
+# The events that change parts of tables; any other event changes the clock only.
 FOLLOWED = (*_FORECASTS, *_SETTLE, *_ARRANGE, events.QuestionOpened, events.PricesQuoted, events.AccountEvent)
 
 
@@ -44,13 +44,14 @@ FOLLOWED = (*_FORECASTS, *_SETTLE, *_ARRANGE, events.QuestionOpened, events.Pric
 class Touched:
     """The facts that new events can have changed.
 
-    questions: codes of questions with new forecasts or another status. scoring, dealt: the scores and the trading
-    accounts that can have changed. admissions: contest and question code of changed admissions. kinds: kinds of facts.
+    questions: codes of questions with new forecasts or another status. scores, trading: the scores and the trading
+    accounts that can have changed. admissions: contest and question code of the admissions that can have changed.
+    kinds: the kinds of facts that can have changed.
     """
 
     questions: set[int] = field(default_factory=set)
-    scoring: TouchedScores = field(default_factory=TouchedScores)
-    dealt: TouchedAccounts = field(default_factory=TouchedAccounts)
+    scores: TouchedScores = field(default_factory=TouchedScores)
+    trading: TouchedAccounts = field(default_factory=TouchedAccounts)
     admissions: set[tuple[str, int]] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
 
@@ -58,8 +59,8 @@ class Touched:
 class IncrementalTables:
     """The facts of a growing log, and the parts of tables that changed.
 
-    Call `add` with each new page of the log, `parts` for the parts of tables that changed since the last `forget`, and
-    `forget` once these are stored. No event is read twice.
+    Call `add` with each new page of the log, `updates` for the parts of tables that changed since the last `forget`,
+    and `forget` once these are stored. No event is read twice.
     """
 
     def __init__(self) -> None:
@@ -67,104 +68,106 @@ class IncrementalTables:
         self._new: list[Columns] = []
         self._runs: list[Forecasts] = []  # in log order, each at least four times as long as the next
         self._holding: dict[int, set[str]] = {}  # question -> contests that have it
-        self._boards = IncrementalScores(self._only)
-        self._right_at = 0  # the log position of the last `forget`
-        self._traders = IncrementalAccounts(self.facts)
+        self._scores = IncrementalScores(self._facts_about)
+        self._current_at = 0  # the log position of the last `forget`
+        self._accounts = IncrementalAccounts(self.facts)
         self._clock = self.facts.books.clock  # the clock of the last `forget`
-        self._keeps = False
-        self._told = True  # whether `parts` was called since the last `add`
+        self._cached = False  # whether `updates` filled the caches
+        self._reported = True  # whether `updates` was called since the last `add`
         self.touched = Touched()
 
     def add(self, page: Sequence[Recorded]) -> None:
         """Add the next page of the log. Raises Corrupt at an event that does not follow from those before it."""
-        found, label = self.facts, consensus_label(self.facts)
-        forecasts = note(found, page)
-        self._told = False
-        found.statuses.clear()
+        facts, label = self.facts, consensus_label(self.facts)
+        forecasts = note(facts, page)
+        self._reported = False
+        facts.statuses.clear()
         self.touched.kinds |= kinds_of({type(recorded.event) for recorded in page})
         if forecasts is not None:
             self._new.append(forecasts)
-            self._forecast(np.unique(forecasts[_QUESTION]).tolist())
+            self._touch_forecasts(np.unique(forecasts[_QUESTION]).tolist())
         for recorded in page:
             if type(recorded.event) not in _FORECASTS:
                 self._touch(recorded.event)
-        if consensus_label(found) != label:
-            self.touched.scoring.boards |= set(found.contests)
-            self.touched.scoring.renamed = True
+        if consensus_label(facts) != label:
+            self.touched.scores.boards |= set(facts.contests)
+            self.touched.scores.renamed = True
 
     def forget(self) -> None:
-        """Note that the tables are current: later `parts` are those that change from here on."""
-        self._boards.forget()
-        if not self._told and self._keeps:  # the caches lack the changes
-            self._boards, self._traders, self._keeps = (
-                IncrementalScores(self._only),
+        """Note that the tables are current; `updates` then yields the parts that change from here on."""
+        self._scores.forget()
+        if not self._reported and self._cached:  # the caches lack the changes
+            self._scores, self._accounts, self._cached = (
+                IncrementalScores(self._facts_about),
                 IncrementalAccounts(self.facts),
                 False,
             )
-        self._right_at, self._clock = self.facts.as_of, self.facts.books.clock
+        self._current_at, self._clock = self.facts.as_of, self.facts.books.clock
         self.touched = Touched()
 
-    def whole(self, names: Sequence[str]) -> Iterator[Parts]:
+    def whole_tables(self, names: Sequence[str]) -> Iterator[TableUpdate]:
         """Yield the whole tables of some projections."""
         self._gather()
         if names:
-            every = Projections(replace(self.facts, forecasts=self._on(range(len(self.facts.questions)))))
-            yield from (Parts(every.table(name), [()]) for name in names)
+            projections = Projections(
+                replace(self.facts, forecasts=self._forecasts_on(range(len(self.facts.questions))))
+            )
+            yield from (TableUpdate(projections.table(name), [()]) for name in names)
 
-    def parts(self) -> Iterator[Parts]:
+    def updates(self) -> Iterator[TableUpdate]:
         """Yield the current rows of the parts of tables that can have changed."""
         self._gather()
-        self._told = self._keeps = True
-        yield from self._of_forecasts()
-        yield from self._of_receipts()
-        yield from self._boards.parts(self.facts, self.touched.scoring, self._right_at)
-        yield from self._of_trading()
-        yield from self._of_movements()
-        yield from self._of_quotes()
+        self._reported = self._cached = True
+        yield from self._forecast_updates()
+        yield from self._admission_updates()
+        yield from self._scores.updates(self.facts, self.touched.scores, self._current_at)
+        yield from self._trading_updates()
+        yield from self._movement_updates()
+        yield from self._quote_updates()
         kinds = self.touched.kinds
-        yield from self.whole([name for name in divided("log") if not kinds.isdisjoint(CATALOGUE[name].reads)])
+        yield from self.whole_tables(
+            [name for name in tables_with("log") if not kinds.isdisjoint(CATALOGUE[name].reads)]
+        )
 
-    def _forecast(self, questions: list[int]) -> None:
+    def _touch_forecasts(self, questions: list[int]) -> None:
         self.touched.questions.update(questions)
         self.touched.admissions |= {(contest, code) for code in questions for contest in self._holding.get(code, ())}
         for code in self.facts.settled.keys() & questions:
-            self._score(code, self._holding.get(code, set()))
+            self._touch_scores(code, self._holding.get(code, set()))
 
     def _touch(self, event: events.AnyEvent) -> None:
-        """Add what an event can have changed. Raises TypeError: tables read the event, and FOLLOWED lacks it."""
+        """Add what an event can have changed. Raises TypeError: a table reads the event, and FOLLOWED lacks it."""
         codes, touched = self.facts.question_codes.codes, self.touched
         match event:
             case events.PricesQuoted():
-                touched.dealt.quoted.update(codes[quote.question] for quote in event.quotes)
+                touched.trading.quoted.update(codes[quote.question] for quote in event.quotes)
             case _ if isinstance(event, _SETTLE):
                 code = codes[event.question]
                 touched.questions.add(code)
-                self._score(code, self._holding.get(code, set()))
-                touched.dealt.ruled.add(code)
+                self._touch_scores(code, self._holding.get(code, set()))
+                touched.trading.ruled.add(code)
             case _ if isinstance(event, _ARRANGE):
                 if isinstance(event, events.QuestionAdded):
                     code = codes[event.question]
                     self._holding.setdefault(code, set()).add(event.contest)
-                    self._score(code, {event.contest})
+                    self._touch_scores(code, {event.contest})
                     touched.admissions.add((event.contest, code))
                 else:
-                    touched.scoring.boards.add(event.contest)
+                    touched.scores.boards.add(event.contest)
                 if isinstance(event, events.ParticipantEnrolled):
-                    touched.dealt.accounts |= self.facts.books.accounts.keys() & {(event.contest, event.participant)}
-                touched.dealt.contests.add(event.contest)
+                    touched.trading.accounts |= self.facts.books.accounts.keys() & {(event.contest, event.participant)}
+                touched.trading.contests.add(event.contest)
             case events.AccountEvent():
-                touched.dealt.accounts.add((event.contest, event.participant))
+                touched.trading.accounts.add((event.contest, event.participant))
             case _ if not isinstance(event, FOLLOWED) and (kinds := kinds_of([type(event)]) - {"clock"}):
                 name = type(event).__name__
-                raise TypeError(
-                    f"{name} changes {', '.join(sorted(kinds))}: say in IncrementalTables which parts of tables follow"
-                )
+                raise TypeError(f"{name} changes {', '.join(sorted(kinds))}: add a case for it to IncrementalTables")
 
-    def _score(self, question: int, contests: set[str]) -> None:
+    def _touch_scores(self, question: int, contests: set[str]) -> None:
         for name in contests:
-            self.touched.scoring.questions.setdefault(name, set()).add(question)
+            self.touched.scores.questions.setdefault(name, set()).add(question)
 
-    # --- forecasts in a few sorted runs: a new one moves few others
+    # --- forecasts in a few sorted runs, so that a new forecast moves few others
 
     def _gather(self) -> None:
         """File the new forecasts. Raises Corrupt at an invalid one."""
@@ -172,17 +175,17 @@ class IncrementalTables:
             self._runs.append(gathered(self.facts, self._new))
             self._new = []
             while len(self._runs) > 1 and 4 * len(self._runs[-1].at) > len(self._runs[-2].at):
-                both = [self._taken(run, np.arange(len(run.at))) for run in self._runs[-2:]]
-                self._runs[-2:] = [_sorted(both)]
+                last_two = [self._columns(run, np.arange(len(run.at))) for run in self._runs[-2:]]
+                self._runs[-2:] = [_by_question(last_two)]
 
-    def _on(self, questions: Iterable[int]) -> Forecasts:
+    def _forecasts_on(self, questions: Iterable[int]) -> Forecasts:
         """Return the forecasts on these questions, question after question."""
         if len(self._runs) == 1 and isinstance(questions, range):
             return self._runs[0]
         codes = int64_array(sorted(questions))
-        return _sorted([self._taken(run, _rows_on(run, codes)) for run in self._runs])
+        return _by_question([self._columns(run, _rows_of_questions(run, codes)) for run in self._runs])
 
-    def _taken(self, run: Forecasts, index: Int64Array) -> Columns:
+    def _columns(self, run: Forecasts, index: Int64Array) -> Columns:
         rows = run.rows(index)
         widths = np.zeros(len(self.facts.questions), np.int64)
         for code in np.unique(rows.question).tolist():
@@ -190,72 +193,76 @@ class IncrementalTables:
         lengths = widths[rows.question] * rows.made
         numbers = np.arange(int(lengths.sum())) + np.repeat(rows.start - np.cumsum(lengths) + lengths, lengths)
         made = rows.made.astype(np.int64)
-        return (*_rows_of(rows), made, lengths, run.chances[numbers])
+        return (*_copied_columns(rows), made, lengths, run.chances[numbers])
 
-    # --- parts
+    # --- updates
 
-    def _ticked(self) -> bool:
+    def _clock_moved(self) -> bool:
         return self.facts.books.clock != self._clock
 
-    def _only(self, contests: dict[str, Contest], questions: Iterable[int] = (), books: Books | None = None) -> Facts:
+    def _facts_about(
+        self, contests: dict[str, Contest], questions: Iterable[int] = (), books: Books | None = None
+    ) -> Facts:
         """Return the facts about some contests, with the forecasts on some questions."""
-        return replace(self.facts, contests=contests, forecasts=self._on(questions), books=books or self.facts.books)
+        return replace(
+            self.facts, contests=contests, forecasts=self._forecasts_on(questions), books=books or self.facts.books
+        )
 
-    def _own(self, names: Iterable[str]) -> dict[str, Contest]:
+    def _contests(self, names: Iterable[str]) -> dict[str, Contest]:
         return {name: self.facts.contests[name] for name in names}
 
-    def _of_forecasts(self) -> Iterator[Parts]:
+    def _forecast_updates(self) -> Iterator[TableUpdate]:
         codes = self.touched.questions
         keys = [(self.facts.questions[code].question,) for code in codes]
-        yield from parts(Projections(self._only({}, codes)), "forecasts", keys)
+        yield from table_updates(Projections(self._facts_about({}, codes)), "forecasts", keys)
 
-    def _of_receipts(self) -> Iterator[Parts]:
+    def _admission_updates(self) -> Iterator[TableUpdate]:
         for name, code in sorted(self.touched.admissions):
             contest = self.facts.contests[name]
             if contest.opened.rules.attested:
                 own = replace(contest, entries={code: contest.entries[code]})
                 key = name, self.facts.questions[code].question
-                yield from parts(Projections(self._only({name: own}, [code])), "receipts", [key])
+                yield from table_updates(Projections(self._facts_about({name: own}, [code])), "receipts", [key])
 
-    def _of_trading(self) -> Iterator[Parts]:
-        dealt = self.touched.dealt
-        yield from self._traders.parts(dealt, ticked=self._ticked())
-        if contests := dealt.contests:
-            every = Projections(self._only(self._own(contests)))
-            yield from parts(every, "contests", [(name,) for name in contests])
-            yield from self._traders.overall()
+    def _trading_updates(self) -> Iterator[TableUpdate]:
+        trading = self.touched.trading
+        yield from self._accounts.updates(trading, ticked=self._clock_moved())
+        if contests := trading.contests:
+            projections = Projections(self._facts_about(self._contests(contests)))
+            yield from table_updates(projections, "contests", [(name,) for name in contests])
+            yield from self._accounts.overall()
 
-    def _of_movements(self) -> Iterator[Parts]:
+    def _movement_updates(self) -> Iterator[TableUpdate]:
         """Yield the rows of movements recorded since the last `forget`."""
         books = self.facts.books
-        since = bisect_right(books.movements, self._right_at, key=lambda movement: movement.position)
+        since = bisect_right(books.movements, self._current_at, key=lambda movement: movement.position)
         new = replace(books, movements=books.movements[since:])
-        every = Projections(self._only(self._own(self.touched.dealt.contests), books=new))
-        for name in divided("movements"):
-            table = every.table(name)
-            table = table.rows_at(np.flatnonzero(int64_array(table.numbers("log_position")) > self._right_at))
+        projections = Projections(self._facts_about(self._contests(self.touched.trading.contests), books=new))
+        for name in tables_with("movements"):
+            table = projections.table(name)
+            table = table.rows_at(np.flatnonzero(int64_array(table.numbers("log_position")) > self._current_at))
             if len(table):
-                yield Parts(table, [(position,) for position in sorted({*table.numbers("log_position")})])
+                yield TableUpdate(table, [(position,) for position in sorted({*table.numbers("log_position")})])
 
-    def _of_quotes(self) -> Iterator[Parts]:
-        if self._ticked() or self.touched.dealt.quoted or self.touched.dealt.ruled:
-            every = Projections(self._only({}))
-            every.marks = self._traders.marks
-            yield from parts(every, "quotes", [()])
+    def _quote_updates(self) -> Iterator[TableUpdate]:
+        if self._clock_moved() or self.touched.trading.quoted or self.touched.trading.ruled:
+            projections = Projections(self._facts_about({}))
+            projections.marks = self._accounts.marks
+            yield from table_updates(projections, "quotes", [()])
 
 
-def _rows_of(rows: Forecasts) -> Columns:
+def _copied_columns(rows: Forecasts) -> Columns:
     """Return the columns of forecasts that are copied unchanged."""
     return rows.position, rows.at, rows.recorded_at, rows.question, rows.participant
 
 
-def _rows_on(run: Forecasts, codes: Int64Array) -> Int64Array:
+def _rows_of_questions(run: Forecasts, codes: Int64Array) -> Int64Array:
     begins, counts = np.searchsorted(run.question, codes), run.counts(codes)
     rows: Int64Array = np.arange(int(counts.sum())) + np.repeat(begins - np.cumsum(counts) + counts, counts)
     return rows
 
 
-def _sorted(pages: list[Columns]) -> Forecasts:
+def _by_question(pages: list[Columns]) -> Forecasts:
     """Join pages into forecasts in log order within each question, question after question."""
     forecasts, _ = joined(pages)
     return forecasts.rows(stable_order(forecasts.question))

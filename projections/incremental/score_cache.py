@@ -10,14 +10,14 @@ from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import Aggregate, Counts, Sample
 from forecast_ledger.projections.boards.brier_sample import ContestSample
 from forecast_ledger.projections.boards.totals import consensus_label
-from forecast_ledger.projections.catalogue.analysis import Analysis, Known
+from forecast_ledger.projections.catalogue.analysis import Analysis, CachedResults
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.scores.scored_questions import non_members
 
 
 def basis(facts: Facts, contest: Contest) -> tuple[object, ...]:
-    """Return what all questions of a contest depend on; if it changes, all of them must be scored again."""
+    """Return what the scores on all questions of a contest depend on; if it changes, all are scored again."""
     return non_members(contest), consensus_label(facts)
 
 
@@ -27,60 +27,61 @@ class ScoreCache:
     An owner's number is the participant code + 1, and 0 for the consensus: a new participant changes no number.
     """
 
-    def __init__(self, of: Analysis, name: str) -> None:
+    def __init__(self, analysis: Analysis, name: str) -> None:
         """Cache the totals of one contest of an analysis that has all of its questions."""
-        contest = of.facts.contests[name]
+        contest = analysis.facts.contests[name]
         self.name = name
-        self.basis = basis(of.facts, contest)
+        self.basis = basis(analysis.facts, contest)
         self.entries = dict(contest.entries)
-        self.tally = of.tally(name)
-        sample = _numbered(of.judged(name))
+        self.tally = analysis.tally(name)
+        sample = _numbered(analysis.brier_sample(name))
         self._counts = brier.counts_by_owner(sample)
         self._bins = brier.bin_sums(sample)
         self._rows = np.sort(_rows(sample))
         self.aggregates = {owner: brier.aggregate(counts) for owner, counts in self._counts.items()}
 
-    def change(self, before: Analysis, after: Analysis) -> set[int]:
+    def update(self, before: Analysis, after: Analysis) -> set[int]:
         """Replace the scores of some questions; return the numbers of the owners who forecast on them."""
-        samples = [_numbered(of.judged(self.name)) for of in (before, after)]
+        samples = [_numbered(analysis.brier_sample(self.name)) for analysis in (before, after)]
         concerned = {owner for sample in samples for owner in sample.owner.tolist()}
-        for sign, of, sample in zip((-1, 1), (before, after), samples, strict=True):
-            self.tally = self.tally.plus(of.tally(self.name), sign)
+        for sign, analysis, sample in zip((-1, 1), (before, after), samples, strict=True):
+            self.tally = self.tally.plus(analysis.tally(self.name), sign)
             self._count(sign, sample)
         for owner in concerned:
             self.aggregates[owner] = brier.aggregate(self._counts[owner])
         return concerned
 
-    def known(self, owners: int, some: AbstractSet[int]) -> Known:
+    def results(self, owners: int, chosen: AbstractSet[int]) -> CachedResults:
         """Return the cached results of some owners. owners: the number of all owners."""
-        there = {place: sums for place, sums in self._bins.items() if place[0] in some and sums[0]}
-        calibration = [each._replace(owner=(each.owner - 1) % owners) for each in brier.calibration_bins(there)]
-        return Known(
+        sums_by_bin = {key: sums for key, sums in self._bins.items() if key[0] in chosen and sums[0]}
+        calibration = [row._replace(owner=(row.owner - 1) % owners) for row in brier.calibration_bins(sums_by_bin)]
+        return CachedResults(
             tallies={self.name: self.tally},
-            aggregates={self.name: by_participant(self.aggregates, owners, some)},
+            aggregates={self.name: by_participant(self.aggregates, owners, chosen)},
             calibration={self.name: calibration},
         )
 
     def _count(self, sign: int, sample: Sample) -> None:
-        mixed = self._regrouped(sign, sample)
-        for owner, more in brier.counts_by_owner(sample).items():
+        """Add a sample to the sums (sign 1) or remove it (-1)."""
+        mixed = self._update_rows(sign, sample)
+        for owner, counts in brier.counts_by_owner(sample).items():
             old = self._counts.get(owner, Counts())
-            sums = (a + sign * b for a, b in zip(old[:-1], more[:-1], strict=True))
+            sums = (a + sign * b for a, b in zip(old[:-1], counts[:-1], strict=True))
             self._counts[owner] = Counts._make([*sums, old.mixed + mixed[owner]])
-        for place, sums_of in brier.bin_sums(sample).items():
-            held = self._bins.get(place, (0,) * len(sums_of))
-            self._bins[place] = tuple(a + sign * b for a, b in zip(held, sums_of, strict=True))
+        for key, change in brier.bin_sums(sample).items():
+            old_sums = self._bins.get(key, (0,) * len(change))
+            self._bins[key] = tuple(a + sign * b for a, b in zip(old_sums, change, strict=True))
 
-    def _regrouped(self, sign: int, sample: Sample) -> dict[int, Fraction]:
+    def _update_rows(self, sign: int, sample: Sample) -> dict[int, Fraction]:
         """Add rows (sign 1) or remove them (-1); return the change of each owner's `mixed`."""
         rows = np.sort(_rows(sample))
         groups, first = np.unique(rows >> 1, return_index=True)
         sizes, true = np.diff(first, append=len(rows)), np.add.reduceat(rows & 1, first) if len(rows) else first
-        begin, middle, end = (np.searchsorted(self._rows, 2 * groups + more) for more in range(3))
+        begin, middle, end = (np.searchsorted(self._rows, 2 * groups + offset) for offset in range(3))
         before, after = (end - begin, end - middle), (end - begin + sign * sizes, end - middle + sign * true)
         change: dict[int, Fraction] = defaultdict(Fraction)
         columns = (brier.owners_of_keys(groups), *before, *after)
-        for owner, m, k, m_after, k_after in zip(*(each.tolist() for each in columns), strict=True):
+        for owner, m, k, m_after, k_after in zip(*(column.tolist() for column in columns), strict=True):
             change[owner] += brier.mixed_term(m_after, k_after) - brier.mixed_term(m, k)
         place = np.searchsorted(self._rows, rows)
         if sign > 0:
@@ -90,13 +91,14 @@ class ScoreCache:
         return change
 
 
-def by_participant(aggregates: dict[int, Aggregate], owners: int, some: AbstractSet[int]) -> dict[int, Aggregate]:
-    """Return the aggregates of some owners by participant code, the consensus last."""
-    return {(owner - 1) % owners: aggregates[owner] for owner in aggregates.keys() & some}
+def by_participant(aggregates: dict[int, Aggregate], owners: int, chosen: AbstractSet[int]) -> dict[int, Aggregate]:
+    """Return the aggregates of the chosen owners by participant code, the consensus last."""
+    return {(owner - 1) % owners: aggregates[owner] for owner in aggregates.keys() & chosen}
 
 
-def _numbered(judged: ContestSample) -> Sample:
-    sample, owners = judged
+def _numbered(contest_sample: ContestSample) -> Sample:
+    """Return a sample with the owners' numbers."""
+    sample, owners = contest_sample
     return sample._replace(owner=(sample.owner + 1) % owners)
 
 

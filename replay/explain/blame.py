@@ -17,7 +17,7 @@ from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.boards.totals import Tally, may_take_consensus_label, tallies
-from forecast_ledger.projections.catalogue.analysis import Known
+from forecast_ledger.projections.catalogue.analysis import CachedResults
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import FORECASTS
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -144,7 +144,7 @@ class _History:
             for code in touched:
                 whole = whole.plus(less[code], -1) if code in less else whole
                 whole = whole.plus(more[code]) if code in more else whole
-                yield self._row(Projections(now, known=Known({self._name: whole})))
+                yield self._row(Projections(now, cached=CachedResults({self._name: whole})))
             now = then
 
     def _stretches(self) -> Iterator[list[Recorded]]:
@@ -167,7 +167,7 @@ class _History:
 
     def _is_tallied(self, recorded: Recorded) -> bool:
         """Return whether the row before an event follows from the row after it and one question scored again."""
-        return CATALOGUE[self._table].divided == "boards" and bool(single_question(recorded.event))
+        return CATALOGUE[self._table].division == "boards" and bool(single_question(recorded.event))
 
     def _growing(self, candidates: Sequence[Recorded]) -> Iterator[PrintedRow]:
         """Yield the row before each candidate, the oldest first, from facts that are extended from one to the next."""

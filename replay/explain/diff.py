@@ -65,12 +65,12 @@ def diff(source: LogSource, other: AsOf, table: str) -> Diff:
         if old.recorded_at is not None and not new.includes(first.position, old.recorded_at):
             wrong = f"it is before log position {first.position}, with which the table is compared"
             raise Refused("out_of_range", "to", other, wrong, remedy="give the earlier point of the log first")
-        tables = [part.table for part in grows.whole([table])]
+        tables = [update.table for update in grows.whole_tables([table])]
         for page in new.pages(log.unseal_pages(store.pages(first.position), first), source.watch):
             grows.add(page)
             between.take_in(page)
         last = new.reached()
-        tables += [part.table for part in grows.whole([table])]
+        tables += [update.table for update in grows.whole_tables([table])]
     questions = _questions(grows.facts)
     changes = []
     for difference in differences(*tables):

@@ -114,7 +114,7 @@ def summarize_tables(facts: Facts) -> dict[str, TableSummary]:
 
 
 def _follows_scores(name: str) -> bool:
-    return DIVISIONS[CATALOGUE[name].divided].aside
+    return DIVISIONS[CATALOGUE[name].division].second_thread
 
 
 def _summarize(of: Projections, name: str) -> TableSummary:

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.projections.catalogue.catalogue import BUILT
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts as facts_of
-from forecast_ledger.projections.incremental.deltas import Key
+from forecast_ledger.projections.incremental.deltas import PartKey
 from forecast_ledger.replay.reading.replay import Cut, Watch, open_store
 from forecast_ledger.replay.readmodel import log_index
 from forecast_ledger.replay.readmodel.layouts import (
@@ -41,7 +41,7 @@ class Drift(NamedTuple):
     """
 
     table: str
-    key: Key
+    key: PartKey
     column: str
     expected: Any
     found: Any
@@ -136,7 +136,7 @@ def _table_drifts(stored: StoredTables, name: str, expected: Iterator[Group]) ->
     yield from (Drift(PARTS, (name, *key), "digest", None, digest) for key, digest in digests.items())
 
 
-def _row_drifts(stored: StoredTables, name: str, part: Key, rows: list[StoredRow]) -> Iterator[Drift]:
+def _row_drifts(stored: StoredTables, name: str, part: PartKey, rows: list[StoredRow]) -> Iterator[Drift]:
     width = layout(name).key
     found = {row[:width]: row for row in stored.rows(name, part)}
     for row in rows:

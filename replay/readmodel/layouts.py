@@ -10,12 +10,12 @@ from msgspec import msgpack
 
 from forecast_ledger.projections.catalogue.catalogue import BUILT, CATALOGUE
 from forecast_ledger.projections.core.table import Table
-from forecast_ledger.projections.incremental.deltas import Key
+from forecast_ledger.projections.incremental.deltas import PartKey
 
 TRACKING, VERSIONS, PLACES, PARTS = "_tracking", "_projections", "_places", "_parts"
 ROW = "row"  # the number of a row within its contest, in a table whose rows have an order of their own
 StoredRow = tuple[Any, ...]
-Group = tuple[Key, list[StoredRow]]  # a part's key and its rows, in order
+Group = tuple[PartKey, list[StoredRow]]  # a part's key and its rows, in order
 _encode = msgpack.Encoder().encode
 
 
@@ -121,7 +121,9 @@ def rows_digest(rows: list[StoredRow]) -> str:
     return sha256(_encode(rows)).hexdigest()
 
 
-def pair_parts(old: Iterator[Group], new: Iterator[Group]) -> Iterator[tuple[Key, list[StoredRow], list[StoredRow]]]:
+def pair_parts(
+    old: Iterator[Group], new: Iterator[Group]
+) -> Iterator[tuple[PartKey, list[StoredRow], list[StoredRow]]]:
     """Yield the key, the old rows and the new rows of each part; no rows if there was or is no such part.
 
     old, new: in order of their keys.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from forecast_ledger.ledger.core.errors import Unavailable
-from forecast_ledger.projections.incremental.deltas import Key, Parts
+from forecast_ledger.projections.incremental.deltas import PartKey, TableUpdate
 from forecast_ledger.replay.readmodel.layouts import (
     PARTS,
     Group,
@@ -65,25 +65,25 @@ class StoredTables:
         for statement in layout(name).indexes().values():
             self._connection.execute(statement)
 
-    def digests(self, name: str, key: Key = ()) -> dict[Key, str]:
+    def digests(self, name: str, key: PartKey = ()) -> dict[PartKey, str]:
         """Return the stored digests of the parts whose keys begin with `key`."""
         query = f"SELECT first, second, digest FROM {PARTS} WHERE name = ?"  # noqa: S608 - a constant
         query += "".join(f" AND {column} = ?" for column, _ in zip(("first", "second"), key, strict=False))
         width = layout(name).part
         return {tuple(both[:width]): digest for *both, digest in self._connection.execute(query, (name, *key))}
 
-    def part_keys(self, name: str) -> set[Key]:
+    def part_keys(self, name: str) -> set[PartKey]:
         """Return the keys of the parts that have rows."""
         table = layout(name)
         columns = ", ".join(f'"{column}"' for column in table.key_names()[: table.part]) or "NULL"
         query = f'SELECT DISTINCT {columns} FROM "{name}"'  # noqa: S608 - names of layouts
         return {row[: table.part] for row in self._connection.execute(query)}
 
-    def rows(self, name: str, key: Key = ()) -> list[StoredRow]:
+    def rows(self, name: str, key: PartKey = ()) -> list[StoredRow]:
         """Return the rows of the parts whose keys begin with `key`, in order; digests are not compared."""
         return self._rows(layout(name), key).fetchall()
 
-    def parts(self, name: str, key: Key = ()) -> Iterator[Group]:
+    def parts(self, name: str, key: PartKey = ()) -> Iterator[Group]:
         """Yield the parts whose keys begin with `key`, in order.
 
         Raises Unavailable at the first part that does not match its digest.
@@ -97,18 +97,18 @@ class StoredTables:
         for part in digests:
             raise self._differs(name, part)
 
-    def put(self, name: str, key: Key, rows: list[StoredRow]) -> int:
+    def put(self, name: str, key: PartKey, rows: list[StoredRow]) -> int:
         """Replace the rows of a part, writing only those that differ; returns how many. Raises what `parts` raises."""
         return self._exchange(layout(name), self.parts(name, key), iter([(key, sorted(rows))] if rows else []))
 
-    def replace(self, parts: Parts) -> int:
+    def replace(self, update: TableUpdate) -> int:
         """Replace parts of a projection's table, likewise."""
-        table = layout(parts.table.name)
-        before = chain.from_iterable(self.parts(table.name, key) for key in parts.keys)
-        now = ((key, sorted(rows)) for key, rows in table.group_parts(stored_rows(parts.table)))  # in SQLite's order
+        table = layout(update.table.name)
+        before = chain.from_iterable(self.parts(table.name, key) for key in update.keys)
+        now = ((key, sorted(rows)) for key, rows in table.group_parts(stored_rows(update.table)))  # in SQLite's order
         return self._exchange(table, before, now)
 
-    def _rows(self, table: Layout, key: Key) -> sqlite3.Cursor:
+    def _rows(self, table: Layout, key: PartKey) -> sqlite3.Cursor:
         columns, order = (
             ", ".join(f'"{name}"' for name in names) for names in ([n for n, _ in table.columns], table.key_names())
         )
@@ -147,7 +147,7 @@ class StoredTables:
         values = ", ".join("?" * len(table.columns))
         self._connection.executemany(f'REPLACE INTO "{table.name}" VALUES ({values})', rows)  # noqa: S608 - likewise
 
-    def _differs(self, name: str, key: Key) -> Unavailable:
+    def _differs(self, name: str, key: PartKey) -> Unavailable:
         which = " of " + ", ".join(map(repr, key)) if key else ""
         wrong = f"the rows{which} in {name} differ from those that were written: changed by hand, or damaged"
         return Unavailable(f"{self._path}: {wrong}; {REMEDY}")

@@ -13,7 +13,7 @@ from forecast_ledger.ledger.core.errors import Conflict, Unavailable
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.log import Checkpoint
 from forecast_ledger.projections.catalogue.catalogue import BUILT
-from forecast_ledger.projections.incremental.deltas import Parts
+from forecast_ledger.projections.incremental.deltas import TableUpdate
 from forecast_ledger.replay.readmodel.layouts import (
     PARTS,
     PLACES,
@@ -45,11 +45,11 @@ class Tracking(NamedTuple):
 class Update(NamedTuple):
     """An update of a read model.
 
-    parts: the parts of tables to replace. places: the new entries of the log index. rebuilt: the tables to make again,
-    all of whose parts are in `parts`.
+    tables: the parts of tables to replace. places: the new entries of the log index. rebuilt: the tables to make again,
+    all of whose parts are in `tables`.
     """
 
-    parts: Iterable[Parts]
+    tables: Iterable[TableUpdate]
     places: Places
     rebuilt: Sequence[str] = ()
 
@@ -150,7 +150,7 @@ class ReadModel:
             if self.tracking() != before:
                 raise Conflict(f"{self.path}: another process has updated this read model; nothing was changed")
             self._make(update.rebuilt)
-            changed = sum(self._stored.replace(parts) for parts in update.parts)
+            changed = sum(self._stored.replace(table) for table in update.tables)
             for name in update.rebuilt:
                 self._stored.index(name)
             for key in sorted(update.places):

@@ -101,10 +101,10 @@ class Runner:
             if self._subscription.stopped or (before and before.reached == reached and not rebuilt):
                 return Refreshed(0, 0, before.reached if before else START)
             now = Tracking(self._name, self._first, reached, self._recorded_at)
-            parts = [*self._growing.whole(rebuilt)]
+            tables = [*self._growing.whole_tables(rebuilt)]
             if before:
-                parts += [each for each in self._growing.parts() if each.table.name not in rebuilt]
-            rows = self._model.write(before, now, Update(parts, self._places, rebuilt))
+                tables += [update for update in self._growing.updates() if update.table.name not in rebuilt]
+            rows = self._model.write(before, now, Update(tables, self._places, rebuilt))
         self._growing.forget()
         self._places = {}
         self._tracking = now

@@ -60,7 +60,7 @@ Rows = Counter[Row]
 
 def sampled(of: Projections, contest: str = "cup") -> Rows:
     """The rows of a contest's sample, by name."""
-    sample, owners = of.judged(contest)
+    sample, owners = of.brier_sample(contest)
     labels = [*of.facts.participant_codes.labels, CONSENSUS]
     assert owners == len(labels)
     columns = (sample.owner, sample.probability, sample.consensus, sample.happened)

@@ -44,10 +44,10 @@ def test_together_is_one_by_one(recorded: list[Recorded]) -> None:
     every.calibrate_all()
     for name in every.contests:
         alone = Projections(facts)
-        assert every.known.tallies[name] == alone.tally(name)
-        assert every.known.aggregates[name] == alone.aggregates(name)
-        assert every.known.calibration[name] == alone.calibration(name)
-    for each in every.together:
+        assert every.cached.tallies[name] == alone.tally(name)
+        assert every.cached.aggregates[name] == alone.aggregates(name)
+        assert every.cached.calibration[name] == alone.calibration(name)
+    for each in every.scored_groups:
         for number, name in enumerate(each.names):
             questions, rows = each.of(number)
             own_questions, own_rows = Projections(facts).scored(name)
@@ -68,8 +68,8 @@ def test_contests_sealed_at_different_positions_keep_their_answers() -> None:
     outcomes = [found.scored(name).questions.outcome.tolist() for name in NAMES]
     assert outcomes == [[0], [], [1], [1]]
     found.tally_all()
-    assert [len(found.known.tallies[name].own) for name in NAMES] == [2, 0, 2, 2]
-    assert found.known.tallies["two"] == Tally({}, NO_SCORES)
+    assert [len(found.cached.tallies[name].own) for name in NAMES] == [2, 0, 2, 2]
+    assert found.cached.tallies["two"] == Tally({}, NO_SCORES)
 
 
 def test_members_are_each_contests_own() -> None:

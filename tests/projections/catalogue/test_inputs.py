@@ -198,11 +198,11 @@ def lacking(name: str, row: Projection) -> list[str]:
         "a key of its first columns": not row.key or [*row.key] != order or len({*columns}) < len(columns),
         "a builder": not callable(row.build) or not row.build.__doc__,
         "what it reads": not row.reads or not {*row.reads} <= {*INPUTS},
-        "a division": row.divided not in DIVISIONS,
+        "a division": row.division not in DIVISIONS,
     }
     if not any(faults.values()):
         faults["a key that begins with its part"] = row.key[: len(row.part)] != row.part
-        faults["a division that follows what it reads"] = row.kept_up != row.divided
+        faults["a division that follows what it reads"] = row.refresh_division != row.division
         faults["the log position of rows that are final"] = row.final and "log_position" not in row.key
         faults["a contest for rows in an order of their own"] = row.as_built and row.key[0] != "contest"
     return [f"{name} lacks {fault}" for fault, is_so in faults.items() if is_so]
@@ -223,8 +223,8 @@ def test_every_row_of_the_catalogue_is_complete() -> None:
         ("reads", (), "what it reads"),
         ("reads", ("weather",), "what it reads"),
         ("build", lambda _: [], "a builder"),
-        ("divided", "by hand", "a division"),
-        ("divided", "movements", "a key that begins with its part"),
+        ("division", "by hand", "a division"),
+        ("division", "movements", "a key that begins with its part"),
         ("reads", ("quotes",), "a division that follows what it reads"),
         ("final", True, "the log position of rows that are final"),
     ],

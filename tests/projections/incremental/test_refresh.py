@@ -25,7 +25,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.catalogue.schemas import DIVISIONS
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.incremental import incremental_scores
-from forecast_ledger.projections.incremental.deltas import Parts, divided
+from forecast_ledger.projections.incremental.deltas import TableUpdate, tables_with
 from forecast_ledger.projections.incremental.refresh import FOLLOWED, IncrementalTables
 from tests.support import oracle
 from tests.support.given import (
@@ -62,14 +62,14 @@ class Kept:
     def __init__(self) -> None:
         self.rows: dict[str, Rows] = {name: [] for name in BUILT}
 
-    def apply(self, parts: Parts) -> None:
+    def apply(self, parts: TableUpdate) -> None:
         """Replace the rows of parts; they have no rows of other parts, and are in order."""
         name, new = parts.table.name, list(parts.table.plain())
         assert parts.keys == sorted(parts.keys)
         assert [row for row in new if self.belongs(row, parts)] == new, name
         self.rows[name] = [row for row in self.rows[name] if not self.belongs(row, parts)] + new
 
-    def belongs(self, row: tuple[Any, ...], parts: Parts) -> bool:
+    def belongs(self, row: tuple[Any, ...], parts: TableUpdate) -> bool:
         """Whether a row is of one of these parts."""
         return any(row[: len(key)] == key for key in parts.keys)
 
@@ -82,9 +82,9 @@ def trading(seed: int) -> list[Recorded]:
         return [recorded for page in ledger.read() for recorded in page]
 
 
-def told(grows: IncrementalTables, kept: Kept) -> list[Parts]:
+def told(grows: IncrementalTables, kept: Kept) -> list[TableUpdate]:
     """Whatever has changed, which is applied."""
-    parts = list(grows.parts())
+    parts = list(grows.updates())
     for part in parts:
         kept.apply(part)
     grows.forget()
@@ -99,7 +99,7 @@ def grown(recorded: Sequence[Recorded], cuts: Sequence[int], lost: frozenset[int
     for number, (first, end) in enumerate(zip([0, *cuts], [*cuts, len(recorded)], strict=True)):
         if recorded[first:end]:
             grows.add(recorded[first:end])
-        parts = list(grows.parts())
+        parts = list(grows.updates())
         if end not in lost or number == len(cuts):
             for part in parts:
                 kept.apply(part)
@@ -115,7 +115,7 @@ def assert_right_after_each(recorded: Sequence[Recorded], begin: int = 0) -> Non
         kept.rows = {name: list(every.table(name).plain()) for name in BUILT}
         for first, end in ((0, begin - 2), (begin - 2, begin)):
             grows.add(recorded[first:end])
-            assert first or list(grows.parts())
+            assert first or list(grows.updates())
             grows.forget()
     for number in range(begin, len(recorded)):
         grows.add(recorded[number : number + 1])
@@ -168,7 +168,7 @@ def test_parts_add_up_at_every_single_position(seed: int) -> None:
     recorded, kept, grows = trading(seed)[:260], Kept(), IncrementalTables()
     for number, each in enumerate(recorded, 1):
         grows.add([each])
-        for part in grows.parts():
+        for part in grows.updates():
             kept.apply(part)
         grows.forget()
         if number % 13 == 0:
@@ -315,22 +315,22 @@ def test_every_way_of_dividing_a_table_is_followed() -> None:
         grows = IncrementalTables()
         for each in recorded:
             grows.add([each])
-            for parts in grows.parts():
+            for parts in grows.updates():
                 made[parts.table.name] += 1
             grows.forget()
     assert 0 not in made.values()
-    assert {CATALOGUE[name].divided for name in BUILT} | {"log"} == {*DIVISIONS}
+    assert {CATALOGUE[name].division for name in BUILT} | {"log"} == {*DIVISIONS}
 
 
 @pytest.mark.usefixtures("few")
 def test_a_table_that_nobody_classified_is_made_again_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """It costs more, and is right: every one of them, whatever it follows from."""
     monkeypatch.setattr(
-        catalogue, "CATALOGUE", {name: each._replace(divided="log") for name, each in CATALOGUE.items()}
+        catalogue, "CATALOGUE", {name: each._replace(division="log") for name, each in CATALOGUE.items()}
     )
     monkeypatch.setattr("forecast_ledger.projections.incremental.deltas.CATALOGUE", catalogue.CATALOGUE)
     recorded = tournament()
-    assert divided("log") == [*BUILT]
+    assert tables_with("log") == [*BUILT]
     assert_equal_a_rebuild(grown(recorded, range(3, len(recorded), 5)), recorded)
 
 
@@ -359,7 +359,7 @@ def test_an_event_that_tables_read_and_nothing_follows_is_named(monkeypatch: pyt
     """Otherwise tables that are kept up would silently differ from those that are rebuilt."""
     types: Any = (*INPUTS["questions"].types, Postponed)
     monkeypatch.setitem(INPUTS, "questions", INPUTS["questions"]._replace(types=types))
-    with pytest.raises(TypeError, match="Postponed changes questions: say in IncrementalTables"):
+    with pytest.raises(TypeError, match="Postponed changes questions: add a case for it to IncrementalTables"):
         IncrementalTables().add(oracle.followed([*oracle.history(opened())], POSTPONED)[-1:])
 
 
@@ -398,7 +398,7 @@ def test_a_forecast_touches_its_question_alone() -> None:
     grows.add(recorded[:-1])
     grows.forget()
     grows.add(recorded[-1:])
-    assert [(parts.table.name, parts.keys) for parts in grows.parts()] == [
+    assert [(parts.table.name, parts.keys) for parts in grows.updates()] == [
         ("standing", [("rain",)]),
         ("consensus", [("rain",)]),
     ]

@@ -277,4 +277,4 @@ def test_every_table_can_be_built_at_every_position_of_a_trading_log(tmp_path: P
         assert len(board) == len(found.table("accounts"))
         assert all(Decimal(row["drawdown"]) == 0 for row in board if row["total"] == "0.00")  # no cash yet, no fall
         for name, projection in CATALOGUE.items():
-            assert projection.asked_for or found.table(name).digest()
+            assert projection.on_request or found.table(name).digest()
