@@ -68,7 +68,7 @@ class Means(NamedTuple):
 class Bin(NamedTuple):
     """One owner's n > 0 forecasts in [lower, upper); in the last bin, in [lower, upper].
 
-    lower, upper: 1e-9. happened: how many came true. said: the sum of the forecasts, 1e-9. wilson_low, wilson_high: 95%
+    lower, upper: 1e-9. happened: how many came true. total_forecast: their sum, 1e-9. wilson_low, wilson_high: 95%
     interval of the frequency, 1e-9.
     """
 
@@ -77,18 +77,18 @@ class Bin(NamedTuple):
     upper: int
     n: int
     happened: int
-    said: int
+    total_forecast: int
     wilson_low: int
     wilson_high: int
 
     @property
     def mean_forecast(self) -> Fraction:
         """The mean of the forecasts."""
-        return Fraction(self.said, self.n * PROBABILITY)
+        return Fraction(self.total_forecast, self.n * PROBABILITY)
 
     @property
     def observed_frequency(self) -> Fraction:
-        """The share of them that came true."""
+        """The share of the forecasts that came true."""
         return Fraction(self.happened, self.n)
 
 
@@ -125,15 +125,15 @@ def aggregates(sample: Sample, owners: int) -> list[Aggregate]:
     (1973), Journal of Applied Meteorology 12(4):595-600, doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2.
 
     >>> columns = [np.array(column) for column in ([0, 0], [800_000_000, 400_000_000], [-1, -1], [True, False])]
-    >>> found = aggregates(Sample(*columns), owners=1)[0]
-    >>> found.brier, found.resolution_term, found.skill_against_even_odds
+    >>> own = aggregates(Sample(*columns), owners=1)[0]
+    >>> own.brier, own.resolution_term, own.skill_against_even_odds
     (Fraction(1, 10), Fraction(1, 4), Fraction(3, 5))
     """
     _check(sample, owners)
-    found = [Aggregate(0)] * owners
+    by_owner = [Aggregate(0)] * owners
     for owner, counts in counts_by_owner(sample).items():
-        found[owner] = aggregate(counts)
-    return found
+        by_owner[owner] = aggregate(counts)
+    return by_owner
 
 
 class Counts(NamedTuple):
@@ -178,7 +178,7 @@ def owner_probability_keys(sample: Sample) -> Int64Array:
 
 
 def owners_of_keys(groups: Int64Array) -> Int64Array:
-    """Return the owners in such numbers."""
+    """Return the owners in the numbers of `owner_probability_keys`."""
     return groups >> _VALUE_BITS
 
 
@@ -210,7 +210,7 @@ def calibration(sample: Sample, owners: int, bins: Sequence[int] = DECILES) -> l
     Raises:  ValueError if an owner or a probability is out of range, or the edges are not as described.
 
     >>> columns = [np.array(column) for column in ([0, 0], [100_000_000, 199_999_999], [-1, -1], [False, True])]
-    >>> [(found.lower, found.upper, found.n, found.happened) for found in calibration(Sample(*columns), owners=1)]
+    >>> [(row.lower, row.upper, row.n, row.happened) for row in calibration(Sample(*columns), owners=1)]
     [(100000000, 200000000, 2, 1)]
     """
     _check(sample, owners)
@@ -232,15 +232,15 @@ def bin_sums(sample: Sample, bins: Sequence[int] = DECILES) -> dict[tuple[int, i
         _totals(sample.probability, starts),
         strict=True,
     )
-    return {divmod(place, last): each for place, each in zip(key[starts].tolist(), sums, strict=True)}
+    return {divmod(place, last): row for place, row in zip(key[starts].tolist(), sums, strict=True)}
 
 
 def calibration_bins(sums: Mapping[tuple[int, int], tuple[int, ...]], bins: Sequence[int] = DECILES) -> list[Bin]:
-    """Return the bins for such sums, by owner and bin."""
+    """Return the bins for the sums of `bin_sums`, by owner and bin."""
     limits = {pair: wilson(*pair) for pair in dict.fromkeys((k, n) for n, k, _ in sums.values())}
     return [
-        Bin(owner, bins[begin], bins[begin + 1], n, k, said, *limits[k, n])
-        for (owner, begin), (n, k, said) in sorted(sums.items())
+        Bin(owner, bins[begin], bins[begin + 1], n, k, total, *limits[k, n])
+        for (owner, begin), (n, k, total) in sorted(sums.items())
     ]
 
 
@@ -289,21 +289,25 @@ def _check(sample: Sample, owners: int) -> None:
         "probability": (sample.probability, 0, PROBABILITY),
         "consensus": (sample.consensus, -1, PROBABILITY),
     }
-    for name, (given, least, most) in ranges.items():
-        if len(given) and not least <= int(given.min()) <= int(given.max()) <= most:
+    for name, (column, least, most) in ranges.items():
+        if len(column) and not least <= int(column.min()) <= int(column.max()) <= most:
             raise ValueError(f"{name}: must be from {least} to {most}")
 
 
-def aggregate(of: Counts) -> Aggregate:
+def aggregate(counts: Counts) -> Aggregate:
     """Return the aggregate of these counts."""
-    if not of.n:
+    if not counts.n:
         return Aggregate(0)
-    scale = of.n * PROBABILITY * PROBABILITY
-    brier, base_rate, within = Fraction(of.squares, scale), Fraction(of.happened, of.n), Fraction(of.mixed, of.n)
+    scale = counts.n * PROBABILITY * PROBABILITY
+    brier, base_rate, within = (
+        Fraction(counts.squares, scale),
+        Fraction(counts.happened, counts.n),
+        Fraction(counts.mixed, counts.n),
+    )
     uncertainty = base_rate * (1 - base_rate)
-    consensus_brier = None if of.lacking else Fraction(of.consensus, scale)
+    consensus_brier = None if counts.lacking else Fraction(counts.consensus, scale)
     return Aggregate(
-        n=of.n,
+        n=counts.n,
         brier=brier,
         base_rate=base_rate,
         reliability=brier - within,
@@ -335,16 +339,16 @@ def _mixed(sample: Sample, groups: Int64Array) -> defaultdict[int, Fraction]:
     m: Int64Array = np.diff(groups, append=len(sample.owner))
     k = np.add.reduceat(sample.happened.astype(np.int64), groups) if len(groups) else m
     products = k * (m - k)
-    some = np.flatnonzero(products)
+    mixed = np.flatnonzero(products)
     key = (sample.owner[groups] << _COUNT_BITS) | m
-    some = some[stable_order(key[some])]
-    key, products = key[some], products[some]
+    mixed = mixed[stable_order(key[mixed])]
+    key, products = key[mixed], products[mixed]
     starts = run_starts(key)
-    found: defaultdict[int, Fraction] = defaultdict(Fraction)
+    by_owner: defaultdict[int, Fraction] = defaultdict(Fraction)
     for place, total in zip(key[starts].tolist(), _totals(products, starts), strict=True):
         owner, size = divmod(place, 1 << _COUNT_BITS)
-        found[owner] += Fraction(total, size)
-    return found
+        by_owner[owner] += Fraction(total, size)
+    return by_owner
 
 
 def _totals(values: Int64Array, starts: Int64Array) -> list[int]:

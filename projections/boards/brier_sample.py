@@ -1,4 +1,4 @@
-"""The forecasts from which Brier aggregates are computed: each participant's last one, or the one at the spot."""
+"""The forecasts from which Brier aggregates are computed: the last or, with spot sampling, the one at the spot."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards.brier import Sample
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Facts
-from forecast_ledger.projections.scores.score_terms import terms
+from forecast_ledger.projections.scores.score_terms import terms_in_chunks
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 
 
@@ -33,13 +33,17 @@ def sample_contests(facts: Facts, contests: Sequence[Contest], chunk: int) -> tu
     questions = scored_questions(facts, *spot)
     parts = [
         _answered(rows.standing.question + first, rows.standing.participant, rows.doubled, questions.outcome)
-        for first, rows in terms(facts, spot, questions, chunk)
+        for first, rows in terms_in_chunks(facts, spot, questions, chunk)
     ]
     question, owner, probability, happened = _columns(parts)
-    of_consensus = np.full(len(questions.code), -1)
-    itself = owner == consensus
-    of_consensus[question[itself]] = probability[itself]
-    return questions.contest[question], Sample(owner, probability, of_consensus[question], happened), consensus + 1
+    consensus_probability = np.full(len(questions.code), -1)
+    is_consensus = owner == consensus
+    consensus_probability[question[is_consensus]] = probability[is_consensus]
+    return (
+        questions.contest[question],
+        Sample(owner, probability, consensus_probability[question], happened),
+        consensus + 1,
+    )
 
 
 def _at_one_instant(facts: Facts, contest: Contest) -> Contest:

@@ -42,15 +42,15 @@ class ScoredGroup(NamedTuple):
         own = self.questions.of(part)
         return ContestScores(replace(own, contest=np.zeros_like(own.contest)), self.rows.on(part))
 
-    def counted(self) -> list[str]:
-        """Return the ids of the contests that have a question that counts."""
+    def contests_with_questions(self) -> list[str]:
+        """Return the ids of the contests with a question that counts."""
         return [self.names[number] for number in np.unique(self.questions.contest).tolist()]
 
     def tallies(self, consensus: int) -> dict[str, totals.Tally]:
         """Return the tally of each contest. consensus: the participant code of the consensus."""
-        found = totals.tallies(self.rules, self.questions, self.rows, consensus, self.questions.contest)
-        without = [totals.Tally({}, totals.NO_SCORES)] * (len(self.names) - len(found))
-        return dict(zip(self.names, [*found, *without], strict=True))
+        tallies = totals.tallies(self.rules, self.questions, self.rows, consensus, self.questions.contest)
+        without = [totals.Tally({}, totals.NO_SCORES)] * (len(self.names) - len(tallies))
+        return dict(zip(self.names, [*tallies, *without], strict=True))
 
 
 def contests_by_rules(facts: Facts, names: Iterable[str]) -> list[list[str]]:
@@ -93,20 +93,20 @@ class SampledGroup(NamedTuple):
     def aggregates(self) -> dict[str, dict[int, brier.Aggregate]]:
         """Return the Brier aggregates of each contest, by owner, for owners who have a row."""
         keys, sample = self._apart()
-        found: dict[str, dict[int, brier.Aggregate]] = {name: {} for name in self.names}
+        by_contest: dict[str, dict[int, brier.Aggregate]] = {name: {} for name in self.names}
         for number, counts in brier.counts_by_owner(sample).items():
             contest, owner = divmod(keys[number], self.owners)
-            found[self.names[contest]][owner] = brier.aggregate(counts)
-        return found
+            by_contest[self.names[contest]][owner] = brier.aggregate(counts)
+        return by_contest
 
     def calibration(self) -> dict[str, list[brier.Bin]]:
         """Return the calibration bins of each contest, by owner and bin."""
         keys, sample = self._apart()
-        found: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
-        for each in brier.calibration_bins(brier.bin_sums(sample)):
-            contest, owner = divmod(keys[each.owner], self.owners)
-            found[self.names[contest]].append(each._replace(owner=owner))
-        return found
+        by_contest: dict[str, list[brier.Bin]] = {name: [] for name in self.names}
+        for row in brier.calibration_bins(brier.bin_sums(sample)):
+            contest, owner = divmod(keys[row.owner], self.owners)
+            by_contest[self.names[contest]].append(row._replace(owner=owner))
+        return by_contest
 
     def _apart(self) -> tuple[list[int], brier.Sample]:
         """Return the pairs of contest and owner, and the sample with an owner of its own for each pair."""

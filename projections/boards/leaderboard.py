@@ -217,7 +217,7 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
 
 def _entrants(contest: Contest, scored: Iterable[str]) -> dict[str, str]:
     """Return the entrant of every participant who is enrolled or has a score; by default, the participant itself."""
-    enrolled = {who: each.entrant or who for who, each in contest.enrolments.items()}
+    enrolled = {who: enrolment.entrant or who for who, enrolment in contest.enrolments.items()}
     return {who: who for who in scored} | enrolled
 
 
@@ -236,15 +236,15 @@ def _best_only(places: list[BoardRow], entrants: dict[str, str]) -> list[BoardRo
 
 
 def _ranked(places: list[BoardRow], rules: RuleSet) -> list[BoardRow]:
-    ranked, rank, counted = [], 0, 0
+    ranked, rank, number = [], 0, 0
     before: Magnitude | Fraction | None = None
     for place in places:
         if place.excluded in {"no_rank", CONSENSUS, NOT_BEST}:
             ranked.append(place)
             continue
-        counted += 1
+        number += 1
         worth = place.take if rules.rank_by == "take" else place.score
         if worth != before:
-            rank, before = counted, worth
+            rank, before = number, worth
         ranked.append(place._replace(rank=rank))
     return ranked

@@ -66,13 +66,13 @@ def one_by_one(takes: list[int], pool: int, least: int) -> list[int]:
     >>> one_by_one([3, 3, 6], 100, 26), one_by_one([3, 3], 100, 60)
     ([3, 0, 6], [3, 0])
     """
-    kept, total = list(takes), sum(takes)
+    remaining, total = list(takes), sum(takes)
     for i in sorted(range(len(takes)), key=lambda i: (takes[i], -i)):
-        if kept[i] * pool >= least * total:
+        if remaining[i] * pool >= least * total:
             break
-        total -= kept[i]
-        kept[i] = 0
-    return kept
+        total -= remaining[i]
+        remaining[i] = 0
+    return remaining
 
 
 def in_one_pass(takes: list[int], pool: int, least: int) -> list[int]:

@@ -74,7 +74,7 @@ class KindSums(NamedTuple):
 
 
 class ScoreSums(NamedTuple):
-    """Sums of scores on questions. kinds: for each of KINDS. covered: Σ weight x coverage."""
+    """Sums of scores on questions. kinds: for each of QUESTION_KINDS. covered: Σ weight x coverage."""
 
     kinds: tuple[KindSums, ...]
     covered: Fraction
@@ -82,12 +82,12 @@ class ScoreSums(NamedTuple):
     @property
     def weight(self) -> int:
         """Σ weight, 1e-6."""
-        return sum(each.weight for each in self.kinds)
+        return sum(kind.weight for kind in self.kinds)
 
     @property
     def questions(self) -> int:
         """The number of questions."""
-        return sum(each.questions for each in self.kinds)
+        return sum(kind.questions for kind in self.kinds)
 
     def plus(self, other: "ScoreSums", sign: int = 1) -> "ScoreSums":
         """Return the sums over these and other questions; with sign -1, over these without some of them."""
@@ -106,8 +106,9 @@ NO_SCORES = ScoreSums((KindSums(Fraction(0), 0, 0),) * len(QUESTION_KINDS), Frac
 class Tally(NamedTuple):
     """Exact sums of the scores on some questions of a contest; tallies of different questions can be added.
 
-    own: the sums of each participant with a score, by code, and of CONSENSUS if it has one. every: the sums over all
-    the questions, as if a forecast with score 0 stood on each from the opening until scored time ended.
+    own: the sums of each participant with a score, by code, and of CONSENSUS_CODE if the consensus is scored. every:
+    the sums over all the questions, as if a forecast with score 0 stood on each from the opening until scored time
+    ended.
     """
 
     own: dict[int, ScoreSums]
@@ -125,7 +126,7 @@ class Tally(NamedTuple):
     def plus(self, other: "Tally", sign: int = 1) -> "Tally":
         """Return the tally of these and other questions; with sign -1, of these without some of them."""
         own = self.own | {code: self.own.get(code, NO_SCORES).plus(more, sign) for code, more in other.own.items()}
-        return Tally({code: each for code, each in own.items() if each.questions}, self.every.plus(other.every, sign))
+        return Tally({code: sums for code, sums in own.items() if sums.questions}, self.every.plus(other.every, sign))
 
 
 def worst_score(kernel: str) -> int:
@@ -173,13 +174,13 @@ def score_labels(facts: Facts) -> list[str]:
 
 
 def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[ParticipantSums]:
-    """Yield the sums of each participant with a score, in order of code, then those of the consensus."""
+    """Yield the sums of each participant with a score, in order of code, then the sums of the consensus."""
     names, rules, every = facts.participant_codes.labels, contest.opened.rules, whole.every
     for code, own in sorted(whole.own.items(), key=lambda item: (item[0] == CONSENSUS_CODE, item[0])):
         yield ParticipantSums(
             participant=consensus_label(facts) if code == CONSENSUS_CODE else names[code],
             is_consensus=code == CONSENSUS_CODE,
-            score=sum((each.score for each in own.kinds), Fraction(0)),
+            score=sum((kind.score for kind in own.kinds), Fraction(0)),
             weight=Fraction(own.weight, WEIGHT),
             coverage=whole.coverage(own),
             covered=own.covered,
@@ -194,46 +195,49 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, 
     part: the tally of each question, shape (q,). consensus: its participant code in the rows. Scores with the same
     divisor are summed as integers; each participant's few quotients are then added without common denominators.
     """
-    parted, parts = group_questions(questions), int(part.max(initial=-1)) + 1
+    groups, parts = group_questions(questions), int(part.max(initial=-1)) + 1
     people = int(rows.participant.max(initial=0)) + 1
     keys, owner = distinct(part[rows.question] * people + rows.participant)
     terms: list[list[list[tuple[int, int]]]] = [[[] for _ in QUESTION_KINDS] for _ in keys]
     covered: list[list[tuple[int, int]]] = [[] for _ in keys]
     divisors: dict[tuple[QuestionGroup, int], Fraction] = {}
-    for group in _groups(rules, parted, rows, owner):
-        of, common = group.of, group.of.common
-        by = divisors.get((of, group.over))
+    for group in _groups(rules, groups, rows, owner):
+        shared = group.shared
+        by = divisors.get((shared, group.over))
         if by is None:
-            by = divisor(rules, parted.per_point[of.per_point], of, group.over, fine_bits(rules))
-            divisors[of, group.over] = by
-        terms[group.owner][of.kind].append((group.numerator * of.weight * by.denominator, by.numerator * WEIGHT))
-        share = of.coverage(group.covered, group.covered_hidden, common)
-        covered[group.owner].append((of.weight * share, common * WEIGHT * WEIGHT))
-    found = [Tally({}, each) for each in _every(questions, parted, part, parts)]
-    weights, counts = _by_kind(questions, parted, rows.question, owner, len(keys))
-    for i, (place, participant) in enumerate(zip(*(each.tolist() for each in np.divmod(keys, people)), strict=True)):
+            by = divisor(rules, groups.per_point[shared.per_point], shared, group.over, fine_bits(rules))
+            divisors[shared, group.over] = by
+        term = group.numerator * shared.weight * by.denominator, by.numerator * WEIGHT
+        terms[group.owner][shared.kind].append(term)
+        share = shared.coverage(group.covered, group.covered_hidden, shared.common)
+        covered[group.owner].append((shared.weight * share, shared.common * WEIGHT * WEIGHT))
+    sums_by_part = [Tally({}, sums) for sums in _every(questions, groups, part, parts)]
+    weights, counts = _by_kind(questions, groups, rows.question, owner, len(keys))
+    for i, (place, participant) in enumerate(
+        zip(*(column.tolist() for column in np.divmod(keys, people)), strict=True)
+    ):
         kinds = (KindSums(*kind) for kind in zip(map(sum_of_terms, terms[i]), weights[i], counts[i], strict=True))
         code = CONSENSUS_CODE if participant == consensus else participant
-        found[place].own[code] = ScoreSums(tuple(kinds), sum_of_terms(covered[i]))
-    return found
+        sums_by_part[place].own[code] = ScoreSums(tuple(kinds), sum_of_terms(covered[i]))
+    return sums_by_part
 
 
 class _Group(NamedTuple):
     """The sums of one owner's scores with one divisor. over: units covered, if scores are divided by them, else 0."""
 
     owner: int
-    of: QuestionGroup
+    shared: QuestionGroup
     over: int
     numerator: int
     covered: int
     covered_hidden: int
 
 
-def _groups(rules: RuleSet, parted: QuestionGroups, rows: Scores, owner: Int64Array) -> Iterator[_Group]:
+def _groups(rules: RuleSet, groups: QuestionGroups, rows: Scores, owner: Int64Array) -> Iterator[_Group]:
     """Add up the scores of each owner that have the same divisor."""
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = distinct(over)
-    pairs, pair = distinct(parted.which[rows.question] * len(overs) + place)
+    pairs, pair = distinct(groups.group_of[rows.question] * len(overs) + place)
     key = owner * len(pairs) + pair
     order = stable_order(key)
     key = key[order]
@@ -246,30 +250,31 @@ def _groups(rules: RuleSet, parted: QuestionGroups, rows: Scores, owner: Int64Ar
     )
     for group, numerator, covered, hidden in zip(*columns, strict=True):
         i, number = divmod(group, len(pairs))
-        which, number = divmod(int(pairs[number]), len(overs))
-        yield _Group(i, parted.alike[which], int(overs[number]), numerator, covered, hidden)
+        shared, number = divmod(int(pairs[number]), len(overs))
+        yield _Group(i, groups.groups[shared], int(overs[number]), numerator, covered, hidden)
 
 
 def _by_kind(
-    questions: Questions, parted: QuestionGroups, question: Int64Array, owner: Int64Array, owners: int
+    questions: Questions, groups: QuestionGroups, question: Int64Array, owner: Int64Array, owners: int
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return, for each owner and kind, the sum of the weights of these questions, 1e-6, and their number."""
-    kind = int64_array([each.kind for each in parted.alike])[parted.which[question]]
+    kind = int64_array([group.kind for group in groups.groups])[groups.group_of[question]]
     weights, counts = np.zeros((2, owners, len(QUESTION_KINDS)), np.int64)
     np.add.at(weights, (owner, kind), questions.weight[question])
     np.add.at(counts, (owner, kind), 1)
     return weights.tolist(), counts.tolist()
 
 
-def _every(questions: Questions, parted: QuestionGroups, part: Int64Array, parts: int) -> Iterator[ScoreSums]:
+def _every(questions: Questions, groups: QuestionGroups, part: Int64Array, parts: int) -> Iterator[ScoreSums]:
     """Yield, for each part, the sums over all its questions, covered as by a forecast that stands all scored time."""
-    keys, count = np.unique(part * max(len(parted.alike), 1) + parted.which, return_counts=True)
+    keys, count = np.unique(part * max(len(groups.groups), 1) + groups.group_of, return_counts=True)
     terms: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     for key, times in zip(keys.tolist(), count.tolist(), strict=True):
-        place, which = divmod(key, len(parted.alike))
-        share = parted.alike[which].attainable
-        terms[place].append((times * parted.alike[which].weight * share.numerator, share.denominator * WEIGHT))
-    weights, counts = _by_kind(questions, parted, np.arange(len(part)), part, parts)
+        place, number = divmod(key, len(groups.groups))
+        group = groups.groups[number]
+        share = group.attainable
+        terms[place].append((times * group.weight * share.numerator, share.denominator * WEIGHT))
+    weights, counts = _by_kind(questions, groups, np.arange(len(part)), part, parts)
     for place in range(parts):
         kinds = zip(weights[place], counts[place], strict=True)
         yield ScoreSums(tuple(KindSums(Fraction(0), *kind) for kind in kinds), sum_of_terms(terms[place]))
@@ -280,9 +285,7 @@ def _with_missing(rules: RuleSet, own: ScoreSums, every: ScoreSums) -> Iterator[
     if rules.total not in KIND_TOTALS:
         return
     names = (rules.kernel, rules.kernel, rules.quantile_kernel if rules.cdf_kernel == "none" else rules.cdf_kernel)
-    for kind, name, mine, of_all in zip(QUESTION_KINDS, names, own.kinds, every.kinds, strict=True):
-        if of_all.questions:
-            missing = Fraction(worst_score(name) * (of_all.weight - mine.weight), WEIGHT)
-            yield KindMean(
-                kind, mine.score + missing, Fraction(of_all.weight, WEIGHT), mine.questions, of_all.questions
-            )
+    for kind, name, mine, total in zip(QUESTION_KINDS, names, own.kinds, every.kinds, strict=True):
+        if total.questions:
+            missing = Fraction(worst_score(name) * (total.weight - mine.weight), WEIGHT)
+            yield KindMean(kind, mine.score + missing, Fraction(total.weight, WEIGHT), mine.questions, total.questions)

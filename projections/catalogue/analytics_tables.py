@@ -84,7 +84,7 @@ def calibration_values(analysis: Analysis) -> list[Values]:
         for found in analysis.calibration(name):
             codes.append(code)
             owners.append(found.owner)
-            mean, frequency = half_even(found.said, found.n), half_even(found.happened * POINTS, found.n)
+            mean, frequency = half_even(found.total_forecast, found.n), half_even(found.happened * POINTS, found.n)
             rows.append([found.lower, found.upper, found.n, found.happened, mean, frequency, *found[-2:]])
     return [
         Ids(int64_array(codes), analysis.contests),

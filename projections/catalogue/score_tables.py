@@ -98,7 +98,7 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
 
 def _terms(analysis: Analysis, each: ScoredGroup, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
     """Yield the terms of contests that are scored together, or of one participant in them."""
-    for first, made_of in score_terms.terms(analysis.facts, each.contests, each.questions, analysis.chunk):
+    for first, made_of in score_terms.terms_in_chunks(analysis.facts, each.contests, each.questions, analysis.chunk):
         yield first, made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
 
 
@@ -158,11 +158,11 @@ def _contributions(questions: Questions, question: Int64Array, earned: WideInt) 
 def _denominators(questions: Questions, question: Int64Array, score: coverage.Quotients) -> WideInt:
     """Return one point in that unit."""
     factors = np.ones(len(score.divisors), np.int64)
-    factors[score.which] = int64_array([each.denominator for each in questions.per_point])[
+    factors[score.place] = int64_array([each.denominator for each in questions.per_point])[
         question
     ]  # one of one divisor
     distinct = [int(each * by) for each, by in zip(score.divisors, factors.tolist(), strict=True)]
-    return WideInt.from_integers(distinct).take(score.which)
+    return WideInt.from_integers(distinct).take(score.place)
 
 
 def leaderboard_values(analysis: Analysis) -> list[Values]:

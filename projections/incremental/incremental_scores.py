@@ -105,7 +105,7 @@ class IncrementalScores:
         if changed:
             earlier, now = self._before_and_now(facts, changed, before)
             groups = (*earlier.scored_groups, *now.scored_groups)
-            scored_contests = sorted({name for group in groups for name in group.counted()})
+            scored_contests = sorted({name for group in groups for name in group.contests_with_questions()})
             boards |= {*scored_contests}
             keys = [(name, facts.questions[code].question) for name in scored_contests for code in changed[name]]
             yield from table_updates(now, "scores", keys)

@@ -1,1 +1,1 @@
-"""What a forecast is compared with: nothing, a uniform forecast, the other members, or their consensus."""
+"""References, which scores compare forecasts with: the uniform distribution, the peers, or the consensus."""

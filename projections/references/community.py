@@ -1,4 +1,4 @@
-"""The consensus as a forecaster of its own: averages of what the members forecast, of every kind of question."""
+"""The community forecast: averages of the members' forecasts on every kind of question."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,25 +16,26 @@ from forecast_ledger.projections.references.consensus import Changes, Consensus,
 from forecast_ledger.projections.references.kinds import Steps, refined
 from forecast_ledger.projections.references.recency import Aged
 
-FINER = 10**8  # what a mean or a share is rounded to before its logarithm is taken, 1e-18, is finer than 1e-10
+FINER = 10**8  # units of 1e-18, to which a mean or share is rounded before its logarithm is taken, in 1e-10
 _DIGITS = 18
-# The consensus "squeezed" of K named outcomes: 1 / SQUEEZED off each median, none below 0; of what is left, each one's
-# share (all alike of nothing); 1 - K / SQUEEZED of that, and 1 / SQUEEZED. So none is below 0.001.
+# The consensus "squeezed" of K named outcomes: subtract 1 / SQUEEZED from each median, but not below 0; divide by the
+# sum (if it is 0, all are equal); multiply by 1 - K / SQUEEZED and add 1 / SQUEEZED. So no probability is below 0.001.
 SQUEEZED = 1_000
 
 
 class Aggregation(NamedTuple):
-    """What a rule set's consensus is made of; words: as a rule set is explained.
+    """The definition of one kind of consensus.
 
-    of_named, of_ranges: "median" or "mean", of the forecasts on named outcomes and on ranges. brought_to_one: the kinds
-    of question of which every outcome is averaged, and the averages are then brought to one; of others it is the
-    outcome alone. squeezed: whether these are also kept from 0: see SQUEEZED.
+    words: its name in explanations. of_named, of_ranges: the average of forecasts on named outcomes and on numeric
+    ranges, "median" or "mean". normalized: the kinds of question on which all outcomes are averaged and the averages
+    divided by their sum; on others, only the outcome that happened is averaged. squeezed: whether the normalized
+    averages are also kept away from 0; see SQUEEZED.
     """
 
     words: str
     of_named: str
     of_ranges: str
-    brought_to_one: tuple[QuestionKind, ...]
+    normalized: tuple[QuestionKind, ...]
     squeezed: bool
     source: str
 
@@ -45,7 +46,7 @@ AGGREGATIONS: dict[str, Aggregation] = {
         words="median",
         of_named="median",
         of_ranges="median",
-        brought_to_one=(),
+        normalized=(),
         squeezed=False,
         source='Metaculus, Scores FAQ, "What is the Relative score?"',
     ),
@@ -53,7 +54,7 @@ AGGREGATIONS: dict[str, Aggregation] = {
         words="community",
         of_named="median",
         of_ranges="mean",
-        brought_to_one=("binary", "multiple_choice"),
+        normalized=("binary", "multiple_choice"),
         squeezed=False,
         source=_CODE,
     ),
@@ -61,7 +62,7 @@ AGGREGATIONS: dict[str, Aggregation] = {
         words="mean",
         of_named="mean",
         of_ranges="mean",
-        brought_to_one=(),
+        normalized=(),
         squeezed=False,
         source="Stone (1961), The Opinion Pool, doi:10.1214/aoms/1177704873",
     ),
@@ -69,18 +70,18 @@ AGGREGATIONS: dict[str, Aggregation] = {
         words="squeezed community",
         of_named="median",
         of_ranges="mean",
-        brought_to_one=("multiple_choice",),
+        normalized=("multiple_choice",),
         squeezed=True,
         source=f"{_CODE}, MedianAggregator.calculate_forecast_values, multiple choice, since October 2024",
     ),
 }
 
 
-def _medians(of: Aged, value: Int64Array, **known: Changes) -> Consensus:
-    return medians(of.start, of.end, of.group, value, **known)
+def _medians(rows: Aged, value: Int64Array, **ordered: Changes) -> Consensus:
+    return medians(rows.start, rows.end, rows.group, value, **ordered)
 
 
-Average = Callable[..., Consensus]  # given intervals and the value of each
+Average = Callable[..., Consensus]  # takes intervals and the value of each
 AVERAGES: dict[tuple[str, str], Average] = {
     ("median", "equal"): _medians,
     ("median", "recency"): recency.medians,
@@ -90,55 +91,57 @@ AVERAGES: dict[tuple[str, str], Average] = {
 
 
 class Averaged(NamedTuple):
-    """How numbers are averaged, and by how much finer than they are its unit is."""
+    """An average, and how many units of its results make one unit of the values."""
 
     average: Average
     finer: int
 
 
-def average(rules: RuleSet, *, named: bool, fine: bool = False, known: Changes | None = None) -> Averaged:
-    """How a rule set averages the probabilities of one outcome; known: the changes of the intervals, if they are.
+def average(rules: RuleSet, *, named: bool, fine: bool = False, ordered: Changes | None = None) -> Averaged:
+    """Return the average by which a rule set combines the probabilities of one outcome.
 
-    fine: where the average feeds a logarithm; then a mean is rounded to 1e-18. A median is exact in any case.
+    named: for named outcomes, not for a range. fine: for an average of which a logarithm is taken: a mean is rounded to
+    1e-18 then; a median is exact in any case. ordered: the changes of the intervals, if they have been computed.
 
     >>> average(RuleSet(name="x", consensus="mean"), named=True).average is AVERAGES["mean", "equal"]
     True
     """
     aggregation = AGGREGATIONS[rules.consensus]
     kind = aggregation.of_named if named else aggregation.of_ranges
-    averaged = AVERAGES[kind, rules.consensus_weights]
+    function = AVERAGES[kind, rules.consensus_weights]
     if kind == "mean" and fine:
-        return Averaged(partial(averaged, finer=FINER), FINER)
-    if averaged is _medians and known is not None:
-        return Averaged(partial(averaged, known=known), 1)
-    return Averaged(averaged, 1)
+        return Averaged(partial(function, finer=FINER), FINER)
+    if function is _medians and ordered is not None:
+        return Averaged(partial(function, ordered=ordered), 1)
+    return Averaged(function, 1)
 
 
-def of_columns(
-    average: Average, members: Aged, found: Steps, columns: list[Int64Array], some: Int64Array
+def average_columns(
+    average: Average, members: Aged, timeline: Steps, columns: list[Int64Array], at: Int64Array
 ) -> list[Int64Array]:
-    """The average of each column in some steps, doubled, 0 where no member stands; shape (m,) each.
+    """Return twice the average of each column in some steps, 0 where no member stands; shape (m,) each.
 
-    members: on the axis of `found`. columns: one number of each interval, 0..1e10, shape (n,). some: indices of steps,
-    shape (m,): of those alone is anything kept, since columns are many where steps are few.
+    members: their intervals on the timeline. columns: one number of each interval, 0..1e10, shape (n,). at: the indices
+    of the steps, shape (m,); only their averages are stored, since there may be many columns.
     """
     doubled = []
     for column in columns:
-        fine = refined(average(members, column), found, some)
-        doubled.append(fine.low + fine.high)
+        consensus = refined(average(members, column), timeline, at)
+        doubled.append(consensus.low + consensus.high)
     return doubled
 
 
 def share(doubled: list[Int64Array], outcome: Int64Array, *, squeezed: bool = False) -> Int64Array:
-    """Twice the share that an outcome's average has of all outcomes' averages, the share rounded half-even to 1e-18.
+    """Return twice the share of an outcome's average in the sum of all averages, the share rounded half-even to 1e-18.
 
-    doubled: 1e-10, shape (m,) for each outcome. outcome: index in each step. squeezed: see SQUEEZED.
+    doubled: twice the average of each outcome, 1e-10, shape (m,). outcome: its index in each step. squeezed: see
+    SQUEEZED.
 
     >>> share([np.array([2]), np.array([6])], np.array([1])).tolist()
     [1500000000000000000]
     """
     if squeezed:
-        doubled = [np.maximum(each - 2 * CHANCE // SQUEEZED, 0) for each in doubled]
+        doubled = [np.maximum(column - 2 * CHANCE // SQUEEZED, 0) for column in doubled]
     own = np.choose(outcome, doubled) if len(doubled) <= 32 else np.stack(doubled)[outcome, np.arange(len(outcome))]
     total: Int64Array = sum(doubled[1:], doubled[0])
     if squeezed:
@@ -146,7 +149,7 @@ def share(doubled: list[Int64Array], outcome: Int64Array, *, squeezed: bool = Fa
         own, total = own * (SQUEEZED - len(doubled)) + total, total * SQUEEZED
     total = np.maximum(total, 1)
     above, rest = np.divmod(own, total)
-    for _ in range(_DIGITS // 2 - 1):  # two digits at a time: of very many outcomes the total leaves no room for more
+    for _ in range(_DIGITS // 2 - 1):  # two digits at a time: with very many outcomes the total leaves no room for more
         digits, rest = np.divmod(rest * 100, total)
         above = above * 100 + digits
     shares: Int64Array = 2 * (above * 100 + half_even_many(rest * 100, total))
@@ -154,8 +157,10 @@ def share(doubled: list[Int64Array], outcome: Int64Array, *, squeezed: bool = Fa
 
 
 def distributions(doubled: list[Int64Array], *, named: bool, squeezed: bool = False) -> Int64Array:
-    """Averages as forecasts, shape (m, width): named outcomes brought to one, what is missing to the largest; where all
-    of them are 0 they are equal. squeezed: see SQUEEZED.
+    """Return averages as forecasts; shape (m, width).
+
+    The averages of named outcomes are divided by their sum, and the largest takes the rounding error, so that they sum
+    to 1; if all of them are 0, the outcomes are equally probable. squeezed: see SQUEEZED.
 
     >>> distributions([np.array([1]), np.array([1]), np.array([1])], named=True).tolist()
     [[333333334, 333333333, 333333333]]
@@ -167,7 +172,7 @@ def distributions(doubled: list[Int64Array], *, named: bool, squeezed: bool = Fa
         table = np.maximum(table - 2 * PROBABILITY // SQUEEZED, 0)
     table = table + (table.sum(axis=1, keepdims=True) == 0)
     total, unit = table.sum(axis=1, keepdims=True), PROBABILITY
-    if squeezed:  # what sums to `total` is at most 2: a median is at most twice the mean
+    if squeezed:  # `total` is at most 2: a median is at most twice the mean
         table, unit = table * (SQUEEZED - table.shape[1]) + total, PROBABILITY // SQUEEZED
     shares = half_even_many(table * unit, np.broadcast_to(total, table.shape))
     shares[np.arange(len(shares)), shares.argmax(axis=1)] += PROBABILITY - shares.sum(axis=1)

@@ -1,4 +1,4 @@
-"""The consensus over time: at every instant the median of the standing forecasts."""
+"""The consensus over time: the median of the standing forecasts at every instant."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -20,11 +20,11 @@ _HALVES = 5  # 1e-11 in half of 1e-10
 
 
 class Consensus(NamedTuple):
-    """The two middle values of what stands, from each instant of change until the next; shape (m,).
+    """The two middle values of the standing forecasts, from each instant of change until the next; shape (m,).
 
-    instant: increasing. stand: how many forecasts do; 0 where none does, and then low and high are 0.
-    The median is (low + high) / 2, in the unit of the values. `begins` and `ends`, shape (n,), say at which
-    instant each interval begins and ends.
+    instant: increasing. stand: the number of standing forecasts; if it is 0, low and high are 0. The median is
+    (low + high) / 2, in the unit of the values. begins and ends, shape (n,): the index of the instant at which each
+    interval begins and ends.
     """
 
     instant: Int64Array
@@ -38,8 +38,9 @@ class Consensus(NamedTuple):
 class Changes(NamedTuple):
     """All begins and ends of n intervals in order of time.
 
-    order: shape (2n,), i < n for the begin of interval i, else the end of interval i - n. instant: shape (m,),
-    increasing. last: the last change of each. begins and ends, shape (n,): at which instant each interval does.
+    order: shape (2n,); i < n stands for the begin of interval i, otherwise for the end of interval i - n. instant:
+    shape (m,), increasing. last: the index of the last change at each instant. begins and ends, shape (n,): the index
+    of the instant at which each interval begins and ends.
     """
 
     order: Int64Array
@@ -50,15 +51,15 @@ class Changes(NamedTuple):
 
 
 def changes(start: Int64Array, end: Int64Array) -> Changes:
-    """The changes of intervals [start, end), one or more.
+    """Return the changes of intervals [start, end), one or more.
 
-    >>> found = changes(np.array([0, 1]), np.array([3, 3]))
-    >>> found.instant.tolist(), found.begins.tolist(), found.ends.tolist()
+    >>> ordered = changes(np.array([0, 1]), np.array([3, 3]))
+    >>> ordered.instant.tolist(), ordered.begins.tolist(), ordered.ends.tolist()
     ([0, 1, 3], [0, 1], [2, 2])
     """
     n = len(start)
     times = np.concatenate([start, end])
-    order = np.argsort(times, kind="stable")  # which is fast where they are nearly in order, as in a log
+    order = np.argsort(times, kind="stable")  # fast, since the times of a log are nearly in order
     times = times[order]
     final = np.append(times[1:] != times[:-1], True)  # the last change of an instant
     instant_of = np.empty(2 * n, np.int64)
@@ -68,25 +69,26 @@ def changes(start: Int64Array, end: Int64Array) -> Changes:
 
 
 def medians(
-    start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array, known: Changes | None = None
+    start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array, ordered: Changes | None = None
 ) -> Consensus:
-    """The running median of intervals [start, end) with these values, 0 <= value < 2^34; shape (n,).
+    """Return the running median of intervals [start, end) with these values, 0 <= value < 2^34; shape (n,).
 
-    Intervals of different groups never stand at one instant. known: their changes, if they are. O(n log n).
+    Intervals of different groups must not overlap. ordered: the changes of the intervals, if they have been computed.
+    O(n log n).
 
-    >>> found = medians(*(np.array(column) for column in ([0, 1], [3, 2], [0, 0], [10, 40])))
-    >>> [column.tolist() for column in found[:4]]
+    >>> consensus = medians(*(np.array(column) for column in ([0, 1], [3, 2], [0, 0], [10, 40])))
+    >>> [column.tolist() for column in consensus[:4]]
     [[0, 1, 2, 3], [1, 2, 1, 0], [10, 10, 10, 0], [10, 40, 10, 0]]
     """
-    found, [low, high] = _statistics(_Values(start, end, group, value), lambda n: [(n - 1) // 2, n // 2], known)
-    return Consensus(found.instant, found.stand, low, high, found.begins, found.ends)
+    counts, [low, high] = _statistics(_Values(start, end, group, value), lambda n: [(n - 1) // 2, n // 2], ordered)
+    return Consensus(counts.instant, counts.stand, low, high, counts.begins, counts.ends)
 
 
 class Neighbours(NamedTuple):
-    """What stands about the middle, from each instant of change until the next; shape (m,), 0 where nothing stands.
+    """The middle of the standing values, from each instant of change until the next; shape (m,), 0 if there is none.
 
-    Of n values, ascending from 0, middle: the one at (n - 1) // 2. before, after: the ones beside it; where there is
-    none, the middle itself.
+    middle: the value at place (n - 1) // 2 of n values in ascending order, counted from 0. before, after: the values
+    next to it; the middle itself, if there is no such value.
     """
 
     instant: Int64Array
@@ -95,21 +97,21 @@ class Neighbours(NamedTuple):
     after: Int64Array
 
     def at(self, index: Int64Array) -> "Neighbours":
-        """What stands from these instants."""
+        """Return the values from these instants on."""
         return Neighbours(*(column[index] for column in self))
 
 
 def neighbours(
-    start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array, known: Changes | None = None
+    start: Int64Array, end: Int64Array, group: Int64Array, value: Int64Array, ordered: Changes | None = None
 ) -> Neighbours:
-    """The middle value of what stands and those beside it; takes what `medians` takes. O(n log n).
+    """Return the middle value and its neighbours over time; takes the same arguments as `medians`. O(n log n).
 
-    >>> found = neighbours(*(np.array(column) for column in ([0, 0, 1], [3, 3, 2], [0, 0, 0], [10, 40, 20])))
-    >>> found.before.tolist(), found.middle.tolist(), found.after.tolist()
+    >>> near = neighbours(*(np.array(column) for column in ([0, 0, 1], [3, 3, 2], [0, 0, 0], [10, 40, 20])))
+    >>> near.before.tolist(), near.middle.tolist(), near.after.tolist()
     ([10, 10, 10, 0], [10, 20, 10, 0], [40, 40, 40, 0])
     """
-    found, [middle, before, after] = _statistics(_Values(start, end, group, value), _beside, known)
-    return Neighbours(found.instant, before, middle, after)
+    counts, [middle, before, after] = _statistics(_Values(start, end, group, value), _beside, ordered)
+    return Neighbours(counts.instant, before, middle, after)
 
 
 def _beside(count: Int64Array) -> list[Int64Array]:
@@ -126,8 +128,8 @@ class _Values(NamedTuple):
     value: Int64Array
 
 
-class _Counted(NamedTuple):
-    """How many intervals stand from each instant of change until the next; at which each begins and ends."""
+class _Counts(NamedTuple):
+    """The number of standing intervals from each instant of change on, and the instants of each interval."""
 
     instant: Int64Array
     stand: Int64Array
@@ -136,58 +138,58 @@ class _Counted(NamedTuple):
 
 
 def _statistics(
-    of: _Values, places: Callable[[Int64Array], list[Int64Array]], known: Changes | None
-) -> tuple[_Counted, list[Int64Array]]:
-    """The values at some places, ascending from 0, of what stands; 0 where nothing does.
+    rows: _Values, places: Callable[[Int64Array], list[Int64Array]], ordered: Changes | None
+) -> tuple[_Counts, list[Int64Array]]:
+    """Return the standing values at some places of their ascending order, over time; 0 where no value stands.
 
-    places: given how many stand, one column for each value asked for; only where it differs from the first is another
-    looked for.
+    places: takes the numbers of standing values and returns one column of places, from 0, for each wanted value. The
+    second and later values are searched only where their place differs from the first.
     """
-    n = len(of.start)
+    n = len(rows.start)
     if not n:
-        return _Counted(*[of.start] * 4), [of.start] * len(places(of.start))
-    known = known or changes(of.start, of.end)
-    if _stand_at_once(of.group, known):
-        return _at_once(of, places, known)
-    ranks, levels = _ranks(of.group, of.value)
-    order, instant, last, begins, ends = known
+        return _Counts(*[rows.start] * 4), [rows.start] * len(places(rows.start))
+    ordered = ordered or changes(rows.start, rows.end)
+    if _stand_at_once(rows.group, ordered):
+        return _at_once(rows, places, ordered)
+    ranks, levels = _ranks(rows.group, rows.value)
+    order, instant, last, begins, ends = ordered
     sign = np.where(order < n, 1, -1)
     count = np.cumsum(sign)[last]
-    some = np.flatnonzero(count)
+    busy = np.flatnonzero(count)
     changed = np.where(order < n, order, order - n)
-    asked = places(count[some])
-    rest = [np.flatnonzero(k != asked[0]) for k in asked[1:]]
-    upto = np.concatenate([last[some], *(last[some][other] for other in rest)]) + 1
-    k = np.concatenate([asked[0], *(each[other] for each, other in zip(asked[1:], rest, strict=True))])
-    first, *others = np.split(_kth(ranks[changed], sign, upto, k), np.cumsum([len(some), *map(len, rest[:-1])]))
-    owner = levels.first[of.group[changed[last[some]]]]
-    columns = [np.zeros_like(count) for _ in asked]
+    wanted = places(count[busy])
+    rest = [np.flatnonzero(k != wanted[0]) for k in wanted[1:]]
+    upto = np.concatenate([last[busy], *(last[busy][differs] for differs in rest)]) + 1
+    k = np.concatenate([wanted[0], *(place[differs] for place, differs in zip(wanted[1:], rest, strict=True))])
+    first, *further = np.split(_kth(ranks[changed], sign, upto, k), np.cumsum([len(busy), *map(len, rest[:-1])]))
+    owner = levels.first[rows.group[changed[last[busy]]]]
+    columns = [np.zeros_like(count) for _ in wanted]
     for column in columns:
-        column[some] = levels.value[owner + first]
-    for column, other, found in zip(columns[1:], rest, others, strict=True):
-        column[some[other]] = levels.value[owner[other] + found]
-    return _Counted(instant, count, begins, ends), columns
+        column[busy] = levels.value[owner + first]
+    for column, differs, rank in zip(columns[1:], rest, further, strict=True):
+        column[busy[differs]] = levels.value[owner[differs] + rank]
+    return _Counts(instant, count, begins, ends), columns
 
 
-def _stand_at_once(group: Int64Array, known: Changes) -> bool:
-    """Whether all intervals of each group begin together and end together; False, too, if groups are mixed up."""
+def _stand_at_once(group: Int64Array, ordered: Changes) -> bool:
+    """Return whether the intervals of each group begin together and end together; False if groups are scattered."""
     first = run_starts(group)
-    return len(run_starts(group, known.begins, known.ends)) == len(first) == len(np.unique(group[first]))
+    return len(run_starts(group, ordered.begins, ordered.ends)) == len(first) == len(np.unique(group[first]))
 
 
 def _at_once(
-    of: _Values, places: Callable[[Int64Array], list[Int64Array]], known: Changes
-) -> tuple[_Counted, list[Int64Array]]:
-    """The same where groups stand at once, as at a spot: then sorting is enough."""
-    order = stable_order((of.group << VALUE_BITS) | of.value)
-    value, starts = of.value[order], run_starts(of.group[order])
-    begins = known.begins[order[starts]]
-    count, columns = np.zeros_like(known.instant), []
+    rows: _Values, places: Callable[[Int64Array], list[Int64Array]], ordered: Changes
+) -> tuple[_Counts, list[Int64Array]]:
+    """Return what `_statistics` does where groups stand at once, as at a spot: sorting is enough."""
+    order = stable_order((rows.group << VALUE_BITS) | rows.value)
+    value, starts = rows.value[order], run_starts(rows.group[order])
+    begins = ordered.begins[order[starts]]
+    count, columns = np.zeros_like(ordered.instant), []
     count[begins] = np.diff(starts, append=len(order))
     for place in places(count[begins]):
         columns.append(np.zeros_like(count))
         columns[-1][begins] = value[starts + place]
-    return _Counted(known.instant, count, known.begins, known.ends), columns
+    return _Counts(ordered.instant, count, ordered.begins, ordered.ends), columns
 
 
 class _Levels(NamedTuple):
@@ -198,7 +200,7 @@ class _Levels(NamedTuple):
 
 
 def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
-    """Each value's place among the distinct values of its group; values lie in [0, 2^34)."""
+    """Return each value's place among the distinct values of its group; values lie in [0, 2^34)."""
     key = (group << VALUE_BITS) | value
     order = stable_order(key)
     key = key[order]
@@ -214,38 +216,43 @@ def _ranks(group: Int64Array, value: Int64Array) -> tuple[Int64Array, _Levels]:
 
 
 def _kth(ranks: Int64Array, sign: Int64Array, upto: Int64Array, k: Int64Array) -> Int64Array:
-    """The k-th smallest rank (from 0) standing after the first `upto` changes, for every query at once.
+    """Return the k-th smallest rank (from 0) that stands after the first `upto` changes, for every query at once.
 
     ranks, sign: shape (changes,), +1 where a forecast begins to stand, -1 where the same rank ends. upto, k: shape
-    (queries,). One bit of the rank a round, highest first: changes are parted by that bit, each half in order of time,
-    and a query goes to the half that holds its k-th. What stood in a half before the query's group cancels out.
+    (queries,). Each round takes one bit of the rank, highest first: changes are partitioned by that bit, in order of
+    time within each half, and a query goes to the half that holds its k-th rank. Begins and ends before the query's
+    group cancel out.
     """
     few = int(ranks.max()) < 1 << 15
-    return _descend(ranks.astype(np.int16 if few else np.int32), sign, *(each.astype(np.int32) for each in (upto, k)))
+    return _descend(ranks.astype(np.int16 if few else np.int32), sign, upto.astype(np.int32), k.astype(np.int32))
 
 
 def _descend(ranks: NDArray[Any], sign: Int64Array, upto: Int32Array, k: Int32Array) -> Int64Array:
-    """One running sum holds, before each change, what stands below (high half) and how many changes lie there (low)."""
-    found, before = np.zeros(len(upto), np.int64), np.zeros(len(ranks) + 1, np.int64)
+    """Do the rounds of `_kth`.
+
+    One running sum holds, before each change, the number of smaller ranks that stand (high half) and the number of
+    changes with smaller ranks (low half).
+    """
+    rank, before = np.zeros(len(upto), np.int64), np.zeros(len(ranks) + 1, np.int64)
     weights = (sign << 32) + 1
     for bit in reversed(range(int(ranks.max()).bit_length())):
         larger = (ranks >> bit & 1).astype(bool)
         smaller = ~larger
         np.cumsum(weights * smaller, out=before[1:])
-        there = before.take(upto)
-        standing, place = (there >> 32).astype(np.int32), (there & _LOW_HALF).astype(np.int32)
+        sums = before.take(upto)
+        standing, place = (sums >> 32).astype(np.int32), (sums & _LOW_HALF).astype(np.int32)
         up = k >= standing
         upto = np.where(up, np.int32(before[-1] & _LOW_HALF) + upto - place, place)
         k = k - standing * up
-        found += found + up
+        rank += rank + up
         if bit:
-            parted = np.concatenate([np.flatnonzero(smaller), np.flatnonzero(larger)])
-            ranks, weights = ranks.take(parted), weights.take(parted)
-    return found
+            partition = np.concatenate([np.flatnonzero(smaller), np.flatnonzero(larger)])
+            ranks, weights = ranks.take(partition), weights.take(partition)
+    return rank
 
 
 class Medians(NamedTuple):
-    """One row for each outcome of a question and each interval between changes of what stands on it; shape (n,).
+    """One row for each outcome of a question and each step between changes of its standing forecasts; shape (n,).
 
     start, end: µs. median: 1e-11, exact.
     """
@@ -258,41 +265,41 @@ class Medians(NamedTuple):
     median: Int64Array
 
     def of(self, index: Int64Array | slice) -> "Medians":
-        """These rows."""
+        """Return the rows at these indices."""
         return Medians(*(column[index] for column in self))
 
     def apart(self) -> Iterator[tuple[int, int, "Medians"]]:
-        """Each run of rows of one question and outcome: these two, and the rows."""
+        """Yield each run of rows of one question and outcome, as (question, outcome, rows)."""
         starts = run_starts(self.question, self.outcome).tolist()
         for begin, end in pairwise([*starts, len(self.question)]):
             yield int(self.question[begin]), int(self.outcome[begin]), self.of(slice(begin, end))
 
 
 def medians_over_time(facts: Facts, standing: Intervals, now: Status, chunk: int) -> Iterator[Medians]:
-    """The median of every outcome; of a numeric question, of the bin that its answer fell into, once there is one."""
+    """Yield the medians of every outcome; on a resolved numeric question, of the bin that the answer fell into."""
     widest = max((len(question.outcomes) for question in facts.questions), default=0)
     outcomes = np.array([len(question.outcomes) for question in facts.questions], np.int64)
     inside = np.where(now.bins > 0, now.outcome, -1)
     codes = np.arange(len(outcomes))
     for part in chunks(facts.forecasts.counts(codes), now.opens_at, now.closes_at, chunk):
         begin, end = np.searchsorted(standing.question, [part.start, part.stop])
-        some = standing.of(np.arange(begin, end))
+        rows = standing.of(np.arange(begin, end))
         shift = np.zeros(len(outcomes), np.int64)
         shift[part] = shifts(now.opens_at[part], now.closes_at[part])
-        yield _medians(facts, some.of(np.flatnonzero(inside[some.question] >= 0)), now.bins, inside, shift)
+        yield _medians(facts, rows.of(np.flatnonzero(inside[rows.question] >= 0)), now.bins, inside, shift)
         for outcome in range(widest):
-            some = some.of(np.flatnonzero(outcomes[some.question] > outcome))  # ever fewer questions have so many
-            if not len(some.row):
+            rows = rows.of(np.flatnonzero(outcomes[rows.question] > outcome))  # fewer questions each time
+            if not len(rows.row):
                 break
-            medians = _medians(facts, some, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
+            medians = _medians(facts, rows, now.bins, np.broadcast_to(np.int64(outcome), len(outcomes)), shift)
             yield medians
             if outcome == 0:
                 yield _mirrored(medians.of(index_where(outcomes[medians.question] == 2)))
-                some = some.of(np.flatnonzero(outcomes[some.question] != 2))
+                rows = rows.of(np.flatnonzero(outcomes[rows.question] != 2))
 
 
 def _mirrored(yes: Medians) -> Medians:
-    """The medians of the other of two outcomes: each forecast of it is what the first has not."""
+    """Return the medians of the second of two outcomes, given those of the first."""
     return yes._replace(outcome=np.ones_like(yes.outcome), median=2 * CHANCE * _HALVES - yes.median)
 
 

@@ -1,7 +1,8 @@
-"""What a forecast is compared with while it stands: nothing, the uniform distribution, its peers, or the consensus.
+"""References over time: what a standing forecast earns against its peers or against the consensus.
 
-In each step between changes of what stands, a forecast whose kernel is L earns L x weight - level, both integers of
-the step alone; so that running sums serve every interval, and its parts add up to it exactly.
+A step is the time between two consecutive changes of the standing forecasts. In each step a forecast with the kernel
+score L earns L x weight - level. Both are integers that depend on the step alone, so prefix sums serve every interval,
+and the parts of an interval add up to it exactly.
 """
 
 from typing import NamedTuple
@@ -12,21 +13,21 @@ from forecast_ledger.ledger.model.rules import UNBOUNDED, RuleSet, kernels_of
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.references.consensus import Changes, Consensus, changes
-from forecast_ledger.projections.references.leave_one_out import Others
+from forecast_ledger.projections.references.leave_one_out import LeaveOneOut
 
-# By how much time against peers is finer than a unit, because n / (n - 1) is no whole number: a century still fits.
+# Bits of the fraction in which time against peers is counted, since n / (n - 1) is no integer: a century still fits.
 _FINE_BITS = {"time": 24, "day": 60, "spot": 60}
-_ROOM = 4  # bits by which it is less fine with a kernel without bound, which is larger than any other
-_FRACTION_BITS = 30  # of a fraction at a time
+_ROOM = 4  # bits less for a kernel without a bound, whose scores are larger than those of any other
+_FRACTION_BITS = 30  # of a fraction, computed at a time
 _HALF_BITS = 32
 _HALF_MASK = (1 << _HALF_BITS) - 1
 
 
 class Steps(NamedTuple):
-    """What stands from each instant of change until the next; shape (m,), increasing on one axis.
+    """Steps of a timeline: each runs from one instant of change until the next; shape (m,).
 
-    stand: how many members do. lasts: units until the next instant. begins and ends, shape (n,): at which instant each
-    interval begins and ends.
+    instant: increasing. stand: the number of members with a standing forecast. lasts: units until the next instant.
+    begins and ends, shape (n,): the index of the instant at which each interval begins and ends.
     """
 
     instant: Int64Array
@@ -37,16 +38,17 @@ class Steps(NamedTuple):
 
 
 class Against(NamedTuple):
-    """The two integers of each step, shape (m,): weight in units x 2^fine, level in the kernel's quanta x that.
+    """The weight and level of each step; shape (m,).
 
-    Weights of whole units need no limbs: an axis has at most 2^61.
+    weight: units of time x 2^fine; 64 bits hold it if fine is 0, since a timeline has at most 2^61 units. level: the
+    kernel's quanta x units of time x 2^fine.
     """
 
     weight: WideInt | Int64Array
     level: WideInt
 
     def earned(self, own: Int64Array, begins: Int64Array, ends: Int64Array) -> WideInt:
-        """What kernels `own` earn from each begin to each end; shape (n,)."""
+        """Return what the kernel scores `own` earn from each begin to each end; shape (n,)."""
         level = self.level.prefix_sums()
         imputed = level.take(ends) - level.take(begins)
         if isinstance(self.weight, WideInt):
@@ -57,102 +59,105 @@ class Against(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What forecasts are worth: their kernels, twice their chance, 1e-10, and whether they are members'; shape (n,)."""
+    """Scored forecasts; shape (n,).
+
+    own: kernel scores. doubled: twice the probability of the outcome, 1e-10. member: whether members made them.
+    """
 
     own: Int64Array
     doubled: Int64Array
     member: BoolArray
 
     def of(self, index: Int64Array) -> "Scored":
-        """These forecasts."""
+        """Return the forecasts at these indices."""
         return Scored(self.own[index], self.doubled[index], self.member[index])
 
 
 class Compared(NamedTuple):
-    """What forecasts are compared with, on one axis of time, and the steps in which each forecast stands.
+    """The reference of forecasts on one timeline, and the steps in which each forecast stands.
 
-    members, others: what those who count among the peers are compared with, and what others are. doubled, kernel: of
-    the consensus, twice its chance and its kernel in each step, where that is what they are compared with. apart: what
-    members are compared with instead, where that is the median of the other members.
+    members, outsiders: the reference of members and of participants who are not members. doubled, kernel: if the
+    reference is the consensus, twice its probability of the outcome and its kernel score in each step. leave_one_out:
+    if the reference of members is the median of the other members, that reference; it takes the place of `members`.
     """
 
     steps: Steps
     members: Against
-    others: Against
+    outsiders: Against
     doubled: Int64Array | None = None
     kernel: Int64Array | None = None
-    apart: Others | None = None
+    leave_one_out: LeaveOneOut | None = None
 
     def earned(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> WideInt:
-        """What forecasts earn from each begin to each end; shape (n,)."""
+        """Return what forecasts earn from each begin to each end; shape (n,)."""
         own = rows.own
-        if self.apart is not None:
-            earned = self.apart.earned(own, rows.doubled // 2, begins, ends)
+        if self.leave_one_out is not None:
+            earned = self.leave_one_out.earned(own, rows.doubled // 2, begins, ends)
         else:
             earned = self.members.earned(own, begins, ends)
-        if rows.member.all() or (self.others is self.members and self.apart is None):
+        if rows.member.all() or (self.outsiders is self.members and self.leave_one_out is None):
             return earned
-        return _by_member(rows.member, earned, self.others.earned(own, begins, ends))
+        return _by_member(rows.member, earned, self.outsiders.earned(own, begins, ends))
 
     def earned_between_changes(self, rows: Scored, begins: Int64Array, ends: Int64Array) -> WideInt:
-        """The same where no begin and end have one of `changes` between them; shape (n,)."""
-        if self.apart is None:
+        """Return what `earned` does, if none of `changes` lies between a begin and its end; shape (n,)."""
+        if self.leave_one_out is None:
             return self.earned(rows, begins, ends)
-        earned = self.apart.earned_in(rows.own, rows.doubled // 2, begins)
-        return _by_member(rows.member, earned, self.others.earned(rows.own, begins, ends))
+        earned = self.leave_one_out.earned_in(rows.own, rows.doubled // 2, begins)
+        return _by_member(rows.member, earned, self.outsiders.earned(rows.own, begins, ends))
 
     def reference(self, rows: Scored, step: Int64Array) -> Int64Array:
-        """Twice the chance, 1e-10, of the consensus that forecasts are compared with in each step; -1 for none."""
+        """Return twice the probability, 1e-10, of each forecast's consensus in each step; -1 without a consensus."""
         if self.doubled is None:
             return np.full(len(step), -1)
-        of_all = self.doubled[step]
-        if self.apart is None:
-            return of_all
-        return np.where(rows.member, self.apart.reference(rows.doubled // 2, step), of_all)
+        consensus = self.doubled[step]
+        if self.leave_one_out is None:
+            return consensus
+        return np.where(rows.member, self.leave_one_out.reference(rows.doubled // 2, step), consensus)
 
     def changes(self) -> Int64Array:
-        """The steps at which what forecasts are compared with changes; against peers or other members, every one."""
-        if self.doubled is None or self.kernel is None or self.apart is not None:
+        """Return the steps at which the reference changes: all, if it is the peers or the other members."""
+        if self.doubled is None or self.kernel is None or self.leave_one_out is not None:
             return np.arange(len(self.steps.instant))
-        none = self.steps.stand == 0
+        empty = self.steps.stand == 0
         same = (self.doubled[1:] == self.doubled[:-1]) & (self.kernel[1:] == self.kernel[:-1])
-        return np.flatnonzero(np.append(True, ~same | none[1:] | none[:-1])[: len(none)])
+        return np.flatnonzero(np.append(True, ~same | empty[1:] | empty[:-1])[: len(empty)])
 
 
-def _by_member(member: BoolArray, one: WideInt, other: WideInt) -> WideInt:
-    """The one of members, the other of everybody else."""
-    return WideInt(*(np.where(member, *pair) for pair in zip(one, other, strict=True)))
+def _by_member(member: BoolArray, of_members: WideInt, of_outsiders: WideInt) -> WideInt:
+    """Return the first for members, the second for everybody else."""
+    return WideInt(*(np.where(member, *pair) for pair in zip(of_members, of_outsiders, strict=True)))
 
 
-def steps(start: Int64Array, end: Int64Array, member: BoolArray, known: Changes | None = None) -> Steps:
-    """The steps of intervals [start, end), shape (n,), one or more; only members count as standing.
+def steps(start: Int64Array, end: Int64Array, member: BoolArray, ordered: Changes | None = None) -> Steps:
+    """Return the steps of intervals [start, end), shape (n,), one or more; only members count as standing.
 
-    known: their changes, if they are.
+    ordered: the changes of the intervals, if they have been computed.
 
-    >>> found = steps(np.array([0, 1]), np.array([3, 2]), np.array([True, True]))
-    >>> [column.tolist() for column in found]
+    >>> columns = steps(np.array([0, 1]), np.array([3, 2]), np.array([True, True]))
+    >>> [column.tolist() for column in columns]
     [[0, 1, 2, 3], [1, 2, 1, 0], [1, 1, 1, 0], [0, 1], [3, 2]]
     """
-    known = known or changes(start, end)
-    sign = np.where(known.order < len(start), 1, -1) * np.concatenate([member, member])[known.order]
-    lasts = np.diff(known.instant, append=known.instant[-1:])
-    return Steps(known.instant, np.cumsum(sign)[known.last], lasts, known.begins, known.ends)
+    ordered = ordered or changes(start, end)
+    sign = np.where(ordered.order < len(start), 1, -1) * np.concatenate([member, member])[ordered.order]
+    lasts = np.diff(ordered.instant, append=ordered.instant[-1:])
+    return Steps(ordered.instant, np.cumsum(sign)[ordered.last], lasts, ordered.begins, ordered.ends)
 
 
-def of_consensus(found: Steps, reference: Int64Array) -> Against:
-    """Against a reference that has these kernels in each step; nothing is earned while no member stands.
+def against_consensus(timeline: Steps, reference: Int64Array) -> Against:
+    """Compare with a consensus that has these kernel scores in each step; forecasts earn 0 while no member stands.
 
-    >>> one = np.array([0]), np.array([3])
-    >>> against = of_consensus(steps(*one, np.array([True])), np.array([-5, 0]))
+    >>> start, end, member = np.array([0]), np.array([3]), np.array([True])
+    >>> against = against_consensus(steps(start, end, member), np.array([-5, 0]))
     >>> against.earned(np.array([-2]), np.array([0]), np.array([1])).integers()
     [9]
     """
-    lasts = np.where(found.stand > 0, found.lasts, 0)
+    lasts = np.where(timeline.stand > 0, timeline.lasts, 0)
     return Against(lasts, WideInt.product(reference, lasts))
 
 
 def fine_bits(rules: RuleSet) -> int:
-    """By how many bits numerators are finer than quantum x unit.
+    """Return the bits by which numerators are finer than quantum x unit.
 
     >>> fine_bits(RuleSet(name="x", kernel="ln", reference="peers")), fine_bits(RuleSet(name="x", kernel="ln"))
     (24, 0)
@@ -162,22 +167,22 @@ def fine_bits(rules: RuleSet) -> int:
     return _FINE_BITS[rules.sampling] - _ROOM * bool(kernels_of(rules) & {*UNBOUNDED})
 
 
-def of_peers(found: Steps, own: Int64Array, member: BoolArray, fine: int, *, one_of_them: bool) -> Against:
-    """Against the mean of members: n / (n - 1) x (L - mean of all n) for one of them, else L - mean of all n.
+def against_peers(timeline: Steps, own: Int64Array, member: BoolArray, fine: int, *, leave_out_own: bool) -> Against:
+    """Compare with the mean of members: n / (n - 1) x (L - mean of all n) for a member, else L - mean of all n.
 
-    n / (n - 1) and what is left of the mean beyond a whole number are rounded half-even once in each step, to 2^-fine
-    of a unit of time and of quantum x unit; the rest is exact, and members who all say the same earn exactly 0.
-    One of them earns nothing while nobody else of them stands: there is nobody to be compared with, and n / (n - 1) has
-    no value. Who is none of them earns nothing only while none of them stands.
+    n / (n - 1) and the fraction of the mean are rounded half-even once in each step, to 2^-fine of a unit of time and
+    of quantum x unit; everything else is exact, and members with equal forecasts earn exactly 0.
+    A member earns 0 while no other member has a standing forecast: n / (n - 1) has no value then. A participant who is
+    not a member earns 0 only while no member has a standing forecast.
     Source: Metaculus, Scores FAQ, "What is the Peer score?".
     """
-    enough = found.stand > one_of_them
-    count = np.where(enough, found.stand - one_of_them, 1)
-    lasts = np.where(enough, found.lasts, 0)
-    mean, rest = _means(found, own, member, np.where(enough, found.stand, 1))
+    enough = timeline.stand > leave_out_own
+    count = np.where(enough, timeline.stand - leave_out_own, 1)
+    lasts = np.where(enough, timeline.lasts, 0)
+    mean, rest = _means(timeline, own, member, np.where(enough, timeline.stand, 1))
     wholes, left = np.divmod(lasts, count)
     weight = WideInt.from_int64(lasts).shifted(fine)
-    if one_of_them:  # n / (n - 1) is 1 + 1 / (n - 1)
+    if leave_out_own:  # n / (n - 1) is 1 + 1 / (n - 1)
         weight = (weight + WideInt.from_int64(wholes).shifted(fine) + _fractions(left, count, fine)).carried()
     # rest x lasts / count = rest x wholes + rest x left / count
     above, below = np.divmod(rest * left, count)
@@ -186,39 +191,43 @@ def of_peers(found: Steps, own: Int64Array, member: BoolArray, fine: int, *, one
 
 
 def _fractions(part: Int64Array, whole: Int64Array, fine: int) -> WideInt:
-    """Part / whole, 0 <= part < whole, in 2^-fine, rounded half-even once; fine up to 60."""
+    """Return part / whole, 0 <= part < whole, in 2^-fine, rounded half-even once; fine up to 60."""
     first = min(fine, _FRACTION_BITS)
     further = fine - first
     high, rest = np.divmod(part << first, whole)
     return WideInt.from_int64(high).shifted(further) + WideInt.from_int64(half_even_many(rest << further, whole))
 
 
-def _means(found: Steps, own: Int64Array, member: BoolArray, count: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Quotient and remainder of Σ L over the members that stand in each step, by count; in two halves, for Σ L may not
-    fit in 64 bits.
+def _means(timeline: Steps, own: Int64Array, member: BoolArray, count: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Divide Σ L over the standing members of each step by count: quotient and remainder.
+
+    It is done in two halves, since Σ L may not fit in 64 bits.
     """
     halves = []
     for half in (own >> _HALF_BITS, own & _HALF_MASK):
-        change = np.zeros_like(found.instant)
-        np.add.at(change, found.begins[member], half[member])
-        np.subtract.at(change, found.ends[member], half[member])
+        change = np.zeros_like(timeline.instant)
+        np.add.at(change, timeline.begins[member], half[member])
+        np.subtract.at(change, timeline.ends[member], half[member])
         halves.append(np.cumsum(change))
     above, rest = np.divmod(halves[0], count)
     below, rest = np.divmod((rest << _HALF_BITS) + halves[1], count)
     return (above << _HALF_BITS) + below, rest
 
 
-def refined(consensus: Consensus, found: Steps, some: Int64Array | slice = slice(None)) -> Consensus:
-    """The consensus of members at every instant, or some, at which anybody's forecast begins or ends."""
-    place = latest(consensus.instant, found, some)
+def refined(consensus: Consensus, timeline: Steps, at: Int64Array | slice = slice(None)) -> Consensus:
+    """Return the consensus at every instant of the steps, or at some, where the steps include all of its instants."""
+    place = latest(consensus.instant, timeline, at)
     before = place < 0
-    stand, low, high = (np.where(before, 0, each[place]) for each in (consensus.stand, consensus.low, consensus.high))
-    return Consensus(found.instant[some], stand, low, high, found.begins, found.ends)
+    stand, low, high = (np.where(before, 0, column[place]) for column in consensus[1:4])
+    return Consensus(timeline.instant[at], stand, low, high, timeline.begins, timeline.ends)
 
 
-def latest(instant: Int64Array, found: Steps, some: Int64Array | slice = slice(None)) -> Int64Array:
-    """Which of these instants, all of which are of steps too, was the last as of each step; -1 before the first."""
-    if len(instant) == len(found.instant):  # these are some of those
-        return np.arange(len(found.instant))[some]
-    place: Int64Array = np.searchsorted(instant, found.instant[some], "right") - 1
+def latest(instant: Int64Array, timeline: Steps, at: Int64Array | slice = slice(None)) -> Int64Array:
+    """Return the index of the last of these instants as of each step; -1 before the first.
+
+    Each of these instants begins a step.
+    """
+    if len(instant) == len(timeline.instant):  # the same instants
+        return np.arange(len(timeline.instant))[at]
+    place: Int64Array = np.searchsorted(instant, timeline.instant[at], "right") - 1
     return place

@@ -22,11 +22,11 @@ QUESTION_KINDS: tuple[str, ...] = get_args(QuestionKind)
 
 
 class QuestionGroup(NamedTuple):
-    """What the questions of one group have in common: they share every number that scores and coverages divide by.
+    """The numbers that scores and coverages are divided by, which all questions of one group share.
 
     period, reached: units of time of the period and of scored time. whole, hidden: units of the time that a coverage
     is a share of, and of its hidden part. weight, hidden_weight: 1e-6; hidden_weight is -1 for plain coverage.
-    per_point: index into the distinct values of units per point. kind: index into KINDS.
+    per_point: index into the distinct values of units per point. kind: index into QUESTION_KINDS.
     """
 
     period: int
@@ -50,7 +50,7 @@ class QuestionGroup(NamedTuple):
 
     @property
     def rates(self) -> tuple[int, int]:
-        """What a covered unit adds to a coverage, in the hidden period and after it, over common x WEIGHT."""
+        """The numerators, over common x WEIGHT, of one covered unit in the hidden period and of one after it."""
         if self.hidden_weight < 0:
             return WEIGHT, WEIGHT
         rest = (WEIGHT - self.hidden_weight) * (self.common // self.rest)
@@ -74,12 +74,12 @@ class QuestionGroup(NamedTuple):
 class QuestionGroups(NamedTuple):
     """Questions in groups.
 
-    alike: what the questions of each group have in common. which: the group of each question, shape (q,). per_point:
-    the distinct numbers of kernel units that one point is.
+    groups: the distinct groups. group_of: the index of the group of each question, shape (q,). per_point: the distinct
+    numbers of kernel units in one point.
     """
 
-    alike: list[QuestionGroup]
-    which: Int64Array
+    groups: list[QuestionGroup]
+    group_of: Int64Array
     per_point: list[Fraction]
 
 
@@ -97,38 +97,38 @@ def group_questions(questions: Questions) -> QuestionGroups:
         int64_array([place[amount] for amount in questions.per_point]),
         int64_array([QUESTION_KINDS.index(answer.question.kind) for answer in questions.answers]),
     ]
-    alike, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return QuestionGroups([QuestionGroup(*common) for common in alike.tolist()], which.reshape(-1), amounts)
+    groups, group_of = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return QuestionGroups([QuestionGroup(*common) for common in groups.tolist()], group_of.reshape(-1), amounts)
 
 
 class Quotients(NamedTuple):
-    """Exact quotients: numerators / divisors[which]; shape (n,)."""
+    """Exact quotients: numerators / divisors[place]; shape (n,)."""
 
     numerators: WideInt
     divisors: list[Fraction]
-    which: Int64Array
+    place: Int64Array
 
     def published(self) -> Int64Array | list[int]:
-        """Return them in 1e-9, rounded half-even once."""
-        return multiply_and_round(self.numerators, [Fraction(POINTS, divisor) for divisor in self.divisors], self.which)
+        """Return the quotients in 1e-9, rounded half-even once."""
+        return multiply_and_round(self.numerators, [Fraction(POINTS, divisor) for divisor in self.divisors], self.place)
 
     def exact(self) -> list[Fraction]:
-        """Return them as fractions."""
-        both = zip(self.numerators.integers(), self.which.tolist(), strict=True)
+        """Return the quotients as fractions."""
+        both = zip(self.numerators.integers(), self.place.tolist(), strict=True)
         return [Fraction(numerator, self.divisors[place]) for numerator, place in both]
 
 
 def points(rules: RuleSet, questions: Questions, rows: Scores) -> Quotients:
     """Return the exact scores, in points."""
-    alike, which, per_point = group_questions(questions)
+    groups, group_of, per_point = group_questions(questions)
     over = rows.covered if rules.period == "covered" else np.zeros_like(rows.covered)
     overs, place = distinct(over)
-    found, of_row = distinct(which[rows.question] * len(overs) + place)
+    keys, divisor_of = distinct(group_of[rows.question] * len(overs) + place)
     divisors = []
-    for each, own in (divmod(key, len(overs)) for key in found.tolist()):
-        of = alike[each]
-        divisors.append(divisor(rules, per_point[of.per_point], of, int(overs[own]), fine_bits(rules)))
-    return Quotients(rows.numerator, divisors, of_row)
+    for number, own in (divmod(key, len(overs)) for key in keys.tolist()):
+        group = groups[number]
+        divisors.append(divisor(rules, per_point[group.per_point], group, int(overs[own]), fine_bits(rules)))
+    return Quotients(rows.numerator, divisors, divisor_of)
 
 
 def coverages(questions: Questions, rows: Scores) -> Quotients:
@@ -138,27 +138,27 @@ def coverages(questions: Questions, rows: Scores) -> Quotients:
 
     Source: Metaculus, Scores FAQ, "What are the Hidden Period and Hidden Coverage Weights?".
     """
-    alike, which, _ = group_questions(questions)
-    return covered_shares(alike, which[rows.question], rows.covered, rows.covered_hidden)
+    groups, group_of, _ = group_questions(questions)
+    return covered_shares(groups, group_of[rows.question], rows.covered, rows.covered_hidden)
 
 
 def covered_shares(
-    alike: list[QuestionGroup], which: Int64Array, covered: Int64Array, in_hidden: Int64Array
+    groups: list[QuestionGroup], group_of: Int64Array, covered: Int64Array, in_hidden: Int64Array
 ) -> Quotients:
-    """Return the `share` of each row, shape (n,). which: the index of its group in `alike`."""
-    hidden, rest = (WideInt.from_integers([each.rates[place] for each in alike]).take(which) for place in (0, 1))
+    """Return the `share` of each row, shape (n,). group_of: the index of its group in `groups`."""
+    hidden, rest = (WideInt.from_integers([group.rates[place] for group in groups]).take(group_of) for place in (0, 1))
     numerators = hidden.times(in_hidden) + rest.times(covered - in_hidden)
-    return Quotients(numerators.carried(), [Fraction(each.common * WEIGHT) for each in alike], which)
+    return Quotients(numerators.carried(), [Fraction(group.common * WEIGHT) for group in groups], group_of)
 
 
 def attainable_shares(questions: Questions) -> list[Fraction]:
     """Return, for each question, the coverage of a forecast that stands from the opening until scored time ends."""
-    alike, which, _ = group_questions(questions)
-    shares = [each.attainable for each in alike]
-    return [shares[place] for place in which.tolist()]
+    groups, group_of, _ = group_questions(questions)
+    shares = [group.attainable for group in groups]
+    return [shares[place] for place in group_of.tolist()]
 
 
-def divisor(rules: RuleSet, per_point: Fraction, of: QuestionGroup, covered: int, fine: int) -> Fraction:
+def divisor(rules: RuleSet, per_point: Fraction, group: QuestionGroup, covered: int, fine: int) -> Fraction:
     """Return the divisor of a score's numerator: kernel units per point x units of time x 2^fine."""
-    over = {"scheduled": of.period, "actual": of.reached, "covered": covered}[rules.period]
+    over = {"scheduled": group.period, "actual": group.reached, "covered": covered}[rules.period]
     return per_point * (over << fine)

@@ -38,11 +38,11 @@ class Numbers(NamedTuple):
             question=self.question[part],
         )
 
-    def asked(self) -> Iterator[tuple[int, NumericRange]]:
+    def numeric_questions(self) -> Iterator[tuple[int, NumericRange]]:
         """Yield the numeric questions that have a forecast here, with their ranges."""
-        there = np.zeros(len(self.spans), bool)
-        there[self.question] = True
-        for question in np.flatnonzero(there).tolist():
+        present = np.zeros(len(self.spans), bool)
+        present[self.question] = True
+        for question in np.flatnonzero(present).tolist():
             if (span := self.spans[question]) is not None:
                 yield question, span
 
@@ -56,7 +56,7 @@ class Numbers(NamedTuple):
             yield self.rows(slice(begin, end))
             begin = end
 
-    def laid_out(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+    def columns(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """Return all numbers in one column, where each forecast begins, and each number's place in its forecast."""
         begins = np.cumsum(self.width) - self.width
         place = np.arange(int(self.width.sum())) - np.repeat(begins, self.width)

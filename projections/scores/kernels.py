@@ -67,7 +67,9 @@ class Kernel(NamedTuple):
 
 
 def brier(numbers: Numbers) -> Int64Array:
-    """Half the Brier score, ½ Σ (p_k - o_k)², from 0 to 1; for two outcomes (1 - p)², p the probability of the outcome.
+    """The halved Brier score ½ Σ (p_k - o_k)², from 0 to 1.
+
+    For two outcomes it is (1 - p)², p the probability of the outcome.
 
     >>> two = Numbers(np.array([700_000_000, 300_000_000]), *(np.array([each]) for each in (0, 2, 0, 0)), [None], [""])
     >>> brier(two).tolist()
@@ -96,9 +98,9 @@ def ordered_brier(numbers: Numbers) -> Int64Array:
     >>> ordered_brier(two).tolist()
     [180000000000]
     """
-    found = []
+    blocks = []
     for block in numbers.blocks():
-        chances, begins, place = block.laid_out()
+        chances, begins, place = block.columns()
         upto = np.cumsum(chances)
         upto -= np.repeat(upto[begins] - chances[begins], block.width)
         missed = upto - np.where(place >= np.repeat(block.outcome, block.width), PROBABILITY, 0)
@@ -107,8 +109,8 @@ def ordered_brier(numbers: Numbers) -> Int64Array:
         carried, rest = np.divmod(np.add.reduceat(rest, begins), splits)
         # 2 (whole + rest / splits) / (PROBABILITY² / QUANTUM), in two steps that fit in 64 bits, the first of them even
         quanta, left = np.divmod(np.add.reduceat(whole, begins) + carried, PROBABILITY**2 // QUANTUM)
-        found.append(2 * quanta + half_even_many(2 * (left * splits + rest), PROBABILITY**2 // QUANTUM * splits))
-    return _joined(found)
+        blocks.append(2 * quanta + half_even_many(2 * (left * splits + rest), PROBABILITY**2 // QUANTUM * splits))
+    return _joined(blocks)
 
 
 def error(numbers: Numbers) -> Int64Array:
@@ -118,13 +120,13 @@ def error(numbers: Numbers) -> Int64Array:
     >>> error(two).tolist()
     [0]
     """
-    found = []
+    blocks = []
     for block in numbers.blocks():
-        chances, begins, place = block.laid_out()
+        chances, begins, place = block.columns()
         most = np.repeat(np.maximum.reduceat(chances, begins), block.width)
         first = np.minimum.reduceat(np.where(chances == most, place, len(chances)), begins)
-        found.append((first != block.outcome) * QUANTUM)
-    return _joined(found)
+        blocks.append((first != block.outcome) * QUANTUM)
+    return _joined(blocks)
 
 
 def spherical(numbers: Numbers) -> Int64Array:
@@ -135,10 +137,10 @@ def spherical(numbers: Numbers) -> Int64Array:
     [919145030018]
     """
     hits, squares = numbers.flat[numbers.start + numbers.outcome], _lengths(numbers)
-    found, doubtful = root_shares(hits, squares)
+    shares, doubtful = root_shares(hits, squares)
     for row in doubtful.tolist():
-        found[row] = _root_share(int(hits[row]), int(squares[row]))
-    return found
+        shares[row] = _root_share(int(hits[row]), int(squares[row]))
+    return shares
 
 
 def _squares(numbers: Numbers) -> Int64Array:
@@ -150,11 +152,11 @@ def _squares(numbers: Numbers) -> Int64Array:
 
 def _lengths(numbers: Numbers) -> Int64Array:
     """Σ p_k² of each forecast in PROBABILITY²."""
-    found = []
+    blocks = []
     for block in numbers.blocks():
-        chances, begins, _ = block.laid_out()
-        found.append(np.add.reduceat(chances * chances, begins))
-    return _joined(found)
+        chances, begins, _ = block.columns()
+        blocks.append(np.add.reduceat(chances * chances, begins))
+    return _joined(blocks)
 
 
 def _root_share(part: int, squares: int) -> int:
@@ -165,8 +167,8 @@ def _root_share(part: int, squares: int) -> int:
     return rounded
 
 
-def _joined(found: list[Int64Array]) -> Int64Array:
-    return np.concatenate([*found, np.zeros(0, np.int64)])
+def _joined(blocks: list[Int64Array]) -> Int64Array:
+    return np.concatenate([*blocks, np.zeros(0, np.int64)])
 
 
 def _ln_uniform(uniform: Uniform) -> int:
@@ -255,7 +257,7 @@ KERNELS: dict[str, Kernel] = {
         of_numbers=spherical,
     ),
     "brier": Kernel(
-        words="half the Brier score ½ Σ (p_k - o_k)² (o_k 1 for the outcome and 0 for the others; 0 to 1)",
+        words="the halved Brier score ½ Σ (p_k - o_k)² (o_k 1 for the outcome and 0 for the others; 0 to 1)",
         takes=("chances",),
         lower_is_better=True,
         worst=1,

@@ -36,16 +36,17 @@ def crps(numbers: Numbers) -> Int64Array:
     """
     at = np.zeros(len(numbers.spans), np.int64)  # the bin with the answer, from 0
     shares: list[tuple[Fraction, ...]] = [(Fraction(0),) * 3] * len(numbers.spans)
-    for of, span in numbers.asked():
-        place = place_of(numbers.values[of], span) * span.bins
-        at[of] = min(int(place // 1), span.bins - 1)
-        below = place - int(at[of])  # of the bin
-        shares[of] = (1 - below) ** 2, 1 - below**2, below
-    near, found = floats(np.array(shares, object)).reshape(-1, 3), np.zeros(len(numbers.width), np.int64)
+    for number, span in numbers.numeric_questions():
+        place = place_of(numbers.values[number], span) * span.bins
+        at[number] = min(int(place // 1), span.bins - 1)
+        below = place - int(at[number])  # the part of the bin below the answer
+        shares[number] = (1 - below) ** 2, 1 - below**2, below
+    near, scores = floats(np.array(shares, object)).reshape(-1, 3), np.zeros(len(numbers.width), np.int64)
     for rows, heights in numbers.tables(numbers.width):
         question = numbers.question[rows]
-        found[rows] = _crps(heights, at[question], near[question], [shares[of] for of in question.tolist()])
-    return found
+        own_shares = [shares[number] for number in question.tolist()]
+        scores[rows] = _crps(heights, at[question], near[question], own_shares)
+    return scores
 
 
 def pinball(numbers: Numbers) -> Int64Array:
@@ -61,13 +62,13 @@ def pinball(numbers: Numbers) -> Int64Array:
     forms: dict[tuple[tuple[int, ...], int], int] = {}
     form = np.zeros(len(numbers.spans), np.int64)
     exact = np.zeros((len(numbers.spans), 3), object)  # an answer: its whole units, and the rest as n / d
-    for of, span in numbers.asked():
-        form[of] = forms.setdefault((span.levels, span.decimals), len(forms))
-        answer = Fraction(numbers.values[of]) * 10**span.decimals
-        exact[of] = answer // 1, *(answer % 1).as_integer_ratio()
-    losses = [_Loss.of(*each) for each in forms]
+    for number, span in numbers.numeric_questions():
+        form[number] = forms.setdefault((span.levels, span.decimals), len(forms))
+        answer = Fraction(numbers.values[number]) * 10**span.decimals
+        exact[number] = answer // 1, *(answer % 1).as_integer_ratio()
+    losses = [_Loss.of(*levels_and_decimals) for levels_and_decimals in forms]
     narrow = np.minimum(exact, _NARROW).astype(np.int64)
-    found = np.zeros(len(numbers.width), np.int64)
+    scores = np.zeros(len(numbers.width), np.int64)
     for rows, quantiles in numbers.tables(form[numbers.question]):
         question = numbers.question[rows]
         loss = losses[form[question[0]]]
@@ -75,11 +76,11 @@ def pinball(numbers: Numbers) -> Int64Array:
         if max(int(quantiles.max()), -int(quantiles.min())) > loss.limit:
             wide |= np.abs(quantiles).max(axis=1) > loss.limit
         if not wide.any():
-            found[rows] = loss.rounded(quantiles, narrow[question])
+            scores[rows] = loss.rounded(quantiles, narrow[question])
             continue
-        found[rows[~wide]] = loss.rounded(quantiles[~wide], narrow[question[~wide]])
-        found[rows[wide]] = loss.rounded(quantiles[wide].astype(object), exact[question[wide]])
-    return found
+        scores[rows[~wide]] = loss.rounded(quantiles[~wide], narrow[question[~wide]])
+        scores[rows[wide]] = loss.rounded(quantiles[wide].astype(object), exact[question[wide]])
+    return scores
 
 
 def absolute(numbers: Numbers) -> Int64Array:
@@ -93,11 +94,11 @@ def absolute(numbers: Numbers) -> Int64Array:
     """
     shape = np.zeros((len(numbers.spans), 4), np.int64)  # linear ranges: parts of a unit; ends, answer in parts
     shape[:, 2] = 1
-    spans = dict(numbers.asked())
+    spans = dict(numbers.numeric_questions())
     for question, span in spans.items():
-        given = [Fraction(each) * 10**span.decimals for each in (span.lower, span.upper, numbers.values[question])]
-        over = lcm(*(each.denominator for each in given))
-        lower, upper, answer = (int(each * over) for each in given)
+        measures = [Fraction(text) * 10**span.decimals for text in (span.lower, span.upper, numbers.values[question])]
+        over = lcm(*(measure.denominator for measure in measures))
+        lower, upper, answer = (int(measure * over) for measure in measures)
         most = max(over * LARGEST_MEASURE, abs(lower), abs(upper))
         if span.zero_point is None and most < _NARROW:
             shape[question] = over, lower, upper, min(max(answer, lower), upper)
@@ -105,11 +106,11 @@ def absolute(numbers: Numbers) -> Int64Array:
     points, length = numbers.flat[numbers.start], upper - lower
     gaps = np.abs(np.clip(points * over, lower, upper) - answer)
     quotients, rests = divide_wrapped(gaps * QUANTUM, length, floats(gaps) * QUANTUM)
-    found = round_half_even(quotients, rests, length)
+    scores = round_half_even(quotients, rests, length)
     for row in np.flatnonzero(over == 0).tolist():
         question = int(numbers.question[row])
-        found[row] = _distance(int(points[row]), numbers.values[question], spans[question])
-    return found
+        scores[row] = _distance(int(points[row]), numbers.values[question], spans[question])
+    return scores
 
 
 @lru_cache(maxsize=65_536)
@@ -131,7 +132,7 @@ def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
     ratios = Fraction(within - zero, lower - zero), Fraction(upper - zero, lower - zero)
     digits = 60 + len(str(ratios[1].denominator))  # enough even if the bounds are very close together
     precise = Context(digits, ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX)
-    part, whole = (precise.ln(precise.divide(each.numerator, each.denominator)) for each in ratios)
+    part, whole = (precise.ln(precise.divide(ratio.numerator, ratio.denominator)) for ratio in ratios)
     return Fraction(precise.quantize(precise.divide(part, whole), _FINE))
 
 
@@ -181,9 +182,8 @@ class _Loss(NamedTuple):
             losses, rests = losses + taken // over, taken % over
         quotients, left = losses // self.denominator, losses % self.denominator
         beyond = np.clip(2 * left - self.denominator, -2, 1) * over + 2 * rests  # compared with half a denominator
-        return round_half_even(
-            quotients, np.sign(beyond) + 2, 4
-        )  # one, two or three quarters: below, at or above the half
+        quarters = np.sign(beyond) + 2  # 1, 2 or 3: below, at or above the half
+        return round_half_even(quotients, quarters, 4)
 
 
 def _crps(heights: Int64Array, at: Int64Array, near: Floats, shares: list[tuple[Fraction, ...]]) -> Int64Array:
@@ -203,12 +203,12 @@ def _crps(heights: Int64Array, at: Int64Array, near: Floats, shares: list[tuple[
     over = 3 * bins * CUMULATIVE**2 // QUANTUM
     estimate = _thrice_squares(floats(heights)) + CUMULATIVE * floats(linear)
     quotients, rests = divide_wrapped(_thrice_squares(heights) + CUMULATIVE * linear, over, estimate)
-    found, uncertain = subtract_and_round(quotients, rests, over, near * floats(ends) * (3 * CUMULATIVE))
+    scores, uncertain = subtract_and_round(quotients, rests, over, near * floats(ends) * (3 * CUMULATIVE))
     for doubtful in uncertain.tolist():
         exact = sum(share * end for share, end in zip(shares[doubtful], ends[doubtful].tolist(), strict=True))
         number = int(quotients[doubtful]) * over + int(rests[doubtful]) - 3 * CUMULATIVE * Fraction(exact)
-        found[doubtful] = half_even(number.numerator, number.denominator * over)
-    return found
+        scores[doubtful] = half_even(number.numerator, number.denominator * over)
+    return scores
 
 
 def _thrice_squares(heights: NDArray[Any]) -> NDArray[Any]:

@@ -55,41 +55,41 @@ def ruler(opens: Int64Array, until: Int64Array, spot: Int64Array, rules: RuleSet
     return Ruler(opens, until, spot, rules.day_minutes * _MINUTE, rules.day_edges)
 
 
-def _micros(of: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
-    return at - of.opens[question]
+def _micros(periods: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
+    return at - periods.opens[question]
 
 
-def _micros_at(of: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
-    return of.opens[question] + unit
+def _micros_at(periods: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
+    return periods.opens[question] + unit
 
 
-def _days(of: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
+def _days(periods: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
     """A day counts with the forecast that stands at its end, or when scored time ends if that day counts too."""
-    days: Int64Array = (at + of.east) // DAY - of.first_day(question)
-    if of.edges == "both":
-        days += (at >= of.until[question]) & ((at + of.east) % DAY > 0)  # the day on which scored time ends
-    return days if of.edges != "none" else np.maximum(days, 0)
+    days: Int64Array = (at + periods.east) // DAY - periods.first_day(question)
+    if periods.edges == "both":
+        days += (at >= periods.until[question]) & ((at + periods.east) % DAY > 0)  # the day on which scored time ends
+    return days if periods.edges != "none" else np.maximum(days, 0)
 
 
-def _days_at(of: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
-    midnight = (of.first_day(question) + unit) * DAY - of.east
-    within: Int64Array = np.clip(midnight, of.opens[question], of.until[question])
+def _days_at(periods: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
+    midnight = (periods.first_day(question) + unit) * DAY - periods.east
+    within: Int64Array = np.clip(midnight, periods.opens[question], periods.until[question])
     return within
 
 
-def _spot(of: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
+def _spot(periods: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
     """A forecast counts if it stands at the instant or, if scored time ends by then, at its end."""
-    return (at >= _tick(of, question)).astype(np.int64)
+    return (at >= _tick(periods, question)).astype(np.int64)
 
 
-def _spot_at(of: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
-    at: Int64Array = _tick(of, question) - (unit == 0)
+def _spot_at(periods: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
+    at: Int64Array = _tick(periods, question) - (unit == 0)
     return at
 
 
-def _tick(of: Ruler, question: Int64Array) -> Int64Array:
+def _tick(periods: Ruler, question: Int64Array) -> Int64Array:
     """Return the first instant after the one that counts."""
-    ticks: Int64Array = np.minimum(of.spot + 1, of.until)[question]
+    ticks: Int64Array = np.minimum(periods.spot + 1, periods.until)[question]
     return ticks
 
 

@@ -20,13 +20,13 @@ from forecast_ledger.projections.references.kinds import (
     Compared,
     Scored,
     Steps,
+    against_consensus,
+    against_peers,
     fine_bits,
     latest,
-    of_consensus,
-    of_peers,
     steps,
 )
-from forecast_ledger.projections.references.leave_one_out import Others, others
+from forecast_ledger.projections.references.leave_one_out import LeaveOneOut, leave_one_out
 from forecast_ledger.projections.references.recency import Aged
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
@@ -69,12 +69,12 @@ class Terms:
 
     def of(self, rows: Int64Array) -> "Terms":
         """Return the terms of some intervals, with the reference that all of them make."""
-        kept = self.compared
-        if kept is not None:
-            begins, ends = kept.steps.begins[rows], kept.steps.ends[rows]
-            kept = kept._replace(steps=kept.steps._replace(begins=begins, ends=ends))
+        compared = self.compared
+        if compared is not None:
+            begins, ends = compared.steps.begins[rows], compared.steps.ends[rows]
+            compared = compared._replace(steps=compared.steps._replace(begins=begins, ends=ends))
         standing, member = self.standing.of(rows), self.member[rows]
-        return Terms(self.questions, standing, member, self.doubled[rows], self.own[rows], kept)
+        return Terms(self.questions, standing, member, self.doubled[rows], self.own[rows], compared)
 
     @property
     def scored(self) -> Scored:
@@ -82,7 +82,7 @@ class Terms:
         return Scored(self.own, self.doubled, self.member)
 
 
-def terms(
+def terms_in_chunks(
     facts: Facts, contests: Sequence[Contest], questions: Questions, chunk: int = CHUNK
 ) -> Iterator[tuple[int, Terms]]:
     """Yield the terms of scores, some questions at a time, with the index of the first question of each.
@@ -103,13 +103,13 @@ def _terms(facts: Facts, contests: Sequence[Contest], questions: Questions) -> T
     standing = _in_units(contests[0], questions, forecasts)
     member = are_members(facts, contests, questions.contest[standing.question], standing.participant)
     chance, own = _kernels(rules, questions, forecasts, standing)
-    made_of = Terms(questions, standing, member, 2 * chance, own)
+    terms = Terms(questions, standing, member, 2 * chance, own)
     if not len(own) or (REFERENCES[rules.reference].compared is None and not rules.score_consensus):
-        return made_of
+        return terms
     age = standing.row
     if rules.consensus_weights == "recency":
         age = _ages(forecasts, standing, facts.participant_codes.labels)
-    return _compared(rules, forecasts, made_of, age, len(facts.participant_codes.codes))
+    return _compared(rules, forecasts, terms, age, len(facts.participant_codes.codes))
 
 
 def _ages(forecasts: Forecasts, standing: Intervals, labels: list[str]) -> Int64Array:
@@ -133,10 +133,10 @@ def _places(order: Int64Array | list[int]) -> Int64Array:
 
 def _in_units(contest: Contest, questions: Questions, forecasts: Forecasts) -> Intervals:
     """Return the intervals on which forecasts stand, in the units of time of the rule set."""
-    rules, of = contest.opened.rules, question_ruler(contest, questions)
+    rules, days = contest.opened.rules, question_ruler(contest, questions)
     standing = intervals(forecasts, questions.opens, questions.until, early=rules.early_forecasts)
     units = SAMPLINGS[rules.sampling].units
-    start, end = (units(of, at, standing.question) for at in (standing.start, standing.end))
+    start, end = (units(days, at, standing.question) for at in (standing.start, standing.end))
     standing = standing._replace(start=start, end=end)
     return standing if rules.sampling == "time" else standing.of(np.flatnonzero(start < end))
 
@@ -150,11 +150,12 @@ def _kernels(
     for form, name in _forms(rules):
         rows = index_where(questions.form[question] == form)
         if form != QUANTILES:
-            asked = question[rows]
-            chance[rows] = forecasts.chance(standing.row[rows], questions.outcome[asked], questions.bins[asked])
+            own_question = question[rows]
+            outcome, bins = questions.outcome[own_question], questions.bins[own_question]
+            chance[rows] = forecasts.chance(standing.row[rows], outcome, bins)
         kernel = KERNELS[name]
         if kernel.of_chance is not None:
-            chance[rows] = questions.counted(chance[rows], question[rows])
+            chance[rows] = questions.as_scored(chance[rows], question[rows])
             own[rows] = kernel.of_chance(chance[rows], CHANCE)
         elif kernel.of_numbers is not None:
             start = forecasts.start[standing.row[rows]]
@@ -162,54 +163,58 @@ def _kernels(
     return chance, own
 
 
-def _compared(rules: RuleSet, forecasts: Forecasts, made_of: Terms, age: Int64Array, consensus_code: int) -> Terms:
+def _compared(rules: RuleSet, forecasts: Forecasts, terms: Terms, age: Int64Array, consensus_code: int) -> Terms:
     """Return the terms with their reference, and with the terms of the consensus if it is scored."""
-    questions = made_of.questions
+    questions = terms.questions
     shift = shifts(np.zeros_like(questions.length), questions.length)
-    axis = _timeline(made_of, shift, age)
-    found = axis.steps
+    timeline = _timeline(terms, shift, age)
+    all_steps = timeline.steps
     doubled = kernel = np.zeros(0, np.int64)
     if rules.reference == "consensus" or rules.score_consensus:
-        doubled, kernel = _consensus(rules, forecasts, made_of, axis)
+        doubled, kernel = _consensus(rules, forecasts, terms, timeline)
     compared = REFERENCES[rules.reference].compared
     if compared is not None:
-        made_of = replace(made_of, compared=compared(rules, made_of, axis, (doubled, kernel)))
+        terms = replace(terms, compared=compared(rules, terms, timeline, (doubled, kernel)))
     if not rules.score_consensus:
-        return made_of
-    stands = np.flatnonzero(found.stand)
-    question = axis.question[stands]
+        return terms
+    stands = np.flatnonzero(all_steps.stand)
+    question = timeline.question[stands]
     rows = Intervals(
         row=np.full(len(stands), -1),
         question=question,
         participant=np.full(len(stands), consensus_code),
-        start=found.instant[stands] - shift[question],
-        end=found.instant[stands + 1] - shift[question],
+        start=all_steps.instant[stands] - shift[question],
+        end=all_steps.instant[stands + 1] - shift[question],
     )
-    of_consensus_itself = Terms(questions, rows, np.zeros(len(stands), bool), doubled[stands], kernel[stands])
-    return _joined(made_of, found, stands, of_consensus_itself)
+    consensus_terms = Terms(questions, rows, np.zeros(len(stands), bool), doubled[stands], kernel[stands])
+    return _joined(terms, all_steps, stands, consensus_terms)
 
 
 def _with_consensus(
-    rules: RuleSet, made_of: Terms, axis: "_Timeline", consensus: tuple[Int64Array, Int64Array]
+    rules: RuleSet, terms: Terms, timeline: "_Timeline", consensus: tuple[Int64Array, Int64Array]
 ) -> Compared:
     """Compare with the consensus, given as twice its probability and its kernel score in each step."""
     doubled, kernel = consensus
-    against = of_consensus(axis.steps, kernel)
-    apart = _others(rules, made_of, axis) if rules.consensus_of == "others" and axis.steps.stand.any() else None
-    return Compared(axis.steps, against, against, doubled, kernel, apart)
+    against = against_consensus(timeline.steps, kernel)
+    apart = (
+        _leave_one_out(rules, terms, timeline)
+        if rules.consensus_of == "others" and timeline.steps.stand.any()
+        else None
+    )
+    return Compared(timeline.steps, against, against, doubled, kernel, apart)
 
 
-def _with_peers(rules: RuleSet, made_of: Terms, axis: "_Timeline", _: tuple[Int64Array, Int64Array]) -> Compared:
+def _with_peers(rules: RuleSet, terms: Terms, timeline: "_Timeline", _: tuple[Int64Array, Int64Array]) -> Compared:
     """Compare with the mean kernel score of the other members."""
-    steps, member, fine = axis.steps, made_of.member, fine_bits(rules)
-    among = others = of_peers(steps, made_of.own, member, fine, one_of_them=True)
+    steps, member, fine = timeline.steps, terms.member, fine_bits(rules)
+    members = outsiders = against_peers(steps, terms.own, member, fine, leave_out_own=True)
     if rules.scored_only_factor == "one" and (rules.score_consensus or not member.all()):
-        others = of_peers(steps, made_of.own, member, fine, one_of_them=False)
-    return Compared(steps, among, others)
+        outsiders = against_peers(steps, terms.own, member, fine, leave_out_own=False)
+    return Compared(steps, members, outsiders)
 
 
 class Reference(NamedTuple):
-    """What a forecast is compared with.
+    """One kind of reference, with which forecasts are compared.
 
     words: as `explain` prints them, with the fields {average} and {others}. compared: computes the reference; None if
     it does not change over time: then it is each question's `uniform`, which is 0 without a reference.
@@ -236,25 +241,28 @@ REFERENCES: dict[str, Reference] = {
 }
 
 
-def _joined(one: Terms, found: Steps, stands: Int64Array, other: Terms) -> Terms:
+def _joined(terms: Terms, all_steps: Steps, stands: Int64Array, consensus: Terms) -> Terms:
     """Merge terms with those of the consensus, which come last on each question."""
-    columns = [np.concatenate(pair) for pair in zip(one.standing, other.standing, strict=True)]
+    columns = [np.concatenate(pair) for pair in zip(terms.standing, consensus.standing, strict=True)]
     standing = Intervals(*columns)
     order = stable_order(standing.question)
-    begins, ends = np.concatenate([found.begins, stands])[order], np.concatenate([found.ends, stands + 1])[order]
-    compared = one.compared and one.compared._replace(steps=found._replace(begins=begins, ends=ends))
+    begins, ends = (
+        np.concatenate([all_steps.begins, stands])[order],
+        np.concatenate([all_steps.ends, stands + 1])[order],
+    )
+    compared = terms.compared and terms.compared._replace(steps=all_steps._replace(begins=begins, ends=ends))
     return replace(
-        one,
+        terms,
         standing=standing.of(order),
-        member=np.concatenate([one.member, other.member])[order],
-        doubled=np.concatenate([one.doubled, other.doubled])[order],
-        own=np.concatenate([one.own, other.own])[order],
+        member=np.concatenate([terms.member, consensus.member])[order],
+        doubled=np.concatenate([terms.doubled, consensus.doubled])[order],
+        own=np.concatenate([terms.own, consensus.own])[order],
         compared=compared,
     )
 
 
 class _Timeline(NamedTuple):
-    """All questions on one axis of time: the intervals on which forecasts stand, the steps, the question of each step.
+    """All questions on one timeline: the intervals on which forecasts stand, the steps, the question of each step.
 
     age: of two forecasts that begin to stand together, the older has the lower number; no two are equal.
     """
@@ -266,18 +274,18 @@ class _Timeline(NamedTuple):
     question: Int64Array
 
 
-def _timeline(made_of: Terms, shift: Int64Array, age: Int64Array) -> _Timeline:
-    standing, along = made_of.standing, shift[made_of.standing.question]
+def _timeline(terms: Terms, shift: Int64Array, age: Int64Array) -> _Timeline:
+    standing, along = terms.standing, shift[terms.standing.question]
     standing = standing._replace(start=standing.start + along, end=standing.end + along)
-    known = changes(standing.start, standing.end)
-    found = steps(standing.start, standing.end, made_of.member, known)
-    question = np.zeros(len(found.instant), np.int64)
-    question[found.begins] = standing.question
-    return _Timeline(standing, age, known, found, np.maximum.accumulate(question))
+    ordered = changes(standing.start, standing.end)
+    all_steps = steps(standing.start, standing.end, terms.member, ordered)
+    question = np.zeros(len(all_steps.instant), np.int64)
+    question[all_steps.begins] = standing.question
+    return _Timeline(standing, age, ordered, all_steps, np.maximum.accumulate(question))
 
 
 class _ConsensusGroup(NamedTuple):
-    """Questions whose consensus is computed together: their form and kernel, and a mask of them, shape (q,).
+    """Questions whose consensus is computed together: their form and kernel, and a mask, shape (q,).
 
     width: numbers of a forecast that are averaged; 0 for the probability of the outcome alone. squeezed: see
     `community.SQUEEZED`.
@@ -285,7 +293,7 @@ class _ConsensusGroup(NamedTuple):
 
     form: int
     kernel: Kernel
-    asked: BoolArray
+    questions: BoolArray
     width: int
     squeezed: bool
 
@@ -296,85 +304,87 @@ def _consensus_groups(rules: RuleSet, questions: Questions) -> Iterator[_Consens
     for form, name in _forms(rules):
         kernel, of_form = KERNELS[name], questions.form == form
         parts = [(of_form, False)]
-        if form == NAMED and aggregation.brought_to_one:
-            whole = np.array([each.question.kind in aggregation.brought_to_one for each in questions.answers], bool)
+        if form == NAMED and aggregation.normalized:
+            whole = np.array([answer.question.kind in aggregation.normalized for answer in questions.answers], bool)
             parts = [(of_form & ~whole, False), (of_form & whole, True)]
-        for asked, brought_to_one in parts:
-            squeezed = brought_to_one and aggregation.squeezed
-            if kernel.of_numbers is None and not brought_to_one:
-                yield _ConsensusGroup(form, kernel, asked, 0, squeezed)
+        for mask, normalized in parts:
+            squeezed = normalized and aggregation.squeezed
+            if kernel.of_numbers is None and not normalized:
+                yield _ConsensusGroup(form, kernel, mask, 0, squeezed)
                 continue
-            for width in np.unique(questions.width[asked]).tolist():
-                yield _ConsensusGroup(form, kernel, asked & (questions.width == width), width, squeezed)
+            for width in np.unique(questions.width[mask]).tolist():
+                yield _ConsensusGroup(form, kernel, mask & (questions.width == width), width, squeezed)
 
 
-def _consensus(rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Timeline) -> tuple[Int64Array, Int64Array]:
+def _consensus(
+    rules: RuleSet, forecasts: Forecasts, terms: Terms, timeline: _Timeline
+) -> tuple[Int64Array, Int64Array]:
     """Return twice the consensus's probability of the outcome, 1e-10, and its kernel score, in each step.
 
     They are -1 and 0 where no member has a standing forecast. Logarithms are taken of the average to 1e-18, not of the
     rounded probability that is shown.
     """
-    questions, owner = made_of.questions, axis.question
+    questions, owner = terms.questions, timeline.question
     doubled, kernels = np.full(len(owner), -1), np.zeros(len(owner), np.int64)
-    for alike in _consensus_groups(rules, questions):
-        some = np.flatnonzero(alike.asked[owner] & (axis.steps.stand > 0))
-        if not len(some):
+    for group in _consensus_groups(rules, questions):
+        at_steps = np.flatnonzero(group.questions[owner] & (timeline.steps.stand > 0))
+        if not len(at_steps):
             continue
-        averages, finer = _averages(rules, forecasts, made_of, axis, (alike, some))
-        outcome, kernel, width = questions.outcome[owner[some]], alike.kernel, alike.width
+        averages, finer = _averages(rules, forecasts, terms, timeline, (group, at_steps))
+        outcome, kernel, width = questions.outcome[owner[at_steps]], group.kernel, group.width
         if kernel.of_chance is not None:
             fine = averages[0]
             if width:
-                fine, finer = community.share(averages, outcome, squeezed=alike.squeezed), community.FINER
-            doubled[some] = half_even_many(fine, finer)
-            kernels[some] = kernel.of_chance(fine, 2 * CHANCE * finer)
+                fine, finer = community.share(averages, outcome, squeezed=group.squeezed), community.FINER
+            doubled[at_steps] = half_even_many(fine, finer)
+            kernels[at_steps] = kernel.of_chance(fine, 2 * CHANCE * finer)
         elif kernel.of_numbers is not None:
-            named = alike.form == NAMED
-            table = community.distributions(averages, named=named, squeezed=alike.squeezed)
-            start = np.arange(len(some)) * width
-            doubled[some] = table[np.arange(len(some)), outcome] * DOUBLED if named else -1
-            kernels[some] = kernel.of_numbers(_numbers(questions, table.reshape(-1), start, owner[some]))
+            named = group.form == NAMED
+            table = community.distributions(averages, named=named, squeezed=group.squeezed)
+            start = np.arange(len(at_steps)) * width
+            doubled[at_steps] = table[np.arange(len(at_steps)), outcome] * DOUBLED if named else -1
+            kernels[at_steps] = kernel.of_numbers(_numbers(questions, table.reshape(-1), start, owner[at_steps]))
     return doubled, kernels
 
 
 def _averages(
-    rules: RuleSet, forecasts: Forecasts, made_of: Terms, axis: _Timeline, of: tuple[_ConsensusGroup, Int64Array]
+    rules: RuleSet, forecasts: Forecasts, terms: Terms, timeline: _Timeline, at: tuple[_ConsensusGroup, Int64Array]
 ) -> tuple[list[Int64Array], int]:
     """Return twice the average of each number, for some questions in some steps, and how fine its unit is.
 
     The second value is how many of the units make 1e-10 (for probabilities of the outcome) or one unit of the numbers.
     """
-    (alike, some), questions = of, made_of.questions
-    rows = np.flatnonzero(made_of.member & alike.asked[made_of.standing.question])
-    standing, by_chance = axis.standing.of(rows), alike.kernel.of_chance is not None
-    columns = [made_of.doubled[rows] // 2]
-    if alike.width:
-        columns = _columns(forecasts, standing, alike.width, questions if by_chance else None)
-    known = axis.changes if len(rows) == len(axis.standing.row) else None
-    found, finer = community.average(rules, named=alike.form == NAMED, fine=by_chance, known=known)
-    aged = Aged(standing.start, standing.end, standing.question, axis.age[rows])
-    return community.of_columns(found, aged, axis.steps, columns, some), finer
+    (group, at_steps), questions = at, terms.questions
+    rows = np.flatnonzero(terms.member & group.questions[terms.standing.question])
+    standing, by_chance = timeline.standing.of(rows), group.kernel.of_chance is not None
+    columns = [terms.doubled[rows] // 2]
+    if group.width:
+        columns = _columns(forecasts, standing, group.width, questions if by_chance else None)
+    ordered = timeline.changes if len(rows) == len(timeline.standing.row) else None
+    average, finer = community.average(rules, named=group.form == NAMED, fine=by_chance, ordered=ordered)
+    aged = Aged(standing.start, standing.end, standing.question, timeline.age[rows])
+    return community.average_columns(average, aged, timeline.steps, columns, at_steps), finer
 
 
-def _others(rules: RuleSet, made_of: Terms, axis: _Timeline) -> Others:
+def _leave_one_out(rules: RuleSet, terms: Terms, timeline: _Timeline) -> LeaveOneOut:
     """Return the reference of each member: the median of the other members."""
-    rows = np.flatnonzero(made_of.member)
-    standing = axis.standing.of(rows)
-    known = axis.changes if len(rows) == len(axis.standing.row) else None
-    chance = made_of.doubled[rows] // 2
-    near = neighbours(standing.start, standing.end, standing.question, chance, known)
-    near = near.at(latest(near.instant, axis.steps))
+    rows = np.flatnonzero(terms.member)
+    standing = timeline.standing.of(rows)
+    ordered = timeline.changes if len(rows) == len(timeline.standing.row) else None
+    chance = terms.doubled[rows] // 2
+    near = neighbours(standing.start, standing.end, standing.question, chance, ordered)
+    near = near.at(latest(near.instant, timeline.steps))
     [logarithm] = {of_chance for _, name in _forms(rules) if (of_chance := KERNELS[name].of_chance) is not None}
-    return others(axis.steps.stand, axis.steps.lasts, axis.question, near, logarithm)
+    return leave_one_out(timeline.steps.stand, timeline.steps.lasts, timeline.question, near, logarithm)
 
 
-def _columns(forecasts: Forecasts, standing: Intervals, width: int, counted: Questions | None) -> list[Int64Array]:
+def _columns(forecasts: Forecasts, standing: Intervals, width: int, questions: Questions | None) -> list[Int64Array]:
     """Return each number of the forecasts; where a kernel scores probabilities, in 1e-10 and limited as scored."""
     start, unit = forecasts.start[standing.row], CHANCE // PROBABILITY
     columns = (forecasts.chances[start + place] for place in range(width))
-    if counted is None:
+    if questions is None:
         return list(columns)
-    return [counted.counted(column * unit, standing.question) for column in columns]
+    return [questions.as_scored(column * unit, standing.question) for column in columns]
 
 
 def _numbers(questions: Questions, flat: Int64Array, start: Int64Array, question: Int64Array) -> Numbers:

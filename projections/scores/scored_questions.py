@@ -70,9 +70,9 @@ class Questions:
 
     def of(self, part: slice) -> Self:
         """Return some of the questions."""
-        return type(self)(*(getattr(self, each.name)[part] for each in fields(self)))
+        return type(self)(*(getattr(self, field.name)[part] for field in fields(self)))
 
-    def counted(self, chance: Int64Array, question: Int64Array) -> Int64Array:
+    def as_scored(self, chance: Int64Array, question: Int64Array) -> Int64Array:
         """Return probabilities of the outcome as they are scored, 1e-10. question: the question of each, shape (n,)."""
         least = np.maximum(chance + self.added[question], self.least[question])
         within: Int64Array = np.minimum(least, self.greatest[question])
@@ -85,26 +85,28 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     contests: of one rule set. Questions without a kernel, which trading contests may have, are left out.
     """
     rules = contests[0].opened.rules
-    asked = [
+    candidates = [
         (number, contest.as_of(facts), contest.entries[code])
         for number, contest in enumerate(contests)
         for code in sorted(contest.entries)
         if kernel_of(rules, facts.questions[code]) != "none"
     ]
-    every = [entry for *_, entry in asked]
-    number, as_of = int64_array([number for number, *_ in asked]), int64_array([last for _, last, _ in asked])
+    every = [entry for *_, entry in candidates]
+    number, as_of = int64_array([number for number, *_ in candidates]), int64_array([last for _, last, _ in candidates])
     now = status_of(facts, int64_array([entry.question for entry in every]), as_of)
     resolved: Int64Array = np.flatnonzero(now.outcome >= 0)
     entries, now = [every[place] for place in resolved.tolist()], now.of(resolved)
     opened = [facts.questions[entry.question] for entry in entries]
-    answers = [Answer(*each) for each in zip(opened, now.outcome.tolist(), now.values, strict=True)]
+    answers = [Answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, strict=True)]
     limits = [
-        [_limit(rules, each, limit) for each in answers] for limit in (added_chance, least_chance, greatest_chance)
+        [_limit(rules, answer, limit) for answer in answers] for limit in (added_chance, least_chance, greatest_chance)
     ]
     opens, closes = now.opens_at, now.closes_at
     until = np.minimum(now.closed_at, now.known_at)
-    reveals = int64_array([each.opens_at if each.reveals_at is None else each.reveals_at for each in opened])
-    last = [each.closes_at if each.reveals_at is None else each.reveals_at for each in opened]
+    reveals = int64_array(
+        [question.opens_at if question.reveals_at is None else question.reveals_at for question in opened]
+    )
+    last = [question.closes_at if question.reveals_at is None else question.reveals_at for question in opened]
     spot = int64_array(
         [at if entry.spot_at is None else entry.spot_at for entry, at in zip(entries, last, strict=True)]
     )
@@ -123,19 +125,19 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
         reached=periods.reached,
         whole=periods.whole,
         hidden=periods.hidden,
-        form=int64_array([_form(each) for each in answers]),
+        form=int64_array([_form(answer) for answer in answers]),
         outcome=now.outcome,
         bins=now.bins,
-        width=int64_array([width(each) for each in opened]),
+        width=int64_array([width(question) for question in opened]),
         added=int64_array(limits[0]),
         least=int64_array(limits[1]),
         greatest=int64_array(limits[2]),
         weight=int64_array([entry.weight for entry in entries]),
         hidden_weight=np.where(periods.split, hidden_weight, -1),
-        uniform=int64_array([uniform_term(rules, each) if rules.reference == "uniform" else 0 for each in answers]),
-        unit=int64_array([kernel_unit(rules, each.question) for each in answers]),
+        uniform=int64_array([uniform_term(rules, answer) if rules.reference == "uniform" else 0 for answer in answers]),
+        unit=int64_array([kernel_unit(rules, answer.question) for answer in answers]),
         answers=answers,
-        per_point=[per_point(rules, each.question) for each in answers],
+        per_point=[per_point(rules, answer.question) for answer in answers],
     )
 
 

@@ -12,7 +12,7 @@ from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.references.kinds import Compared
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
-from forecast_ledger.projections.scores.score_terms import CHUNK, Terms, terms
+from forecast_ledger.projections.scores.score_terms import CHUNK, Terms, terms_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions, question_ruler
 
 MOST_PARTS = 3_000_000  # rows of `score_parts` that are computed at once; they take about a gigabyte
@@ -76,22 +76,22 @@ def scores(facts: Facts, contests: Sequence[Contest], questions: Questions, chun
     Source: Metaculus, Tournament Scoring, "Relative Log Scores for Question 1" and "Question 3";
     Metaculus, Scores FAQ, "Do all my predictions on a question count toward my score?".
     """
-    found_scores = [_scores(first, part) for first, part in terms(facts, contests, questions, chunk)]
-    if not found_scores:
+    chunks = [_scores(first, part) for first, part in terms_in_chunks(facts, contests, questions, chunk)]
+    if not chunks:
         none = np.zeros(0, np.int64)
         return Scores(none, none, WideInt.from_int64(none), none, none)
-    question, participant, numerators, covered, hidden = zip(*found_scores, strict=True)
-    numerator = WideInt(*(np.concatenate(limbs) for limbs in zip(*numerators, strict=True)))
+    question, participant, numerators, covered, hidden = zip(*chunks, strict=True)
+    numerator = WideInt(*(np.concatenate(part) for part in zip(*numerators, strict=True)))
     columns = (np.concatenate(column) for column in (question, participant, covered, hidden))
     question_column, participant_column, covered_column, hidden_column = columns
     return Scores(question_column, participant_column, numerator, covered_column, hidden_column)
 
 
-def count_score_parts(made_of: Terms) -> int:
+def count_score_parts(terms: Terms) -> int:
     """Return how many rows `score_parts` returns, without computing them."""
-    if made_of.compared is None:
-        return len(made_of.standing.row)
-    _, begins, ends = _stretches(made_of.compared)
+    if terms.compared is None:
+        return len(terms.standing.row)
+    _, begins, ends = _stretches(terms.compared)
     return int((ends - begins).sum())
 
 
@@ -100,55 +100,55 @@ def _stretches(compared: Compared) -> tuple[Int64Array, Int64Array, Int64Array]:
 
     The range begins with the last change at or before the interval's start; its end is exclusive.
     """
-    steps, kept = compared.steps, compared.changes()
-    return kept, np.searchsorted(kept, steps.begins, "right") - 1, np.searchsorted(kept, steps.ends)
+    steps, changed = compared.steps, compared.changes()
+    return changed, np.searchsorted(changed, steps.begins, "right") - 1, np.searchsorted(changed, steps.ends)
 
 
-def score_parts(first: int, made_of: Terms, contest: Contest) -> ScoreParts:
+def score_parts(first: int, terms: Terms, contest: Contest) -> ScoreParts:
     """Return the parts of the scores of these terms; `first` is the index of their first question.
 
     There is one row for each standing forecast and each interval between changes of its reference.
     """
-    rules, questions, standing = contest.opened.rules, made_of.questions, made_of.standing
-    compared = made_of.compared
+    rules, questions, standing = contest.opened.rules, terms.questions, terms.standing
+    compared = terms.compared
     if compared is None:
         owner = np.arange(len(standing.row))
-        start, end, earned = standing.start, standing.end, made_of.earned()
+        start, end, earned = standing.start, standing.end, terms.earned()
         consensus = peers = np.full(len(owner), -1)
     else:
-        steps, (kept, begins, ends) = compared.steps, _stretches(compared)
+        steps, (changed, begins, ends) = compared.steps, _stretches(compared)
         lengths = ends - begins
         owner = np.repeat(np.arange(len(lengths)), lengths)
         change = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(begins, lengths)
-        lower = np.maximum(kept[change], steps.begins[owner])
-        upper = np.minimum(np.append(kept, len(steps.instant))[change + 1], steps.ends[owner])
+        lower = np.maximum(changed[change], steps.begins[owner])
+        upper = np.minimum(np.append(changed, len(steps.instant))[change + 1], steps.ends[owner])
         shift = shifts(np.zeros_like(questions.length), questions.length)[standing.question[owner]]
         start, end = steps.instant[lower] - shift, steps.instant[upper] - shift
-        rows = made_of.scored.of(owner)
+        rows = terms.scored.of(owner)
         earned = compared.earned_between_changes(rows, lower, upper)
         consensus = compared.reference(rows, lower)
         peers = steps.stand[lower] if rules.reference == "peers" else np.full(len(owner), -1)
     question = standing.question[owner]
-    of, instants = question_ruler(contest, questions), SAMPLINGS[rules.sampling].instants
+    days, instants = question_ruler(contest, questions), SAMPLINGS[rules.sampling].instants
     return ScoreParts(
         question=question + first,
         participant=standing.participant[owner],
-        start=instants(of, start, question),
-        end=instants(of, end, question),
+        start=instants(days, start, question),
+        end=instants(days, end, question),
         units=end - start,
-        doubled=made_of.doubled[owner],
+        doubled=terms.doubled[owner],
         consensus=consensus,
         peers=peers,
         earned=earned,
     )
 
 
-def _scores(first: int, made_of: Terms) -> Scores:
-    standing, earned = made_of.standing, made_of.earned()
+def _scores(first: int, terms: Terms) -> Scores:
+    standing, earned = terms.standing, terms.earned()
     length = standing.end - standing.start
     question, participant = standing.question, standing.participant
     starts = run_starts(question, participant)
-    hidden = np.minimum(standing.end, made_of.questions.hidden[question]) - standing.start
+    hidden = np.minimum(standing.end, terms.questions.hidden[question]) - standing.start
     return Scores(
         question=question[starts] + first,
         participant=participant[starts],

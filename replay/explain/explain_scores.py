@@ -204,7 +204,7 @@ class _Intervals(NamedTuple):
 def _standing(facts: Facts, contest: Contest, questions: Questions, participant: str) -> _Intervals:
     last, code = contest.as_of(facts), int(questions.code[0])
     forecasts = facts.forecasts.on(questions.code, questions.as_of)
-    [(_, made_of)] = score_terms.terms(facts, [contest], questions)
+    [(_, made_of)] = score_terms.terms_in_chunks(facts, [contest], questions)
     owner = totals.score_labels(facts).index(participant)
     own = made_of.standing.of(np.flatnonzero(made_of.standing.participant == owner))
     resolved = [row for row in facts.settlements if row.question == code and row.position <= last][-1]

@@ -127,10 +127,10 @@ def test_questions_alike_are_told_from_others_by_everything_that_divides_them() 
     questions = oracle.projected(*asked).scored("cup").questions
     kinds = coverage.group_questions(questions)
     labels = [answer.question.question for answer in questions.answers]
-    group = dict(zip(labels, kinds.which.tolist(), strict=True))
+    group = dict(zip(labels, kinds.group_of.tolist(), strict=True))
     assert group["rain"] == group["wind"]
-    assert len(set(group.values())) == len(kinds.alike) == 5
-    assert [kinds.alike[group[name]].weight for name in ("rain", "hail")] == [MICRO, 2 * MICRO]
+    assert len(set(group.values())) == len(kinds.groups) == 5
+    assert [kinds.groups[group[name]].weight for name in ("rain", "hail")] == [MICRO, 2 * MICRO]
 
 
 RULES = [

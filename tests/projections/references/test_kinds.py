@@ -19,9 +19,9 @@ from forecast_ledger.projections.references.consensus import changes, medians
 from forecast_ledger.projections.references.kinds import (
     Against,
     Steps,
+    against_consensus,
+    against_peers,
     fine_bits,
-    of_consensus,
-    of_peers,
     refined,
     steps,
 )
@@ -77,10 +77,10 @@ def earned(rows: Sequence[Stand], against: Against) -> list[int]:
     return against.earned(column([row.own for row in rows]), each.begins, each.ends).integers()
 
 
-def peers(rows: Sequence[Stand], fine: int, *, one_of_them: bool) -> list[int]:
+def peers(rows: Sequence[Stand], fine: int, *, leave_out_own: bool) -> list[int]:
     """What each earns against the members, as one of them or as nobody of them."""
     own = column([row.own for row in rows])
-    return earned(rows, of_peers(found(rows), own, members(rows), fine, one_of_them=one_of_them))
+    return earned(rows, against_peers(found(rows), own, members(rows), fine, leave_out_own=leave_out_own))
 
 
 def stretches(rows: Sequence[Stand]) -> Iterator[tuple[int, int, list[Stand]]]:
@@ -89,14 +89,14 @@ def stretches(rows: Sequence[Stand]) -> Iterator[tuple[int, int, list[Stand]]]:
         yield start, end, [row for row in rows if row.member and row.start <= start < row.end]
 
 
-def slowly(rows: Sequence[Stand], row: Stand, *, one_of_them: bool) -> Fraction:
+def slowly(rows: Sequence[Stand], row: Stand, *, leave_out_own: bool) -> Fraction:
     """The lead over the mean of all n, for one of them n / (n - 1) times, and nothing while n is 1."""
     total = Fraction(0)
     for start, end, stand in stretches(rows):
         n = len(stand)
-        if n >= 1 + one_of_them and row.start <= start < row.end:
+        if n >= 1 + leave_out_own and row.start <= start < row.end:
             lead = row.own - Fraction(sum(each.own for each in stand), n)
-            total += lead * (end - start) * (Fraction(n, n - 1) if one_of_them else 1)
+            total += lead * (end - start) * (Fraction(n, n - 1) if leave_out_own else 1)
     return total
 
 
@@ -152,18 +152,18 @@ def test_steps_may_be_told_the_changes_they_are_made_of(rows: list[Stand]) -> No
 @given(stands(), st.sampled_from(FINE), st.booleans())
 @example([Stand(0, CENTURY, 4 * 10**17), Stand(0, CENTURY, 0)], 24, True)
 @example([Stand(0, 36_525, 4 * 10**17), Stand(0, 36_525, 0)], 60, True)
-def test_against_peers_one_earns_the_lead_over_the_others(rows: list[Stand], fine: int, one_of_them: bool) -> None:
+def test_against_peers_one_earns_the_lead_over_the_others(rows: list[Stand], fine: int, leave_out_own: bool) -> None:
     """Rounded twice a step, to 2^-fine: the weight by which the lead over the mean counts, and a rest of the mean."""
     if fine > 24 and max(row.end for row in rows) > 36_525:
         fine = 24  # days of a century at most; only µs are more
     whole = list(stretches(rows))
-    for row, fast in zip(rows, peers(rows, fine, one_of_them=one_of_them), strict=True):
+    for row, fast in zip(rows, peers(rows, fine, leave_out_own=leave_out_own), strict=True):
         slack = Fraction(0)
         for start, end, stand in whole:
             if stand and row.start <= start < row.end and end > start:
                 mean = Fraction(sum(each.own for each in stand), len(stand))
                 slack += (abs(row.own - mean) + 2) / 2
-        assert abs(fast - slowly(rows, row, one_of_them=one_of_them) * 2**fine) <= slack
+        assert abs(fast - slowly(rows, row, leave_out_own=leave_out_own) * 2**fine) <= slack
 
 
 @settings(max_examples=200, deadline=None)
@@ -172,7 +172,7 @@ def test_what_members_earn_sums_to_nothing(rows: list[Stand], fine: int) -> None
     """At every instant, hence altogether: to within a unit of 2^-fine a member and step."""
     if fine > 24 and max(row.end for row in rows) > 36_525:
         fine = 24
-    each = zip(rows, peers(rows, fine, one_of_them=True), strict=True)
+    each = zip(rows, peers(rows, fine, leave_out_own=True), strict=True)
     steps_of_all = sum(len(stand) for _, _, stand in stretches(rows))
     assert abs(sum(score for row, score in each if row.member)) <= steps_of_all
 
@@ -182,39 +182,39 @@ def test_what_members_earn_sums_to_nothing(rows: list[Stand], fine: int) -> None
 def test_members_who_all_say_the_same_earn_exactly_nothing(fine: int, own: int, n: int, lasts: int) -> None:
     """However many they are, and whatever n / (n - 1) is rounded to; who says it too and is none of them, likewise."""
     rows = [Stand(0, lasts, own)] * n + [Stand(0, lasts, own, member=False)]
-    assert peers(rows, fine, one_of_them=True) == [0] * (n + 1)
-    assert peers(rows, fine, one_of_them=False) == [0] * (n + 1)
+    assert peers(rows, fine, leave_out_own=True) == [0] * (n + 1)
+    assert peers(rows, fine, leave_out_own=False) == [0] * (n + 1)
 
 
 @pytest.mark.parametrize("fine", FINE)
 def test_the_published_example_of_peer_scores(fine: int) -> None:
     """Metaculus, Scores FAQ, "What is the Peer score?": logarithms of -1, 1 and 2 make -2.5, 0.5 and 2, in all 0."""
     rows = [Stand(0, 10, score * PICO) for score in (-1, 1, 2)]
-    assert peers(rows, fine, one_of_them=True) == [score * PICO * 10 << fine - 1 for score in (-5, 1, 4)]
+    assert peers(rows, fine, leave_out_own=True) == [score * PICO * 10 << fine - 1 for score in (-5, 1, 4)]
 
 
-@pytest.mark.parametrize(("one_of_them", "factor"), [(True, 2), (False, 1)])
-def test_who_is_no_member_is_compared_with_all_of_them(one_of_them: bool, factor: int) -> None:
+@pytest.mark.parametrize(("leave_out_own", "factor"), [(True, 2), (False, 1)])
+def test_who_is_no_member_is_compared_with_all_of_them(leave_out_own: bool, factor: int) -> None:
     """With the mean of both, 2, over four units; as if it were one of two, n / (n - 1) = 2 times that.
 
     Then over four more with the one member who is left, 1; as if it were that one, with nobody.
     """
     rows = [Stand(0, 8, 1), Stand(0, 4, 3), Stand(0, 8, 7, member=False)]
-    alone = 0 if one_of_them else (7 - 1) * 4
-    assert peers(rows, 24, one_of_them=one_of_them)[2] == (7 - 2) * 4 * factor + alone << 24
+    alone = 0 if leave_out_own else (7 - 1) * 4
+    assert peers(rows, 24, leave_out_own=leave_out_own)[2] == (7 - 2) * 4 * factor + alone << 24
 
 
 def test_without_members_there_are_no_peers() -> None:
     """Two who are scored only are not compared with each other."""
     rows = [Stand(0, 8, 1, member=False), Stand(0, 8, 5, member=False)]
-    assert peers(rows, 24, one_of_them=True) == peers(rows, 24, one_of_them=False) == [0, 0]
+    assert peers(rows, 24, leave_out_own=True) == peers(rows, 24, leave_out_own=False) == [0, 0]
 
 
 def test_a_gap_ends_what_peers_earn_and_their_return_resumes_it() -> None:
     """All withdraw at 2, both are back at 6: 1 and -1 over four of the eight."""
     rows = [Stand(0, 2, 3), Stand(0, 2, 1), Stand(6, 8, 3), Stand(6, 8, 1)]
     lead = (3 - 2) * 2 * 2 << 24
-    assert peers(rows, 24, one_of_them=True) == [lead, -lead, lead, -lead]
+    assert peers(rows, 24, leave_out_own=True) == [lead, -lead, lead, -lead]
 
 
 @settings(max_examples=200, deadline=None)
@@ -225,7 +225,7 @@ def test_against_a_consensus_one_earns_the_lead_over_it_while_a_member_stands(
     """Exactly, whatever the consensus is worth in each step."""
     whole = list(stretches(rows))
     worth = data.draw(st.lists(OWN, min_size=len(whole) + 1, max_size=len(whole) + 1))
-    fast = earned(rows, of_consensus(found(rows), column(worth)))
+    fast = earned(rows, against_consensus(found(rows), column(worth)))
     for row, score in zip(rows, fast, strict=True):
         assert score == sum(
             (row.own - consensus) * (end - start)

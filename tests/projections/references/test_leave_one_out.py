@@ -19,7 +19,7 @@ from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.fixed_logs import log2_many
 from forecast_ledger.projections.references.consensus import changes, neighbours
 from forecast_ledger.projections.references.kinds import Steps, latest, steps
-from forecast_ledger.projections.references.leave_one_out import Others, others
+from forecast_ledger.projections.references.leave_one_out import LeaveOneOut, leave_one_out
 from tests.support import oracle
 from tests.support.given import (
     OPENS,
@@ -56,14 +56,14 @@ def column(values: Sequence[int]) -> Int64Array:
     return np.array(values, np.int64)
 
 
-def built(rows: Sequence[Stand]) -> tuple[Steps, Others]:
+def built(rows: Sequence[Stand]) -> tuple[Steps, LeaveOneOut]:
     """The steps of these members, and what each is compared with in them; logarithms base 2."""
     start, end = (column([row[i] + row.question * APART for row in rows]) for i in range(2))
     group, chance = column([row.question for row in rows]), column([row.chance for row in rows])
     found = steps(start, end, np.ones(len(rows), bool), changes(start, end))
     near = neighbours(start, end, group, chance)
     owner = found.instant // APART
-    return found, others(found.stand, found.lasts, owner, near.at(latest(near.instant, found)), log2_many)
+    return found, leave_one_out(found.stand, found.lasts, owner, near.at(latest(near.instant, found)), log2_many)
 
 
 def stretches(rows: Sequence[Stand], row: Stand) -> Iterator[tuple[int, int, list[int]]]:

@@ -65,12 +65,12 @@ def test_every_policy_has_words_and_a_source_that_can_be_looked_up(table: Any) -
     assert [row.source for row in table.values() if not row.source or "seed" in row.source.lower()] == []
 
 
-def test_an_average_that_is_brought_to_one_is_of_kinds_that_have_outcomes() -> None:
+def test_an_average_that_is_normalized_is_of_kinds_that_have_outcomes() -> None:
     """And an aggregation is made of averages that there are, whichever weights they have."""
     for row in AGGREGATIONS.values():
         assert {row.of_named, row.of_ranges} <= {average for average, _ in AVERAGES}
-        assert set(row.brought_to_one) <= {"binary", "multiple_choice"}
-        assert row.brought_to_one or not row.squeezed
+        assert set(row.normalized) <= {"binary", "multiple_choice"}
+        assert row.normalized or not row.squeezed
 
 
 def test_a_kernel_is_a_loss_or_a_gain() -> None:
