@@ -150,8 +150,7 @@ def _kernels(
     for form, name in _forms(rules):
         rows = index_where(questions.form[question] == form)
         if form != QUANTILES:
-            own_question = question[rows]
-            outcome, bins = questions.outcome[own_question], questions.bins[own_question]
+            outcome, bins = (column[question[rows]] for column in (questions.outcome, questions.bins))
             chance[rows] = forecasts.chance(standing.row[rows], outcome, bins)
         kernel = KERNELS[name]
         if kernel.of_chance is not None:
@@ -196,12 +195,9 @@ def _with_consensus(
     """Compare with the consensus, given as twice its probability and its kernel score in each step."""
     doubled, kernel = consensus
     against = against_consensus(timeline.steps, kernel)
-    apart = (
-        _leave_one_out(rules, terms, timeline)
-        if rules.consensus_of == "others" and timeline.steps.stand.any()
-        else None
-    )
-    return Compared(timeline.steps, against, against, doubled, kernel, apart)
+    leaves_one_out = rules.consensus_of == "others" and timeline.steps.stand.any()
+    of_members = _leave_one_out(rules, terms, timeline) if leaves_one_out else None
+    return Compared(timeline.steps, against, against, doubled, kernel, of_members)
 
 
 def _with_peers(rules: RuleSet, terms: Terms, timeline: "_Timeline", _: tuple[Int64Array, Int64Array]) -> Compared:
@@ -243,13 +239,10 @@ REFERENCES: dict[str, Reference] = {
 
 def _joined(terms: Terms, all_steps: Steps, stands: Int64Array, consensus: Terms) -> Terms:
     """Merge terms with those of the consensus, which come last on each question."""
-    columns = [np.concatenate(pair) for pair in zip(terms.standing, consensus.standing, strict=True)]
-    standing = Intervals(*columns)
+    standing = Intervals(*map(np.concatenate, zip(terms.standing, consensus.standing, strict=True)))
     order = stable_order(standing.question)
-    begins, ends = (
-        np.concatenate([all_steps.begins, stands])[order],
-        np.concatenate([all_steps.ends, stands + 1])[order],
-    )
+    begins = np.concatenate([all_steps.begins, stands])[order]
+    ends = np.concatenate([all_steps.ends, stands + 1])[order]
     compared = terms.compared and terms.compared._replace(steps=all_steps._replace(begins=begins, ends=ends))
     return replace(
         terms,
