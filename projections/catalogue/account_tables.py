@@ -18,7 +18,7 @@ from forecast_ledger.projections.facts.accounts import FINE, Holding, Key, Posti
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.account_histories import check_tick_rows
-from forecast_ledger.projections.trading.mark_prices import NONE
+from forecast_ledger.projections.trading.mark_prices import NO_PRICE
 from forecast_ledger.projections.trading.portfolios import Snapshots
 
 
@@ -36,9 +36,9 @@ def _position(analysis: Analysis, trading: Trading, holding: Holding) -> list[An
     facts, clock = analysis.facts, analysis.facts.books.clock
     question, closed_at = facts.questions[holding.question], analysis.marks.closed_at(holding.question)
     pending = holding.is_open() and closed_at <= clock and holding.question not in facts.settled
-    kept = holding.status != "voided"
-    shares, cost = holding.shares * kept, holding.cost * kept
-    price = analysis.marks.last(trading, holding.question, holding.outcome, clock)[0] if holding.is_open() else NONE
+    counts = holding.status != "voided"
+    shares, cost = holding.shares * counts, holding.cost * counts
+    price = analysis.marks.last(trading, holding.question, holding.outcome, clock)[0] if holding.is_open() else NO_PRICE
     value = half_even(shares * max(price, 0), PROBABILITY)
     return [
         question.question,
@@ -47,7 +47,7 @@ def _position(analysis: Analysis, trading: Trading, holding: Holding) -> list[An
         shares,
         published(Fraction(cost, shares)) if shares else None,
         cost,
-        None if price == NONE else price,
+        None if price == NO_PRICE else price,
         value,
         holding.realised,
         half_even(shares * max(price, 0) - cost * PROBABILITY, PROBABILITY) if holding.is_open() else 0,
@@ -63,9 +63,9 @@ def cash_values(analysis: Analysis) -> list[Values]:
         balance = balances[movement.key] = balances.get(movement.key, 0) + movement.cash
         question = analysis.facts.questions[movement.question].question if movement.number else ""
         owed = "debt" if balance < 0 else ""
-        of_position = (question, movement.number or None)
+        position = (question, movement.number or None)
         rows.append(
-            [*movement.key, movement.position, movement.at, movement.kind, *of_position, movement.cash, balance, owed]
+            [*movement.key, movement.position, movement.at, movement.kind, *position, movement.cash, balance, owed]
         )
     return from_rows(rows, "id id count instant text id count money money text")
 
@@ -74,14 +74,14 @@ def accounts_values(analysis: Analysis) -> list[Values]:
     """One row for each account, at the latest instant in the log."""
     rows = []
     for key, account in analysis.facts.books.accounts.items():
-        trading, who = analysis.facts.trading(key[0]), account.enrolled
-        exact = arena.value(analysis.facts, analysis.marks, key)
+        trading, enrolled = analysis.facts.trading(key[0]), account.enrolled
+        exact = arena.open_value(analysis.facts, analysis.marks, key)
         total, cost = account.cash * FINE + exact, account.cost()
         rows.append(
             [
                 *key,
-                who.family,
-                who.release,
+                enrolled.family,
+                enrolled.release,
                 account.cash,
                 bet_cap(trading, account.cash),
                 cost,
@@ -91,7 +91,7 @@ def accounts_values(analysis: Analysis) -> list[Values]:
                 half_even(total - account.deposits * FINE, FINE),
                 account.realised,
                 half_even(exact - cost * FINE, FINE),
-                arena.state(trading, account),
+                arena.account_state(trading, account),
             ]
         )
     return from_rows(rows, "id id id id money money money money money money money money money text")
@@ -100,32 +100,35 @@ def accounts_values(analysis: Analysis) -> list[Values]:
 def snapshots_values(analysis: Analysis) -> list[Values]:
     """One row for each tick and each movement of every account. Raises Refused(out_of_range): too many ticks."""
     check_tick_rows(analysis.facts, analysis.traded)
-    seen = [analysis.snapshots(name) for name in analysis.traded]
-    counts = [len(each.at) for each in seen]
-    position = np.concatenate([each.log_position for each in seen] or [int64_array([])])
+    by_contest = [analysis.snapshots(name) for name in analysis.traded]
+    counts = [len(portfolios.at) for portfolios in by_contest]
+    position = np.concatenate([portfolios.log_position for portfolios in by_contest] or [int64_array([])])
     columns = (
         "cash positions_value total profit profit_percent brier resolved_bets realised unrealised stale_marks stale_age"
     )
     return [
-        Ids(np.repeat(np.arange(len(seen)), counts), analysis.traded),
-        _participants(seen),
-        np.concatenate([each.at for each in seen] or [int64_array([])]),
+        Ids(np.repeat(np.arange(len(by_contest)), counts), analysis.traded),
+        _participants(by_contest),
+        np.concatenate([portfolios.at for portfolios in by_contest] or [int64_array([])]),
         known(position),
-        *(_together([getattr(each, name) for each in seen], name) for name in columns.split()),
+        *(_joined([getattr(portfolios, name) for portfolios in by_contest], name) for name in columns.split()),
     ]
 
 
-def _participants(seen: list[Snapshots]) -> Ids:
+def _participants(by_contest: list[Snapshots]) -> Ids:
     codes = Codes()
-    numbered = [int64_array([codes.add(who) for who in each.participants])[each.participant] for each in seen]
-    return Ids(np.concatenate(numbered or [int64_array([])]), codes.labels)
+    columns = [
+        int64_array([codes.add(participant) for participant in portfolios.participants])[portfolios.participant]
+        for portfolios in by_contest
+    ]
+    return Ids(np.concatenate(columns or [int64_array([])]), codes.labels)
 
 
-def _together(parts: list[Any], name: str) -> Values:
+def _joined(columns: list[Any], name: str) -> Values:
     """Join one column of several contests; a missing score or mark is empty."""
-    if any(isinstance(part, list) for part in parts):
-        return [each for part in parts for each in (part if isinstance(part, list) else part.tolist())]
-    numbers = np.concatenate(parts or [int64_array([])])
+    if any(isinstance(column, list) for column in columns):
+        return [value for column in columns for value in (column if isinstance(column, list) else column.tolist())]
+    numbers = np.concatenate(columns or [int64_array([])])
     return known(numbers) if name in {"brier", "stale_age"} else numbers
 
 
@@ -160,7 +163,7 @@ def _trade(facts: Facts, trade: Trade) -> list[Any]:
     if isinstance(event, events.SharesBought):
         confidence = Fraction(event.amount, trade.cap)
         row += [event.amount, event.shares, event.amount, None, trade.cap, published(confidence)]
-        row.append(published(arena.of_yes(confidence, event.outcome)) if binary else None)
+        row.append(published(arena.yes_probability(confidence, event.outcome)) if binary else None)
     else:
         row += [event.proceeds, event.shares, event.cost, event.proceeds - event.cost, None, None, None]
     row.append(payouts[0] if payouts and binary else None)
@@ -193,12 +196,13 @@ def refused_legs_values(analysis: Analysis) -> list[Values]:
 def journal_values(analysis: Analysis) -> list[Values]:
     """One row for each posting; the amounts are Python integers, because they may need more than 64 bits."""
     rows = [
-        [side.position, side.account, side.contest, side.participant, side.amount] for side in _sides(analysis.facts)
+        [posting.position, posting.account, posting.contest, posting.participant, posting.amount]
+        for posting in _postings(analysis.facts)
     ]
     return from_rows(rows, "count id id id fine_money")
 
 
-def _sides(facts: Facts) -> Iterator[Posting]:
+def _postings(facts: Facts) -> Iterator[Posting]:
     """Yield the postings of all movements of money: accounts, pools and prizes."""
     for movement in facts.books.movements:
         yield from postings(movement)

@@ -43,7 +43,7 @@ class Analysis:
     def __init__(self, facts: Facts, chunk: int = score_terms.CHUNK, cached: CachedResults | None = None) -> None:
         """chunk: the number of forecasts scored at a time; it changes memory and speed, never a result.
 
-        known: results that need not be computed again.
+        cached: results that need not be computed again.
         """
         self.facts = facts
         self.chunk = chunk
@@ -75,10 +75,10 @@ class Analysis:
         return self._scored[contest]
 
     def tally_all(self) -> None:
-        """Compute the tally of every contest, unless all are known."""
+        """Compute the tally of every contest, unless all are cached."""
         if not self.cached.tallies.keys() >= self.facts.contests.keys():
-            for each in self.scored_groups:
-                self.cached.tallies = each.tallies(self._consensus) | self.cached.tallies
+            for group in self.scored_groups:
+                self.cached.tallies = group.tallies(self._consensus) | self.cached.tallies
 
     @property
     def _consensus(self) -> int:
@@ -110,8 +110,8 @@ class Analysis:
 
     def sample_all(self) -> None:
         """Compute the Brier samples of all contests."""
-        for each in self.sampled_groups:
-            self._samples |= each.samples()
+        for group in self.sampled_groups:
+            self._samples |= group.samples()
 
     def aggregates(self, contest: str) -> dict[int, brier.Aggregate]:
         """Return the Brier aggregates of a contest that exist, by participant code, the consensus last."""
@@ -131,16 +131,16 @@ class Analysis:
         return [sample_group(self.facts, names, self.chunk) for names in contests_by_rules(self.facts, self.contests)]
 
     def aggregate_all(self) -> None:
-        """Compute the Brier aggregates of every contest, unless all are known."""
+        """Compute the Brier aggregates of every contest, unless all are cached."""
         if not self.cached.aggregates.keys() >= self.facts.contests.keys():
-            for each in self.sampled_groups:
-                self.cached.aggregates = each.aggregates() | self.cached.aggregates
+            for group in self.sampled_groups:
+                self.cached.aggregates = group.aggregates() | self.cached.aggregates
 
     def calibrate_all(self) -> None:
-        """Compute the calibration of every contest, unless all are known."""
+        """Compute the calibration of every contest, unless all are cached."""
         if not self.cached.calibration.keys() >= self.facts.contests.keys():
-            for each in self.sampled_groups:
-                self.cached.calibration = each.calibration() | self.cached.calibration
+            for group in self.sampled_groups:
+                self.cached.calibration = group.calibration() | self.cached.calibration
 
     def snapshots(self, contest: str) -> portfolios.Snapshots:
         """Return the portfolios of a trading contest over time; not cached, because all may not fit in memory."""
@@ -151,9 +151,9 @@ class Analysis:
         """The results of every account, by trading contest."""
         drawdowns: dict[Key, int] = {}
         for contest in self.traded:
-            seen = portfolios.snapshots(self.facts, self.marks, contest, changes=True)
-            drawdowns |= portfolios.drawdowns(seen)
-        return arena.records(self.facts, self.marks, drawdowns)
+            snapshots = portfolios.snapshots(self.facts, self.marks, contest, changes=True)
+            drawdowns |= portfolios.drawdowns(snapshots)
+        return arena.trading_records(self.facts, self.marks, drawdowns)
 
     @cached_property
     def marks(self) -> Marks:

@@ -49,11 +49,11 @@ def brier_values(analysis: Analysis) -> list[Values]:
     analysis.aggregate_all()
     codes, owners, rows = [], [], []
     for code, name in enumerate(analysis.contests):
-        for owner, found in analysis.aggregates(name).items():
-            if found.n and found.brier is not None:
+        for owner, scores in analysis.aggregates(name).items():
+            if scores.n and scores.brier is not None:
                 codes.append(code)
                 owners.append(owner)
-                rows.append([found.n, *map(_published_or_none, found[1:]), brier.interpretation(found.brier)])
+                rows.append([scores.n, *map(_published_or_none, scores[1:]), brier.interpretation(scores.brier)])
     return [
         Ids(int64_array(codes), analysis.contests),
         Ids(int64_array(owners), totals.score_labels(analysis.facts)),
@@ -66,12 +66,12 @@ def brier_overall_values(analysis: Analysis) -> list[Values]:
     analysis.aggregate_all()
     by_owner: dict[int, list[brier.Aggregate]] = {}
     for name in analysis.contests:
-        for owner, found in analysis.aggregates(name).items():
-            if found.n:
-                by_owner.setdefault(owner, []).append(found)
+        for owner, scores in analysis.aggregates(name).items():
+            if scores.n:
+                by_owner.setdefault(owner, []).append(scores)
     rows = [
-        [len(found), sum(each.n for each in found), *map(_published_or_none, brier.brier_means(found))]
-        for found in by_owner.values()
+        [len(contests), sum(scores.n for scores in contests), *map(_published_or_none, brier.brier_means(contests))]
+        for contests in by_owner.values()
     ]
     return [Ids(int64_array(list(by_owner)), totals.score_labels(analysis.facts)), *transposed(rows, 4)]
 
@@ -81,11 +81,11 @@ def calibration_values(analysis: Analysis) -> list[Values]:
     analysis.calibrate_all()
     codes, owners, rows = [], [], []
     for code, name in enumerate(analysis.contests):
-        for found in analysis.calibration(name):
+        for row in analysis.calibration(name):
             codes.append(code)
-            owners.append(found.owner)
-            mean, frequency = half_even(found.total_forecast, found.n), half_even(found.happened * POINTS, found.n)
-            rows.append([found.lower, found.upper, found.n, found.happened, mean, frequency, *found[-2:]])
+            owners.append(row.owner)
+            mean, frequency = half_even(row.total_forecast, row.n), half_even(row.happened * POINTS, row.n)
+            rows.append([row.lower, row.upper, row.n, row.happened, mean, frequency, *row[-2:]])
     return [
         Ids(int64_array(codes), analysis.contests),
         Ids(int64_array(owners), totals.score_labels(analysis.facts)),
@@ -100,16 +100,16 @@ def admissions_values(analysis: Analysis) -> list[Values]:
     codes, index, rows = [], [], []
     for code, name in enumerate(analysis.contests):
         if facts.contests[name].opened.rules.attested:
-            for row in _on_questions_of(facts, facts.contests[name]):
-                position, question = int(forecasts.position[row]), int(forecasts.question[row])
+            for number in _forecasts_of(facts, facts.contests[name]):
+                position, question = int(forecasts.position[number]), int(forecasts.question[number])
                 cutoff = admission.cutoff(int(closes[question]))
                 codes.append(code)
-                index.append(row)
+                index.append(number)
                 opens_at = facts.questions[question].opens_at
-                receipt = admission.receipt_verdict(int(forecasts.recorded_at[row]), cutoff)
-                declared = facts.attestations.get(position) or Attestation()
+                receipt = admission.receipt_verdict(int(forecasts.recorded_at[number]), cutoff)
+                attestation = facts.attestations.get(position) or Attestation()
                 empty = "empty" if admission.empty_window(opens_at, cutoff) else "open"
-                rows.append([position, cutoff, *receipt, *_declared(declared, cutoff), empty])
+                rows.append([position, cutoff, *receipt, *_declared_columns(attestation, cutoff), empty])
     made = int64_array(index)
     return [
         Ids(int64_array(codes), analysis.contests),
@@ -129,7 +129,8 @@ def _contest(facts: Facts, contest: Contest) -> list[Any]:
     return [*own, *seal, contest.paid_in_all, opened.series, opened.starts_at, state]
 
 
-def _on_questions_of(facts: Facts, contest: Contest) -> Iterator[int]:
+def _forecasts_of(facts: Facts, contest: Contest) -> Iterator[int]:
+    """Yield the rows of the forecasts that a contest admits or refuses, question after question."""
     forecasts, last = facts.forecasts, contest.as_of(facts)
     for question in sorted(contest.entries):
         first, end = np.searchsorted(forecasts.question, [question, question + 1])
@@ -138,20 +139,20 @@ def _on_questions_of(facts: Facts, contest: Contest) -> Iterator[int]:
         ).tolist()
 
 
-def _declared(declared: Attestation, cutoff: int) -> list[Any]:
+def _declared_columns(attestation: Attestation, cutoff: int) -> list[Any]:
     """Return the columns earliest_at, latest_at, information, information_margin and restricted."""
-    stamps = (declared.newest_source, declared.training_cutoff, declared.model_released)
+    stamps = (attestation.newest_source, attestation.training_cutoff, attestation.model_released)
     source, trained, released = (
         None if text is None else publication_stamps.stamp_span(text, "attestation") for text in stamps
     )
     newest = admission.newest_information(source, trained, released)
     verdict, margin = admission.information_verdict(newest, cutoff)
-    restricted = admission.source_verdict(declared.restricted_sources, declared.restricted_list)
+    restricted = admission.source_verdict(attestation.restricted_sources, attestation.restricted_list)
     return [*_ends(newest), verdict, margin, restricted]
 
 
 def _ends(newest: publication_stamps.StampSpan | None) -> tuple[int | None, int | None]:
-    """Return the earliest and the latest instant, None for an end that nothing declared bounds."""
+    """Return the earliest and the latest instant, None for an end without a bound."""
     earliest, latest = newest or admission.UNDECLARED
     return None if earliest <= FIRST_INSTANT else earliest, None if latest >= LAST_INSTANT else latest
 

@@ -15,9 +15,9 @@ from forecast_ledger.projections.trading.arena import Stake, TradingRecord
 def bet_brier_values(analysis: Analysis) -> list[Values]:
     """One row for each purchase on a resolved question."""
     rows = []
-    for stake in arena.stakes(analysis.facts, analysis.facts.books.trades):
+    for stake in arena.resolved_stakes(analysis.facts, analysis.facts.books.trades):
         event, question = stake.trade.event, analysis.facts.questions[stake.trade.question]
-        yes = [published(arena.of_yes(each, event.outcome)) for each in (stake.confidence, stake.paid)]
+        yes = [published(arena.yes_probability(share, event.outcome)) for share in (stake.confidence, stake.paid)]
         row = [event.contest, event.participant, stake.trade.position, question.question]
         row += [question.outcomes[event.outcome], published(stake.confidence)]
         row += yes if question.kind == "binary" else [None, None]
@@ -25,7 +25,7 @@ def bet_brier_values(analysis: Analysis) -> list[Values]:
     return from_rows(rows, "id id count id id share share share share points points")
 
 
-def leaderboard_values(analysis: Analysis) -> list[Values]:
+def arena_leaderboard_values(analysis: Analysis) -> list[Values]:
     """One row for each account that is not hidden, contest by contest, largest profit first."""
     rows: list[list[Any]] = []
     for contest in analysis.traded:
@@ -38,8 +38,8 @@ def leaderboard_values(analysis: Analysis) -> list[Values]:
         for record in board:
             level = levels.get(record.key[1], "")
             by_profit, by_brier = bisect_left(places, -record.profit) + 1, _place(record.brier, scored)
-            both = (None, None) if level == "no_rank" else (by_profit, by_brier)
-            rows.append([contest, both[0], *_row(record, both[1]), level])
+            ranks = (None, None) if level == "no_rank" else (by_profit, by_brier)
+            rows.append([contest, ranks[0], *_row(record, ranks[1]), level])
     kinds = (
         "id count id id id money money points count points count points points share points share count count text text"
     )
@@ -77,39 +77,41 @@ def _percent(profit: int, deposits: int) -> int | None:
     return published(Fraction(100 * profit, deposits * FINE)) if deposits > 0 else None
 
 
-def overall_values(analysis: Analysis) -> list[Values]:
+def arena_overall_values(analysis: Analysis) -> list[Values]:
     """One row for each family and each release, over all trading contests."""
-    every = [record for contest in analysis.traded for record in analysis.records.get(contest, [])]
+    records = [record for contest in analysis.traded for record in analysis.records.get(contest, [])]
     rows: list[list[Any]] = []
     for by in ("family", "release"):
         groups: dict[str, list[TradingRecord]] = {}
-        for record in every:
+        for record in records:
             groups.setdefault(getattr(record.account.enrolled, by), []).append(record)
         groups.pop("", None)
         profits = sorted(-_profit(group) for group in groups.values())
         rows += [
-            [by, name, bisect_left(profits, -_profit(group)) + 1, *_together(group)] for name, group in groups.items()
+            [by, name, bisect_left(profits, -_profit(group)) + 1, *_group_columns(group)]
+            for name, group in groups.items()
         ]
     return from_rows(rows, "id id count count count money points count points points points points points share")
 
 
-def _stake_weighted(made: list[Stake]) -> Fraction:
+def _stake_weighted(stakes: list[Stake]) -> Fraction:
     """Return the mean Brier score, weighted by the amount of each purchase."""
-    return Fraction(sum(stake.amount * stake.brier for stake in made), sum(stake.amount for stake in made))
+    return Fraction(sum(stake.amount * stake.brier for stake in stakes), sum(stake.amount for stake in stakes))
 
 
 def _profit(group: list[TradingRecord]) -> int:
     return sum(record.profit for record in group)
 
 
-def _together(group: list[TradingRecord]) -> list[Any]:
+def _group_columns(group: list[TradingRecord]) -> list[Any]:
     """Return the columns of several accounts; the mean of contest means leaves out contests without a score."""
     pooled = [stake for record in group for stake in record.stakes]
-    n, brier, *others = arena.scores_of(pooled)
+    n, brier, *others = arena.stake_scores(pooled)
     by_contest: dict[str, list[Fraction]] = {}
     for record in group:
         by_contest.setdefault(record.key[0], []).extend(stake.brier for stake in record.stakes)
-    of_means = arena.mean([each for scores in by_contest.values() if (each := arena.mean(scores)) is not None])
+    means = [mean for scores in by_contest.values() if (mean := arena.mean_of(scores)) is not None]
+    mean_of_means = arena.mean_of(means)
     return [
         len(by_contest),
         len(group),
@@ -117,7 +119,7 @@ def _together(group: list[TradingRecord]) -> list[Any]:
         _percent(_profit(group), sum(record.account.deposits for record in group)),
         n,
         brier,
-        None if of_means is None else published(of_means),
+        None if mean_of_means is None else published(mean_of_means),
         None if not pooled else published(_stake_weighted(pooled)),
         *others,
     ]

@@ -28,7 +28,7 @@ class Input(NamedTuple):
     renaming: bool = False
 
     def has(self, event: events.Event, *, answered: bool) -> bool:
-        """Tell whether an event changes it. answered: whether the event's question has an answer at that time."""
+        """Return whether an event changes it. answered: whether the event's question has an answer at that time."""
         if not isinstance(event, self.types) or (self.answered and not answered):
             return False
         return not self.renaming or may_take_consensus_label(getattr(event, "participant", ""))
@@ -66,7 +66,7 @@ SCORED = ("resolutions", "scored_forecasts", "scored_questions", "consensus_name
 
 def changing(reads: Iterable[str], event: events.Event, *, answered: bool) -> Iterator[Input]:
     """Yield the kinds of facts, among those that a table reads, that an event changes."""
-    return (found for kind in reads if (found := INPUTS[kind]).has(event, answered=answered))
+    return (kind for name in reads if (kind := INPUTS[name]).has(event, answered=answered))
 
 
 def kinds_of(types: Iterable[type[events.Event]]) -> set[str]:
@@ -76,4 +76,4 @@ def kinds_of(types: Iterable[type[events.Event]]) -> set[str]:
     ['clock', 'quotes']
     """
     types = set(types)
-    return {kind for kind, found in INPUTS.items() if any(issubclass(each, found.types) for each in types)}
+    return {name for name, kind in INPUTS.items() if any(issubclass(event, kind.types) for event in types)}

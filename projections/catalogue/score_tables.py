@@ -20,7 +20,7 @@ from forecast_ledger.projections.references import consensus, kinds
 from forecast_ledger.projections.scores import coverage, score_terms, time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions
 
-_CHANCE_DIGITS = 5  # units of 1e-11 in half a unit of 1e-10
+_HALF_UNIT = 5  # units of 1e-11 in half a unit of 1e-10
 
 
 def standing_values(analysis: Analysis) -> list[Values]:
@@ -39,13 +39,13 @@ def standing_values(analysis: Analysis) -> list[Values]:
 def consensus_values(analysis: Analysis) -> list[Values]:
     """One row for each interval of the median of an outcome; the rows of an outcome are adjacent and in order."""
     facts = analysis.facts
-    found = [
+    medians = [
         (facts.questions[question].question, _outcome(facts, question, outcome), question, part[2:])
         for page in consensus.medians_over_time(facts, analysis.standing, status(facts), analysis.chunk)
         for question, outcome, part in page.apart()
     ]
-    found.sort(key=itemgetter(0, 1))
-    _, outcomes, questions, parts = transposed(found, 4)
+    medians.sort(key=itemgetter(0, 1))
+    _, outcomes, questions, parts = transposed(medians, 4)
     counts = int64_array([len(start) for start, *_ in parts])
     outcome = ids(outcomes)
     return [
@@ -66,12 +66,12 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
     columns: list[tuple[Int64Array, ...]] = [(np.zeros(0, np.int64),) * 8]
     term: list[int] = []
     contributions = [WideInt.from_integers([])]
-    for each in analysis.scored_groups:
-        questions, fine = each.questions, kinds.fine_bits(each.rules)
+    for group in analysis.scored_groups:
+        questions, fine = group.questions, kinds.fine_bits(group.rules)
         to_term = [QUANTUM // unit for unit in questions.unit.tolist()]
-        for first, own in _terms(analysis, each, owner):
-            rows = time_weighted.score_parts(first, own, each.contests[0])
-            codes.append(_contests(analysis, each)[questions.contest[rows.question]])
+        for first, terms in _terms(analysis, group, owner):
+            rows = time_weighted.score_parts(first, terms, group.contests[0])
+            codes.append(_contest_codes(analysis, group)[questions.contest[rows.question]])
             columns.append((questions.code[rows.question], *rows[1:8]))
             contributions.append(_contributions(questions, rows.question, rows.earned))
             term += [
@@ -87,8 +87,8 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
         Ids(participant, totals.score_labels(facts)),
         start,
         end,
-        _chances(doubled),
-        _chances(reference),
+        _probabilities(doubled),
+        _probabilities(reference),
         known(peers),
         term,
         units,
@@ -96,17 +96,17 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
     ]
 
 
-def _terms(analysis: Analysis, each: ScoredGroup, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
-    """Yield the terms of contests that are scored together, or of one participant in them."""
-    for first, made_of in score_terms.terms_in_chunks(analysis.facts, each.contests, each.questions, analysis.chunk):
-        yield first, made_of if owner is None else made_of.of(np.flatnonzero(made_of.standing.participant == owner))
+def _terms(analysis: Analysis, group: ScoredGroup, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
+    """Yield the terms of a group of contests, of all participants or of one."""
+    for first, terms in score_terms.terms_in_chunks(analysis.facts, group.contests, group.questions, analysis.chunk):
+        yield first, terms if owner is None else terms.of(np.flatnonzero(terms.standing.participant == owner))
 
 
 def _check_parts(analysis: Analysis, owner: int | None) -> None:
     count = sum(
-        time_weighted.count_score_parts(made_of)
-        for each in analysis.scored_groups
-        for _, made_of in _terms(analysis, each, owner)
+        time_weighted.count_score_parts(terms)
+        for group in analysis.scored_groups
+        for _, terms in _terms(analysis, group, owner)
     )
     if count > time_weighted.MOST_PARTS:
         detail = f"the table would have {count:,} rows; the limit is {time_weighted.MOST_PARTS:,}"
@@ -121,12 +121,12 @@ def scores_values(analysis: Analysis) -> list[Values]:
     columns: list[tuple[Int64Array | WideInt | list[int], ...]] = [
         (np.zeros(0, np.int64),) * 5 + (WideInt.from_integers([]),) * 2
     ]
-    for each in analysis.scored_groups:
-        questions, rows = each.questions, each.rows
-        score = coverage.points(each.rules, questions, rows)
+    for group in analysis.scored_groups:
+        questions, rows = group.questions, group.rows
+        score = coverage.points(group.rules, questions, rows)
         share = coverage.coverages(questions, rows)
         most = int64_array([published(share) for share in coverage.attainable_shares(questions)])
-        codes.append(_contests(analysis, each)[questions.contest[rows.question]])
+        codes.append(_contest_codes(analysis, group)[questions.contest[rows.question]])
         columns.append((
             questions.code[rows.question],
             rows.participant,
@@ -145,23 +145,22 @@ def scores_values(analysis: Analysis) -> list[Values]:
     ]
 
 
-def _contests(analysis: Analysis, each: ScoredGroup) -> Int64Array:
-    """Return the codes of contests that are scored together."""
-    return int64_array([analysis.contest_codes[name] for name in each.names])
+def _contest_codes(analysis: Analysis, group: ScoredGroup) -> Int64Array:
+    """Return the codes of the contests of a group."""
+    return int64_array([analysis.contest_codes[name] for name in group.names])
 
 
 def _contributions(questions: Questions, question: Int64Array, earned: WideInt) -> WideInt:
-    """Scale earned terms to a unit in which one point is a whole number, too."""
-    return earned.scaled(int64_array([each.denominator for each in questions.per_point])[question])
+    """Scale earned terms to a unit in which one point is a whole number."""
+    return earned.scaled(int64_array([point.denominator for point in questions.per_point])[question])
 
 
 def _denominators(questions: Questions, question: Int64Array, score: coverage.Quotients) -> WideInt:
-    """Return one point in that unit."""
+    """Return the value of one point in that unit."""
     factors = np.ones(len(score.divisors), np.int64)
-    factors[score.place] = int64_array([each.denominator for each in questions.per_point])[
-        question
-    ]  # one of one divisor
-    distinct = [int(each * by) for each, by in zip(score.divisors, factors.tolist(), strict=True)]
+    # the denominator is the same for all questions with one divisor
+    factors[score.place] = int64_array([point.denominator for point in questions.per_point])[question]
+    distinct = [int(divisor * factor) for divisor, factor in zip(score.divisors, factors.tolist(), strict=True)]
     return WideInt.from_integers(distinct).take(score.place)
 
 
@@ -206,16 +205,16 @@ def prizes_values(analysis: Analysis) -> list[Values]:
 
 
 def _outcome(facts: Facts, question: int, outcome: int) -> str:
-    """Return the name of an outcome; for a numeric question, the number of the bin."""
+    """Return the name of an outcome; for a numeric question, the number of its bin."""
     names = facts.questions[question].outcomes
     return names[outcome] if names else str(outcome)
 
 
-def _joined(found: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Array]:
-    columns = [np.concatenate(pages) for pages in zip(*found, strict=True)]
+def _joined(pages: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Array]:
+    columns = [np.concatenate(column) for column in zip(*pages, strict=True)]
     return columns or [np.zeros(0, np.int64)] * width
 
 
-def _chances(doubled: Int64Array) -> Values:
+def _probabilities(doubled: Int64Array) -> Values:
     """Return probabilities in 1e-11 from twice 1e-10; negative means missing."""
-    return known(doubled * _CHANCE_DIGITS)
+    return known(doubled * _HALF_UNIT)

@@ -36,7 +36,7 @@ class AccountHistories(NamedTuple):
 
 
 class TickAxis(NamedTuple):
-    """The ticks of a contest, and their place among the movements of its accounts.
+    """The ticks of a contest, and their places among the movements of its accounts.
 
     ticks: µs, shape (t,). tick: the number of the first tick at or after each movement; shape (m,). number: the same
     counted over the ticks of all accounts, one account after another, each from its first movement on; then the number
@@ -80,22 +80,22 @@ def account_histories(facts: Facts, contest: str) -> AccountHistories:
     )
 
 
-def tick_axis(facts: Facts, contest: str, paths: AccountHistories, *, changes: bool = False) -> TickAxis:
+def tick_axis(facts: Facts, contest: str, histories: AccountHistories, *, changes: bool = False) -> TickAxis:
     """Return the ticks from the start of a contest to its completion or the latest instant in the log.
 
     changes: leave out ticks at which no account has another value than at the tick before.
     Raises Refused(out_of_range): too many rows, because an event claims an instant far in the future.
     """
-    starts_at, step, count = _every(facts, contest)
-    numbers = _changed(facts, paths, starts_at, step, count) if changes else range(count)
-    if len(numbers) * len(paths.own) > MOST_TICK_ROWS:
-        detail = f"contest {contest!r} would have {len(numbers):,} ticks for each of {len(paths.own):,} accounts"
+    starts_at, step, count = _all_ticks(facts, contest)
+    numbers = _changed(facts, histories, starts_at, step, count) if changes else range(count)
+    if len(numbers) * len(histories.own) > MOST_TICK_ROWS:
+        detail = f"contest {contest!r} would have {len(numbers):,} ticks for each of {len(histories.own):,} accounts"
         raise _too_many(facts, contest, detail)
     ticks = starts_at + step * int64_array(list(numbers)) if changes else np.arange(count) * step + starts_at
-    tick = np.searchsorted(ticks, paths.at)
-    begins = tick[paths.first[:-1]]
+    tick = np.searchsorted(ticks, histories.at)
+    begins = tick[histories.first[:-1]]
     offsets = np.concatenate(([0], np.cumsum(len(ticks) - begins)))
-    number = np.append(offsets[paths.account] + tick - begins[paths.account], offsets[-1])
+    number = np.append(offsets[histories.account] + tick - begins[histories.account], offsets[-1])
     moved = np.zeros(len(tick) + int(offsets[-1]), bool)
     moved[np.arange(len(tick)) + number[:-1]] = True
     return TickAxis(ticks, tick, number, moved)
@@ -104,7 +104,7 @@ def tick_axis(facts: Facts, contest: str, paths: AccountHistories, *, changes: b
 def check_tick_rows(facts: Facts, contests: Sequence[str]) -> None:
     """Check that the rows at all ticks of these contests fit in one table. Raises Refused(out_of_range)."""
     accounts = Counter(contest for contest, _ in {move.key for move in facts.books.movements})
-    tick_rows = {name: _every(facts, name)[-1] * accounts[name] for name in contests}
+    tick_rows = {name: _all_ticks(facts, name)[-1] * accounts[name] for name in contests}
     total = sum(tick_rows.values())
     if total > MOST_TICK_ROWS:
         most = max(tick_rows, key=lambda name: tick_rows[name])
@@ -118,7 +118,7 @@ def _too_many(facts: Facts, contest: str, detail: str) -> Refused:
     return Refused("out_of_range", "snapshot_seconds", seconds, detail, remedy=remedy)
 
 
-def _every(facts: Facts, contest: str) -> tuple[int, int, int]:
+def _all_ticks(facts: Facts, contest: str) -> tuple[int, int, int]:
     """Return the first tick of a contest and the step between ticks, both µs, and the number of ticks."""
     starts_at, completed_at = facts.contests[contest].opened.starts_at or 0, facts.books.progress(contest).completed_at
     last = facts.books.clock if completed_at is None else completed_at
@@ -126,15 +126,16 @@ def _every(facts: Facts, contest: str) -> tuple[int, int, int]:
     return starts_at, step, max(last - starts_at, -step) // step + 1
 
 
-def _changed(facts: Facts, paths: AccountHistories, starts_at: int, step: int, count: int) -> list[int]:
-    """Return the numbers of the ticks that come first after a movement or after a quote for a question ever held."""
-    held = {move.question for moves in paths.own for move in moves if move.number}
-    told = {quoted.told_at for question in held for quoted in facts.books.quotes[question]}
-    seen = {max(-((starts_at - at) // step), 0) for at in told.union(paths.at.tolist())}
-    return sorted(number for number in seen if number < count)
+def _changed(facts: Facts, histories: AccountHistories, starts_at: int, step: int, count: int) -> list[int]:
+    """Return the numbers of the first ticks after each movement and after each quote of a question ever held."""
+    held = {move.question for moves in histories.own for move in moves if move.number}
+    changes = {quoted.told_at for question in held for quoted in facts.books.quotes[question]}
+    changes |= {*histories.at.tolist()}
+    numbers = {max(-((starts_at - at) // step), 0) for at in changes}
+    return sorted(number for number in numbers if number < count)
 
 
-def instants(axis: TickAxis, paths: AccountHistories) -> Int64Array:
+def instants(axis: TickAxis, histories: AccountHistories) -> Int64Array:
     """Return the instants of the ticks of all accounts, one account after another."""
-    every = (axis.ticks[begin:] for begin in axis.tick[paths.first[:-1]].tolist())
-    return np.concatenate([np.zeros(0, np.int64), *every])
+    ticks = (axis.ticks[begin:] for begin in axis.tick[histories.first[:-1]].tolist())
+    return np.concatenate([np.zeros(0, np.int64), *ticks])

@@ -51,12 +51,12 @@ class TradingRecord:
     @cached_property
     def scores(self) -> list[Any]:
         """The number of stakes, mean Brier score, skill against even odds and against the market, and share of wins."""
-        return scores_of(self.stakes)
+        return stake_scores(self.stakes)
 
     @cached_property
     def brier(self) -> Fraction | None:
         """The mean Brier score of the stakes, exact."""
-        return mean([stake.brier for stake in self.stakes])
+        return mean_of([stake.brier for stake in self.stakes])
 
     @property
     def decided(self) -> int:
@@ -64,7 +64,7 @@ class TradingRecord:
         return self.account.decided
 
 
-def stakes(facts: Facts, trades: Iterable[Trade]) -> list[Stake]:
+def resolved_stakes(facts: Facts, trades: Iterable[Trade]) -> list[Stake]:
     """Return the purchases among trades whose questions are resolved.
 
     The confidence c is amount / largest bet; its Brier score is (c - w)², where w is the payout of a share. For a
@@ -86,16 +86,16 @@ def _stake(trade: Trade, payout: int) -> Stake:
     return Stake(trade, trade.event.amount, confidence, paid, (confidence - paid) ** 2, (price - paid) ** 2)
 
 
-def of_yes(of_side: Fraction, outcome: int) -> Fraction:
+def yes_probability(of_outcome: Fraction, outcome: int) -> Fraction:
     """Return the probability of yes that corresponds to a probability of the outcome 0 (yes) or 1 (no).
 
-    >>> of_yes(Fraction(4, 5), 1)
+    >>> yes_probability(Fraction(4, 5), 1)
     Fraction(1, 5)
     """
-    return 1 - of_side if outcome else of_side
+    return 1 - of_outcome if outcome else of_outcome
 
 
-def value(facts: Facts, marks: Marks, key: Key) -> int:
+def open_value(facts: Facts, marks: Marks, key: Key) -> int:
     """Return the value of an account's open positions at the latest instant in the log, 1e-15."""
     trading, clock = facts.trading(key[0]), facts.books.clock
     return sum(
@@ -105,7 +105,7 @@ def value(facts: Facts, marks: Marks, key: Key) -> int:
     )
 
 
-def state(trading: Trading, account: Account) -> str:
+def account_state(trading: Trading, account: Account) -> str:
     """Return "debt", "ruined" (no bet is possible and no position is open) or "active"."""
     if account.cash < 0:
         return "debt"
@@ -113,35 +113,37 @@ def state(trading: Trading, account: Account) -> str:
     return "active" if waits or bet_cap(trading, account.cash) >= trading.least_bet else "ruined"
 
 
-def records(facts: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, list[TradingRecord]]:
+def trading_records(facts: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, list[TradingRecord]]:
     """Return the results of every account, by trading contest."""
     books = facts.books
     trades: dict[Key, list[Trade]] = {key: [] for key in books.accounts}
     for trade in books.trades:
         trades[trade.event.contest, trade.event.participant].append(trade)
     defaulted = Counter((event.contest, event.participant) for _, event, by_default in books.attempts if by_default)
-    made: dict[str, list[TradingRecord]] = {}
+    by_contest: dict[str, list[TradingRecord]] = {}
     for key, account in sorted(books.accounts.items(), key=lambda item: item[0]):
-        trading, own = facts.trading(key[0]), trades[key]
-        turned = sum(e.amount if isinstance(e := each.event, events.SharesBought) else e.proceeds for each in own)
+        trading, own_trades = facts.trading(key[0]), trades[key]
+        turned = sum(
+            e.amount if isinstance(e := trade.event, events.SharesBought) else e.proceeds for trade in own_trades
+        )
         record = TradingRecord(
             key=key,
             account=account,
-            profit=(account.cash - account.deposits) * FINE + value(facts, marks, key),
-            stakes=stakes(facts, own),
+            profit=(account.cash - account.deposits) * FINE + open_value(facts, marks, key),
+            stakes=resolved_stakes(facts, own_trades),
             turnover=Fraction(turned, trading.starting_cash or 1),
             drawdown=drawdowns.get(key, 0),  # an account has no tick before its cash is granted
             defaulted=defaulted[key],
-            state=state(trading, account),
+            state=account_state(trading, account),
         )
-        made.setdefault(key[0], []).append(record)
-    return made
+        by_contest.setdefault(key[0], []).append(record)
+    return by_contest
 
 
-def mean(numbers: list[Fraction]) -> Fraction | None:
+def mean_of(numbers: list[Fraction]) -> Fraction | None:
     """Return the mean, or None for an empty list.
 
-    >>> mean([]), mean([Fraction(1), Fraction(0)])
+    >>> mean_of([]), mean_of([Fraction(1), Fraction(0)])
     (None, Fraction(1, 2))
     """
     return Fraction(sum(numbers, Fraction(0)), len(numbers)) if numbers else None
@@ -152,13 +154,13 @@ def skill(brier: Fraction | None, reference: Fraction | None) -> Fraction | None
     return None if brier is None or not reference else 1 - Fraction(brier, reference)
 
 
-def scores_of(made: list[Stake]) -> list[Any]:
+def stake_scores(stakes: list[Stake]) -> list[Any]:
     """Return n, the mean Brier score, skill against even odds and against the market, and the share of wins."""
-    brier = mean([stake.brier for stake in made])
+    brier = mean_of([stake.brier for stake in stakes])
     numbers = (
         brier,
         skill(brier, EVEN_ODDS_BRIER),
-        skill(brier, mean([stake.market for stake in made])),
-        mean([Fraction(stake.paid == 1) for stake in made]),
+        skill(brier, mean_of([stake.market for stake in stakes])),
+        mean_of([Fraction(stake.paid == 1) for stake in stakes]),
     )
-    return [len(made), *(None if number is None else published(number) for number in numbers)]
+    return [len(stakes), *(None if number is None else published(number) for number in numbers)]

@@ -1,4 +1,4 @@
-"""Scores of an account's stakes over time: from the resolution of a question until the resolution is revoked.
+"""Scores of an account's stakes over time: each counts from the resolution of its question until that is revoked.
 
 A purchase scores (c - w)²: c is amount / largest bet at that time, w the payout of a share of its outcome.
 Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size" and "Brier Score".
@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.core.column_values import POINTS, published
 from forecast_ledger.projections.facts.accounts import ENDS, Movement, Ruling
 
-NONE = -1  # no score
+NO_SCORE = -1
 _BITS = 128  # binary places of the scores that are summed
 
 Ratio = tuple[int, int]  # numerator, denominator
@@ -25,7 +25,7 @@ Ratio = tuple[int, int]  # numerator, denominator
 class Verdict(NamedTuple):
     """A change of the scores of a position's purchases: from this instant on they have these scores, or none.
 
-    position: of the log. at: µs, as it takes effect in the account. scores: (c - w)², exact, by log position of the
+    position: in the log. at: when it takes effect in the account, µs. scores: (c - w)², exact, by log position of the
     purchase; empty if the purchases no longer count.
     """
 
@@ -64,20 +64,20 @@ def _verdicts(
     """Yield the changes of one position; if it is open or settled, a movement of its own follows each ruling."""
     outcome, shares, ended = moves[0].outcome, 0, False
     bought: list[tuple[int, int, int]] = []
-    things: list[Movement | Ruling] = [*moves, *rulings]
-    for each in sorted(things, key=lambda thing: thing.position):
-        if isinstance(each, Ruling):
+    entries: list[Movement | Ruling] = [*moves, *rulings]
+    for entry in sorted(entries, key=lambda entry: entry.position):
+        if isinstance(entry, Ruling):
             if bought and not shares and not ended:
-                before = own[bisect_left(positions, each.position) - 1].at
-                payout = each.payouts[outcome] if each.payouts else None
-                yield Verdict(each.position, max(each.at, before), _scores(bought, payout))
+                before = own[bisect_left(positions, entry.position) - 1].at
+                payout = entry.payouts[outcome] if entry.payouts else None
+                yield Verdict(entry.position, max(entry.at, before), _scores(bought, payout))
             continue
-        shares += each.shares
-        if each.kind == "bought":
-            bought.append((each.position, -each.cash, caps[each.position]))
-        elif each.kind != "sold":
-            ended = each.kind in ENDS
-            yield Verdict(each.position, each.at, _scores(bought, each.price if each.kind == "settled" else None))
+        shares += entry.shares
+        if entry.kind == "bought":
+            bought.append((entry.position, -entry.cash, caps[entry.position]))
+        elif entry.kind != "sold":
+            ended = entry.kind in ENDS
+            yield Verdict(entry.position, entry.at, _scores(bought, entry.price if entry.kind == "settled" else None))
 
 
 def _scores(bought: list[tuple[int, int, int]], payout: int | None) -> dict[int, Ratio]:
@@ -90,30 +90,30 @@ def _scores(bought: list[tuple[int, int, int]], payout: int | None) -> dict[int,
     }
 
 
-def spans(found: list[Verdict], begins: list[int], end: int) -> Iterator[ScoredSpan]:
-    """Yield the range in which each verdict on one position counts: of the verdicts begun, the last in the log counts.
+def scored_spans(verdicts: list[Verdict], begins: list[int], end: int) -> Iterator[ScoredSpan]:
+    """Yield the range in which each verdict on one position counts: at each place, the last in the log that has begun.
 
     begins: the place at which each verdict begins. end: the end of the sequence.
 
     >>> won, lost = {7: (0, 1)}, {7: (1, 1)}
-    >>> list(spans([Verdict(8, 0, won), Verdict(9, 0, lost)], [3, 5], 9))
+    >>> list(scored_spans([Verdict(8, 0, won), Verdict(9, 0, lost)], [3, 5], 9))
     [ScoredSpan(begin=5, end=9, scores={7: (1, 1)}), ScoredSpan(begin=3, end=5, scores={7: (0, 1)})]
     """
-    for verdict, begin in zip(reversed(found), reversed(begins), strict=True):
+    for verdict, begin in zip(reversed(verdicts), reversed(begins), strict=True):
         if begin < end:
             if verdict.scores:
                 yield ScoredSpan(begin, end, verdict.scores)
             end = begin
 
 
-def means(counting: list[ScoredSpan]) -> Iterator[tuple[int, int, int]]:
+def mean_changes(spans: list[ScoredSpan]) -> Iterator[tuple[int, int, int]]:
     """Yield each change of the mean of the scores that count: place, mean (1e-9, half-even) and number of scores.
 
-    >>> list(means([ScoredSpan(2, 5, {7: (1, 4)}), ScoredSpan(3, 9, {8: (0, 1)})]))
+    >>> list(mean_changes([ScoredSpan(2, 5, {7: (1, 4)}), ScoredSpan(3, 9, {8: (0, 1)})]))
     [(2, 250000000, 1), (3, 125000000, 2), (5, 0, 1), (9, -1, 0)]
     """
-    changes = [(span.begin, True, span.scores) for span in counting]
-    changes += [(end, False, scores) for begin, end, scores in counting]
+    changes = [(span.begin, True, span.scores) for span in spans]
+    changes += [(span.end, False, span.scores) for span in spans]
     standing: dict[int, Ratio] = {}
     low = 0
     for place, group in groupby(sorted(changes, key=itemgetter(0, 1)), key=itemgetter(0)):
@@ -140,7 +140,7 @@ def _mean(scores: Collection[Ratio], low: int) -> int:
     """
     count = len(scores)
     if not count:
-        return NONE
+        return NO_SCORE
     least, most = (half_even(total * POINTS, count << _BITS) for total in (low, low + count))
     if least == most:
         return least

@@ -9,18 +9,18 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
 from forecast_ledger.projections.facts.columns import Facts
 
-NONE = -1  # no price
+NO_PRICE = -1
 
 
 class Series(NamedTuple):
     """The quotes of one outcome that have a price for it, in log order; shape (n,).
 
-    price: 1e-9. told_at: µs, the instant from which each quote is known. quoted_at: µs, the instant of its price.
-    Neither decreases. place: the number of each among the question's quotes. position: of the log.
+    price: 1e-9. known_from: µs, the instant from which each quote is known. quoted_at: µs, the instant of its price.
+    Neither decreases. place: the number of each among the question's quotes. position: in the log.
     """
 
     price: Int64Array
-    told_at: Int64Array
+    known_from: Int64Array
     quoted_at: Int64Array
     place: Int64Array
     position: Int64Array
@@ -42,13 +42,13 @@ class Marks:
         quotes = self._found.books.quotes.get(question, [])
         if self._read.get(question, 0) < len(quotes):
             self._read[question] = len(quotes)
-            positions, told, instants, _, quoted = zip(*quotes, strict=True)
-            position, told_at, quoted_at = int64_array(positions), int64_array(told), int64_array(instants)
-            for number, prices in enumerate(zip(*quoted, strict=True)):
-                price = int64_array([NONE if each is None else each for each in prices])
-                place = np.flatnonzero(price != NONE)
+            positions, known, instants, _, prices = zip(*quotes, strict=True)
+            position, known_from, quoted_at = int64_array(positions), int64_array(known), int64_array(instants)
+            for number, own in enumerate(zip(*prices, strict=True)):
+                price = int64_array([NO_PRICE if nanos is None else nanos for nanos in own])
+                place = np.flatnonzero(price != NO_PRICE)
                 self._series[question, number] = Series(
-                    price[place], told_at[place], quoted_at[place], place, position[place]
+                    price[place], known_from[place], quoted_at[place], place, position[place]
                 )
         return self._series.get((question, outcome), Series(*[int64_array([])] * 5))
 
@@ -59,32 +59,32 @@ class Marks:
     def at(
         self, trading: Trading, question: int, outcome: int, instants: Int64Array, upto: Int64Array | None = None
     ) -> tuple[Int64Array, Int64Array]:
-        """Return the mark of a share at each instant, 1e-9, and when it was quoted, µs; NONE if there is no mark.
+        """Return the mark of a share at each instant, 1e-9, and when it was quoted, µs; NO_PRICE if there is no mark.
 
         The mark is the last quote known by then; it may have been quoted for an earlier instant.
         upto: log positions; quotes and closings recorded after them are left out.
-        By the rule "prior", quotes at or after the close do not count: the question waits for its resolution.
+        Under the rule "prior", quotes at or after the close do not count.
         """
-        price, told_at, quoted_at, _, position = self.series(question, outcome)
+        price, known_from, quoted_at, _, position = self.series(question, outcome)
         if not len(price):
-            return np.full(len(instants), NONE), np.full(len(instants), NONE)
-        until = np.searchsorted(told_at, instants, "right")
+            return np.full(len(instants), NO_PRICE), np.full(len(instants), NO_PRICE)
+        until = np.searchsorted(known_from, instants, "right")
         if upto is not None:
             until = np.minimum(until, np.searchsorted(position, upto, "right"))
         if trading.closed_marks == "prior":
             until = np.minimum(until, np.searchsorted(quoted_at, self._closes(question, upto)))
         none = until == 0
-        return np.where(none, NONE, price[until - 1]), np.where(none, NONE, quoted_at[until - 1])
+        return np.where(none, NO_PRICE, price[until - 1]), np.where(none, NO_PRICE, quoted_at[until - 1])
 
     def last(self, trading: Trading, question: int, outcome: int, instant: int) -> tuple[int, int]:
-        """Return the mark of a share at one instant, 1e-9, and when it was quoted, µs; NONE if there is no mark."""
-        place, count = (question, outcome, trading.closed_marks), len(self._found.books.quotes.get(question, ()))
-        asked = (instant, count, self.closed_at(question))  # all holders of a share ask for the same mark
-        known = self._last.get(place)
-        if known is None or known[0] != asked:
+        """Return the mark of a share at one instant, 1e-9, and when it was quoted, µs; NO_PRICE if there is no mark."""
+        key, count = (question, outcome, trading.closed_marks), len(self._found.books.quotes.get(question, ()))
+        state = (instant, count, self.closed_at(question))  # all holders of a share ask for the same mark
+        cached = self._last.get(key)
+        if cached is None or cached[0] != state:
             price, quoted_at = self.at(trading, question, outcome, int64_array([instant]))
-            known = self._last[place] = (asked, (int(price[0]), int(quoted_at[0])))
-        return known[1]
+            cached = self._last[key] = (state, (int(price[0]), int(quoted_at[0])))
+        return cached[1]
 
     def stale(
         self,
@@ -94,7 +94,7 @@ class Marks:
         instants: Int64Array,
         upto: Int64Array | None = None,
     ) -> BoolArray:
-        """Tell whether marks quoted at `quoted_at` are stale at each instant: too old, or of a closed question."""
+        """Return whether marks quoted at `quoted_at` are stale at each instant: too old, or of a closed question."""
         old: BoolArray = instants - quoted_at > trading.stale_after_seconds * 10**6
         return old | (instants >= self._closes(question, upto))
 

@@ -24,10 +24,11 @@ from forecast_ledger.projections.trading.account_histories import (
     instants,
     tick_axis,
 )
-from forecast_ledger.projections.trading.bet_scores import NONE, ScoredSpan, means, spans, verdicts
+from forecast_ledger.projections.trading.bet_scores import ScoredSpan, mean_changes, scored_spans, verdicts
 from forecast_ledger.projections.trading.mark_prices import Marks
 
-_LAST = (1 << 63) - 1
+MISSING = -1  # no log position, score or age
+_LAST = (1 << 63) - 1  # later than every instant
 _LOW_BITS = 27  # an account has at most 1e18 shares: their part above 2^27, times a price of 1e9, is below 2^63
 _LOW_MASK = (1 << _LOW_BITS) - 1
 _BITS = 128  # binary places of a peak that is scaled at a deposit or a withdrawal
@@ -38,10 +39,10 @@ class Snapshots(NamedTuple):
     """One row for each tick and each movement of every account of a contest; shape (n,).
 
     Rows are in order of participant, instant and log position; a tick comes after the movements of its instant.
-    participant: place in `participants`, in order of id. at: µs. log_position: NONE at a tick. cash, net_deposits,
+    participant: place in `participants`, in order of id. at: µs. log_position: MISSING at a tick. cash, net_deposits,
     realised, cost (of open positions): 1e-6. worth, rest: value of open positions at their marks, in whole 1e-6 and the
-    remainder in 1e-15. brier: mean over resolved_bets, 1e-9; NONE without any. stale_marks: number of open positions
-    with a stale mark or none. stale_age: age of the oldest mark, µs; NONE without a mark.
+    remainder in 1e-15. brier: mean over resolved_bets, 1e-9; MISSING without any. stale_marks: number of open positions
+    with a stale mark or none. stale_age: age of the oldest mark, µs; MISSING without a mark.
     """
 
     contest: str
@@ -100,65 +101,66 @@ def snapshots(facts: Facts, marks: Marks, contest: str, *, changes: bool = False
     A row shows what is known at its instant: the movements in effect by then, and the last quote of each question known
     by then. Ticks come every `snapshot_seconds` from the start of the contest to its completion or the latest instant
     in the log. The row of a movement shows what was recorded up to its log position; later events do not change it.
-    changes: of the ticks, only those that come first after a change.
-    Raises KeyError if it is no trading contest, OverflowError if an account holds more than a log allows.
+    changes: leave out ticks at which no account has another value than at the tick before.
+    Raises KeyError if it is not a trading contest, OverflowError if an account holds more than a log allows.
     """
-    trading, paths = facts.trading(contest), account_histories(facts, contest)
-    axis = tick_axis(facts, contest, paths, changes=changes)
+    trading, histories = facts.trading(contest), account_histories(facts, contest)
+    axis = tick_axis(facts, contest, histories, changes=changes)
     latest = np.cumsum(axis.moved) - 1
-    at, tick_at = np.empty(len(axis.moved), np.int64), instants(axis, paths)
-    at[axis.moved], at[~axis.moved] = paths.at, tick_at
-    log_position = np.where(axis.moved, paths.position[latest], NONE)
-    of_ticks, of_moves = _worths(facts, marks, trading, contest, (paths, axis))
-    scored_ticks, scored_moves = _scored(facts, contest, paths, axis)
+    at, tick_at = np.empty(len(axis.moved), np.int64), instants(axis, histories)
+    at[axis.moved], at[~axis.moved] = histories.at, tick_at
+    log_position = np.where(axis.moved, histories.position[latest], MISSING)
+    tick_worth, move_worth = _worths(facts, marks, trading, contest, (histories, axis))
+    tick_scores, move_scores = _scored(facts, contest, histories, axis)
 
-    def laid(ticks: Int64Array, moves: Int64Array) -> Int64Array:
+    def in_row_order(ticks: Int64Array, moves: Int64Array) -> Int64Array:
         rows = np.empty(len(axis.moved), np.int64)
         rows[axis.moved], rows[~axis.moved] = moves, ticks
         return rows
 
-    oldest = laid(of_ticks.oldest, of_moves.oldest)
+    oldest = in_row_order(tick_worth.oldest, move_worth.oldest)
     return Snapshots(
         contest,
-        paths.participants,
-        participant=paths.account[latest],
+        histories.participants,
+        participant=histories.account[latest],
         at=at,
         log_position=log_position,
-        cash=paths.cash[latest],
-        net_deposits=paths.net_deposits[latest],
-        realised=paths.realised[latest],
-        cost=paths.cost[latest],
-        worth=laid(of_ticks.high, of_moves.high),
-        rest=laid(of_ticks.low, of_moves.low),
-        brier=laid(scored_ticks[0], scored_moves[0]),
-        resolved_bets=laid(scored_ticks[1], scored_moves[1]),
-        stale_marks=laid(of_ticks.stale, of_moves.stale),
-        stale_age=np.where(oldest == _LAST, NONE, at - oldest),
+        cash=histories.cash[latest],
+        net_deposits=histories.net_deposits[latest],
+        realised=histories.realised[latest],
+        cost=histories.cost[latest],
+        worth=in_row_order(tick_worth.high, move_worth.high),
+        rest=in_row_order(tick_worth.low, move_worth.low),
+        brier=in_row_order(tick_scores[0], move_scores[0]),
+        resolved_bets=in_row_order(tick_scores[1], move_scores[1]),
+        stale_marks=in_row_order(tick_worth.stale, move_worth.stale),
+        stale_age=np.where(oldest == _LAST, MISSING, at - oldest),
     )
 
 
-def drawdowns(of: Snapshots) -> dict[Key, int]:
+def drawdowns(portfolios: Snapshots) -> dict[Key, int]:
     """Return the maximum drawdown of each account: the largest fall from a peak / the peak, 1e-9, rounded once.
 
-    Deposits and withdrawals do not count: the index I = f V is not moved by them. V is the total of the account; at
+    Deposits and withdrawals do not count: they do not change the index I = f V. V is the total of the account; at
     each cash flow F (negative for a withdrawal) the factor f is multiplied by (V - F) / V, with V right after the flow.
     If V or V - F is not positive, index and peak start anew. The drawdown is the largest (P - I) / P, where P is the
     greatest I so far.
     Source: CFA Institute, Global Investment Performance Standards (GIPS) for Firms 2020, "time-weighted return";
     Magdon-Ismail and Atiya (2004), "Maximum drawdown", Risk 17(10):99-102.
     """
-    whole, first = of.cash + of.worth, np.searchsorted(of.participant, np.arange(len(of.participants) + 1)).tolist()
-    found: dict[Key, int] = {}
-    for participant, begin, end in zip(of.participants, first, first[1:], strict=False):
-        net = of.net_deposits[begin:end]
+    whole, participants = portfolios.cash + portfolios.worth, portfolios.participants
+    first = np.searchsorted(portfolios.participant, np.arange(len(participants) + 1)).tolist()
+    by_account: dict[Key, int] = {}
+    for participant, begin, end in zip(participants, first, first[1:], strict=False):
+        net = portfolios.net_deposits[begin:end]
         flows = np.diff(net, prepend=0)
         begins = np.union1d([0], np.flatnonzero(flows)).tolist()
         legs = [
-            (int(flows[since]) * FINE, _totals(whole[begin:end], of.rest[begin:end], slice(since, until)))
+            (int(flows[since]) * FINE, _totals(whole[begin:end], portfolios.rest[begin:end], slice(since, until)))
             for since, until in pairwise([*begins, end - begin])
         ]
-        found[of.contest, participant] = published(_drawdown(legs))
-    return found
+        by_account[portfolios.contest, participant] = published(_drawdown(legs))
+    return by_account
 
 
 def _totals(whole: Int64Array, rest: Int64Array, rows: slice) -> list[int]:
@@ -202,8 +204,8 @@ def _drawdown(legs: Iterable[tuple[int, list[int]]]) -> Fraction:
 def _fallen(peak: int, deepest: Fraction, totals: list[int]) -> tuple[int, Fraction]:
     """Return the peak and the deepest fall after some more totals."""
     lowest = peak
-    for each in totals:
-        total = each << _BITS
+    for amount in totals:
+        total = amount << _BITS
         if total > peak:
             peak = lowest = total
         elif peak and total < lowest:
@@ -248,36 +250,36 @@ class _Worth:
 
 
 def _worths(
-    facts: Facts, marks: Marks, trading: Trading, contest: str, where: tuple[AccountHistories, TickAxis]
+    facts: Facts, marks: Marks, trading: Trading, contest: str, history: tuple[AccountHistories, TickAxis]
 ) -> tuple[_Worth, _Worth]:
     """Return the values at the ticks of all accounts, and at all movements; each price is looked up once."""
-    paths, axis = where
-    of_ticks, of_moves = _Worth(int(axis.number[-1])), _Worth(len(paths.at))
+    histories, axis = history
+    tick_worth, move_worth = _Worth(int(axis.number[-1])), _Worth(len(histories.at))
     as_of = np.full(len(axis.ticks), facts.contests[contest].as_of(facts))
     numbers, ticks = axis.number.tolist(), axis.tick.tolist()
-    for count, ((question, outcome), pieces) in enumerate(_pieces(paths).items(), 1):
+    for count, ((question, outcome), pieces) in enumerate(_pieces(histories).items(), 1):
         price, quoted_at, stale = _marked(marks, trading, (question, outcome), axis.ticks, as_of)
         for begin, end, shares in pieces:
             first, last, tick = numbers[begin], numbers[end], ticks[begin]
-            seen = slice(tick, tick + last - first)
-            of_ticks.add(slice(first, last), shares, (price[seen], quoted_at[seen], stale[seen]))
+            at_ticks = slice(tick, tick + last - first)
+            tick_worth.add(slice(first, last), shares, (price[at_ticks], quoted_at[at_ticks], stale[at_ticks]))
         begins, ends, held = map(int64_array, zip(*pieces, strict=True))
         lengths = ends - begins
         rows = np.arange(int(lengths.sum())) + np.repeat(begins - np.cumsum(lengths) + lengths, lengths)
-        marked = _marked(marks, trading, (question, outcome), paths.at[rows], paths.position[rows])
-        of_moves.add(rows, np.repeat(held, lengths), marked)
+        marked = _marked(marks, trading, (question, outcome), histories.at[rows], histories.position[rows])
+        move_worth.add(rows, np.repeat(held, lengths), marked)
         if count % _CARRY_AFTER == 0:
-            of_ticks.carry()
-            of_moves.carry()
-    of_ticks.divide()
-    of_moves.divide()
-    return of_ticks, of_moves
+            tick_worth.carry()
+            move_worth.carry()
+    tick_worth.divide()
+    move_worth.divide()
+    return tick_worth, move_worth
 
 
-def _pieces(paths: AccountHistories) -> dict[tuple[int, int], list[_Piece]]:
+def _pieces(histories: AccountHistories) -> dict[tuple[int, int], list[_Piece]]:
     """Return the pieces held by question and outcome; the pieces of one account do not overlap."""
     pieces: dict[tuple[int, int], list[_Piece]] = {}
-    for moves, first, end in zip(paths.own, paths.first.tolist(), paths.first[1:].tolist(), strict=False):
+    for moves, first, end in zip(histories.own, histories.first.tolist(), histories.first[1:].tolist(), strict=False):
         held: dict[int, tuple[int, int]] = {}  # position -> since which movement, how many shares
         for here, move in enumerate(moves, first):
             if move.shares:
@@ -293,11 +295,11 @@ def _pieces(paths: AccountHistories) -> dict[tuple[int, int], list[_Piece]]:
 
 
 def _marked(
-    marks: Marks, trading: Trading, what: tuple[int, int], instants: Int64Array, upto: Int64Array
+    marks: Marks, trading: Trading, share: tuple[int, int], instants: Int64Array, upto: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return the price, when it was quoted, and 1 if it is stale; without a mark 0, _LAST and 1."""
-    price, quoted_at = marks.at(trading, *what, instants, upto)
-    stale, none = marks.stale(trading, what[0], quoted_at, instants, upto), price < 0
+    """Return the price, when it was quoted, and 1 if it is stale; 0, _LAST and 1 if there is no mark."""
+    price, quoted_at = marks.at(trading, *share, instants, upto)
+    stale, none = marks.stale(trading, share[0], quoted_at, instants, upto), price < 0
     return np.where(none, 0, price), np.where(none, _LAST, quoted_at), (stale | none).astype(np.int64)
 
 
@@ -305,7 +307,7 @@ def _marked(
 
 
 def _scored(
-    facts: Facts, contest: str, paths: AccountHistories, axis: TickAxis
+    facts: Facts, contest: str, histories: AccountHistories, axis: TickAxis
 ) -> tuple[tuple[Int64Array, Int64Array], tuple[Int64Array, Int64Array]]:
     """Return the mean score and number of resolved bets, at the ticks of all accounts and at all movements."""
     as_of = facts.contests[contest].as_of(facts)
@@ -315,26 +317,34 @@ def _scored(
             rulings.setdefault(ruling.question, []).append(ruling)
     caps = {trade.position: trade.cap for trade in facts.books.trades if trade.event.contest == contest}
     ticks = axis.ticks.tolist()
-    of_ticks: list[tuple[int, int, int]] = []
-    of_moves: list[tuple[int, int, int]] = []
+    tick_steps: list[tuple[int, int, int]] = []
+    move_steps: list[tuple[int, int, int]] = []
     for own, first, number, tick in zip(
-        paths.own, paths.first.tolist(), axis.number[paths.first].tolist(), axis.tick[paths.first[:-1]], strict=False
+        histories.own,
+        histories.first.tolist(),
+        axis.number[histories.first].tolist(),
+        axis.tick[histories.first[:-1]],
+        strict=False,
     ):
         positions = [move.position for move in own]
         by_tick: list[ScoredSpan] = []
         by_move: list[ScoredSpan] = []
-        for told in verdicts(own, rulings, caps):
-            by_tick += spans(told, [bisect_left(ticks, verdict.at) for verdict in told], len(ticks))
-            by_move += spans(told, [bisect_left(positions, verdict.position) for verdict in told], len(own))
-        of_ticks += _steps(by_tick, number - int(tick), number)
-        of_moves += _steps(by_move, first, first)
-    return _filled(of_ticks, int(axis.number[-1])), _filled(of_moves, len(paths.at))
+        for own_verdicts in verdicts(own, rulings, caps):
+            by_tick += scored_spans(
+                own_verdicts, [bisect_left(ticks, verdict.at) for verdict in own_verdicts], len(ticks)
+            )
+            by_move += scored_spans(
+                own_verdicts, [bisect_left(positions, verdict.position) for verdict in own_verdicts], len(own)
+            )
+        tick_steps += _steps(by_tick, number - int(tick), number)
+        move_steps += _steps(by_move, first, first)
+    return _filled(tick_steps, int(axis.number[-1])), _filled(move_steps, len(histories.at))
 
 
-def _steps(counting: list[ScoredSpan], shift: int, first: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the changes of one account, numbered among those of all; nothing is scored at its first row."""
-    yield first, NONE, 0
-    for place, brier, count in means(counting):
+def _steps(spans: list[ScoredSpan], shift: int, first: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the changes of one account, numbered among those of all accounts; its first row has no score."""
+    yield first, MISSING, 0
+    for place, brier, count in mean_changes(spans):
         yield place + shift, brier, count
 
 
@@ -351,7 +361,7 @@ def _filled(steps: list[tuple[int, int, int]], rows: int) -> tuple[Int64Array, I
 
 def _exact(whole: Int64Array, rest: Int64Array) -> Iterator[int]:
     """Yield the numbers in 1e-15, not rounded."""
-    return (each * FINE + more for each, more in zip(whole.tolist(), rest.tolist(), strict=True))
+    return (high * FINE + low for high, low in zip(whole.tolist(), rest.tolist(), strict=True))
 
 
 def _percent(whole: Int64Array, rest: Int64Array, base: Int64Array) -> Int64Array | list[int]:

@@ -217,7 +217,7 @@ def test_ruin_is_when_no_bet_is_possible_and_nothing_is_open(cash: int, is_open:
     assert trading is not None
     account = Account(enrolled=None, cash=cash * 10**6)  # type: ignore[arg-type]
     account.holdings[1] = Holding(0, 0, 0, status="open" if is_open else "settled")
-    assert arena.state(trading, account) == state
+    assert arena.account_state(trading, account) == state
 
 
 def test_implied_yes_of_either_side() -> None:
@@ -225,7 +225,7 @@ def test_implied_yes_of_either_side() -> None:
     for confidence in map(Fraction, ("0", "0.3", "0.8", "1")):
         for won in (0, PROBABILITY):
             paid = Fraction(won, PROBABILITY)
-            no = (arena.of_yes(confidence, 1) - arena.of_yes(paid, 1)) ** 2
+            no = (arena.yes_probability(confidence, 1) - arena.yes_probability(paid, 1)) ** 2
             assert no == (confidence - paid) ** 2
 
 

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.facts.accounts import Movement, Ruling
-from forecast_ledger.projections.trading.bet_scores import NONE, ScoredSpan, Verdict, means, spans, verdicts
+from forecast_ledger.projections.trading.bet_scores import (
+    NO_SCORE,
+    ScoredSpan,
+    Verdict,
+    mean_changes,
+    scored_spans,
+    verdicts,
+)
 
 KEY = ("week", "ada")
 CAPS = st.integers(1, 10**18)
@@ -90,9 +97,9 @@ def test_the_score_is_the_square_of_the_distance_from_what_a_share_pays() -> Non
 def test_the_last_in_the_log_of_those_that_have_begun_counts() -> None:
     """A resolution said to be of the 8th, corrected by one said to be of the 5th: the first never counts."""
     late, early = Verdict(1, 8, {1: (0, 1)}), Verdict(2, 5, {1: (1, 1)})
-    assert list(spans([late, early], [8, 5], 10)) == [ScoredSpan(5, 10, {1: (1, 1)})]
-    assert list(spans([late], [10], 10)) == []
-    assert list(spans([late, Verdict(2, 9, {})], [8, 9], 10)) == [ScoredSpan(8, 9, {1: (0, 1)})]
+    assert list(scored_spans([late, early], [8, 5], 10)) == [ScoredSpan(5, 10, {1: (1, 1)})]
+    assert list(scored_spans([late], [10], 10)) == []
+    assert list(scored_spans([late, Verdict(2, 9, {})], [8, 9], 10)) == [ScoredSpan(8, 9, {1: (0, 1)})]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), SCORES), max_size=8))
@@ -105,12 +112,12 @@ def test_the_mean_is_that_of_the_fractions(drawn: list[tuple[int, int, tuple[int
     counting = [
         ScoredSpan(begin, begin + length, {number: score}) for number, (begin, length, score) in enumerate(drawn)
     ]
-    steps = {place: (mean, count) for place, mean, count in means(counting)}
-    here = (NONE, 0)
+    steps = {place: (mean, count) for place, mean, count in mean_changes(counting)}
+    here = (NO_SCORE, 0)
     for place in range(15):
         here = steps.get(place, here)
         scores = [Fraction(*score) for begin, length, score in drawn if begin <= place < begin + length]
-        expected = round(sum(scores) / len(scores) * PROBABILITY) if scores else NONE
+        expected = round(sum(scores) / len(scores) * PROBABILITY) if scores else NO_SCORE
         assert here == (expected, len(scores))
 
 
@@ -122,4 +129,4 @@ def test_a_tie_is_found_however_long_the_fractions_are() -> None:
     scores = [Fraction(1, 3) + Fraction(1, 2 * PROBABILITY), Fraction(2, 3) + Fraction(5, 2 * PROBABILITY)]
     assert sum(scores) == 1 + Fraction(3, PROBABILITY)
     counting = [ScoredSpan(0, 1, {number: score.as_integer_ratio()}) for number, score in enumerate(scores)]
-    assert next(means(counting)) == (0, 500_000_002, 2)
+    assert next(mean_changes(counting)) == (0, 500_000_002, 2)

@@ -12,7 +12,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts, note
-from forecast_ledger.projections.trading.mark_prices import NONE, Marks, Series
+from forecast_ledger.projections.trading.mark_prices import NO_PRICE, Marks, Series
 from tests.support.given import NOW, closing, day, market, micros, palette, quote
 
 SECOND, HOUR = 10**6, 3_600 * 10**6  # µs
@@ -64,8 +64,8 @@ def test_a_question_never_quoted_has_no_marks() -> None:
     """There is nothing that a share could be taken to be worth."""
     found = marks()
     assert told(found.series(0, 1)) == [[], [], [], [], []]
-    assert seen(found, PRIOR, micros(1), micros(5)) == [(NONE, NONE)] * 2
-    assert found.last(PRIOR, 0, 0, micros(5)) == (NONE, NONE)
+    assert seen(found, PRIOR, micros(1), micros(5)) == [(NO_PRICE, NO_PRICE)] * 2
+    assert found.last(PRIOR, 0, 0, micros(5)) == (NO_PRICE, NO_PRICE)
 
 
 def test_a_price_counts_from_the_instant_it_is_told() -> None:
@@ -73,7 +73,7 @@ def test_a_price_counts_from_the_instant_it_is_told() -> None:
     found = marks(yes("0.4", day(2), quoted_at=day(1, 12)), yes("0.5", day(3)))
     first, second = (400_000_000, micros(1, 12)), (500_000_000, micros(3))
     instants = micros(2) - 1, micros(2), micros(3) - 1, micros(3), micros(9)
-    assert seen(found, PRIOR, *instants) == [(NONE, NONE), first, first, second, second]
+    assert seen(found, PRIOR, *instants) == [(NO_PRICE, NO_PRICE), first, first, second, second]
     assert found.last(PRIOR, 0, 0, micros(3) - 1) == first
     assert found.last(PRIOR, 0, 1, micros(9)) == (500_000_000, micros(3))
 
@@ -95,7 +95,7 @@ def test_what_was_recorded_later_can_be_left_out() -> None:
     """A quote of the same instant that the log has only later is not known before; positions 3 and 4 are quotes."""
     found = marks(yes("0.4", day(2)), yes("0.5", day(3)))
     assert seen(found, PRIOR, *[micros(4)] * 3, upto=int64_array([2, 3, 4])) == [
-        (NONE, NONE),
+        (NO_PRICE, NO_PRICE),
         (400_000_000, micros(2)),
         (500_000_000, micros(3)),
     ]
@@ -132,7 +132,7 @@ def test_of_two_early_closes_the_last_recorded_counts() -> None:
 def test_a_close_before_every_quote_leaves_no_mark() -> None:
     """A close told of late may be of an instant before a quote at which one has traded."""
     found = marks(yes("0.4", day(2)), closing(at=day(1, 12)))
-    assert found.last(PRIOR, 0, 0, micros(9)) == (NONE, NONE)
+    assert found.last(PRIOR, 0, 0, micros(9)) == (NO_PRICE, NO_PRICE)
     assert found.last(LAST, 0, 0, micros(9)) == (400_000_000, micros(2))
 
 
@@ -152,7 +152,7 @@ def test_a_price_of_nothing_is_a_price() -> None:
     old = market("old", at=early, opens_at=early, closes_at="1970-02-01T00:00:00Z")
     found = marks(old, quote("old", at=early, prices={"yes": 0}))
     price, quoted_at = found.at(PRIOR, 2, 0, np.array([-2, -1, 0]))
-    assert price.tolist() == [NONE, 0, 0]
+    assert price.tolist() == [NO_PRICE, 0, 0]
     assert quoted_at[1:].tolist() == [-1, -1]
 
 
@@ -171,4 +171,4 @@ def test_marks_follow_a_log_that_grows() -> None:
             assert stale == afresh
             last.append(growing.last(PRIOR, 0, 0, micros(10))[0])
     assert afresh == [False] * 5 + [True] * 2  # open until the correction, position 6, says that it closed before
-    assert last == [NONE, NONE, 400_000_000, 900_000_000, 400_000_000, 400_000_000, 400_000_000]
+    assert last == [NO_PRICE, NO_PRICE, 400_000_000, 900_000_000, 400_000_000, 400_000_000, 400_000_000]

@@ -26,8 +26,8 @@ from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.projections.trading import account_histories
-from forecast_ledger.projections.trading.mark_prices import NONE, Marks
-from forecast_ledger.projections.trading.portfolios import Snapshots, drawdowns, snapshots
+from forecast_ledger.projections.trading.mark_prices import Marks
+from forecast_ledger.projections.trading.portfolios import MISSING, Snapshots, drawdowns, snapshots
 from tests.support.given import (
     NOW,
     SUNDAY,
@@ -97,13 +97,13 @@ def lines(of: Snapshots, participant: str = "ada") -> list[Line]:
 
 def tick(of: Snapshots, at: int, participant: str = "ada") -> Line:
     """The row at a tick."""
-    [line] = [line for line in lines(of, participant) if (line["at"], line["log_position"]) == (at, NONE)]
+    [line] = [line for line in lines(of, participant) if (line["at"], line["log_position"]) == (at, MISSING)]
     return line
 
 
 def moves(of: Snapshots, participant: str = "ada") -> list[Line]:
     """The rows at movements."""
-    return [line for line in lines(of, participant) if line["log_position"] != NONE]
+    return [line for line in lines(of, participant) if line["log_position"] != MISSING]
 
 
 def money(amount: str) -> int:
@@ -119,8 +119,8 @@ def test_a_portfolio_is_cash_and_positions_at_their_last_price() -> None:
     of = looks(played(*trading_floor(), decision(bet()), quote(at=day(3), prices={"yes": "0.5"})))
     expected = {"cash": money("9500"), "positions_value": money("625"), "total": money("10125")}
     expected |= {"profit": money("125"), "unrealised": money("125"), "realised": 0, "profit_percent": 1_250_000_000}
-    expected |= {"brier": NONE, "resolved_bets": 0, "stale_marks": 0, "stale_age": 0}
-    assert tick(of, micros(3)) == {"at": micros(3), "log_position": NONE} | expected
+    expected |= {"brier": MISSING, "resolved_bets": 0, "stale_marks": 0, "stale_age": 0}
+    assert tick(of, micros(3)) == {"at": micros(3), "log_position": MISSING} | expected
     assert tick(of, micros(3) - TICK)["profit"] == 0
 
 
@@ -128,7 +128,7 @@ def test_a_tick_at_the_instant_of_a_movement_has_the_movement() -> None:
     """At one instant rows are in order of log position, the tick last; the tick before does not have it."""
     of = looks(played(*trading_floor(), decision(bet(), bet(100, "NO"))))
     there = [line for line in lines(of) if line["at"] == micros(2)]
-    assert [line["log_position"] for line in there] == [11, 12, NONE]
+    assert [line["log_position"] for line in there] == [11, 12, MISSING]
     assert [line["cash"] for line in there] == [money("9500"), money("9400"), money("9400")]
     assert tick(of, micros(2) - TICK)["cash"] == money("10000")
 
@@ -148,7 +148,7 @@ def test_ticks_go_from_the_start_to_the_clock() -> None:
     instant moves the clock: a price by when it is told, a forecast, a question opened.
     """
     of = looks(played(*trading_floor()))
-    ticks = [line["at"] for line in lines(of) if line["log_position"] == NONE]
+    ticks = [line["at"] for line in lines(of) if line["log_position"] == MISSING]
     assert ticks == list(range(micros(1), micros(2) + 1, TICK))
     at = "2026-03-02T00:19:59.999999Z"
     for later in (
@@ -164,7 +164,7 @@ def test_ticks_go_from_the_start_to_the_clock() -> None:
 def test_other_rules_look_at_other_times() -> None:
     """Every 7,777 seconds."""
     found = played(*trading_floor(rules=rules(snapshot_seconds=7_777, cohorts="none"), at=day(1, 5)))
-    ticks = [line["at"] for line in lines(looks(found)) if line["log_position"] == NONE]
+    ticks = [line["at"] for line in lines(looks(found)) if line["log_position"] == MISSING]
     assert ticks == list(range(micros(1, 5), micros(2) + 1, 7_777 * SECOND))
 
 
@@ -212,7 +212,7 @@ def test_nobody_is_looked_at_before_the_first_movement() -> None:
     late = enrolment("week", "bo", at="2026-03-02T00:05:00Z")
     of = looks(played(*trading_floor(), late, quote(at="2026-03-02T00:15:00Z")))
     five = micros(2) + 5 * 60 * SECOND
-    assert [(line["at"], line["log_position"]) for line in lines(of, "bo")] == [(five, 11), (micros(2) + TICK, NONE)]
+    assert [(line["at"], line["log_position"]) for line in lines(of, "bo")] == [(five, 11), (micros(2) + TICK, MISSING)]
 
 
 def test_rows_are_in_order_of_participant() -> None:
@@ -231,7 +231,7 @@ def test_looks_end_when_the_contest_is_complete() -> None:
         of = looks(played(*commands))
         assert lines(of)[-2]["at"] == micros(3)
         last = lines(of)[-1]
-        assert (last["at"], last["cash"], last["stale_age"]) == (micros(3) + TICK // 2, money("10750"), NONE)
+        assert (last["at"], last["cash"], last["stale_age"]) == (micros(3) + TICK // 2, money("10750"), MISSING)
 
 
 def test_looks_go_on_when_a_complete_contest_is_so_no_longer() -> None:
@@ -261,7 +261,7 @@ def test_what_is_resolved_after_the_seal_changes_nothing() -> None:
     story = [*trading_floor(), decision(bet()), quote(at=day(9)), sold]
     before = lines(looks(played(*story, finalization("week"))))
     assert lines(looks(played(*story, finalization("week"), resolution(at=day(9))))) == before
-    assert before[-1]["brier"] == NONE
+    assert before[-1]["brier"] == MISSING
     assert tick(looks(played(*story, resolution(at=day(9)), finalization("week"))), micros(9))["brier"] == 640_000_000
 
 
@@ -284,7 +284,7 @@ def test_a_sold_position_has_no_mark_to_be_stale() -> None:
     story = [*trading_floor(), decision(bet()), quote(at=day(9)), decision(sale(), at=day(9), period=2)]
     of = looks(played(*story))
     assert (tick(of, micros(9) - TICK)["stale_marks"], tick(of, micros(9) - TICK)["stale_age"] > 0) == (1, True)
-    assert (tick(of, micros(9))["stale_marks"], tick(of, micros(9))["stale_age"]) == (0, NONE)
+    assert (tick(of, micros(9))["stale_marks"], tick(of, micros(9))["stale_age"]) == (0, MISSING)
 
 
 @pytest.mark.parametrize(("marked", "value"), [("prior", "500"), ("last", "1125")])
@@ -315,7 +315,7 @@ def test_whoever_has_paid_has_a_mark(seed: int) -> None:
     found = facts([season(seed)[1]])
     for name in traded(found):
         of = looks(found, name)
-        assert not np.any((of.cost > 0) & (of.stale_age == NONE))
+        assert not np.any((of.cost > 0) & (of.stale_age == MISSING))
 
 
 def test_a_movement_is_valued_with_what_was_recorded_by_then() -> None:
@@ -362,7 +362,7 @@ def test_a_trade_at_a_price_told_later_counts_from_when_it_is_told() -> None:
 def test_who_holds_nothing_is_worth_the_cash() -> None:
     """And a contest without participants, or prices, has no rows, or rows of cash."""
     of = looks(played(cohort(), enrolment("week", "ada", at=day(1))))
-    assert [(line["total"], line["stale_age"]) for line in lines(of)] == [(money("10000"), NONE)] * 2
+    assert [(line["total"], line["stale_age"]) for line in lines(of)] == [(money("10000"), MISSING)] * 2
     nobody = looks(played(cohort()))
     assert (len(nobody.at), nobody.participants, drawdowns(nobody)) == (0, [], {})
     assert list(nobody.profit_percent) == list(nobody.total) == []
@@ -384,7 +384,7 @@ def test_a_bet_is_scored_from_its_settlement_on() -> None:
     """
     story = [*trading_floor(), decision(bet(), bet(475, "red", "colour")), resolution(at=day(3))]
     of = looks(played(*story, resolution("colour", outcome="green", at=day(4))))
-    assert tick(of, micros(3) - TICK)["brier"] == NONE
+    assert tick(of, micros(3) - TICK)["brier"] == MISSING
     assert (tick(of, micros(3))["brier"], tick(of, micros(3))["resolved_bets"]) == (640_000_000, 1)
     assert (tick(of, micros(4))["brier"], tick(of, micros(4))["resolved_bets"]) == (340_000_000, 2)
 
@@ -396,15 +396,15 @@ def test_a_bet_sold_before_is_scored_from_the_resolution_on() -> None:
     ends = [resolution(at=day(10)), revocation(at=day(11)), cancellation(at=day(12), policy="refund_cost")]
     of = looks(played(*story, *ends, quote("colour", prices={"red": 1}, at=day(13))))
     seen = [tick(of, at)["brier"] for at in (micros(10) - TICK, micros(10), micros(11) - TICK, micros(11), micros(12))]
-    assert seen == [NONE, 640_000_000, 640_000_000, NONE, NONE]
-    assert [line["brier"] for line in moves(of)] == [NONE] * 3
+    assert seen == [MISSING, 640_000_000, 640_000_000, MISSING, MISSING]
+    assert [line["brier"] for line in moves(of)] == [MISSING] * 3
 
 
 def test_a_resolution_counts_for_an_account_from_its_movement_before_at_the_earliest() -> None:
     """Said to be of the 5th, but in the log after the account's sale of the 9th."""
     sold = decision(sale(), at=day(9), period=2)
     of = looks(played(*trading_floor("ada", "bo"), decision(bet()), quote(at=day(9)), sold, resolution(at=day(5))))
-    assert [tick(of, at)["brier"] for at in (micros(5), micros(9) - TICK, micros(9))] == [NONE, NONE, 640_000_000]
+    assert [tick(of, at)["brier"] for at in (micros(5), micros(9) - TICK, micros(9))] == [MISSING, MISSING, 640_000_000]
 
 
 def test_half_a_payout_is_half_a_win() -> None:
@@ -441,7 +441,7 @@ def test_a_correction_may_leave_debt() -> None:
     of = looks(played(*floor, decision(bet(2_500)), resolution(at=day(3)), *again, *ends))
     won, *_, undone, lost = moves(of)[2:]
     assert (won["cash"], won["brier"]) == (money("13750"), 0)
-    assert (undone["cash"], undone["brier"]) == (-money("449.21875"), NONE)
+    assert (undone["cash"], undone["brier"]) == (-money("449.21875"), MISSING)
     assert undone["positions_value"] == money("2500") + money("7949.21875")
     assert (lost["cash"], lost["total"], lost["realised"]) == (-money("449.21875"), money("7500"), -money("2500"))
     assert (lost["profit_percent"], lost["brier"]) == (-25 * UNIT, UNIT)
@@ -776,12 +776,12 @@ class Slow:
             "total": round(account.cash + value),
             "profit": round(profit),
             "profit_percent": round(profit / net * 100 * UNIT) if net else 0,
-            "brier": round(sum(scores, Fraction(0)) / len(scores) * UNIT) if scores else NONE,
+            "brier": round(sum(scores, Fraction(0)) / len(scores) * UNIT) if scores else MISSING,
             "resolved_bets": len(scores),
             "realised": sum(each.realised for each in account.positions),
             "unrealised": round(value - sum(each.cost for each in account.open())),
             "stale_marks": sum(stale),
-            "stale_age": max((at - m.quoted_at for _, m in seen if m), default=NONE),
+            "stale_age": max((at - m.quoted_at for _, m in seen if m), default=MISSING),
         }
 
 
@@ -806,12 +806,12 @@ def test_every_look_is_what_the_slow_definition_sees(seed: int) -> None:
         assert of.participants == sorted(book.contests[name].participants)
         for participant in of.participants:
             own, rows = list(book.movements(name, participant)), lines(of, participant)
-            assert [(line["log_position"], line["at"]) for line in rows if line["log_position"] != NONE] == [
+            assert [(line["log_position"], line["at"]) for line in rows if line["log_position"] != MISSING] == [
                 (number, at) for number, at, _ in own
             ]
-            ticks = [line for line in rows if line["log_position"] == NONE]
+            ticks = [line for line in rows if line["log_position"] == MISSING]
             for line in [*moves(of, participant), *random.sample(ticks, min(len(ticks), 12))]:
-                tick, at = line["log_position"] == NONE, line["at"]
+                tick, at = line["log_position"] == MISSING, line["at"]
                 latest = [number for number, since, _ in own if since <= at][-1] if tick else line["log_position"]
                 account = book.account(name, participant, latest)
                 seen = slow.look(name, own, account, at, sealed if tick else latest, tick=tick)
@@ -836,8 +836,10 @@ def test_ticks_are_at_the_instants_of_the_rules(seed: int) -> None:
         for participant in of.participants:
             rows = lines(of, participant)
             since = next(drawn.book.movements(name, participant))[1]
-            assert [line["at"] for line in rows if line["log_position"] == NONE] == [at for at in every if at >= since]
-            order = [(line["at"], line["log_position"] == NONE, line["log_position"]) for line in rows]
+            assert [line["at"] for line in rows if line["log_position"] == MISSING] == [
+                at for at in every if at >= since
+            ]
+            order = [(line["at"], line["log_position"] == MISSING, line["log_position"]) for line in rows]
             assert order == sorted(set(order))
 
 
