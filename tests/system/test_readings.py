@@ -212,7 +212,7 @@ MADE: list[AnyCommand] = [
 def test_the_combined_metric_is_printed_as_a_sum_and_as_a_third_of_it() -> None:
     """100 (0.34 + 0.39 + 0.15) = 88 and 29.333…; who left out two kinds has 100 (1 + 0.39 + 1) = 239, 79.666….
 
-    Source: reference on scoring, 1.2: "the same sum divided by 3".
+    Source: Autocast competition of 2022, "Evaluation", the sum; its evaluation notebook, the sum divided by 3.
     """
     assert totals(round_of(AUTOCAST, *MADE)) == {"ada": "88.000000000", "bob": "239.000000000"}
     third = structs.replace(AUTOCAST, total="kind_means_third")
@@ -242,7 +242,7 @@ def test_both_totals_have_the_same_means_of_kinds() -> None:
 def test_accuracies_less_distance_are_the_total_of_errors_the_other_way_round() -> None:
     """One of two right, none of one, and 0.15 off: (0.5 + 0 - 0.15) · 50 = 17.5, and 200 - 2 · 17.5 = 165.
 
-    Source: reference on scoring, 1.2: "(accuracy + accuracy - L1)*50".
+    Source: Autocast competition of 2022, its evaluation notebook: "(accuracy + accuracy - L1)*50".
     """
     accuracy = structs.replace(AUTOCAST, kernel="error")
     found = totals(round_of(accuracy, *MADE))["ada"]

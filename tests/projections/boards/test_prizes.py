@@ -191,7 +191,7 @@ def worth_paying(pool: int, least: int, places: list[BoardRow], passes: str = "m
     ],
 )
 def test_a_share_of_exactly_the_least_prize_is_paid(scores: tuple[str, ...], pool: int, paid: list[str]) -> None:
-    """Reference on the platform, (c): .81 and .09 are 90% and 10%; 9.61, 4.84 and 2.89 of 17.34 end with a sixth."""
+    """By hand: .81 and .09 are 90% and 10%; of 9.61, 4.84 and 2.89, in all 17.34, the last is a sixth."""
     assert worth_paying(pool, 50, squared(*scores)) == paid
 
 

@@ -224,7 +224,7 @@ def combined(*said: AnyCommand) -> dict[str, ParticipantSums]:
 
 
 def made(who: str, *asked: str) -> list[AnyCommand]:
-    """The forecasts of the reference on scoring: 0.8 on what came true; (.5, .3, .2), B; 0.55 against 0.7."""
+    """Return forecasts of one participant; their kernel scores are 0.04, 0.64, 0.39 and 0.15."""
     colours = {"red": "0.5", "green": "0.3", "blue": "0.2"}
     given: Sequence[AnyCommand] = [
         forecast("rain", who, probability="0.8"),

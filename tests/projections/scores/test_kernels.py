@@ -1,4 +1,4 @@
-"""What one forecast is worth: every kernel against its definition in fractions, and the worked examples."""
+"""Every kernel against its definition in fractions, and worked examples."""
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Context, Decimal, localcontext
@@ -29,7 +29,7 @@ FIELDS = {"chances": "kernel", "cdf": "cdf_kernel", "quantiles": "quantile_kerne
 
 
 class Case(NamedTuple):
-    """One forecast as it is recorded, and what came of it."""
+    """One recorded forecast and the answer to its question."""
 
     numbers: tuple[int, ...]
     outcome: int = 0
@@ -37,10 +37,10 @@ class Case(NamedTuple):
     value: str = ""
 
 
-def laid_out(cases: Sequence[Case]) -> Numbers:
-    """The forecasts as columns: in `flat` they lie the other way round and with gaps, each on a question of its own.
+def numbers_of(cases: Sequence[Case]) -> Numbers:
+    """Return the forecasts as columns, each on a question of its own; in `flat` they are in reverse and with gaps.
 
-    Another question, on which there is none, has no range.
+    One more question has no forecast and no range.
     """
     flat: list[int] = [7]
     start = []
@@ -59,56 +59,56 @@ def laid_out(cases: Sequence[Case]) -> Numbers:
     )
 
 
-def worth(name: str, *cases: Case, block: int = 1 << 21) -> list[int]:
-    """What a kernel says of these forecasts, looking at so many numbers together."""
+def kernel_scores(name: str, *cases: Case, block: int = 1 << 21) -> list[int]:
+    """Return the scores of forecasts by a kernel that reads `block` numbers at a time."""
     kernel = KERNELS[name].of_numbers
     assert kernel
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(forecast_numbers, "_BLOCK", block)
-        found: list[int] = kernel(laid_out(cases)).tolist()
-    return found
+        scores: list[int] = kernel(numbers_of(cases)).tolist()
+    return scores
 
 
-def uniform(name: str, of: Uniform) -> int:
-    """What a kernel says of the uniform distribution."""
-    scored = KERNELS[name].uniform
-    assert scored
-    return scored(of)
+def uniform(name: str, distribution: Uniform) -> int:
+    """Return the score of the uniform distribution by a kernel."""
+    score = KERNELS[name].uniform
+    assert score
+    return score(distribution)
 
 
-def chances(*given: str | int) -> tuple[int, ...]:
-    """Probabilities in 1e-9."""
-    return tuple(int(Fraction(chance) * BILLION) for chance in given)
+def chances(*probabilities: str | int) -> tuple[int, ...]:
+    """Return probabilities in 1e-9."""
+    return tuple(int(Fraction(probability) * BILLION) for probability in probabilities)
 
 
 # --- the slow definitions
 
 
 def shares(numbers: Sequence[int]) -> list[Fraction]:
-    """Probabilities as fractions."""
+    """Return probabilities as fractions."""
     return [Fraction(number, BILLION) for number in numbers]
 
 
 def hits(case: Case) -> list[int]:
-    """1 for the outcome that happened, 0 for the others."""
+    """Return 1 for the outcome that happened, 0 for the others."""
     return [int(place == case.outcome) for place in range(len(case.numbers))]
 
 
 def whole_brier(case: Case) -> Fraction:
-    """Σ (p - o)²."""
+    """Return Σ (p - o)²."""
     return sum(((p - o) ** 2 for p, o in zip(shares(case.numbers), hits(case), strict=True)), Fraction(0))
 
 
 def ordered(case: Case) -> Fraction:
-    """Each of K - 1 splits is a binary question; of each the Brier score of both its sides; their mean."""
+    """Return the mean of the Brier scores of the K - 1 binary questions that splits of the outcomes make."""
     below, happened = list(accumulate(shares(case.numbers))), list(accumulate(hits(case)))
     splits = [(f - o) ** 2 + ((1 - f) - (1 - o)) ** 2 for f, o in zip(below[:-1], happened[:-1], strict=True)]
     return sum(splits, Fraction(0)) / len(splits)
 
 
 def share_of_length(case: Case) -> int:
-    """Of p / √Σp² in 1e-12: the n with (n - 1/2)² Σp² <= p² <= (n + 1/2)² Σp²; of two such, the even one."""
-    p, square = shares(case.numbers)[case.outcome] * PICO, sum(each**2 for each in shares(case.numbers))
+    """Return p / √Σp² in 1e-12: the n with (n - 1/2)² Σp² <= p² <= (n + 1/2)² Σp², the even one of two."""
+    p, square = shares(case.numbers)[case.outcome] * PICO, sum(share**2 for share in shares(case.numbers))
     low, high = 0, PICO + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -118,7 +118,7 @@ def share_of_length(case: Case) -> int:
 
 
 def placed(value: Fraction, span: NumericRange) -> Fraction:
-    """Where a value lies on its range, 0..1; on a logarithmic one to 60 digits."""
+    """Return the place of a value on its range, 0..1, to 60 digits on a logarithmic range."""
     lower, upper = Fraction(span.lower), Fraction(span.upper)
     value = min(max(value, lower), upper)
     if span.zero_point is None:
@@ -129,28 +129,28 @@ def placed(value: Fraction, span: NumericRange) -> Fraction:
 
 
 def squared_gap(case: Case, answer: Fraction) -> Iterator[Fraction]:
-    """∫ (F - 1{x >= y})² over the stretches between edges and the answer: Simpson's rule, exact for a square."""
+    """Yield ∫ (F - 1{x >= y})² between adjacent edges and the answer, by Simpson's rule, exact for a square."""
     assert case.span
     bins, heights = case.span.bins, [Fraction(height, CDF) for height in case.numbers]
 
-    def risen(x: Fraction) -> Fraction:
+    def height_at(x: Fraction) -> Fraction:
         edge = min(int(x * bins), bins - 1)
         return heights[edge] + (heights[edge + 1] - heights[edge]) * (x * bins - edge)
 
     for left, right in pairwise(sorted({Fraction(edge, bins) for edge in range(bins + 1)} | {answer})):
         step = int(left >= answer)
-        ends = (risen(left) - step) ** 2 + (risen(right) - step) ** 2
-        yield (right - left) / 6 * (ends + 4 * (risen((left + right) / 2) - step) ** 2)
+        ends = (height_at(left) - step) ** 2 + (height_at(right) - step) ** 2
+        yield (right - left) / 6 * (ends + 4 * (height_at((left + right) / 2) - step) ** 2)
 
 
 def integral(case: Case) -> Fraction:
-    """The continuous ranked probability score."""
+    """Return the continuous ranked probability score."""
     assert case.span
     return sum(squared_gap(case, placed(Fraction(case.value), case.span)), Fraction(0))
 
 
 def twice_mean_loss(case: Case) -> Fraction:
-    """2 · mean over levels of (1{y < q} - level)(q - y)."""
+    """Return 2 · mean over levels of (1{y < q} - level)(q - y)."""
     assert case.span
     y, unit = Fraction(case.value), 10**case.span.decimals
     losses = [
@@ -161,18 +161,18 @@ def twice_mean_loss(case: Case) -> Fraction:
 
 
 def distance(case: Case) -> Fraction:
-    """|x - y| on the range."""
+    """Return |x - y| on the range."""
     assert case.span
     point = Fraction(case.numbers[0], 10**case.span.decimals)
     return abs(placed(point, case.span) - placed(Fraction(case.value), case.span))
 
 
-# --- what they are tried on
+# --- random cases
 
 
 @st.composite
-def named(draw: st.DrawFn) -> Case:
-    """Two to forty outcomes: sure ones, impossible ones, some of a billionth, some that make for ties."""
+def named_outcomes(draw: st.DrawFn) -> Case:
+    """Draw a forecast on two to forty outcomes: some certain, impossible, of a billionth, or near a tie."""
     cut = st.sampled_from([0, 1, 500, 1_500, 2_500, BILLION // 2, BILLION - 1_500, BILLION - 1, BILLION])
     inner = draw(st.lists(cut | st.integers(0, BILLION), min_size=1, max_size=39))
     edges = [0, *sorted(inner), BILLION]
@@ -186,16 +186,16 @@ BOUNDS = st.sampled_from(
 
 
 @st.composite
-def ranges(draw: st.DrawFn, /, *, logarithmic: bool = False, **asked: int | tuple[int, ...]) -> NumericRange:
-    """A range open at both ends; logarithmic from below or from above."""
+def ranges(draw: st.DrawFn, /, *, logarithmic: bool = False, **fields: int | tuple[int, ...]) -> NumericRange:
+    """Draw a range open at both ends; a logarithmic one has its zero point below or above."""
     lower, upper = draw(BOUNDS)
     zero = draw(st.sampled_from([str(Decimal(lower) - 1), str(Decimal(upper) + 2)])) if logarithmic else None
-    return NumericRange(lower=lower, upper=upper, zero_point=zero, open_lower=True, open_upper=True, **asked)  # type: ignore[arg-type]
+    return NumericRange(lower=lower, upper=upper, zero_point=zero, open_lower=True, open_upper=True, **fields)  # type: ignore[arg-type]
 
 
 @st.composite
 def values(draw: st.DrawFn, span: NumericRange, bins: int) -> str:
-    """An answer: anywhere, at an edge of a bin, at a bound, or beyond."""
+    """Draw an answer: anywhere, at an edge of a bin, at a bound, or beyond."""
     lower, upper = Decimal(span.lower), Decimal(span.upper)
     edge = (upper - lower) * draw(st.integers(-1, bins + 1)) / bins + lower
     anywhere = lower + (upper - lower) * draw(st.integers(-10, 1_010)) / 1_000
@@ -204,7 +204,7 @@ def values(draw: st.DrawFn, span: NumericRange, bins: int) -> str:
 
 @st.composite
 def cdfs(draw: st.DrawFn, *, logarithmic: bool = False) -> Case:
-    """One to twelve bins."""
+    """Draw a cdf over one to twelve bins."""
     bins = draw(st.integers(1, 12))
     height = st.sampled_from([0, 1, CDF // 2, CDF - 1, CDF]) | st.integers(0, CDF)
     heights = sorted(draw(st.lists(height, min_size=bins + 1, max_size=bins + 1)))
@@ -214,7 +214,7 @@ def cdfs(draw: st.DrawFn, *, logarithmic: bool = False) -> Case:
 
 @st.composite
 def quantiles(draw: st.DrawFn) -> Case:
-    """One to nine levels, of any number of decimals; the answer may have more."""
+    """Draw quantiles at one to nine levels, with any number of decimals; the answer may have more."""
     level = st.sampled_from([1, BILLION // 2, BILLION - 1]) | st.integers(1, BILLION - 1)
     levels = tuple(sorted(draw(st.sets(level, min_size=1, max_size=9))))
     decimals = draw(st.integers(0, 12))
@@ -230,7 +230,7 @@ def quantiles(draw: st.DrawFn) -> Case:
 
 @st.composite
 def points(draw: st.DrawFn, *, logarithmic: bool = False) -> Case:
-    """The level 0.5 alone."""
+    """Draw a point: the level 0.5 alone."""
     decimals = draw(st.integers(0, 6))
     span = draw(ranges(logarithmic=logarithmic, levels=(BILLION // 2,), decimals=decimals))
     point = Decimal(draw(values(span, 7))).quantize(Decimal(1).scaleb(-decimals))
@@ -244,22 +244,22 @@ TIE = Case((1_500, BILLION - 1_500, 0, 0), 1)  # ordered: 2 · 1500² / 3 = 1.5e
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(named(), min_size=1, max_size=6), BLOCKS)
+@given(st.lists(named_outcomes(), min_size=1, max_size=6), BLOCKS)
 @example([TIE, Case((500, BILLION - 500), 1), Case((BILLION - 1_500, 1_500), 0)], 1 << 21)
 @example([Case((BILLION,) + (0,) * 39, 39), Case((0,) * 39 + (BILLION,), 39)], 1 << 21)
 def test_kernels_of_named_outcomes_are_their_definitions_rounded_once(cases: list[Case], block: int) -> None:
-    """Python's round of a fraction is half-even; however many numbers are looked at together."""
-    assert worth("brier", *cases, block=block) == [round(whole_brier(case) / 2 * PICO) for case in cases]
-    assert worth("brier_sum", *cases, block=block) == [round(whole_brier(case) * PICO) for case in cases]
-    assert worth("ordered_brier", *cases, block=block) == [round(ordered(case) * PICO) for case in cases]
-    assert worth("spherical", *cases, block=block) == [share_of_length(case) for case in cases]
+    """Python's round of a fraction is half-even; the size of a block changes nothing."""
+    assert kernel_scores("brier", *cases, block=block) == [round(whole_brier(case) / 2 * PICO) for case in cases]
+    assert kernel_scores("brier_sum", *cases, block=block) == [round(whole_brier(case) * PICO) for case in cases]
+    assert kernel_scores("ordered_brier", *cases, block=block) == [round(ordered(case) * PICO) for case in cases]
+    assert kernel_scores("spherical", *cases, block=block) == [share_of_length(case) for case in cases]
 
 
 @pytest.mark.parametrize("chance", [578_028_900, 574_800_861, 448_875_908, 472_455_862, 554_971_863])
 def test_a_spherical_score_that_floats_round_wrongly_is_exact(chance: int) -> None:
-    """So near to halfway between two quanta that the nearest float lies on the other side."""
+    """The exact score is so near to halfway between two quanta that the nearest float lies on the other side."""
     case = Case((chance, BILLION - chance), 0)
-    assert worth("spherical", case) == [share_of_length(case)]
+    assert kernel_scores("spherical", case) == [share_of_length(case)]
 
 
 @pytest.mark.parametrize(("moved", "score"), [((0,), 0), ((0, 1, 2), 2), ((0, 0, 1), 2), ((0, 0, 0, 1, 1), 6)])
@@ -268,7 +268,7 @@ def test_a_tie_between_two_quanta_goes_to_the_even_one(moved: tuple[int, ...], s
     upto = [BILLION - 1_000 * moved.count(split) for split in range(4)]
     case = Case(tuple(after - before for before, after in pairwise([0, *upto, BILLION])), 0)
     assert ordered(case) * PICO % 1 == Fraction(1, 2)
-    assert worth("ordered_brier", case) == [score]
+    assert kernel_scores("ordered_brier", case) == [score]
 
 
 @pytest.mark.parametrize(
@@ -297,9 +297,12 @@ def test_a_tie_between_two_quanta_goes_to_the_even_one(moved: tuple[int, ...], s
     ],
 )
 def test_the_worked_examples_of_named_outcomes(name: str, forecast: tuple[str, ...], outcome: int, score: str) -> None:
-    """Reference on scoring, 1.2, 2 (D1, D2, E1, E2: the true outcome is the second) and 3.3, to the digits printed."""
-    [found] = worth(name, Case(chances(*forecast), outcome))
-    assert Decimal(found).scaleb(-12).quantize(Decimal(score)) == Decimal(score)
+    """The scores agree with scikit-learn 1.9.1 and with scoringrules 0.10.0 to the digits printed.
+
+    Brier scores: `brier_score_loss`; of ordered outcomes: 2 / (K - 1) x `rps_score`. By hand: errors, and 0.3 / √0.38.
+    """
+    [exact] = kernel_scores(name, Case(chances(*forecast), outcome))
+    assert Decimal(exact).scaleb(-12).quantize(Decimal(score)) == Decimal(score)
 
 
 @pytest.mark.parametrize(
@@ -314,25 +317,25 @@ def test_the_worked_examples_of_named_outcomes(name: str, forecast: tuple[str, .
     ],
 )
 def test_the_worked_examples_of_logarithms(name: str, chance: str, score: str) -> None:
-    """Reference on scoring, 3.2, as a gain where that is a loss; powers of two by hand."""
+    """Natural logarithms to six decimals, and logarithms base 2 of powers of two, by hand."""
     kernel = KERNELS[name].of_chance
     assert kernel
-    [found] = kernel(np.array([int(Fraction(chance) * CDF)]), CDF).tolist()
-    assert Decimal(found).scaleb(-12).quantize(Decimal(score)) == Decimal(score)
+    [exact] = kernel(np.array([int(Fraction(chance) * CDF)]), CDF).tolist()
+    assert Decimal(exact).scaleb(-12).quantize(Decimal(score)) == Decimal(score)
 
 
 @pytest.mark.parametrize("name", ["ln", "log2"])
 @given(st.lists(st.integers(1, CDF), min_size=1), st.sampled_from([CDF, 2 * CDF]))
-def test_a_logarithm_reads_the_outcomes_chance_alone(name: str, k: list[int], unit: int) -> None:
-    """In 1e-12, rounded half-even once."""
+def test_a_logarithmic_kernel_reads_only_the_probability_of_the_outcome(name: str, k: list[int], unit: int) -> None:
+    """The score is in 1e-12, rounded half-even once."""
     kernel = KERNELS[name].of_chance
     assert kernel
-    assert kernel(np.array(k), unit).tolist() == [picos(name, Fraction(each, unit)) for each in k]
+    assert kernel(np.array(k), unit).tolist() == [picos(name, Fraction(chance, unit)) for chance in k]
 
 
 @st.composite
 def beliefs(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two distributions over the same outcomes, none of which is impossible."""
+    """Draw two distributions over the same outcomes, none of which is impossible."""
     size = draw(st.integers(2, 6))
 
     def distribution() -> tuple[int, ...]:
@@ -344,28 +347,28 @@ def beliefs(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @pytest.mark.parametrize("name", [*NAMED, "ln", "log2"])
 @given(beliefs())
-def test_nobody_expects_more_of_another_forecast_than_of_what_is_believed(
+def test_the_believed_distribution_has_the_best_expected_score(
     name: str, both: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> None:
-    """All of them are proper: over outcomes as likely as believed, no other forecast is better on average."""
+    """Every kernel is proper: if outcomes are as likely as believed, no other forecast is better on average."""
     kernel = KERNELS[name]
 
     def expected(numbers: tuple[int, ...]) -> Fraction:
         if kernel.of_chance:
             scores = kernel.of_chance(np.array(numbers), BILLION).tolist()
         else:
-            scores = worth(name, *(Case(numbers, outcome) for outcome in range(len(numbers))))
+            scores = kernel_scores(name, *(Case(numbers, outcome) for outcome in range(len(numbers))))
         return sum((p * score for p, score in zip(shares(both[0]), scores, strict=True)), Fraction(0))
 
     gain = expected(both[0]) - expected(both[1])
-    assert (-gain if kernel.lower_is_better else gain) >= -1  # of 1e-12, by which each of two may be rounded
+    assert (-gain if kernel.lower_is_better else gain) >= -1  # 1e-12: each of the two may be rounded
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_sure_forecast_that_comes_true_is_the_best_and_one_that_does_not_the_worst(name: str) -> None:
-    """0 and 1, 2 or 2; of ordered outcomes the worst is the farthest; spherical scores run from 0 to 1."""
+def test_a_certain_forecast_scores_best_if_it_comes_true_and_worst_if_not(name: str) -> None:
+    """With ordered outcomes only the farthest outcome scores worst; spherical scores run from 0 to 1."""
     sure = Case((BILLION, 0, 0), 0)
-    found = worth(name, sure, sure._replace(outcome=1), sure._replace(outcome=2))
+    scores = kernel_scores(name, sure, sure._replace(outcome=1), sure._replace(outcome=2))
     expected = {
         "brier": [0, 1, 1],
         "brier_sum": [0, 2, 2],
@@ -373,7 +376,7 @@ def test_a_sure_forecast_that_comes_true_is_the_best_and_one_that_does_not_the_w
         "ordered_brier": [0, 1, 2],
         "spherical": [1, 0, 0],
     }
-    assert found == [each * PICO for each in expected[name]]
+    assert scores == [score * PICO for score in expected[name]]
 
 
 # --- kernels of ranges
@@ -382,15 +385,15 @@ def test_a_sure_forecast_that_comes_true_is_the_best_and_one_that_does_not_the_w
 @settings(max_examples=100, deadline=None)
 @given(st.lists(cdfs(), min_size=1, max_size=5), BLOCKS)
 def test_the_crps_is_its_integral_rounded_once(cases: list[Case], block: int) -> None:
-    """Also with the answer at an edge, at either end, or beyond; over one bin or many."""
-    assert worth("crps", *cases, block=block) == [round(integral(case) * PICO) for case in cases]
+    """The answer may be at an edge of a bin, at either end, or beyond."""
+    assert kernel_scores("crps", *cases, block=block) == [round(integral(case) * PICO) for case in cases]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(cdfs(logarithmic=True), min_size=1, max_size=3), BLOCKS)
 def test_the_crps_of_a_logarithmic_range_is_taken_along_its_scale(cases: list[Case], block: int) -> None:
-    """With the answer's place to 60 digits; ours has 30."""
-    assert worth("crps", *cases, block=block) == [round(integral(case) * PICO) for case in cases]
+    """The oracle has the answer's place to 60 digits, the kernel to 30."""
+    assert kernel_scores("crps", *cases, block=block) == [round(integral(case) * PICO) for case in cases]
 
 
 UNIT = NumericRange(lower="0", upper="1", bins=1)
@@ -400,42 +403,45 @@ UNIT = NumericRange(lower="0", upper="1", bins=1)
     ("value", "score"),
     [("0", "1/3"), ("0.5", "1/12"), ("1", "1/3"), ("0.25", "7/48"), ("-9", "1/3"), ("9", "1/3")],
 )
-def test_the_crps_of_a_uniform_forecast_is_known(value: str, score: str) -> None:
-    """y³/3 + (1 - y)³/3."""
-    assert worth("crps", Case((0, CDF), 1, UNIT, value)) == [round(Fraction(score) * PICO)]
+def test_the_crps_of_a_uniform_forecast_has_a_closed_form(value: str, score: str) -> None:
+    """It is y³/3 + (1 - y)³/3."""
+    assert kernel_scores("crps", Case((0, CDF), 1, UNIT, value)) == [round(Fraction(score) * PICO)]
 
 
-def test_a_point_mass_is_worth_about_its_distance_and_an_ensemble_the_published_figure() -> None:
-    """Reference on scoring, 3.4: {1, 2, 3} with y = 2.5 gives 0.388889; one member its absolute error, 0.15."""
-    bins = 4_000  # over 0..4: each member lies within one of them, so that four thousandths are left open
+def test_the_crps_of_a_point_mass_is_its_distance_and_that_of_an_ensemble_agrees_with_libraries() -> None:
+    """The ensemble {1, 2, 3} has 0.388889 for 2.5, as scoringrules 0.10.0 and properscoring 0.1 compute it.
+
+    A point mass at 0.55 has 0.15 for 0.7, the absolute error.
+    """
+    bins = 4_000  # each member lies within one bin, so a result is exact to about a thousandth
     heights = [CDF * sum(edge > 1_000 * member for member in (1, 2, 3)) // 3 for edge in range(bins + 1)]
     span = NumericRange(lower="0", upper="4", bins=bins)
-    [ensemble] = worth("crps", Case(tuple(heights), 1, span, "2.5"))
+    [ensemble] = kernel_scores("crps", Case(tuple(heights), 1, span, "2.5"))
     assert abs(Fraction(4 * ensemble, PICO) - Fraction("0.388889")) < Fraction(1, 1_000)
     point = tuple(CDF * (edge > 2_200) for edge in range(bins + 1))
-    [one] = worth("crps", Case(point, 1, NumericRange(lower="0", upper="1", bins=bins), "0.7"))
-    assert abs(Fraction(one, PICO) - Fraction("0.15")) < Fraction(1, 1_000)
+    [alone] = kernel_scores("crps", Case(point, 1, NumericRange(lower="0", upper="1", bins=bins), "0.7"))
+    assert abs(Fraction(alone, PICO) - Fraction("0.15")) < Fraction(1, 1_000)
 
 
 def test_the_worst_crps_is_one() -> None:
-    """All of the probability below an open end, and the answer at the other."""
+    """All of the probability is below an open end, and the answer is at the other."""
     span = NumericRange(lower="0", upper="1", bins=2, open_lower=True, open_upper=True)
-    assert worth("crps", Case((CDF, CDF, CDF), 2, span, "1"), Case((0, 0, 0), 1, span, "0")) == [PICO, PICO]
+    assert kernel_scores("crps", Case((CDF, CDF, CDF), 2, span, "1"), Case((0, 0, 0), 1, span, "0")) == [PICO, PICO]
 
 
 @pytest.mark.parametrize(
     ("heights", "doubled"), [((0, 0, 30_000), 999_997_000_003), ((0, 60_000, 90_000), 999_985_000_069)]
 )
 def test_a_crps_halfway_between_two_quanta_goes_to_the_even_one(heights: tuple[int, ...], doubled: int) -> None:
-    """Below the odd 499,998,500,001 and a half, and above the even 499,992,500,034."""
+    """The ties are at 499,998,500,001.5 and at 499,992,500,034.5."""
     case = Case(heights, 2, NumericRange(lower="0", upper="2", bins=2, open_upper=True), "1")
     assert integral(case) * PICO == Fraction(doubled, 2)
-    assert worth("crps", case) == [round(Fraction(doubled, 2))]
+    assert kernel_scores("crps", case) == [round(Fraction(doubled, 2))]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_crps_of_ten_thousand_bins_is_exact(seed: int) -> None:
-    """Sums of 83 bits: heights anywhere, all at the top, all at the bottom; answers of hundreds of decimals."""
+    """Sums have 83 bits; heights are random, all 1 or all 0; answers have hundreds of decimals."""
     choose, bins = Random(seed), 10_000
     spans = [
         NumericRange(lower="0", upper="3", bins=bins, open_lower=True, open_upper=True, zero_point=zero)
@@ -445,11 +451,11 @@ def test_the_crps_of_ten_thousand_bins_is_exact(seed: int) -> None:
     anywhere = tuple(sorted(choose.randrange(CDF + 1) for _ in range(bins + 1)))
     rows = [anywhere, (CDF,) * (bins + 1), (0,) * (bins + 1), (0,) * bins + (CDF,)]
     cases = [Case(row, 1, span, answer) for row in rows for span in spans for answer in answers]
-    assert worth("crps", *cases) == [round(rises(case) * PICO) for case in cases]
+    assert kernel_scores("crps", *cases) == [round(crps_by_sides(case) * PICO) for case in cases]
 
 
-def rises(case: Case) -> Fraction:
-    """The CRPS again, by what lies on each side of the answer: of a piece from a to b, (a² + ab + b²) / 3."""
+def crps_by_sides(case: Case) -> Fraction:
+    """Return the CRPS from the two sides of the answer; a piece from a to b adds (a² + ab + b²) / 3."""
     assert case.span
     bins, place = case.span.bins, placed(Fraction(case.value), case.span) * case.span.bins
     at = min(int(place), bins - 1)
@@ -464,13 +470,14 @@ def rises(case: Case) -> Fraction:
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("finest", [1, 10**6])
-def test_the_pinball_loss_is_exact_as_far_as_numbers_may_go(finest: int, seed: int) -> None:
-    """Up to 200 levels of nine digits or three; quantiles and answers up to 10^13 units, side by side with small ones;
-    answers between two units, by up to 900 decimals. Products have 88 bits.
+def test_the_pinball_loss_is_exact_for_the_largest_numbers(finest: int, seed: int) -> None:
+    """There are up to 200 levels, quantiles and answers up to 10^13 units, and answers with up to 900 decimals.
+
+    Products have 88 bits.
     """
     choose, cases = Random(seed), []
     for width in (1, 2, 23, 200):
-        levels = tuple(sorted(finest * each for each in choose.sample(range(1, BILLION // finest), width)))
+        levels = tuple(sorted(finest * level for level in choose.sample(range(1, BILLION // finest), width)))
         for decimals in (0, 4, 9, 12):
             span = NumericRange(lower="0", upper="1", levels=levels, decimals=decimals)
             for most in (1, 10**4, 10**9, 10**13):
@@ -482,24 +489,24 @@ def test_the_pinball_loss_is_exact_as_far_as_numbers_may_go(finest: int, seed: i
                         cases.append(Case(made, 1, span, format(Decimal(units).scaleb(-decimals), "f")))
     choose.shuffle(cases)
     expected = [round(twice_mean_loss(case) * quantum(case.span)) for case in cases if case.span]
-    assert worth("pinball", *cases) == expected
+    assert kernel_scores("pinball", *cases) == expected
 
 
 @pytest.mark.parametrize(
     ("answer", "score"), [("0.5", 0), ("1.5", 2), ("2.5", 2), ("-0.5", 0), ("-1.5", 2), ("4.5", 4)]
 )
 def test_a_loss_halfway_between_two_quanta_goes_to_the_even_one(answer: str, score: int) -> None:
-    """Of the level 0.5 alone the loss is the distance, here in 1e-12 as it is rounded."""
+    """At the level 0.5 alone the loss is the distance, here in 1e-12, the unit of rounding."""
     span = NumericRange(lower="0", upper="1", open_lower=True, levels=(BILLION // 2,), decimals=12)
-    assert worth("pinball", Case((0,), 1, span, format(Decimal(answer).scaleb(-12), "f"))) == [score]
+    assert kernel_scores("pinball", Case((0,), 1, span, format(Decimal(answer).scaleb(-12), "f"))) == [score]
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(quantiles(), min_size=1, max_size=6), BLOCKS)
 def test_the_pinball_loss_is_its_definition_rounded_once(cases: list[Case], block: int) -> None:
-    """To four digits beyond the question's unit, twelve at most; the answer itself is not rounded to that unit."""
+    """It has four digits more than the question's unit, twelve at most; the answer is not rounded to that unit."""
     expected = [round(twice_mean_loss(case) * 10 ** min(12, case.span.decimals + 4)) for case in cases if case.span]
-    assert worth("pinball", *cases, block=block) == expected
+    assert kernel_scores("pinball", *cases, block=block) == expected
 
 
 @pytest.mark.parametrize(
@@ -517,54 +524,63 @@ def test_the_pinball_loss_is_its_definition_rounded_once(cases: list[Case], bloc
 def test_the_worked_examples_of_quantiles(
     levels: tuple[int, ...], made: tuple[int, ...], value: str, score: str
 ) -> None:
-    """Reference on scoring, 3.4: pinball 1.8 doubled; the weighted interval score of 4 to 8 around 7; by hand."""
-    asked = tuple(level * BILLION // 1_000 for level in levels)
-    span = NumericRange(lower="0", upper="20", levels=asked)
-    assert worth("pinball", Case(made, 1, span, value)) == [int(Fraction(score) * 10**4)]
+    """By hand: 2 · 0.9 · (12 - 10) = 3.6, and the weighted interval score (0.5 · 3 + 0.1 · 24) / 1.5 = 2.6.
+
+    Source of that score: Bracher, Ray, Gneiting and Reich (2021), doi:10.1371/journal.pcbi.1008618.
+    """
+    nanos = tuple(level * BILLION // 1_000 for level in levels)
+    span = NumericRange(lower="0", upper="20", levels=nanos)
+    assert kernel_scores("pinball", Case(made, 1, span, value)) == [int(Fraction(score) * 10**4)]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(points() | points(logarithmic=True), min_size=1, max_size=6))
 def test_the_absolute_error_is_the_distance_on_the_range_rounded_once(cases: list[Case]) -> None:
-    """Beyond a bound, whichever of the two it is, it counts as the bound."""
-    assert worth("absolute", *cases) == [round(distance(case) * PICO) for case in cases]
+    """A point or answer beyond a bound counts as the bound."""
+    assert kernel_scores("absolute", *cases) == [round(distance(case) * PICO) for case in cases]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_absolute_error_is_exact_as_far_as_numbers_may_go(seed: int) -> None:
-    """Points up to 10^13 units, on ranges whose ends and answers have few decimals or hundreds."""
+def test_the_absolute_error_is_exact_for_the_largest_numbers(seed: int) -> None:
+    """Points go up to 10^13 units; ends and answers have few decimals or hundreds."""
     choose, cases = Random(seed), []
     ends = [("0", "10"), ("-9999999", "9999999"), ("-0.25", "0.5"), ("0", f"0.{'3' * 500}"), ("-7", "0.000000001")]
     for (lower, upper), decimals in product(ends, (0, 2, 6)):
-        asked: dict[str, Any] = {"levels": (BILLION // 2,), "decimals": decimals}
-        span = NumericRange(lower=lower, upper=upper, open_lower=True, open_upper=True, **asked)
+        fields: dict[str, Any] = {"levels": (BILLION // 2,), "decimals": decimals}
+        span = NumericRange(lower=lower, upper=upper, open_lower=True, open_upper=True, **fields)
         for answer in (lower, upper, "0.1", "0.333333333333", f"0.{'1' * 300}", "-3.5"):
             most = choose.choice([10, 10**decimals, 10**13])
             cases.append(Case((choose.randint(-most, most),), 1, span, answer))
-    assert worth("absolute", *cases) == [round(distance(case) * PICO) for case in cases]
+    assert kernel_scores("absolute", *cases) == [round(distance(case) * PICO) for case in cases]
 
 
 def test_the_worked_example_of_a_point() -> None:
-    """Reference on scoring, 3.4: 0.55 against 0.7 is 0.15; a third from two thirds is a third, not 0.333333333334."""
+    """The distance of 0.55 from 0.7 is 0.15, and that of 1/3 from 2/3 is 0.333333333333, not 0.333333333334."""
     span = NumericRange(lower="0", upper="1", levels=(BILLION // 2,), decimals=2)
-    assert worth("absolute", Case((55,), 1, span, "0.7")) == [15 * 10**10]
+    assert kernel_scores("absolute", Case((55,), 1, span, "0.7")) == [15 * 10**10]
     thirds = NumericRange(lower="0", upper="3", levels=(BILLION // 2,))
-    assert worth("absolute", Case((1,), 1, thirds, "2")) == [333_333_333_333]
+    assert kernel_scores("absolute", Case((1,), 1, thirds, "2")) == [333_333_333_333]
 
 
 @pytest.mark.parametrize(
     ("point", "value", "score"),
     [(13, "0.9", "0.1"), (9, "1.3", "0.1"), (-4, "0.3", "0.3"), (-4, "1.3", "1"), (13, "1.2", "0"), (5, "0.5", "0")],
 )
-def test_what_lies_beyond_an_open_end_counts_as_that_end(point: int, value: str, score: str) -> None:
-    """The bounded reading: 1.3 against 0.9 is 0.1, not 0.4. Source: reference on scoring, 1.3, "unbounded L1"."""
+def test_a_point_or_answer_beyond_an_open_end_counts_as_that_end(point: int, value: str, score: str) -> None:
+    """The distance of 1.3 from 0.9 is 0.1, not 0.4.
+
+    Source: Autocast competition of 2022, "Evaluation": the L1 distance is bounded between 0% and 100%.
+    """
     levels = (BILLION // 2,)
     span = NumericRange(lower="0", upper="1", open_lower=True, open_upper=True, levels=levels, decimals=1)
-    assert worth("absolute_clipped", Case((point,), 1, span, value)) == [int(Fraction(score) * PICO)]
+    assert kernel_scores("absolute_clipped", Case((point,), 1, span, value)) == [int(Fraction(score) * PICO)]
 
 
-def test_a_place_on_a_logarithmic_range_is_that_of_the_reference() -> None:
-    """ln(1 + (value - min) / (max - min) · (r - 1)) / ln r, with r = 100: halfway at 10 from 1 to 100."""
+def test_a_place_on_a_logarithmic_range_is_the_inverse_of_its_scale() -> None:
+    """It is ln(1 + (value - min) / (max - min) · (r - 1)) / ln r; from 1 to 100, r is 100 and 10 is halfway.
+
+    Source: Autocast competition of 2022 (github.com/andyzoujm/autocast), numerical questions, `deriv_ratio`.
+    """
     span = NumericRange(lower="1", upper="100", zero_point="0")
     assert [place_of(value, span) for value in ("0.5", "1", "10", "100", "101")] == [0, 0, Fraction(1, 2), 1, 1]
     r, value = Fraction(100), Fraction(37)
@@ -573,56 +589,54 @@ def test_a_place_on_a_logarithmic_range_is_that_of_the_reference() -> None:
 
 
 def test_a_logarithmic_range_far_from_its_zero_keeps_its_digits() -> None:
-    """Bounds that differ in their 31st digit: the scale is all but linear there."""
+    """Between bounds that differ in their 31st digit the scale is nearly linear."""
     span = NumericRange(lower="1" + "0" * 30, upper="1" + "0" * 29 + "4", zero_point="0")
     places = [place_of("1" + "0" * 29 + str(step), span) for step in (1, 2, 3)]
     assert [round(place * PICO) for place in places] == [PICO // 4, PICO // 2, PICO * 3 // 4]
 
 
 @pytest.mark.parametrize(("decimals", "units"), [(0, 4), (6, 10), (8, 12), (9, 12), (12, 12)])
-def test_scores_by_quantiles_have_four_digits_more_than_quantiles_but_never_more_than_twelve(
-    decimals: int, units: int
-) -> None:
-    """In 10^-units of the question's own unit."""
+def test_quantile_scores_have_four_digits_more_than_quantiles_but_at_most_twelve(decimals: int, units: int) -> None:
+    """The unit is 10^-units of the question's own unit."""
     assert quantum(NumericRange(lower="0", upper="1", levels=(1,), decimals=decimals)) == 10**units
 
 
 def missed(case: Case) -> Fraction:
-    """1 unless the most probable outcome, the first of equals, happened."""
+    """Return 1 unless the most probable outcome, the first of equals, happened."""
     return Fraction(case.numbers.index(max(case.numbers)) != case.outcome)
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=6), min_size=1, max_size=9), st.data())
-def test_an_error_is_another_outcome_than_the_first_of_the_most_probable(
+def test_a_forecast_errs_if_its_first_most_probable_outcome_did_not_happen(
     rows: list[list[int]], data: st.DataObject
 ) -> None:
-    """Among many equals, in blocks of any size."""
+    """Many outcomes are equally probable, and blocks have any size."""
     cases = [Case(tuple(row), data.draw(st.integers(0, len(row) - 1))) for row in rows]
-    assert worth("error", *cases, block=data.draw(BLOCKS)) == [int(missed(case) * PICO) for case in cases]
+    assert kernel_scores("error", *cases, block=data.draw(BLOCKS)) == [int(missed(case) * PICO) for case in cases]
 
 
 # --- all kernels
 
 
 @given(st.integers(2, 40), st.data())
-def test_the_uniform_distribution_scores_what_a_forecast_of_it_would(size: int, data: st.DataObject) -> None:
-    """By the definitions with 1 / K each; the half of 1 - 1/K of the reference, 1.2."""
+def test_the_uniform_distribution_scores_as_a_uniform_forecast_does(size: int, data: st.DataObject) -> None:
+    """The definitions with 1 / K for each outcome; for the halved Brier score, (1 - 1/K) / 2."""
     outcome = data.draw(st.integers(0, size - 1))
     missed = [Fraction(place, size) - (place > outcome) for place in range(1, size)]
-    found = {name: uniform(name, Uniform(size, outcome, (1, size))) for name in (*NAMED, "ln", "log2")}
-    assert found["brier"] == round((1 - Fraction(1, size)) / 2 * PICO)
-    assert found["brier_sum"] == round((1 - Fraction(1, size)) * PICO)
-    assert found["ordered_brier"] == round(2 * sum(miss**2 for miss in missed) / (size - 1) * PICO)
-    assert found["error"] == (outcome != 0) * PICO
-    assert found["spherical"] == int((EXACT.divide(1, EXACT.sqrt(Decimal(size))) * PICO).to_integral_value())
-    assert [found["ln"], found["log2"]] == [picos(name, Fraction(1, size)) for name in ("ln", "log2")]
+    scores = {name: uniform(name, Uniform(size, outcome, (1, size))) for name in (*NAMED, "ln", "log2")}
+    assert scores["brier"] == round((1 - Fraction(1, size)) / 2 * PICO)
+    assert scores["brier_sum"] == round((1 - Fraction(1, size)) * PICO)
+    assert scores["ordered_brier"] == round(2 * sum(miss**2 for miss in missed) / (size - 1) * PICO)
+    assert scores["error"] == (outcome != 0) * PICO
+    assert scores["spherical"] == int((EXACT.divide(1, EXACT.sqrt(Decimal(size))) * PICO).to_integral_value())
+    assert [scores["ln"], scores["log2"]] == [picos(name, Fraction(1, size)) for name in ("ln", "log2")]
 
 
 @pytest.mark.parametrize("value", ["-1", "0", "0.123456789012", "1", "1.5", "2", "3", "4"])
-def test_the_uniform_distribution_of_a_range_scores_what_a_straight_cdf_does(value: str) -> None:
-    """An answer's exact place, in 1e-12, also where it is a third."""
+def test_the_uniform_distribution_of_a_range_scores_as_a_straight_cdf_does(value: str) -> None:
+    """The place of the answer is exact, also if it is a third."""
     span = NumericRange(lower="0", upper="3", bins=1, open_lower=True, open_upper=True)
-    [straight] = worth("crps", Case((0, CDF), 1, span, value))
+    [straight] = kernel_scores("crps", Case((0, CDF), 1, span, value))
     assert uniform("crps", Uniform(200, 1, (1, 200), span, value)) == straight
 
 
@@ -634,18 +648,18 @@ def test_a_crps_or_a_measure_without_a_range_is_refused() -> None:
         OF_QUESTION.in_one(None)
 
 
-def incomplete(rows: dict[str, Kernel], named: dict[str, set[str]]) -> Iterator[str]:
-    """What the table of kernels lacks; named: the kernels that each field of a rule set can name."""
-    every = set().union(*named.values())
+def incomplete(rows: dict[str, Kernel], by_field: dict[str, set[str]]) -> Iterator[str]:
+    """Yield the faults of the table of kernels; by_field: the kernels that each field of a rule set can name."""
+    every = set().union(*by_field.values())
     yield from (f"{name} has no row in KERNELS" for name in sorted(every - set(rows)))
     yield from (f"no rule set can name {name}" for name in sorted(set(rows) - every))
     for name in sorted(every & set(rows)):
-        yield from (f"{name}: {what}" for what, is_wrong in _wrong(name, rows[name], named).items() if is_wrong)
+        yield from (f"{name}: {what}" for what, is_wrong in _faults(name, rows[name], by_field).items() if is_wrong)
 
 
-def _wrong(name: str, row: Kernel, named: dict[str, set[str]]) -> dict[str, bool]:
-    """What may be wrong with a row, and whether it is."""
-    fields = {field for field, names in named.items() if name in names}
+def _faults(name: str, row: Kernel, by_field: dict[str, set[str]]) -> dict[str, bool]:
+    """Return all possible faults of a row, and whether it has them."""
+    fields = {field for field, names in by_field.items() if name in names}
     return {
         "no words": not row.words,
         "no source that can be looked up": not row.source or "seed" in row.source or ".md" in row.source,
@@ -662,13 +676,13 @@ def _wrong(name: str, row: Kernel, named: dict[str, set[str]]) -> dict[str, bool
 
 
 def named_kernels() -> dict[str, set[str]]:
-    """The kernels that each field of a rule set can name."""
+    """Return the kernels that each field of a rule set can name."""
     hints = get_type_hints(RuleSet)
     return {field: set(get_args(hints[field])) - {"none"} for field in dict.fromkeys(FIELDS.values())}
 
 
-def test_every_kernel_that_a_rule_set_can_name_is_described_whole() -> None:
-    """Each name has a row, each row a name, and no row lacks a part or differs from what the decider goes by."""
+def test_every_kernel_that_a_rule_set_can_name_has_a_complete_row() -> None:
+    """Each name has a row, each row a name, and no row lacks a part or contradicts the decider."""
     assert list(incomplete(KERNELS, named_kernels())) == []
 
 
@@ -677,7 +691,7 @@ def test_every_kernel_that_a_rule_set_can_name_is_described_whole() -> None:
     [
         ("brier", {"words": ""}, "no words"),
         ("brier", {"source": ""}, "no source"),
-        ("brier", {"source": "seed 001"}, "no source"),
+        ("brier", {"source": "seed 1"}, "no source"),
         ("brier", {"unit": Unit("", KERNELS["brier"].unit.in_one)}, "no words for the unit"),
         ("brier", {"takes": ("chances", "cdf")}, "other forms"),
         ("brier", {"takes": ()}, "other forms"),
@@ -694,36 +708,36 @@ def test_every_kernel_that_a_rule_set_can_name_is_described_whole() -> None:
     ],
 )
 def test_a_row_that_lacks_a_part_is_found(name: str, change: dict[str, Any], what: str) -> None:
-    """One part at a time is taken away or changed."""
-    found = list(incomplete(KERNELS | {name: KERNELS[name]._replace(**change)}, named_kernels()))
-    assert len(found) == 1
-    assert found[0].startswith(f"{name}: {what}")
+    """One part at a time is removed or changed."""
+    faults = list(incomplete(KERNELS | {name: KERNELS[name]._replace(**change)}, named_kernels()))
+    assert len(faults) == 1
+    assert faults[0].startswith(f"{name}: {what}")
 
 
 def test_a_name_without_a_row_and_a_row_without_a_name_are_found() -> None:
-    """Either alone would be half of a kernel."""
-    named = named_kernels()
-    more = named | {"kernel": named["kernel"] | {"missed"}}
+    """Each of them alone is half of a kernel."""
+    by_field = named_kernels()
+    more = by_field | {"kernel": by_field["kernel"] | {"missed"}}
     assert list(incomplete(KERNELS, more)) == ["missed has no row in KERNELS"]
-    assert list(incomplete(KERNELS | {"missed": KERNELS["error"]}, named)) == ["no rule set can name missed"]
+    assert list(incomplete(KERNELS | {"missed": KERNELS["error"]}, by_field)) == ["no rule set can name missed"]
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
-def test_a_kernel_says_nothing_of_no_forecast(kernel: Kernel) -> None:
-    """Nothing in, nothing out."""
+def test_a_kernel_returns_no_scores_for_no_forecasts(kernel: Kernel) -> None:
+    """Empty columns are allowed."""
     if kernel.of_numbers:
-        assert kernel.of_numbers(laid_out([])).tolist() == []
+        assert kernel.of_numbers(numbers_of([])).tolist() == []
     if kernel.of_chance:
         assert kernel.of_chance(np.zeros(0, np.int64), BILLION).tolist() == []
 
 
 @given(st.lists(st.integers(1, 5), max_size=12), st.integers(1, 9))
-def test_blocks_hold_every_forecast_once_in_order_and_are_as_long_as_they_may_be(widths: list[int], most: int) -> None:
-    """At most so many numbers, or one forecast."""
+def test_blocks_hold_every_forecast_once_in_order_and_are_as_long_as_allowed(widths: list[int], most: int) -> None:
+    """A block has at most the given count of numbers, or one forecast."""
     cases = [Case((1,) * width, number) for number, width in enumerate(widths)]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(forecast_numbers, "_BLOCK", most)
-        blocks = list(laid_out(cases).blocks())
+        blocks = list(numbers_of(cases).blocks())
     assert [number for block in blocks for number in block.outcome.tolist()] == list(range(len(widths)))
     for block, following in pairwise([*blocks, None]):
         assert block
@@ -731,21 +745,21 @@ def test_blocks_hold_every_forecast_once_in_order_and_are_as_long_as_they_may_be
         assert following is None or int(block.width.sum()) + int(following.width[0]) > most
 
 
-def test_what_a_program_does_with_decimals_changes_nothing() -> None:
-    """Neither few digits nor a small range of exponents."""
+def test_the_decimal_context_of_a_program_changes_nothing() -> None:
+    """Neither a low precision nor a small range of exponents has an effect."""
     bins = NumericRange(lower="1", upper="1000", zero_point="0", bins=2)
     median = NumericRange(lower="1", upper="1000", zero_point="0", levels=(500_000_000,), decimals=6)
     ranged = [Case((123_456_789,), 1, median, "7"), Case((0, CDF // 3, CDF), 1, bins, "31")]
     names = ("absolute", "crps")
-    before = [worth(name, case) for name, case in zip(names, ranged, strict=True)]
+    before = [kernel_scores(name, case) for name, case in zip(names, ranged, strict=True)]
     place_of.cache_clear()
     with localcontext(Context(prec=2, Emin=-3, Emax=3)):
-        assert [worth(name, case) for name, case in zip(names, ranged, strict=True)] == before
+        assert [kernel_scores(name, case) for name, case in zip(names, ranged, strict=True)] == before
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_two_thousand_forecasts_are_scored_as_each_alone(seed: int) -> None:
-    """Of two to forty outcomes, in blocks of a thousand numbers."""
+    """They have two to forty outcomes and are read in blocks of a thousand numbers."""
     choose = Random(seed)
     cases = []
     for _ in range(2_000):
@@ -754,4 +768,4 @@ def test_two_thousand_forecasts_are_scored_as_each_alone(seed: int) -> None:
         cases.append(Case(numbers, choose.randrange(len(numbers))))
     slow: dict[str, Callable[[Case], Fraction]] = {"brier_sum": whole_brier, "ordered_brier": ordered, "error": missed}
     for name, definition in slow.items():
-        assert worth(name, *cases, block=1_000) == [round(definition(case) * PICO) for case in cases]
+        assert kernel_scores(name, *cases, block=1_000) == [round(definition(case) * PICO) for case in cases]

@@ -272,7 +272,7 @@ STAIRS = [
 
 
 def test_seconds_and_days_are_two_readings_of_one_forecaster() -> None:
-    """Reference on scoring, 2: .6 for 18 h, .75 for 60 h, .9 for 162 h of ten days: 0.034375 and 0.02575."""
+    """By hand, for .6 for 18 h, .75 for 60 h and .9 for 162 h: 8.25 / 240 = 0.034375 and 0.2575 / 10 = 0.02575."""
     assert only(scores(*STAIRS, resolution(), rules=brier())) == ("0.034375000", "1.000000000")
     assert only(scores(*STAIRS, resolution(), rules=brier(sampling="day"))) == ("0.025750000", "1.000000000")
 
