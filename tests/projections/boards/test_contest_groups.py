@@ -14,7 +14,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.incremental.refresh import IncrementalTables
 from forecast_ledger.projections.scores import time_weighted
 from tests.projections.boards.test_brier_sample import seasons
-from tests.projections.incremental.test_refresh import Kept, assert_equal_a_rebuild, told
+from tests.projections.incremental.test_refresh import RefreshedTables, assert_equal_a_rebuild, refresh
 from tests.support import oracle
 from tests.support.given import (
     closing,
@@ -139,10 +139,10 @@ def test_contests_that_change_together_are_scored_together(questions: int, monke
     later: list[Any] = [revocation(f"q{c}.0") for c in range(10)]
     later += [resolution(f"q{c}.0", outcome="no") for c in range(10)]
     recorded = oracle.history(*first, *later)
-    grows, rows = IncrementalTables(), Kept()
+    grows, rows = IncrementalTables(), RefreshedTables()
     end = len(recorded) - len(later)
     grows.add(recorded[:end])
-    told(grows, rows)
+    refresh(grows, rows)
     calls: list[str] = []
 
     def count(module: ModuleType, name: str) -> None:
@@ -157,7 +157,7 @@ def test_contests_that_change_together_are_scored_together(questions: int, monke
     count(time_weighted, "scores")
     count(contest_groups, "sample_contests")
     grows.add(recorded[end:])
-    told(grows, rows)
+    refresh(grows, rows)
     monkeypatch.undo()
     assert len(calls) <= 2 * 2 * 2  # scores and judgements, before and after, of two rule sets
     assert_equal_a_rebuild(rows, recorded)
@@ -167,10 +167,10 @@ def test_a_resolution_concerns_who_forecast_on_the_question_alone() -> None:
     """In Brier scores over all contests, too, whether its contest has other questions or not."""
     asked = [*_many_contests(1), *(resolution(f"q{c}.0") for c in range(9))]
     recorded = oracle.history(*asked, resolution("q9.0"))
-    grows, rows = IncrementalTables(), Kept()
+    grows, rows = IncrementalTables(), RefreshedTables()
     grows.add(recorded[:-2])
-    told(grows, rows)
+    refresh(grows, rows)
     grows.add(recorded[-2:])
-    [keys] = [each.keys for each in told(grows, rows) if each.table.name == "brier_overall"]
+    [keys] = [each.keys for each in refresh(grows, rows) if each.table.name == "brier_overall"]
     assert keys == [("[consensus]",), ("ada",), ("bob8",), ("bob9",)]
     assert_equal_a_rebuild(rows, recorded)

@@ -1,4 +1,4 @@
-"""The tables beside scores and boards, through whole logs: contests, Brier aggregates, calibration, admissions."""
+"""Tables of contests, Brier scores, calibration and admissions, built from whole logs."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -48,37 +48,37 @@ SECOND = 10**6  # µs
 NANO = 10**9
 
 
-def table(of: Projections, name: str, **only: str) -> list[Printed]:
-    """The printed rows that have these ids."""
-    rows = of.table(name).rows()
+def table(projections: Projections, name: str, **only: str) -> list[Printed]:
+    """Return the printed rows with these ids."""
+    rows = projections.table(name).rows()
     return [row for row in rows if all(row[column] == value for column, value in only.items())]
 
 
-def asked(answers: str, name: str = "cup", prefix: str = "q", **said: str) -> list[AnyCommand]:
-    """A contest of as many binary questions as answers, y or n, and what each participant said of each, in percent."""
+def contest_of(answers: str, name: str = "cup", prefix: str = "q", **percents: str) -> list[AnyCommand]:
+    """Return a contest with a binary question for each answer, y or n, and the participants' forecasts in percent."""
     commands: list[AnyCommand] = [contest(name, rules=TIME)]
     for number, answer in enumerate(answers):
         question = f"{prefix}{number}"
         commands += [opened(question), entry(name, question)]
-        for who, chances in said.items():
-            percent = chances.split()[number]
+        for participant, own in percents.items():
+            percent = own.split()[number]
             if percent != "-":
-                commands.append(forecast(question, who, probability=f"{percent}e-2"))
+                commands.append(forecast(question, participant, probability=f"{percent}e-2"))
         commands.append(resolution(question, outcome={"y": "yes", "n": "no"}[answer]))
     return commands
 
 
-def brier(answers: str, who: str = "ada", **said: str) -> Printed:
-    """One participant's row of a contest alone."""
-    [row] = table(oracle.projected(*asked(answers, **said)), "brier", participant=who)
+def brier_row(answers: str, who: str = "ada", **percents: str) -> Printed:
+    """Return one participant's row in the table of Brier scores of one contest."""
+    [row] = table(oracle.projected(*contest_of(answers, **percents)), "brier", participant=who)
     return row
 
 
 # --- contests
 
 
-def test_a_contest_shows_its_rules_its_pool_and_what_was_paid_of_it() -> None:
-    """The checkpoint of its seal is the position and the digest of the row that sealed it."""
+def test_a_contest_shows_its_rules_its_pool_and_the_amount_paid() -> None:
+    """The checkpoint is the position and digest of the log row that sealed the contest."""
     cup = contest(title="Spring Cup", pool=10, currency="EUR")
     recorded = oracle.history(opened(), cup, entry(), forecast(), resolution(), finalization())
     [row] = table(Projections(oracle.told(recorded)), "contests")
@@ -101,7 +101,7 @@ def test_a_contest_shows_its_rules_its_pool_and_what_was_paid_of_it() -> None:
 
 
 def test_a_contest_that_is_open_has_no_checkpoint() -> None:
-    """Nor, unless said, a title, a pool or a currency; contests come in order of id."""
+    """Title, pool and currency are empty unless given; contests are in order of id."""
     rows = table(oracle.projected(contest("cup"), contest("cap", rules=TIME), contest("a cup")), "contests")
     assert [row["contest"] for row in rows] == ["a cup", "cap", "cup"]
     assert {(row["sealed_at"], row["sealed_digest"]) for row in rows} == {(None, None)}
@@ -109,8 +109,8 @@ def test_a_contest_that_is_open_has_no_checkpoint() -> None:
     assert [row["rules"] for row in rows] == ["relative-2022-04", "spot", "relative-2022-04"]
 
 
-def test_a_checkpoint_shows_from_its_seal_on() -> None:
-    """As of the position before, the contest is open; what is recorded later does not move it."""
+def test_a_contest_has_a_checkpoint_from_its_seal_on() -> None:
+    """As of the position before, the contest is open; later events do not change the checkpoint."""
     recorded = oracle.history(contest(), contest("cap"), finalization(), finalization("cap"), contest("zip"))
     seals = [table(Projections(oracle.told(recorded[:cut])), "contests", contest="cup") for cut in range(1, 6)]
     assert [row["sealed_at"] for [row] in seals] == [None, None, 3, 3, 3]
@@ -123,17 +123,17 @@ def test_a_checkpoint_shows_from_its_seal_on() -> None:
 @pytest.mark.parametrize(("answer", "score"), [("y", "0.040000000"), ("n", "0.640000000")])
 def test_80_percent_scores_4_hundredths_if_it_rains_and_64_if_not(answer: str, score: str) -> None:
     """Source: Forecaster Arena, Scoring Methodology, "1.1 Definition"."""
-    assert brier(answer, ada="80")["brier"] == score
+    assert brier_row(answer, ada="80")["brier"] == score
 
 
 @pytest.mark.parametrize(
     ("percent", "answer", "score"), [("80", "y", "0.04"), ("80", "n", "0.64"), ("20", "y", "0.64"), ("20", "n", "0.04")]
 )
 def test_a_bet_on_no_is_a_forecast_of_one_less_its_confidence(percent: str, answer: str, score: str) -> None:
-    """Confidence 0.80 on NO is 0.20 of YES. Source: Forecaster Arena, Scoring Methodology, "1.3 Handling YES vs NO
-    Bets".
+    """A confidence of 0.80 in NO is 0.20 for YES. Source: Forecaster Arena, Scoring Methodology, "1.3 Handling YES vs
+    NO Bets".
     """
-    assert Fraction(brier(answer, ada=percent)["brier"]) == Fraction(score)
+    assert Fraction(brier_row(answer, ada=percent)["brier"]) == Fraction(score)
 
 
 def test_a_brier_score_of_15_hundredths_has_a_skill_of_4_tenths() -> None:
@@ -141,7 +141,7 @@ def test_a_brier_score_of_15_hundredths_has_a_skill_of_4_tenths() -> None:
 
     Source: Murphy (1973); Forecaster Arena, Scoring Methodology, "1.5 Brier Skill Score".
     """
-    row = brier("nnnynyynyy", ada="10 10 40 40 40 80 80 80 80 80")
+    row = brier_row("nnnynyynyy", ada="10 10 40 40 40 80 80 80 80 80")
     assert row | {"contest": "cup", "participant": "ada"} == {
         "contest": "cup",
         "participant": "ada",
@@ -159,33 +159,33 @@ def test_a_brier_score_of_15_hundredths_has_a_skill_of_4_tenths() -> None:
     }
 
 
-def test_who_is_worse_than_the_reference_has_a_skill_below_0() -> None:
-    """Ada: ((0.2)² + (0.2)²) / 2 = 0.04; bob: ((0.9)² + (0.3)²) / 2 = 0.45; the median 45% and 25%: 0.1825 of both.
+def test_a_score_worse_than_the_reference_has_a_negative_skill() -> None:
+    """Ada: ((0.2)² + (0.2)²) / 2 = 0.04; Bob: ((0.9)² + (0.3)²) / 2 = 0.45; the medians 45% and 25% score 0.1825.
 
     Against the consensus 1 - 0.45 / 0.1825 = -1.465753425; against even odds -0.8.
     """
-    row = brier("yn", who="bob", ada="80 20", bob="10 30")
+    row = brier_row("yn", who="bob", ada="80 20", bob="10 30")
     assert (row["brier"], row["consensus_brier"]) == ("0.450000000", "0.182500000")
     assert (row["skill_against_even_odds"], row["skill_against_consensus"]) == ("-0.800000000", "-1.465753425")
     assert row["skill_against_base_rate"] == "-0.800000000"
 
 
 def test_a_skill_against_a_perfect_reference_is_empty() -> None:
-    """Where all came true the base rate is perfect; where the consensus was sure and right, it is."""
-    row = brier("yy", ada="80 60", bob="100 100", cyd="100 100")
+    """If all questions resolve yes, the base rate is perfect; if the consensus was certain and right, it is perfect."""
+    row = brier_row("yy", ada="80 60", bob="100 100", cyd="100 100")
     assert (row["uncertainty"], row["consensus_brier"]) == ("0.000000000", "0.000000000")
     assert (row["skill_against_base_rate"], row["skill_against_consensus"]) == (None, None)
     assert row["skill_against_even_odds"] == "0.600000000"  # 1 - 0.10 / 0.25
 
 
-def test_the_consensus_is_measured_on_the_questions_one_forecast_oneself() -> None:
-    """Ada leaves out the second, on which the consensus did badly: 0.25 there, 0.04 and 0.16 elsewhere."""
-    said = {"ada": "90 - 90", "bob": "70 50 30"}
-    row = brier("yyy", **said)
+def test_the_consensus_is_scored_on_the_questions_that_the_participant_forecast() -> None:
+    """Ada leaves out the second question, on which the consensus scores 0.25; on the others it scores 0.04 and 0.16."""
+    percents = {"ada": "90 - 90", "bob": "70 50 30"}
+    row = brier_row("yyy", **percents)
     assert (row["n"], row["brier"], row["consensus_brier"]) == (2, "0.010000000", "0.100000000")
-    row = brier("yyy", who="bob", **said)
+    row = brier_row("yyy", who="bob", **percents)
     assert (row["n"], row["consensus_brier"]) == (3, "0.150000000")
-    row = brier("yyy", who=CONSENSUS, **said)
+    row = brier_row("yyy", who=CONSENSUS, **percents)
     assert (row["n"], row["brier"], row["consensus_brier"]) == (3, "0.150000000", "0.150000000")
 
 
@@ -202,20 +202,24 @@ def test_the_consensus_is_measured_on_the_questions_one_forecast_oneself() -> No
         ("0", "Very Poor"),
     ],
 )
-def test_each_brier_score_is_called_by_its_name(chances: str, words: str) -> None:
+def test_each_brier_score_has_an_interpretation(chances: str, words: str) -> None:
     """0, 1e-18, 0.01, 0.16, 0.2025, 0.25, 0.36, 1. Source: Forecaster Arena, Scoring Methodology, "Appendix B"."""
-    assert brier("y", ada=chances)["interpretation"] == words
+    assert brier_row("y", ada=chances)["interpretation"] == words
 
 
-def test_a_name_goes_by_the_exact_score_not_by_the_printed_one() -> None:
-    """(1 - 0.999999999)² = 1e-18 is printed as 0.000000000 and is not perfect."""
-    row = brier("y", ada="99.9999999")
+def test_the_interpretation_depends_on_the_exact_score() -> None:
+    """(1 - 0.999999999)² = 1e-18 is printed as 0.000000000 but is not perfect."""
+    row = brier_row("y", ada="99.9999999")
     assert (row["brier"], row["interpretation"]) == ("0.000000000", "Excellent")
 
 
 def test_the_rows_come_in_order_of_contest_and_participant() -> None:
-    """Whatever order they were said in; a contest without a binary question that counts has none."""
-    asked_of = [*asked("y", "zip", "z", bob="10", ada="20"), contest("mid"), *asked("n", "a", "a", cyd="30", bob="40")]
+    """The order of the commands does not matter; a contest without a binary question that counts has no row."""
+    asked_of = [
+        *contest_of("y", "zip", "z", bob="10", ada="20"),
+        contest("mid"),
+        *contest_of("n", "a", "a", cyd="30", bob="40"),
+    ]
     rows = [(row["contest"], row["participant"]) for row in table(oracle.projected(*asked_of), "brier")]
     assert rows == [
         *(("a", who) for who in (CONSENSUS, "bob", "cyd")),
@@ -231,7 +235,7 @@ def test_over_all_contests_scores_are_pooled_and_contests_are_averaged() -> None
 
     Source: Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score": the mean of all individual Brier scores.
     """
-    of = oracle.projected(*asked("y", ada="90"), *asked("yny", "cap", "c", ada="50 50 30"))
+    of = oracle.projected(*contest_of("y", ada="90"), *contest_of("yny", "cap", "c", ada="50 50 30"))
     [row] = table(of, "brier_overall", participant="ada")
     assert row == {
         "participant": "ada",
@@ -244,15 +248,15 @@ def test_over_all_contests_scores_are_pooled_and_contests_are_averaged() -> None
 
 def test_a_question_in_two_contests_counts_in_each() -> None:
     """0.04 in both, and 0.36 in one: (0.04 + 0.04 + 0.36) / 3; (0.04 + 0.20) / 2."""
-    shared = [*asked("yn", ada="80 60"), contest("cap", rules=TIME), entry("cap", "q0")]
+    shared = [*contest_of("yn", ada="80 60"), contest("cap", rules=TIME), entry("cap", "q0")]
     [row] = table(oracle.projected(*shared), "brier_overall", participant="ada")
     assert (row["contests"], row["n"]) == (2, 3)
     assert (row["pooled_brier"], row["mean_of_contest_means"]) == ("0.146666667", "0.120000000")
 
 
-def test_a_contest_one_took_no_part_in_counts_in_neither_mean() -> None:
-    """Bob is in one of the two."""
-    of = oracle.projected(*asked("y", ada="90", bob="80"), *asked("y", "cap", "c", ada="70"))
+def test_a_contest_without_a_forecast_of_the_participant_counts_in_neither_mean() -> None:
+    """Bob takes part in one of the two contests."""
+    of = oracle.projected(*contest_of("y", ada="90", bob="80"), *contest_of("y", "cap", "c", ada="70"))
     rows = {row["participant"]: (row["contests"], row["n"], row["pooled_brier"]) for row in table(of, "brier_overall")}
     assert rows["bob"] == (1, 1, "0.040000000")
     assert list(rows) == [CONSENSUS, "ada", "bob"]
@@ -261,12 +265,12 @@ def test_a_contest_one_took_no_part_in_counts_in_neither_mean() -> None:
 # --- calibration
 
 
-def test_a_bin_shows_its_forecasts_and_how_often_they_came_true() -> None:
-    """80% and 85%, of which one came true, and 90%, which did: means, frequencies, Wilson's intervals.
+def test_a_bin_shows_its_forecasts_and_their_observed_frequency() -> None:
+    """Forecasts of 80% and 85%, of which one came true, and of 90%, which came true, with Wilson intervals.
 
-    For 1 of 2 it is 1/2 ± z / (2 √(2 + z²)), for 1 of 1 from 1 / (1 + z²) to 1; z = 1.959963984540054.
+    For 1 of 2 the interval is 1/2 ± z / (2 √(2 + z²)), for 1 of 1 from 1 / (1 + z²) to 1; z = 1.959963984540054.
     """
-    rows = table(oracle.projected(*asked("yny", ada="80 85 90")), "calibration", participant="ada")
+    rows = table(oracle.projected(*contest_of("yny", ada="80 85 90")), "calibration", participant="ada")
     z = Decimal("1.959963984540054")
     wide, tiny = oracle.EXACT.divide(z, 2 * oracle.EXACT.sqrt(2 + z * z)), Decimal("1e-9")
     of_two = [str(limit.quantize(tiny)) for limit in (Decimal("0.5") - wide, Decimal("0.5") + wide)]
@@ -277,9 +281,9 @@ def test_a_bin_shows_its_forecasts_and_how_often_they_came_true() -> None:
     ]
 
 
-def test_a_bin_begins_with_its_lower_end_and_the_last_holds_both() -> None:
-    """10% is in the second, 10% less 1e-9 in the first, 100% in the last."""
-    rows = table(oracle.projected(*asked("ynyny", ada="0 9.9999999 10 90 100")), "calibration", participant="ada")
+def test_a_bin_includes_its_lower_end_and_the_last_bin_both_ends() -> None:
+    """10% is in the second bin, 10% - 1e-9 in the first, 100% in the last."""
+    rows = table(oracle.projected(*contest_of("ynyny", ada="0 9.9999999 10 90 100")), "calibration", participant="ada")
     assert [(row["from_probability"], row["to_probability"], row["n"], row["happened"]) for row in rows] == [
         ("0.000000000", "0.100000000", 2, 1),
         ("0.100000000", "0.200000000", 1, 1),
@@ -291,22 +295,22 @@ def test_a_bin_begins_with_its_lower_end_and_the_last_holds_both() -> None:
 
 
 def mean(values: Sequence[Fraction]) -> Fraction:
-    """Of one or more."""
+    """The exact mean of a non-empty list."""
     return sum(values, Fraction(0)) / len(values)
 
 
 def nine(number: Fraction | None) -> str | None:
-    """As printed: nine decimals, rounded half-even once."""
+    """A number as printed: nine decimals, rounded half-even once."""
     return None if number is None else f"{oracle.nine(number):f}"
 
 
 def skill(score: Fraction, reference: Fraction | None) -> Fraction | None:
-    """1 - BS / BS_reference, where there is one to beat."""
+    """1 - score / reference; None without a reference or if it is 0."""
     return 1 - score / reference if reference else None
 
 
-class Own(NamedTuple):
-    """One participant's forecasts in one contest."""
+class Forecasts(NamedTuple):
+    """One participant's scored forecasts in one contest."""
 
     contest: str
     participant: str
@@ -318,16 +322,16 @@ class Own(NamedTuple):
         return mean([(Fraction(row.probability, NANO) - row.happened) ** 2 for row in self.rows])
 
 
-def owned(recorded: Sequence[Recorded]) -> Iterator[Own]:
-    """What the log's contests judge, by contest and participant."""
+def scored_forecasts(recorded: Sequence[Recorded]) -> Iterator[Forecasts]:
+    """Yield the scored forecasts of each contest and participant."""
     for name in sorted(oracle.world(recorded).contests):
         rows = sorted(judged(recorded, name).elements())
         for who in sorted({row.participant for row in rows}):
-            yield Own(name, who, [row for row in rows if row.participant == who])
+            yield Forecasts(name, who, [row for row in rows if row.participant == who])
 
 
-def aggregate(own: Own) -> Printed:
-    """A row of the table `brier` but for the name of its score: Murphy's parts over groups of equal forecasts."""
+def aggregate(own: Forecasts) -> Printed:
+    """A row of the table `brier` without its interpretation: Murphy's parts over groups of equal forecasts."""
     n, base_rate = len(own.rows), mean([Fraction(row.happened) for row in own.rows])
     reliability = resolved = Fraction(0)
     for value in {row.probability for row in own.rows}:
@@ -356,26 +360,26 @@ def aggregate(own: Own) -> Printed:
 
 @settings(max_examples=100, deadline=None)
 @given(seasons())
-def test_brier_aggregates_are_those_of_the_slow_definition(recorded: list[Recorded]) -> None:
-    """Row by row, over logs in which contests share questions and some are frozen; the parts add up exactly."""
-    of = Projections(oracle.told(recorded))
-    rows = table(of, "brier")
+def test_brier_aggregates_equal_the_slow_definition(recorded: list[Recorded]) -> None:
+    """Contests share questions and some are sealed; the parts sum exactly."""
+    projections = Projections(oracle.told(recorded))
+    rows = table(projections, "brier")
     words = [row.pop("interpretation") for row in rows]
-    expected = list(owned(recorded))
+    expected = list(scored_forecasts(recorded))
     assert rows == [aggregate(own) for own in expected]
     assert [word == "Perfect" for word in words] == [own.score == 0 for own in expected]
-    for name in of.contests:
-        for found in of.aggregates(name).values():
-            if found.n:
-                assert None not in found[1:6]
-                assert found.brier == found.reliability - found.resolution_term + found.uncertainty  # type: ignore[operator]
+    for name in projections.contests:
+        for row in projections.aggregates(name).values():
+            if row.n:
+                assert None not in row[1:6]
+                assert row.brier == row.reliability - row.resolution_term + row.uncertainty  # type: ignore[operator]
 
 
 @settings(max_examples=50, deadline=None)
 @given(seasons())
-def test_means_over_contests_are_those_of_the_slow_definition(recorded: list[Recorded]) -> None:
-    """Over all scores, and over the contests' means."""
-    everywhere = list(owned(recorded))
+def test_means_over_contests_equal_the_slow_definition(recorded: list[Recorded]) -> None:
+    """Both means are tested: over all scores, and over the contests' means."""
+    everywhere = list(scored_forecasts(recorded))
     expected = []
     for who in sorted({own.participant for own in everywhere}):
         mine = [own for own in everywhere if own.participant == who]
@@ -388,26 +392,26 @@ def test_means_over_contests_are_those_of_the_slow_definition(recorded: list[Rec
 
 @settings(max_examples=50, deadline=None)
 @given(seasons())
-def test_bins_are_those_of_the_slow_definition_and_add_up(recorded: list[Recorded]) -> None:
+def test_bins_equal_the_slow_definition(recorded: list[Recorded]) -> None:
     """Every forecast is in one bin, and the observed frequency lies in its interval."""
-    of = Projections(oracle.told(recorded))
+    projections = Projections(oracle.told(recorded))
     expected = []
     edges = [NANO * tenth // 10 for tenth in range(10)] + [NANO + 1]
-    for own in owned(recorded):
+    for own in scored_forecasts(recorded):
         for lower, upper in pairwise(edges):
             inside = [row for row in own.rows if lower <= row.probability < upper]
             if inside:
                 happened = sum(row.happened for row in inside)
-                said = mean([Fraction(row.probability, NANO) for row in inside])
+                mean_forecast = mean([Fraction(row.probability, NANO) for row in inside])
                 ends = [nine(Fraction(lower, NANO)), nine(Fraction(min(upper, NANO), NANO))]
-                shares = [nine(said), nine(Fraction(happened, len(inside)))]
+                shares = [nine(mean_forecast), nine(Fraction(happened, len(inside)))]
                 expected.append([own.contest, own.participant, *ends, len(inside), happened, *shares])
-    rows = table(of, "calibration")
+    rows = table(projections, "calibration")
     assert [list(row.values())[:-2] for row in rows] == expected
     for row in rows:
         low, seen, high = (Fraction(row[name]) for name in ("wilson_low", "observed_frequency", "wilson_high"))
         assert 0 <= low <= seen <= high <= 1
-    counts = {(row["contest"], row["participant"]): row["n"] for row in table(of, "brier")}
+    counts = {(row["contest"], row["participant"]): row["n"] for row in table(projections, "brier")}
     assert counts == {
         key: sum(row["n"] for row in rows if key == (row["contest"], row["participant"])) for key in counts
     }
@@ -435,28 +439,30 @@ START: list[AnyCommand] = [opened(**SEASON), contest(rules=RULES), entry()]
 
 
 def attested(who: str = "ada", question: str = "rain", **declared: Any) -> AnyCommand:
-    """A forecast that claims to be of Mar 2, with what its maker declares."""
+    """A forecast that claims the instant Mar 2, with an attestation."""
     attestation = Attestation(**declared) if declared else None
     return forecast(question, who, at="2022-03-02T00:00:00Z", attestation=attestation)
 
 
-def received(*commands: AnyCommand | tuple[AnyCommand, str], name: str = "cup") -> list[Printed]:
-    """A contest's admissions where each command was recorded, by the ledger's own clock, when said beside it."""
+def admissions(*commands: AnyCommand | tuple[AnyCommand, str], name: str = "cup") -> list[Printed]:
+    """Return a contest's admissions; a command may have the instant at which the ledger's clock records it."""
     now = utc("2022-03-01T00:00:00")
     with Ledger.open(":memory:", clock=lambda: now) as ledger:
-        for number, each in enumerate([*START, *commands]):
-            command, when = each if isinstance(each, tuple) else (each, "")
+        for number, item in enumerate([*START, *commands]):
+            command, when = item if isinstance(item, tuple) else (item, "")
             now = utc(when) if when else now
             ledger.handle(command, f"c{number}")
-        recorded = [each for page in ledger.read() for each in page]
+        recorded = [event for page in ledger.read() for event in page]
     return table(Projections(oracle.told(recorded)), "admissions", contest=name)
 
 
-def test_an_admission_says_what_was_received_when_and_what_was_declared() -> None:
-    """Received 12 d 11 h 59 min 59 s before the cut-off; all that went in is 11 h 59 min 59.000001 s older or more."""
+def test_an_admission_shows_the_receipt_and_the_attestation() -> None:
+    """The receipt is 12 d 11 h 59 min 59 s before the cut-off; the newest source is at least 11 h 59 min 59.000001 s
+    before it.
+    """
     declared = {"newest_source": "2022-03-21", "training_cutoff": "2021-03", "model_released": "2021-04-15"}
     clean = attested(**declared, restricted_sources=False, restricted_list="2022-09")
-    assert received((clean, "2022-03-10T12:00:00")) == [
+    assert admissions((clean, "2022-03-10T12:00:00")) == [
         {
             "contest": "cup",
             "question": "rain",
@@ -499,13 +505,11 @@ def test_an_admission_says_what_was_received_when_and_what_was_declared() -> Non
         ("2021", ("2020-12-31T10:00:00Z", "2022-01-01T11:59:59.999999Z"), "clean", "6955199.000001"),
     ],
 )
-def test_what_the_newest_source_can_mean_decides_on_a_leak(
-    source: str, ends: tuple[str, str], verdict: str, margin: str
-) -> None:
-    """11:59:59 is the last safe stamp without a zone, and only the day before is a safe date; 23:59:59 keeps to the
-    cut-off with nothing to spare. Source: Autocast competition of 2022.
+def test_the_newest_source_decides_on_a_leak(source: str, ends: tuple[str, str], verdict: str, margin: str) -> None:
+    """11:59:59 is the last safe stamp without a time zone, and the day before is the last safe date;
+    23:59:59Z is just in time. Source: Autocast competition of 2022.
     """
-    [row] = received(attested(newest_source=source))
+    [row] = admissions(attested(newest_source=source))
     assert (row["earliest_at"], row["latest_at"]) == ends
     assert (row["information"], row["information_margin"]) == (verdict, margin)
 
@@ -548,10 +552,10 @@ def test_what_the_newest_source_can_mean_decides_on_a_leak(
 def test_a_model_may_know_more_than_its_sources(
     declared: dict[str, str], ends: tuple[str | None, str | None], verdict: str, margin: str | None
 ) -> None:
-    """What it was trained on counts, at the latest its release; without sources nothing is clean, and an end that
-    nothing but the calendar bounds is left empty.
+    """Training data count, up to the model's release at the latest; without sources nothing is clean, and an end
+    without a bound is empty.
     """
-    [row] = received(attested(**declared))
+    [row] = admissions(attested(**declared))
     assert (row["earliest_at"], row["latest_at"]) == ends
     assert (row["information"], row["information_margin"]) == (verdict, margin)
 
@@ -567,9 +571,9 @@ def test_a_model_may_know_more_than_its_sources(
         ({}, "undeclared"),
     ],
 )
-def test_that_no_restricted_source_was_used_counts_against_a_list(declared: dict[str, Any], verdict: str) -> None:
-    """That one was used counts either way."""
-    [row] = received(attested(**declared))
+def test_a_declaration_of_no_restricted_sources_needs_a_list(declared: dict[str, Any], verdict: str) -> None:
+    """A declaration that a restricted source was used counts with or without a list."""
+    [row] = admissions(attested(**declared))
     assert row["restricted"] == verdict
 
 
@@ -584,8 +588,8 @@ def test_that_no_restricted_source_was_used_counts_against_a_list(declared: dict
     ],
 )
 def test_a_receipt_is_late_by_the_ledgers_own_clock(when: str, receipt: str, margin: str) -> None:
-    """Whatever instant the forecast claims: strictly before 00:00:00Z of the close date is in time."""
-    [row] = received((attested(), when))
+    """The instant that the forecast claims does not matter: a receipt before 00:00:00Z of the close date is in time."""
+    [row] = admissions((attested(), when))
     assert (row["receipt"], row["receipt_margin"]) == (receipt, margin)
 
 
@@ -594,29 +598,29 @@ def test_a_receipt_is_late_by_the_ledgers_own_clock(when: str, receipt: str, mar
     [("2021-07-08T17:20:00Z", "empty"), ("2021-07-08T00:00:00Z", "empty"), ("2021-07-07T23:59:59.999999Z", "open")],
 )
 def test_a_question_that_opens_on_its_close_date_leaves_no_time_to_forecast(opens_at: str, window: str) -> None:
-    """Published 17:20Z, closed 22:25Z the same day: its cut-off precedes it. A question of the Autocast data."""
+    """The question opens at 17:20Z and closes at 22:25Z on the same day, after its cut-off. Source: Autocast data."""
     flash = opened("flash", at="2021-07-01T00:00:00Z", opens_at=opens_at, closes_at="2021-07-08T22:25:00Z")
-    said = forecast("flash", at="2021-07-08T18:00:00Z")
-    [row] = received(flash, entry(question="flash"), said)
+    late = forecast("flash", at="2021-07-08T18:00:00Z")
+    [row] = admissions(flash, entry(question="flash"), late)
     assert (row["cutoff_at"], row["window"]) == ("2021-07-07T23:59:59Z", window)
 
 
-def test_the_cutoff_goes_by_the_scheduled_close() -> None:
-    """Not by an early one, nor by when the answer was known."""
+def test_the_cutoff_depends_on_the_scheduled_close() -> None:
+    """An early close or the instant at which the answer was known does not change it."""
     early: list[AnyCommand] = [
         closing(at="2022-03-16T00:00:00Z"),
         resolution(at=AFTER, known_at="2022-03-15T00:00:00Z"),
     ]
-    [row] = received(attested(), *early)
+    [row] = admissions(attested(), *early)
     assert row["cutoff_at"] == "2022-03-22T23:59:59Z"
 
 
 def test_each_forecast_of_a_participant_is_admitted_on_its_own() -> None:
-    """In order of question, participant and log position; a withdrawal is no forecast."""
+    """Rows are in order of question, participant and log position; a withdrawal is not a forecast."""
     wind: list[AnyCommand] = [opened("wind", **SEASON), entry(question="wind")]
     late, gone = (attested(), "2022-03-24T00:00:00"), withdrawal(at="2022-03-02T00:00:00Z")
-    said = [attested("bob"), attested("bob", "wind"), attested(newest_source="2022-03-24"), gone, late]
-    rows = received(*wind, *said)
+    commands = [attested("bob"), attested("bob", "wind"), attested(newest_source="2022-03-24"), gone, late]
+    rows = admissions(*wind, *commands)
     assert [(row["question"], row["participant"], row["log_position"], row["receipt"]) for row in rows] == [
         ("rain", "ada", 8, "in_time"),
         ("rain", "ada", 10, "late"),
@@ -626,8 +630,8 @@ def test_each_forecast_of_a_participant_is_admitted_on_its_own() -> None:
     assert [row["information"] for row in rows] == ["certain", "undeclared", "undeclared", "undeclared"]
 
 
-def test_forecasts_are_examined_whatever_becomes_of_their_question() -> None:
-    """Open, resolved, annulled; of any kind; also those made before the question was in the contest."""
+def test_forecasts_on_questions_of_every_kind_and_status_are_examined() -> None:
+    """The questions are open, resolved or annulled; forecasts made before the question joined the contest count too."""
     kinds = [
         (
             choices("colour", COLOURS, **SEASON),
@@ -636,7 +640,7 @@ def test_forecasts_are_examined_whatever_becomes_of_their_question() -> None:
         (quartiles("flow"), forecast("flow", at=day(11), quantiles=(1, 2, 3))),
     ]
     rules = structs.replace(RULES, quantile_kernel="pinball", total="mean", name="all kinds")
-    rows = received(
+    rows = admissions(
         *[command for pair in kinds for command in pair],
         contest("league", rules=rules),
         *(entry("league", name) for name in ("colour", "flow", "rain")),
@@ -652,21 +656,21 @@ def test_forecasts_are_examined_whatever_becomes_of_their_question() -> None:
     ]
 
 
-def test_only_contests_that_ask_for_it_are_examined_and_each_for_itself() -> None:
-    """One forecast is a row in each of two attested contests, and in no other."""
+def test_only_attested_contests_are_examined() -> None:
+    """One forecast has a row in each of two attested contests, and in no other."""
     others: list[AnyCommand] = [contest("cap", rules=RULES), entry("cap"), contest("plain", rules=TIME), entry("plain")]
     both = [table(oracle.projected(*START, *others, attested()), "admissions", contest=name) for name in ("cap", "cup")]
     assert [(row["contest"], row["log_position"]) for [row] in both] == [("cap", 8), ("cup", 8)]
     assert table(oracle.projected(*START, *others, attested()), "admissions", contest="plain") == []
 
 
-def test_a_finalized_contest_admits_nothing_later() -> None:
-    """What is received afterwards is not on its board either."""
-    assert [row["participant"] for row in received(attested("ada"), finalization(), attested("bob"))] == ["ada"]
+def test_a_finalized_contest_has_no_later_admissions() -> None:
+    """Its leaderboard has no later forecasts either."""
+    assert [row["participant"] for row in admissions(attested("ada"), finalization(), attested("bob"))] == ["ada"]
 
 
-def test_an_admission_as_of_a_cut_shows_what_was_received_until_then() -> None:
-    """Forecast after forecast."""
+def test_admissions_as_of_a_position_have_the_forecasts_up_to_it() -> None:
+    """The position moves forecast by forecast."""
     recorded = oracle.history(*START, attested("ada"), attested("bob"), attested("ada"))
     cuts = [table(Projections(oracle.told(recorded[:cut])), "admissions") for cut in range(3, 7)]
     assert [[row["log_position"] for row in rows] for rows in cuts] == [[], [4], [4, 5], [4, 6, 5]]
@@ -676,14 +680,14 @@ def test_an_admission_as_of_a_cut_shows_what_was_received_until_then() -> None:
 
 
 def printed(path: Path, projection: str, form: str, *more: str) -> str:
-    """What the command line prints of a projection."""
+    """Return the output of the command `table`."""
     result = CliRunner().invoke(main, ["table", str(path), projection, "--format", form, *more])
     assert (result.exit_code, "as of log position " in result.stderr) == (FINE, True), result.stderr
     return result.stdout
 
 
-def kept(path: Path, *commands: AnyCommand) -> Path:
-    """A log of commands, all of which it accepts."""
+def stored(path: Path, *commands: AnyCommand) -> Path:
+    """Store the log of these commands; all are accepted."""
     with Ledger.open(path, clock=lambda: NOW) as ledger:
         outcomes = ledger.handle_many(oracle.named(commands))
         assert all(isinstance(outcome, Receipt) for outcome in outcomes)
@@ -691,11 +695,11 @@ def kept(path: Path, *commands: AnyCommand) -> Path:
 
 
 def test_contests_are_printed_in_each_format(tmp_path: Path) -> None:
-    """Escapes are shown, and what a spreadsheet would run as a formula is not run."""
+    """Control characters are escaped, and spreadsheet formulas are quoted in CSV."""
     odd = contest("odd", title='=1+1, "x"\x1b[2J', currency="EUR", pool="1.5")
-    log = kept(tmp_path / "log.db", odd, contest("cup"))
+    log = stored(tmp_path / "log.db", odd, contest("cup"))
     head = "contest  title             rules             pool  currency  sealed_at  sealed_digest  paid"
-    far = " " * 21  # where a contest in which one trades has more
+    far = " " * 21  # columns of trading contests
     assert printed(log, "contests", "table").splitlines() == [
         f"{head}  series  starts_at  state",
         f"cup                        relative-2022-04  0.00                                      0.00{far}open",
@@ -723,29 +727,33 @@ def test_contests_are_printed_in_each_format(tmp_path: Path) -> None:
 
 
 def test_brier_scores_are_printed_in_each_format(tmp_path: Path) -> None:
-    """0.64 where 80% came false: negative skills are numbers in every format, and what is missing is left empty."""
-    log = kept(tmp_path / "log.db", *asked("n", ada="80"))
+    """80% on a question that resolves no scores 0.64: skills are negative in every format, and missing values are
+    empty.
+    """
+    log = stored(tmp_path / "log.db", *contest_of("n", ada="80"))
     loss, skills = (
         "1,0.640000000,0.000000000,0.640000000,0.000000000,0.000000000,0.640000000",
         "-1.560000000,0.000000000",
     )
     header, *rows = printed(log, "brier", "csv").splitlines()
     assert rows == [f"cup,{who},{loss},{skills},,Very Poor" for who in (CONSENSUS, "ada")]
-    told = json.loads(printed(log, "brier", "json"))
-    assert list(told[0]) == header.split(",")
-    assert (told[1]["skill_against_even_odds"], told[1]["skill_against_base_rate"]) == ("-1.560000000", None)
+    parsed = json.loads(printed(log, "brier", "json"))
+    assert list(parsed[0]) == header.split(",")
+    assert (parsed[1]["skill_against_even_odds"], parsed[1]["skill_against_base_rate"]) == ("-1.560000000", None)
     names, _, ada = printed(log, "brier", "table").splitlines()
     assert names.split() == header.split(",")
     assert ada.split() == ["cup", "ada", *loss.split(","), *skills.split(","), "Very", "Poor"]
 
 
 def test_a_calibration_is_printed_as_a_table(tmp_path: Path) -> None:
-    """Numbers to the right under their names; of 1, none or all: 0.793450686 is z² / (1 + z²)."""
+    """Numbers are right-aligned under their names; 0.793450686 is z² / (1 + z²), for 0 of 1 and 1 of 1."""
     ends = "contest  participant  from_probability  to_probability  n  happened"
     shares = "  mean_forecast  observed_frequency   wilson_low  wilson_high"
     none = "    0.250000000         0.000000000  0.000000000  0.793450686"
     all_of_it = "    0.800000000         1.000000000  0.206549314  1.000000000"
-    assert printed(kept(tmp_path / "log.db", *asked("yn", ada="80 25")), "calibration", "table").splitlines() == [
+    assert printed(
+        stored(tmp_path / "log.db", *contest_of("yn", ada="80 25")), "calibration", "table"
+    ).splitlines() == [
         f"{ends}{shares}",
         f"cup      [consensus]       0.200000000     0.300000000  1         0{none}",
         f"cup      [consensus]       0.800000000     0.900000000  1         1{all_of_it}",
@@ -755,29 +763,29 @@ def test_a_calibration_is_printed_as_a_table(tmp_path: Path) -> None:
 
 
 def test_admissions_are_printed_in_each_format(tmp_path: Path) -> None:
-    """Received on Mar 31, 2026: 1,469 days and a second late."""
-    log = kept(tmp_path / "log.db", *START, attested(newest_source="2022-03-23T00:00:00Z"))
+    """The receipt is on Mar 31, 2026: 1,469 days and one second late."""
+    log = stored(tmp_path / "log.db", *START, attested(newest_source="2022-03-23T00:00:00Z"))
     cells = ["cup", "rain", "ada", "4", "2022-03-22T23:59:59Z", "late", "-126921601"]
     cells += ["2022-03-23T00:00:00Z", "2022-03-23T00:00:00Z", "certain", "-1", "undeclared", "open"]
     header, row = printed(log, "admissions", "csv").splitlines()
     assert row.split(",") == cells
-    [told] = json.loads(printed(log, "admissions", "json"))
-    assert told == dict(zip(header.split(","), cells, strict=True)) | {"log_position": 4}
+    [parsed] = json.loads(printed(log, "admissions", "json"))
+    assert parsed == dict(zip(header.split(","), cells, strict=True)) | {"log_position": 4}
     assert [line.split() for line in printed(log, "admissions", "table").splitlines()] == [header.split(","), cells]
 
 
 @pytest.mark.parametrize("projection", ["contests", "brier", "brier_overall", "calibration", "admissions"])
-def test_a_log_that_says_nothing_of_it_prints_the_names_of_the_columns_alone(tmp_path: Path, projection: str) -> None:
-    """And an empty array."""
-    log = kept(tmp_path / "log.db", opened())
+def test_an_empty_table_is_printed_as_the_names_of_its_columns(tmp_path: Path, projection: str) -> None:
+    """JSON has an empty array."""
+    log = stored(tmp_path / "log.db", opened())
     names = [column.name for column in CATALOGUE[projection].columns]
     assert printed(log, projection, "csv") == ",".join(names) + "\n"
     assert printed(log, projection, "table") == "  ".join(names) + "\n"
     assert json.loads(printed(log, projection, "json")) == []
 
 
-def test_a_printed_table_can_be_cut_too(tmp_path: Path) -> None:
-    """Before the answer to the second question only the first counts."""
-    log = kept(tmp_path / "log.db", *asked("yn", ada="80 20"))
+def test_a_table_can_be_printed_as_of_a_log_position(tmp_path: Path) -> None:
+    """Before the second question resolves, only the first counts."""
+    log = stored(tmp_path / "log.db", *contest_of("yn", ada="80 20"))
     assert [row["n"] for row in json.loads(printed(log, "brier", "json"))] == [2, 2]
     assert [row["n"] for row in json.loads(printed(log, "brier", "json", "--as-of", "8"))] == [1, 1]

@@ -1,4 +1,4 @@
-"""What a table reads, as its row of the catalogue says, against what changes it."""
+"""The kinds of facts that each table reads, compared with the events that change the table."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -53,64 +53,72 @@ SEEDS = range(int(environ.get("FORECAST_LEDGER_SEASONS", "1")))
 
 
 def story(name: str) -> list[Recorded]:
-    """A worked example."""
+    """The log of a worked example."""
     lines = (DATA / name / "commands.jsonl").read_text(encoding="utf-8").splitlines()
     return oracle.history(*map(read, lines))
 
 
 def scored(seed: int) -> list[Recorded]:
-    """A random season under rules drawn field by field."""
+    """The log of a random season under rules drawn field by field."""
     random = Random(seed)
     return oracle.attempted(Season(random, *(drawn_rules(random) for _ in range(2))).asked)[0]
 
 
 def traded(seed: int) -> list[Recorded]:
-    """A random season of trading."""
+    """The log of a random trading season."""
     with Ledger.open(":memory:") as ledger:
         ledger.handle_many([read(msgspec.json.encode(command)) for command, _ in TradingSeason(seed + 2, 24).said])
         return [recorded for page in ledger.read() for recorded in page]
 
 
-def late() -> list[Recorded]:
-    """Entries, and the name of the consensus, after an answer; then events on what is answered, as of no writer."""
+def late_events() -> list[Recorded]:
+    """A log in which entries and the name of the consensus come after an answer, with events that no writer records."""
     relative = structs.replace(PRESETS["relative-2022-04"], name="ours", score_consensus=True)
     kinds = structs.replace(PRESETS["autocast-2022"], name="kinds", quantile_kernel="none", score_consensus=True)
-    asked: list[AnyCommand] = [
+    commands: list[AnyCommand] = [
         opened(),
         opened("snow"),
         contest(rules=relative, pool=100),
         contest("kinds", rules=kinds),
     ]
-    asked += [entry(), forecast(), forecast(participant="bob", probability="0.9"), resolution()]
-    asked += [entry("kinds"), entry(question="snow"), forecast("snow", "[consensus]")]
-    said = events.ForecastMade(at=micros(11), question="rain", participant="kim", probabilities=(10**8, 9 * 10**8))
-    return oracle.followed(oracle.history(*asked), said, events.QuestionClosed(at=micros(12), question="rain"))
+    commands += [entry(), forecast(), forecast(participant="bob", probability="0.9"), resolution()]
+    commands += [entry("kinds"), entry(question="snow"), forecast("snow", "[consensus]")]
+    late_forecast = events.ForecastMade(
+        at=micros(11), question="rain", participant="kim", probabilities=(10**8, 9 * 10**8)
+    )
+    return oracle.followed(
+        oracle.history(*commands), late_forecast, events.QuestionClosed(at=micros(12), question="rain")
+    )
 
 
-def floor() -> list[AnyCommand]:
-    """Trading, an early close that is told late, forecasts on the same questions, somebody left out, a resolution."""
+def trading_story() -> list[AnyCommand]:
+    """Trading, an early close recorded late, forecasts on the same questions, an exclusion and a resolution."""
     rules = structs.replace(PRESETS["arena-v1"], trading=Trading(period_days=0))
-    asked: list[AnyCommand] = [*trading_floor("ada", "bob", rules=rules), decision(bet()), decision(participant="bob")]
-    asked = [*asked[:5], enrolment("week", "ada", family="f", release="r", at=SUNDAY), *asked[6:]]
-    asked += [quote(at=day(4), prices={"yes": "0.9"}), exclusion("week", "bob", level="no_rank")]
-    asked += [forecast("colour", probability=None, probabilities=EVEN, at=day(5)), closing(at=day(3))]
-    asked += [forecast("colour", probability=None, probabilities=EVEN, at=day(6)), resolution(at=day(7))]
-    return asked
+    commands: list[AnyCommand] = [
+        *trading_floor("ada", "bob", rules=rules),
+        decision(bet()),
+        decision(participant="bob"),
+    ]
+    commands = [*commands[:5], enrolment("week", "ada", family="f", release="r", at=SUNDAY), *commands[6:]]
+    commands += [quote(at=day(4), prices={"yes": "0.9"}), exclusion("week", "bob", level="no_rank")]
+    commands += [forecast("colour", probability=None, probabilities=EVEN, at=day(5)), closing(at=day(3))]
+    commands += [forecast("colour", probability=None, probabilities=EVEN, at=day(6)), resolution(at=day(7))]
+    return commands
 
 
-def dealt() -> list[Recorded]:
-    """What a ledger records of that."""
-    return oracle.history(*floor())
+def trading_log() -> list[Recorded]:
+    """The log of the trading story."""
+    return oracle.history(*trading_story())
 
 
-LOGS = {"tournament": tournament, "late": late, "floor": dealt}
+LOGS = {"tournament": tournament, "late": late_events, "floor": trading_log}
 CASES = (*STORIES, *LOGS, *(f"{sort} {seed}" for sort in ("scored", "traded") for seed in SEEDS))
-# Read, and yet changing nothing by itself: what is resolved cannot be bought; the consensus wins no prize.
+# Read, but never change a row by themselves: a resolved question cannot be traded; the consensus wins no prize.
 UNSEEN = {("bet_brier", "own_account"), ("prizes", "consensus_name")}
 
 
-class Changed(NamedTuple):
-    """An event, whether its question had an answer, and a table that it changed, before and after."""
+class Change(NamedTuple):
+    """An event, whether its question had an answer, and a table before and after the event."""
 
     recorded: Recorded
     answered: bool
@@ -119,8 +127,8 @@ class Changed(NamedTuple):
 
 
 @cache
-def changes(case: str) -> tuple[list[Recorded], list[Changed]]:
-    """A log, and what each of its events changed, every table built from nothing after each."""
+def changes(case: str) -> tuple[list[Recorded], list[Change]]:
+    """Return a log and the changes of all tables by each of its events; tables are built anew after each event."""
     if case in LOGS:
         recorded = LOGS[case]()
     elif case in STORIES:
@@ -128,69 +136,69 @@ def changes(case: str) -> tuple[list[Recorded], list[Changed]]:
     else:
         sort, seed = case.split()
         recorded = {"scored": scored, "traded": traded}[sort](int(seed))
-    return recorded, list(followed(recorded))
+    return recorded, list(table_changes(recorded))
 
 
-def followed(recorded: Sequence[Recorded]) -> Iterator[Changed]:
-    """What each event changes."""
-    settled, before = AnsweredQuestions(), tables([])
+def table_changes(recorded: Sequence[Recorded]) -> Iterator[Change]:
+    """Yield the changes of tables by each event."""
+    answered_questions, before = AnsweredQuestions(), tables([])
     digests = {name: table.digest() for name, table in before.items()}
-    for number, each in enumerate(recorded, 1):
-        answered, after = settled.take_in(each), tables(recorded[:number])
+    for number, recorded_event in enumerate(recorded, 1):
+        answered, after = answered_questions.take_in(recorded_event), tables(recorded[:number])
         for name, table in after.items():
             if (digest := table.digest()) != digests[name]:
-                yield Changed(each, answered, before[name], table)
+                yield Change(recorded_event, answered, before[name], table)
                 digests[name] = digest
         before = after
 
 
 def tables(recorded: Sequence[Recorded]) -> dict[str, Table]:
-    """Every table over these events."""
+    """Build every table from these events."""
     every = Projections(facts([recorded] if recorded else []))
     return {name: every.table(name) for name in CATALOGUE}
 
 
-def rows_that_differ(changed: Changed) -> Iterator[dict[str, Any]]:
-    """The keys of rows that came, went or have other values."""
+def changed_keys(changed: Change) -> Iterator[dict[str, Any]]:
+    """Yield the keys of rows that came, went or changed."""
     names = CATALOGUE[changed.after.name].key
-    one, other = ({tuple(row[name] for name in names): row for row in table.rows()} for table in changed[2:])
-    for key in one.keys() | other.keys():
-        if one.get(key) != other.get(key):
+    before, after = ({tuple(row[name] for name in names): row for row in table.rows()} for table in changed[2:])
+    for key in before.keys() | after.keys():
+        if before.get(key) != after.get(key):
             yield dict(zip(names, key, strict=True))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_whatever_changes_a_row_is_admitted_by_what_its_table_reads(case: str) -> None:
-    """Of every table and every event: a table that read less than it does would leave `blame` and `diff` incomplete."""
-    recorded, found = changes(case)
+def test_a_table_reads_every_kind_of_facts_that_changes_its_rows(case: str) -> None:
+    """If a kind were missing, `blame` and `diff` would be incomplete; every table is tested after every event."""
+    recorded, changed_tables = changes(case)
     last = facts([recorded])
     labels = last.question_codes.labels
     questions = {name: {labels[code] for code in contest.entries} for name, contest in last.contests.items()}
-    assert found
-    for each in found:
-        name, event = each.after.name, each.recorded.event
-        assert touches(name, event, answered=each.answered), (name, event)
-        for key in rows_that_differ(each):
+    assert changed_tables
+    for change in changed_tables:
+        name, event = change.after.name, change.recorded.event
+        assert touches(name, event, answered=change.answered), (name, event)
+        for key in changed_keys(change):
             scope = Scope(name, key, questions)
-            assert can_change(scope, each.recorded, answered=each.answered), (name, key, event)
+            assert can_change(scope, change.recorded, answered=change.answered), (name, key, event)
 
 
 def test_every_table_is_changed_by_every_kind_of_facts_that_it_reads() -> None:
-    """In one of the logs above: what is never seen to change is not tested, and what never changes need not be read."""
+    """Each pair occurs in one of the logs above; a kind that never changes the table would not need to be read."""
     seen = {
-        (each.after.name, kind)
+        (change.after.name, kind)
         for case in CASES
-        for each in changes(case)[1]
-        for kind in CATALOGUE[each.after.name].reads
-        if INPUTS[kind].has(each.recorded.event, answered=each.answered)
+        for change in changes(case)[1]
+        for kind in CATALOGUE[change.after.name].reads
+        if INPUTS[kind].has(change.recorded.event, answered=change.answered)
     }
     assert {(name, kind) for name, row in CATALOGUE.items() for kind in row.reads} - seen == UNSEEN
 
 
-def lacking(name: str, row: Projection) -> list[str]:
-    """What a row of the catalogue lacks or what in it does not fit together."""
+def missing_parts(name: str, row: Projection) -> list[str]:
+    """Return what is missing or inconsistent in a row of the catalogue."""
     columns = [column.name for column in row.columns]
-    order = [each for each in columns if each in row.key] if row.as_built else columns[: len(row.key)]
+    order = [column for column in columns if column in row.key] if row.as_built else columns[: len(row.key)]
     faults = {
         "a version": row.version < 1,
         "a meaning": not row.meaning or not all(column.meaning for column in row.columns),
@@ -209,8 +217,8 @@ def lacking(name: str, row: Projection) -> list[str]:
 
 
 def test_every_row_of_the_catalogue_is_complete() -> None:
-    """Columns, key, builder, what it reads and how it is divided; names that mean something."""
-    assert [fault for name, row in CATALOGUE.items() for fault in lacking(name, row)] == []
+    """Each row has columns, key, builder, kinds of facts and division, with meanings."""
+    assert [fault for name, row in CATALOGUE.items() for fault in missing_parts(name, row)] == []
 
 
 @pytest.mark.parametrize(
@@ -229,14 +237,16 @@ def test_every_row_of_the_catalogue_is_complete() -> None:
         ("final", True, "the log position of rows that are final"),
     ],
 )
-def test_a_row_that_lacks_a_part_is_found(part: str, value: Any, fault: str) -> None:
-    """Each part in turn, of a row that is complete otherwise."""
-    assert f"scores lacks {fault}" in lacking("scores", CATALOGUE["scores"]._replace(**{part: value}))
+def test_an_incomplete_row_is_reported(part: str, value: Any, fault: str) -> None:
+    """Each part in turn is missing from a row that is otherwise complete."""
+    assert f"scores lacks {fault}" in missing_parts("scores", CATALOGUE["scores"]._replace(**{part: value}))
 
 
-def test_every_event_but_a_kept_text_changes_some_kind_of_facts_beside_the_clock() -> None:
-    """And is of no other by its type alone than of those that its kind of rows agree with."""
+def test_every_event_but_a_kept_text_changes_a_kind_of_facts_other_than_the_clock() -> None:
+    """Every kind of facts is read by some table."""
     types = {*get_args(events.AnyEvent)}
-    known = {each for each in types for name, kind in INPUTS.items() if name != "clock" if issubclass(each, kind.types)}
-    assert types - known == {events.TextKept}
+    covered = {
+        event for event in types for name, kind in INPUTS.items() if name != "clock" if issubclass(event, kind.types)
+    }
+    assert types - covered == {events.TextKept}
     assert {kind for row in CATALOGUE.values() for kind in row.reads} == {*INPUTS}

@@ -1,4 +1,4 @@
-"""The catalogue: what every projection promises, whatever the log."""
+"""Properties that every projection has for every log."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ from tests.support.given import (
 from tests.support.paths import ROOT
 
 DATA = ROOT / "data"
-STORIES = {"kind_means": "autocast-2022", "admissions": "autocast-2022"}  # where the other story has no row
+STORIES = {"kind_means": "autocast-2022", "admissions": "autocast-2022"}  # the other example has no rows
 STORIES |= dict.fromkeys(TRADING, "arena-week")
 EVERY = pytest.mark.parametrize("name", CATALOGUE)
 KEYS = {name: projection.key for name, projection in CATALOGUE.items()}
@@ -97,29 +97,29 @@ def story(name: str = "metaculus-2022") -> list[AnyCommand]:
     return [read(line) for line in (DATA / name / "commands.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def told(name: str) -> Table:
-    """A table of a worked example that has rows of it."""
-    of = STORIES.get(name, "metaculus-2022")
-    if of == "arena-week":  # which sends two commands twice
-        return Projections(oracle.told(oracle.attempted(story(of))[0])).table(name)
-    return oracle.projected(*story(of)).table(name)
+def example_table(name: str) -> Table:
+    """Return a table of a worked example in which it has rows."""
+    example = STORIES.get(name, "metaculus-2022")
+    if example == "arena-week":  # which sends two commands twice
+        return Projections(oracle.told(oracle.attempted(story(example))[0])).table(name)
+    return oracle.projected(*story(example)).table(name)
 
 
 def digests(projections: Projections) -> dict[str, str]:
-    """Of every projection."""
+    """The digest of every table."""
     return {name: projections.table(name).digest() for name in CATALOGUE}
 
 
 def test_every_promised_projection_is_there_with_its_columns() -> None:
-    """And no other, so that whoever adds one comes by here."""
+    """The catalogue has exactly these projections, so that a new one is added here too."""
     names = {name: [column.name for column in projection.columns] for name, projection in CATALOGUE.items()}
     assert names.keys() == PROMISED.keys()
     assert all(set(PROMISED[name]) <= set(columns) for name, columns in names.items())
 
 
 @EVERY
-def test_a_projection_says_what_it_and_each_column_mean(name: str) -> None:
-    """In names that occur once, of kinds that exist, under a version."""
+def test_a_projection_and_its_columns_have_meanings(name: str) -> None:
+    """Column names are unique, their kinds exist, and the version is at least 1."""
     projection = CATALOGUE[name]
     assert projection.meaning
     assert projection.version >= 1
@@ -131,8 +131,8 @@ def test_a_projection_says_what_it_and_each_column_mean(name: str) -> None:
 
 @EVERY
 def test_a_table_is_named_after_its_projection_and_has_its_columns(name: str) -> None:
-    """All of one length."""
-    table = told(name)
+    """All columns have the same length."""
+    table = example_table(name)
     assert (table.name, table.version, table.columns) == (name, CATALOGUE[name].version, CATALOGUE[name].columns)
     lengths = [len(plain(values)) for values in table.values]
     assert lengths == [len(table)] * len(table.columns)
@@ -140,9 +140,9 @@ def test_a_table_is_named_after_its_projection_and_has_its_columns(name: str) ->
 
 
 @EVERY
-def test_what_is_no_count_is_printed_as_text(name: str) -> None:
-    """Scores, coverages, takes, shares and prizes are decimal text, so that no reader makes floats of them."""
-    for row in told(name).rows():
+def test_only_counts_are_printed_as_numbers(name: str) -> None:
+    """Scores, coverages, takes, shares and prizes are decimal text, so that no reader converts them to floats."""
+    for row in example_table(name).rows():
         for column in CATALOGUE[name].columns:
             kind = int if column.kind == "count" else str
             missing = row[column.name] is None and column.name in OPTIONAL.get(name, ())
@@ -150,19 +150,19 @@ def test_what_is_no_count_is_printed_as_text(name: str) -> None:
 
 
 def test_a_table_that_is_not_in_the_catalogue_is_not_found() -> None:
-    """By its own name."""
+    """The error has the name of the table."""
     with pytest.raises(KeyError, match="standings"):
         oracle.projected(*story()).table("standings")
 
 
 @settings(max_examples=40, deadline=None)
 @given(oracle.logs())
-def test_a_key_names_one_row_and_rows_come_in_order_of_their_key(asked: list[AnyCommand]) -> None:
-    """Over logs of all kinds; a board has its own order, but one row a participant."""
-    recorded, _ = oracle.attempted(asked)
-    found = oracle.told(recorded)
+def test_keys_are_unique_and_rows_are_in_order_of_their_key(commands: list[AnyCommand]) -> None:
+    """Holds for logs of all kinds; a leaderboard has its own order, but one row for each participant."""
+    recorded, _ = oracle.attempted(commands)
+    log_facts = oracle.told(recorded)
     for name, key in KEYS.items():
-        table = Projections(found).table(name)
+        table = Projections(log_facts).table(name)
         columns = {column.name: values for column, values in zip(table.columns, table.values, strict=True)}
         parts = [values.ranks() if isinstance(values := columns[part], Ids) else values for part in key]
         rows = list(zip(*(list(part) for part in parts), strict=True))
@@ -170,8 +170,8 @@ def test_a_key_names_one_row_and_rows_come_in_order_of_their_key(asked: list[Any
         assert CATALOGUE[name].as_built or rows == sorted(rows)
 
 
-def test_a_board_comes_by_contest_then_take_then_id() -> None:
-    """Best first in each."""
+def test_a_leaderboard_is_in_order_of_contest_take_and_id() -> None:
+    """The best participant of each contest is first."""
     rows = list(oracle.projected(*story()).table("leaderboard").rows())
     names = [(row["contest"], row["participant"]) for row in rows]
     hidden_only = [("hidden-only", who) for who in ("B", "A", "C", "bot")]
@@ -180,69 +180,69 @@ def test_a_board_comes_by_contest_then_take_then_id() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 10**9])
 def test_digests_do_not_depend_on_how_many_forecasts_are_scored_together(chunk: int) -> None:
-    """In the worked example."""
+    """The worked example has the same digests with every chunk size."""
     assert digests(oracle.projected(*story(), chunk=chunk)) == digests(oracle.projected(*story()))
 
 
-def test_digests_do_not_depend_on_when_the_ledger_recorded_what_it_was_told() -> None:
-    """Two stores, two clocks."""
-    found = []
+def test_digests_do_not_depend_on_when_commands_are_recorded() -> None:
+    """Two stores with two clocks have the same digests."""
+    by_clock = []
     for recorded_at in (0, 1_800_000_000_000_000):
         with Ledger.open(":memory:", clock=lambda: recorded_at) as ledger:  # noqa: B023 - called before it changes
             ledger.handle_many(story())
-            recorded = [each for page in ledger.read() for each in page]
-        assert {each.recorded_at for each in recorded} == {recorded_at}
-        found.append(digests(Projections(oracle.told(recorded))))
-    assert found[0] == found[1]
+            recorded = [event for page in ledger.read() for event in page]
+        assert {event.recorded_at for event in recorded} == {recorded_at}
+        by_clock.append(digests(Projections(oracle.told(recorded))))
+    assert by_clock[0] == by_clock[1]
 
 
-def test_digests_do_not_depend_on_what_is_asked_for_first() -> None:
-    """Each table is worked out when first asked for, and then again the same."""
-    one, other = oracle.projected(*story()), oracle.projected(*story())
-    assert digests(one) == {name: other.table(name).digest() for name in reversed(CATALOGUE)} == digests(one)
+def test_digests_do_not_depend_on_the_order_in_which_tables_are_built() -> None:
+    """Tables are computed on first use; later uses return the same."""
+    first, second = oracle.projected(*story()), oracle.projected(*story())
+    assert digests(first) == {name: second.table(name).digest() for name in reversed(CATALOGUE)} == digests(first)
 
 
 QUIET: dict[str, list[AnyCommand]] = {
     "nothing": [],
-    "questions alone": [opened(), numeric(), quartiles()],
-    "a contest alone": [contest()],
-    "a contest over what nobody forecast on": [opened(), contest(), entry(), resolution()],
+    "only questions": [opened(), numeric(), quartiles()],
+    "only a contest": [contest()],
+    "a contest without forecasts": [opened(), contest(), entry(), resolution()],
 }
 
 
 @EVERY
-@pytest.mark.parametrize("said", QUIET.values(), ids=QUIET.keys())
-def test_a_log_that_says_little_has_tables_without_rows(name: str, said: list[AnyCommand]) -> None:
-    """One digest for all of them: the schema's; only a contest has a row of its own."""
-    table = oracle.projected(*said).table(name)
-    rows = sum(isinstance(each, OpenContest) for each in said) if name == "contests" else 0
+@pytest.mark.parametrize("commands", QUIET.values(), ids=QUIET.keys())
+def test_a_log_without_scores_has_empty_tables(name: str, commands: list[AnyCommand]) -> None:
+    """Each empty table has the digest of its schema; only a contest has a row of its own."""
+    table = oracle.projected(*commands).table(name)
+    rows = sum(isinstance(command, OpenContest) for command in commands) if name == "contests" else 0
     assert (len(table), len(list(table.rows()))) == (rows, rows)
     assert rows or table.digest() == oracle.projected().table(name).digest()
 
 
 def test_questions_without_a_contest_have_standings_and_medians() -> None:
-    """And no scores."""
-    found = oracle.projected(opened(), forecast(), resolution())
-    lengths = {name: len(found.table(name)) for name in CATALOGUE}
+    """Without a contest, no other table has rows."""
+    projections = oracle.projected(opened(), forecast(), resolution())
+    lengths = {name: len(projections.table(name)) for name in CATALOGUE}
     assert lengths == dict.fromkeys(CATALOGUE, 0) | {"standing": 1, "consensus": 2}
 
 
-def test_each_fact_moves_what_follows_from_it_and_nothing_else() -> None:
-    """A resolution moves no standing, a contest moves no median."""
+def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
+    """A resolution changes no standing forecast, a contest changes no median."""
 
-    def moved(before: Sequence[AnyCommand], *more: AnyCommand) -> set[str]:
-        one, other = digests(oracle.projected(*before)), digests(oracle.projected(*before, *more))
-        return {name for name in CATALOGUE if one[name] != other[name]}
+    def changed(before: Sequence[AnyCommand], *more: AnyCommand) -> set[str]:
+        old, new = digests(oracle.projected(*before)), digests(oracle.projected(*before, *more))
+        return {name for name in CATALOGUE if old[name] != new[name]}
 
     scored = {"score_parts", "scores", "leaderboard", "prizes"}
-    judged = {"brier", "brier_overall", "calibration"}
-    said: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
-    assert moved(said, resolution()) == scored | judged
-    assert moved([*said, resolution()], contest("cap"), entry("cap")) == {"contests"} | scored | judged
-    assert moved(said, forecast(participant="bob")) == {"standing", "consensus"}
-    assert moved(said, finalization()) == moved(said, contest("cap")) == {"contests"}
-    sealed = [*said, resolution(), finalization()]
-    assert moved(sealed, payment()) == {"contests", "prizes", "journal"}
-    assert moved(sealed, revocation()) == moved(said, enrolment(participant="bob", bot=True)) == set()
+    brier_tables = {"brier", "brier_overall", "calibration"}
+    commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
+    assert changed(commands, resolution()) == scored | brier_tables
+    assert changed([*commands, resolution()], contest("cap"), entry("cap")) == {"contests"} | scored | brier_tables
+    assert changed(commands, forecast(participant="bob")) == {"standing", "consensus"}
+    assert changed(commands, finalization()) == changed(commands, contest("cap")) == {"contests"}
+    sealed = [*commands, resolution(), finalization()]
+    assert changed(sealed, payment()) == {"contests", "prizes", "journal"}
+    assert changed(sealed, revocation()) == changed(commands, enrolment(participant="bob", bot=True)) == set()
     examined: list[AnyCommand] = [opened(), contest(rules=RuleSet(name="own", kernel="ln", attested=True)), entry()]
-    assert moved(examined, forecast()) == {"standing", "consensus", "admissions"}
+    assert changed(examined, forecast()) == {"standing", "consensus", "admissions"}

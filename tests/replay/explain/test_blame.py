@@ -24,7 +24,7 @@ from forecast_ledger.replay.cli.main import FINE, USAGE
 from forecast_ledger.replay.explain.blame import BlameResult, blame
 from forecast_ledger.replay.explain.diff import diff
 from forecast_ledger.replay.explain.explain_scores import LogSource
-from tests.projections.catalogue.test_inputs import floor
+from tests.projections.catalogue.test_inputs import trading_story
 from tests.replay.cli.test_main import run, said
 from tests.support import oracle
 from tests.support.given import (
@@ -158,7 +158,7 @@ def test_a_forecast_that_moves_the_clock_is_blamed_for_it(table: str, tmp_path: 
     """What is pending waits longer, marks are older, a tick has come: whatever the forecast is of."""
     path = str(tmp_path / "log.db")
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named(floor()))
+        ledger.handle_many(oracle.named(trading_story()))
     every = cuts(path)
     for key, expected in list(slowly(every, table))[-2:]:
         found = blame(LogSource(path), table, key)
@@ -167,7 +167,7 @@ def test_a_forecast_that_moves_the_clock_is_blamed_for_it(table: str, tmp_path: 
 
 def test_forecasts_that_leave_the_clock_as_it_is_are_not_candidates(tmp_path: Path) -> None:
     """Only a forecast that claims a later instant than every event before it changes a row that follows the clock."""
-    base = oracle.named(floor())
+    base = oracle.named(trading_story())
     candidates = []
     for extra in (0, 50):
         path = str(tmp_path / f"log-{extra}.db")
