@@ -120,14 +120,14 @@ else:  # so that a type checker reports a name that is not offered
     }
 
     def __getattr__(name):
-        """Import what is offered under a name, and keep it here."""
+        """Import the object that is offered under a name, and store it in this module."""
         if name not in _OFFERED:
             here = sys.modules[__name__]  # with it, the interpreter can suggest the nearest name
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=here)
         module, attribute = _OFFERED[name]
-        found = import_module(f"{__name__}.{module}")
-        globals()[name] = found = getattr(found, attribute) if attribute else found
-        return found
+        offered = import_module(f"{__name__}.{module}")
+        globals()[name] = offered = getattr(offered, attribute) if attribute else offered
+        return offered
 
     def __dir__():
         """List the names that are offered, loaded or not."""

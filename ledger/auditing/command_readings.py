@@ -74,5 +74,5 @@ def by_outcome(numbers: Sequence[int | None], outcomes: Sequence[str]) -> dict[s
 
 def outcomes_of(question: str, state: State) -> tuple[str, ...]:
     """Return the outcomes of a question; none if it is numeric or unknown."""
-    known = state.questions.get(question)
-    return () if known is None else known.outcomes
+    question_state = state.questions.get(question)
+    return () if question_state is None else question_state.outcomes

@@ -1,6 +1,6 @@
-"""Arithmetic whose result is one integer on every machine: rounding, logarithms, exponentials, shares.
+"""Arithmetic whose results are the same integers on every machine: rounding, logarithms, exponentials, shares.
 
-Python integers and `decimal` only; no binary floating point enters.
+It uses Python integers and `decimal` only, no binary floating point.
 """
 
 from collections.abc import Sequence
@@ -9,23 +9,23 @@ from fractions import Fraction
 from math import floor
 from typing import NamedTuple
 
-from forecast_ledger.ledger.core.lazy_fractions import half_even as half_even  # noqa: PLC0414 - it belongs here, but bounded sums round, too
+from forecast_ledger.ledger.core.lazy_fractions import half_even as half_even  # noqa: PLC0414 - offered here; defined there, where sums round too
 from forecast_ledger.ledger.core.lazy_fractions import integers_in_proportion, to_decimal
 
-QUANTUM = 10**12  # logarithms are counted in 1e-12
+QUANTUM = 10**12  # units in 1: logarithms
 WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _POWER = Context(prec=30, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 LN_2 = WIDE.ln(Decimal(2))
-_PLACES = 144  # binary, of a logarithm before it is rounded
-_TOP_BITS = 7  # of a number, by which a factor is chosen that brings it near 1
+_PLACES = 144  # binary places of a logarithm before it is rounded
+_TOP_BITS = 7  # the highest bits of a number, which choose a factor that brings it near 1
 _FACTOR_BITS = 8
 
 
 def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
-    """ln(k / unit) in 1/quantum nat, rounded half-even once; k and unit positive integers.
+    """Return ln(k / unit) in 1/quantum nat, rounded half-even once; k and unit are positive integers.
 
-    Evaluated to 1e-40. On the grid k / 10^6 no value comes nearer to a rounding tie than 6e-21 nat, so that any
-    evaluation better than that gives the same integer.
+    It is evaluated to 1e-40. No value on the grid k / 10^6 is nearer to a rounding tie than 6e-21 nat, so every
+    evaluation that is more precise than that gives the same integer.
 
     >>> ln_fixed(1, 2), ln_fixed(500_000_000, 1_000_000_000)
     (-693147180560, -693147180560)
@@ -34,7 +34,7 @@ def ln_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
 
 
 def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
-    """log2(k / unit) in 1/quantum, rounded half-even once; k and unit positive integers.
+    """Return log2(k / unit) in 1/quantum, rounded half-even once; k and unit are positive integers.
 
     >>> log2_fixed(1, 8)
     -3000000000000
@@ -43,7 +43,7 @@ def log2_fixed(k: int, unit: int, quantum: int = QUANTUM) -> int:
 
 
 class Magnitude(NamedTuple):
-    """A number >= 0 of any size: mantissa x 10^exponent, 1 <= mantissa < 10. They compare as numbers do."""
+    """A number >= 0 of any size: mantissa x 10^exponent, 1 <= mantissa < 10. Magnitudes compare as numbers do."""
 
     positive: bool
     exponent: int
@@ -54,10 +54,10 @@ ZERO = Magnitude(False, 0, Fraction(0))
 
 
 def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
-    """Factor x a rational power of e or 2 ("e", "2"), factor >= 0.
+    """Return factor x base^exponent, for the base "e" or "2" and factor >= 0.
 
-    The power is rounded half-even once to 30 significant digits, and is exactly 1 for exponent 0; of 2, the whole part
-    of an exponent up to 1,000 is not rounded at all. The rest is exact.
+    The power is rounded half-even once to 30 significant digits; with exponent 0 it is exactly 1. If the base is 2 and
+    the exponent at most 1,000, only the power of the fractional part is rounded. The rest is exact.
 
     >>> power(Fraction(1, 2), "2", Fraction(11)), power(Fraction(0), "e", Fraction(1)) == ZERO
     (Magnitude(positive=True, exponent=3, mantissa=Fraction(128, 125)), True)
@@ -78,7 +78,7 @@ def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
 
 
 def magnitudes_to_integers(values: Sequence[Magnitude]) -> list[int]:
-    """Integers in exact proportion to values; one below 1e-60 of the largest counts as 0.
+    """Return integers in exact proportion to values; a value below 1e-60 of the largest counts as 0.
 
     >>> magnitudes_to_integers([power(Fraction(1, factor), "e", Fraction(0)) for factor in (4, 6, 10**70)])
     [3, 2, 0]
@@ -95,9 +95,10 @@ def magnitudes_to_integers(values: Sequence[Magnitude]) -> list[int]:
 
 
 def apportion(amount: int, weights: Sequence[int]) -> list[int]:
-    """Divide amount (>= 0) in proportion to weights (>= 0) by largest remainder; equal remainders: the first in order.
+    """Divide amount (>= 0) in proportion to weights (>= 0) by the largest remainder method.
 
-    The parts sum to amount, unless every weight is 0: then nobody gets anything. Pass weights in order of id.
+    Of equal remainders, the first in order gets the unit; pass weights in order of id. The parts sum to amount; if
+    every weight is 0, every part is 0.
 
     >>> apportion(100, [1, 1, 1])
     [34, 33, 33]
@@ -114,7 +115,7 @@ def apportion(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def _twice_atanh(numerator: int, denominator: int) -> int:
-    """2 atanh of numerator / denominator, at most 1/3, in 2^-144: twice the sum of z + z³/3 + z⁵/5 …"""
+    """Return 2 atanh(z) in 2^-144, z = numerator / denominator <= 1/3: twice the sum of z + z³/3 + z⁵/5 …"""
     power = (abs(numerator) << _PLACES) // denominator
     square, total, odd = power * power >> _PLACES, 0, 1
     while power:
@@ -124,7 +125,7 @@ def _twice_atanh(numerator: int, denominator: int) -> int:
 
 
 def _factor(top: int) -> tuple[int, int]:
-    """What brings numbers of these highest bits near 1, in 2^-8, and its logarithm."""
+    """Return the factor, in 2^-8, that brings numbers with these highest bits near 1, and its logarithm."""
     factor = half_even(1 << _TOP_BITS + _FACTOR_BITS + 1, 2 * top + 1)
     return factor, _twice_atanh(factor - (1 << _FACTOR_BITS), factor + (1 << _FACTOR_BITS))
 
@@ -134,12 +135,12 @@ _FACTORS = [_factor(top) for top in range(1 << _TOP_BITS - 1, 1 << _TOP_BITS)]
 
 
 def _ln(number: int) -> int:
-    """The logarithm of a positive integer in 2^-144, less than 2^6 of them off for each of its bits.
+    """Return the logarithm of a positive integer in 2^-144, with an error below 2^-138 for each of its bits.
 
-    number = 2^e · m, 1/2 <= m < 1, and m · factor is within a hundredth of 1: ln x = 2 atanh((x - 1) / (x + 1)).
+    number = 2^e · m, 1/2 <= m < 1, and x = m · factor is within 0.01 of 1: ln x = 2 atanh((x - 1) / (x + 1)).
     """
     exponent = number.bit_length()
     mantissa = number << _PLACES - exponent if exponent <= _PLACES else number >> exponent - _PLACES
     factor, ln_factor = _FACTORS[(mantissa >> _PLACES - _TOP_BITS) - len(_FACTORS)]
-    near, one = mantissa * factor, 1 << _PLACES + _FACTOR_BITS
-    return exponent * _LN_2_SCALED + _twice_atanh(near - one, near + one) - ln_factor
+    scaled, unit = mantissa * factor, 1 << _PLACES + _FACTOR_BITS
+    return exponent * _LN_2_SCALED + _twice_atanh(scaled - unit, scaled + unit) - ln_factor

@@ -1,4 +1,4 @@
-"""Pausing the garbage collector while many small records are made; none of them is part of a cycle."""
+"""Pause the garbage collector while many small records are created; none of them is part of a reference cycle."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Keep the cycle collector from walking a growing batch again and again, which costs as much as the batch."""
+    """Disable the cycle collector: it would traverse a growing batch repeatedly, which takes as long as the batch."""
     if not gc.isenabled():
         yield
         return

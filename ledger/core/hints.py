@@ -1,4 +1,4 @@
-"""Hints for a wrong word in a command: the words that are allowed there, and the nearest one."""
+"""Hints for a wrong word in a command: the words that are allowed there, and the most similar one."""
 
 import re
 from collections.abc import Iterable
@@ -12,71 +12,70 @@ _INDEX = re.compile(r"\[.*?\]")
 
 
 class Vocabulary(NamedTuple):
-    """By the path of a field, `rules.kernel`: the values that it may have, where they can be listed, and the fields of
-    what stands in it.
+    """The words that commands may use, by the path of a field such as `rules.kernel`.
 
-    A command's kinds are the values of `type`; its own fields are under its kind, those of all commands under "".
+    values: the values of a field, if they can be listed; those of `type` are the types of command. fields: the fields
+    of an object; the fields of a command are under its type, those of all commands under "".
     """
 
     values: dict[str, tuple[str, ...]]
     fields: dict[str, tuple[str, ...]]
 
 
-def nearest(said: str, there: Iterable[str]) -> str:
-    """The one that is most like what was said, whatever the case of its letters; empty if none is.
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """Return the allowed word that is most similar to a word, ignoring case; empty if none is similar.
 
     >>> nearest("LNN", ["none", "ln", "log2"]), nearest("kernl", ["name", "kernel"]), nearest("xyz", ["ln"])
     ('ln', 'kernel', '')
     """
-    lower = {each.lower(): each for each in there}
-    found = get_close_matches(said.lower(), lower, 1)
-    return lower[found[0]] if found else ""
+    by_lower = {candidate.lower(): candidate for candidate in allowed}
+    matches = get_close_matches(word.lower(), by_lower, 1)
+    return by_lower[matches[0]] if matches else ""
 
 
 def hint(commands: Any, message: str, field: str, kind: str) -> str:
-    """A hint to add to msgspec's message about a field of one of these commands; empty if there is none.
+    """Return a hint to add to msgspec's message about a field of one of these commands; empty if there is none.
 
-    field: its path, with an index where it stands in a row. kind: of the command, "" where that is not known.
+    field: its path, with an index for an item of an array. kind: the type of the command; "" if it is not known.
     """
-    known, path = vocabulary(commands), _INDEX.sub("", field)
+    words, path = vocabulary(commands), _INDEX.sub("", field)
     if message.startswith("Object contains unknown field"):
-        there = known.fields.get(path or kind, known.fields[""])
-        return _told(nearest(message.split("`")[1], there), there)
-    if path not in known.values or not message.startswith(("Invalid", "Expected")):
+        allowed = words.fields.get(path or kind, words.fields[""])
+        return _hint_text(nearest(message.split("`")[1], allowed), allowed)
+    if path not in words.values or not message.startswith(("Invalid", "Expected")):
         return ""
-    there, quoted = known.values[path], message.split("'")
-    return _told(nearest(quoted[1], there) if len(quoted) > 1 else "", there)
+    allowed, quoted = words.values[path], message.split("'")
+    return _hint_text(nearest(quoted[1], allowed) if len(quoted) > 1 else "", allowed)
 
 
-def _told(near: str, there: Iterable[str]) -> str:
-    """The nearest, then all."""
-    return f"; the nearest is {near}" * bool(near) + f"; there are {', '.join(there)}"
+def _hint_text(near: str, allowed: Iterable[str]) -> str:
+    return f"; the nearest is {near}" * bool(near) + f"; choose from {', '.join(allowed)}"
 
 
 @cache
 def vocabulary(commands: Any) -> Vocabulary:
-    """That of a union of commands."""
-    known, every = Vocabulary({}, {}), inspect.multi_type_info(get_args(commands))
-    tops = [each for each in every if isinstance(each, inspect.StructType)]
-    for each in tops:
-        _learn(known, "", each)
-        known.fields[str(each.tag)] = known.fields[""]
-    known.values["type"] = tuple(str(each.tag) for each in tops)
-    known.fields[""] = tuple(dict.fromkeys(field.name for each in tops for field in each.fields))
-    return known
+    """Return the vocabulary of a union of commands."""
+    words, types = Vocabulary({}, {}), inspect.multi_type_info(get_args(commands))
+    structs = [kind for kind in types if isinstance(kind, inspect.StructType)]
+    for struct in structs:
+        _add_words(words, "", struct)
+        words.fields[str(struct.tag)] = words.fields[""]
+    words.values["type"] = tuple(str(struct.tag) for struct in structs)
+    words.fields[""] = tuple(dict.fromkeys(field.name for struct in structs for field in struct.fields))
+    return words
 
 
-def _learn(known: Vocabulary, path: str, kind: inspect.Type) -> None:
-    """The type of the field at a path, and of everything in it."""
+def _add_words(words: Vocabulary, path: str, kind: inspect.Type) -> None:
+    """Add the words of the type of the field at a path, and of all types within it."""
     match kind:
         case inspect.LiteralType():
-            known.values[path] = tuple(map(str, kind.values))
+            words.values[path] = tuple(map(str, kind.values))
         case inspect.UnionType():
-            for each in kind.types:
-                _learn(known, path, each)
+            for member in kind.types:
+                _add_words(words, path, member)
         case inspect.VarTupleType():
-            _learn(known, path, kind.item_type)
+            _add_words(words, path, kind.item_type)
         case inspect.StructType():
-            known.fields[path] = tuple(field.name for field in kind.fields)
+            words.fields[path] = tuple(field.name for field in kind.fields)
             for field in kind.fields:
-                _learn(known, f"{path}.{field.name}".lstrip("."), field.type)
+                _add_words(words, f"{path}.{field.name}".lstrip("."), field.type)

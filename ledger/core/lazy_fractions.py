@@ -1,6 +1,6 @@
-"""Sums of fractions of so many denominators that their common one has a million digits: exact, but seldom spelled out.
+"""Sums of fractions whose common denominator may have a million digits: exact, but rarely computed in full.
 
-A comparison or a rounding needs few digits of them, and is certain unless the number lies within a hair of a boundary.
+A comparison or a rounding needs few digits, and is certain unless the number is extremely near to a boundary.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,13 +9,13 @@ from fractions import Fraction
 from math import gcd, lcm
 from typing import Any, Self
 
-_BITS = 256  # to which a sum is known, after the binary point
-_FEW = 16  # terms that are added up at once
+_BITS = 256  # binary places of the bounds of a sum
+_FEW = 16  # a sum of at most so many terms is computed in full at once
 _ONE = Fraction(1)
 
 
 def half_even(numerator: int, denominator: int) -> int:
-    """The integer nearest to numerator / denominator (> 0); of two equally near, the even one.
+    """Return the integer nearest to numerator / denominator (> 0); of two equally near, the even one.
 
     >>> [half_even(n, 2) for n in (-3, -1, 1, 3, 5)]
     [-2, 0, 0, 2, 2]
@@ -26,35 +26,36 @@ def half_even(numerator: int, denominator: int) -> int:
 
 
 def sum_of_terms(terms: Iterable[tuple[int, int]]) -> Fraction:
-    """The sum of numerators over denominators (> 0).
+    """Return the sum of terms, each a numerator and a denominator (> 0).
 
     >>> sum_of_terms([(1, 2), (1, 3), (1, 6)])
     Fraction(1, 1)
     """
-    found = _collected(terms)
-    lowest = _collected(_lowest(found.items()))
-    return _of(lowest if len(lowest) <= _FEW else found)  # those that differ little from one sum to another are kept
+    numerators = _collected(terms)
+    lowest = _collected(_lowest(numerators.items()))
+    # Many terms stay as given: their denominators differ little from one sum to another.
+    return _fraction(lowest if len(lowest) <= _FEW else numerators)
 
 
 def _collected(terms: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Numerators by denominator, without those that cancel out."""
-    found: dict[int, int] = {}
+    """Return the sums of numerators by denominator, without those that are 0."""
+    sums: dict[int, int] = {}
     for numerator, denominator in terms:
-        found[denominator] = found.get(denominator, 0) + numerator
-    return {denominator: numerator for denominator, numerator in found.items() if numerator}
+        sums[denominator] = sums.get(denominator, 0) + numerator
+    return {denominator: numerator for denominator, numerator in sums.items() if numerator}
 
 
 def _lowest(terms: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Numerators and denominators in lowest terms, given denominators and numerators."""
+    """Yield (numerator, denominator) in lowest terms for every (denominator, numerator)."""
     for denominator, numerator in terms:
         common = gcd(numerator, denominator)
         yield numerator // common, denominator // common
 
 
 class _Late(Fraction):
-    """A Fraction that puts off finding its numerator and denominator, and is known within bounds before.
+    """A Fraction that computes its numerator and denominator late, and has bounds before.
 
-    What is not defined here is a Fraction's own, and spells the number out.
+    Methods that are not defined here are those of Fraction, and compute the number in full.
     """
 
     __slots__ = ("_bounds", "_factor", "_whole")
@@ -63,28 +64,28 @@ class _Late(Fraction):
     _whole: Fraction | None
 
     def __new__(cls, factor: Fraction) -> Self:
-        """A number that is so many times another."""
+        """Create a number that is `factor` times another, which a subclass stores."""
         self = super(Fraction, cls).__new__(cls)
         self._factor, self._bounds, self._whole = factor, None, None
         return self
 
-    def _spelled(self) -> Fraction:
-        """The number that the factor multiplies."""
+    def _multiplied(self) -> Fraction:
+        """Return the number that the factor multiplies, in full."""
         raise NotImplementedError
 
     def _around(self) -> tuple[int, int, int]:
-        """Two integers between which that lies, and of how many binary places they are."""
+        """Return two integers between which that number lies, and how many binary places they have."""
         raise NotImplementedError
 
     def _sign_less(self, other: "int | Fraction") -> int:
-        """The sign of the difference, exact."""
+        """Return the exact sign of the difference."""
         return _sign((self.whole - (other.whole if isinstance(other, _Late) else other)).numerator)
 
     @property
     def whole(self) -> Fraction:
-        """The number, spelled out."""
+        """The number in full."""
         if self._whole is None:
-            self._whole = self._factor * self._spelled()
+            self._whole = self._factor * self._multiplied()
         return self._whole
 
     @property
@@ -97,12 +98,12 @@ class _Late(Fraction):
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Two integers in 2^-256 between which the number lies, or which it is."""
+        """Two integers in 2^-256: the number is at least the first and at most the second."""
         if self._bounds is None:
             low, high, places = self._around()
-            both, by = (low * self._factor.numerator, high * self._factor.numerator), self._factor.denominator
-            by <<= places - _BITS
-            self._bounds = min(both) // by, -(-max(both) // by)
+            ends, divisor = (low * self._factor.numerator, high * self._factor.numerator), self._factor.denominator
+            divisor <<= places - _BITS
+            self._bounds = min(ends) // divisor, -(-max(ends) // divisor)
         return self._bounds
 
     def __eq__(self, other: object) -> bool:
@@ -130,7 +131,7 @@ class _Late(Fraction):
         return low if low == high else self.whole.numerator // self.whole.denominator
 
     def _compared(self, other: "int | Fraction") -> int:
-        """The sign of the difference; where the bounds leave a doubt, from its numerator."""
+        """Return the sign of the difference; if the bounds overlap, from its numerator."""
         low, high = self.bounds
         least, most = other.bounds if isinstance(other, _Late) else (other * (1 << _BITS),) * 2
         if high < least or low > most:
@@ -139,18 +140,18 @@ class _Late(Fraction):
 
 
 class Bounded(_Late):
-    """A factor times a sum of numerators by denominator."""
+    """A factor times a sum of fractions, stored as numerators by denominator."""
 
     __slots__ = ("_terms",)
     _terms: Mapping[int, int]
 
     def __new__(cls, terms: Mapping[int, int], factor: Fraction = _ONE) -> "Bounded":
-        """terms: more than a few, none 0."""
+        """Create a sum. terms: numerators by denominator, none 0; more than _FEW."""
         self = super().__new__(cls, factor)
         self._terms = terms
         return self
 
-    def _spelled(self) -> Fraction:
+    def _multiplied(self) -> Fraction:
         return Fraction(*_together(_pairs(self._terms)))
 
     def _around(self) -> tuple[int, int, int]:
@@ -192,13 +193,13 @@ class Bounded(_Late):
 
 
 class Square(_Late):
-    """A factor times the square of such a sum."""
+    """A factor times the square of a Bounded sum."""
 
     __slots__ = ("root",)
     root: Bounded
 
     def __new__(cls, root: Bounded, factor: Fraction) -> "Square":
-        """root: not below 0. factor: above 0."""
+        """Create a square. root: not below 0. factor: above 0."""
         self = super().__new__(cls, factor)
         self.root = root
         return self
@@ -208,7 +209,7 @@ class Square(_Late):
         """The factor of the square of the root."""
         return self._factor
 
-    def _spelled(self) -> Fraction:
+    def _multiplied(self) -> Fraction:
         return self.root.whole**2
 
     def _around(self) -> tuple[int, int, int]:
@@ -228,18 +229,18 @@ class Square(_Late):
         return super()._sign_less(other)
 
 
-def quotient(number: Fraction, by: Fraction) -> Fraction:
-    """The quotient of two numbers, which stays a sum where only the first is one.
+def quotient(number: Fraction, divisor: Fraction) -> Fraction:
+    """Return number / divisor, which is a Bounded sum if only the first is one.
 
     >>> quotient(Fraction(1, 2), Fraction(3))
     Fraction(1, 6)
     """
-    spelled = isinstance(by, _Late) or not isinstance(number, Bounded)
-    return Fraction(number, by) if spelled else number * Fraction(1, by)
+    in_full = isinstance(divisor, _Late) or not isinstance(number, Bounded)
+    return Fraction(number, divisor) if in_full else number * Fraction(1, divisor)
 
 
 def round_to_units(number: Fraction, units: int) -> int:
-    """A number in 1/units, rounded half-even once.
+    """Return a number in 1/units, rounded half-even once.
 
     >>> round_to_units(Fraction(2, 3), 10)
     7
@@ -252,7 +253,7 @@ def round_to_units(number: Fraction, units: int) -> int:
 
 
 def to_decimal(number: Fraction, context: Context) -> Decimal:
-    """A number as a decimal, rounded once as the context says.
+    """Return a number as a decimal, rounded once as the context says.
 
     >>> to_decimal(Fraction(1, 3), Context(prec=2))
     Decimal('0.33')
@@ -265,7 +266,7 @@ def to_decimal(number: Fraction, context: Context) -> Decimal:
 
 
 def integers_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
-    """Integers in exact proportion to numbers: as small as can be, but of numbers with very many denominators.
+    """Return integers in exact proportion to numbers, the smallest ones unless a number is a Bounded sum or a Square.
 
     >>> integers_in_proportion([Fraction(1, 4), Fraction(1, 6)])
     [3, 2]
@@ -295,12 +296,12 @@ def _squares_in_proportion(numbers: Sequence[Fraction]) -> list[int]:
     return [root * root * int(factor * common) for root, factor in zip(roots, factors, strict=True)]
 
 
-def _of(terms: Mapping[int, int]) -> Fraction:
+def _fraction(terms: Mapping[int, int]) -> Fraction:
     return Bounded(terms) if len(terms) > _FEW else Fraction(*_together(_pairs(terms)))
 
 
 def _together(terms: list[tuple[int, int]]) -> tuple[int, int]:
-    """Numerators over denominators as one, in pairs of pairs, which is far faster; not in lowest terms."""
+    """Add fractions in pairs, then the sums in pairs, which is far faster; the result is not in lowest terms."""
     if not terms:
         return 0, 1
     shared = gcd(*(denominator for _, denominator in terms))
@@ -313,24 +314,24 @@ def _together(terms: list[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _parts(number: "int | Fraction") -> tuple[Mapping[int, int], Fraction]:
-    """A number as terms and a factor."""
+    """Return a number as terms and a factor."""
     if isinstance(number, Bounded):
         return number._terms, number._factor
     return ({number.denominator: number.numerator} if number else {}), _ONE
 
 
-def _merged(one: "int | Fraction", other: "int | Fraction") -> Fraction:
-    """The sum; terms that cancel out are dropped."""
-    (terms, factor), (more, by) = _parts(one), _parts(other)
-    if abs(factor) != abs(by):
-        terms, more = _scaled(terms, factor), _scaled(more, by)
-        factor = by = _ONE
-    found, sign = dict(terms), 1 if factor == by else -1
-    for denominator, numerator in more.items():
-        found[denominator] = found.get(denominator, 0) + sign * numerator
-        if not found[denominator]:
-            del found[denominator]
-    return _of(found) * factor
+def _merged(first: "int | Fraction", second: "int | Fraction") -> Fraction:
+    """Return the sum of two numbers, without terms that cancel out."""
+    (terms, factor), (more_terms, second_factor) = _parts(first), _parts(second)
+    if abs(factor) != abs(second_factor):
+        terms, more_terms = _scaled(terms, factor), _scaled(more_terms, second_factor)
+        factor = second_factor = _ONE
+    sums, sign = dict(terms), 1 if factor == second_factor else -1
+    for denominator, numerator in more_terms.items():
+        sums[denominator] = sums.get(denominator, 0) + sign * numerator
+        if not sums[denominator]:
+            del sums[denominator]
+    return _fraction(sums) * factor
 
 
 def _pairs(terms: Mapping[int, int]) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Units and their edges: decimals and RFC 3339 outside, integers inside; what does not fit is refused."""
+"""Units and their conversion: decimals and RFC 3339 text outside, integers inside; other values are refused."""
 
 import re
 import unicodedata
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import half_even
 
-if TYPE_CHECKING:  # what a caller may pass
+if TYPE_CHECKING:  # the types that a caller may pass
     Number = Decimal | float | int | str
     Instant = str | datetime
-else:  # what a decoder makes of JSON: a number keeps its decimal digits, an instant its text; both are checked here
+else:  # the types that a JSON decoder uses: a number keeps its decimal digits, an instant its text; both checked here
     Number = Any
     Instant = str
 
@@ -32,35 +32,35 @@ DAY = 86_400 * 10**6  # µs
 LONGEST_PERIOD = 36_525 * DAY  # a question's period is a century at most
 MOST_BINS = 10_000
 MOST_DECIMALS = 12
-LARGEST_MEASURE = 10**13  # of a quantile, in the unit of its question
+LARGEST_MEASURE = 10**13  # the largest quantile, in the unit of its question
 LARGEST_POOL = 10**12 * MONEY
 LARGEST_WEIGHT = 10**6 * WEIGHT
-LARGEST_CASH = 10**9 * MONEY  # granted, deposited or staked at once
-LARGEST_HOLDING = 10**12 * MONEY  # shares that one account ever buys
+LARGEST_CASH = 10**9 * MONEY  # in one grant, deposit or stake
+LARGEST_HOLDING = 10**12 * MONEY  # shares that one account buys in all
 
 ID_LENGTH = 200
 TEXT_LENGTH = 10_000
-LONG_TEXT_LENGTH = 1_000_000  # of a prompt or a reply
-MOST_WRITTEN_DECIMALS = 1_000  # decimals of a number at the edge
-LARGEST_NUMBER = Decimal("1e30")  # at the edge
+LONG_TEXT_LENGTH = 1_000_000  # for a prompt or a reply
+MOST_WRITTEN_DECIMALS = 1_000  # decimals of a number as it is written
+LARGEST_NUMBER = Decimal("1e30")  # as it is written
 _WHOLE = 10**30
 _SMALL = Decimal(1).__sizeof__()  # bytes of a decimal of up to 38 digits
 WRITTEN_NUMBER = r"[+-]?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,9})?"
 _DECIMAL = re.compile(WRITTEN_NUMBER, re.ASCII)
 _DECIMALS = re.compile(f"{WRITTEN_NUMBER}(?:,{WRITTEN_NUMBER})*", re.ASCII)
-# Numbers of units below 1e30, of at most 60 digits; others are looked at one by one.
+# For numbers of units below 1e30, with at most 60 digits; other numbers are read one by one.
 _COMMON = Context(prec=60, Emax=29, traps=[InvalidOperation, Overflow, Rounded])
 _CLOCK = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
 _FRACTION, _OFFSET = r"\.[0-9]{1,40}", r"[Zz]|[+-][0-2][0-9]:[0-5][0-9]"
 _RFC_3339 = re.compile(f"{_CLOCK}(?P<fraction>{_FRACTION})?(?P<offset>{_OFFSET})?", re.ASCII)
-WRITTEN_INSTANT = f"^{_CLOCK}({_FRACTION})?({_OFFSET})$"  # as JSON Schema has it
+WRITTEN_INSTANT = f"^{_CLOCK}({_FRACTION})?({_OFFSET})$"  # in the form of a JSON Schema pattern
 _UTC_END = re.compile(r"(\.[0-9]+)?Z\Z", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)  # half the work, where what is written is UTC anyway
+_NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)  # formatting a naive datetime takes half the time
 
 
 def read_decimal(number: Number, field: str) -> Decimal:
-    """The decimal a number is written as; a float is read as the shortest decimal that names it.
+    """Return a number as a decimal; a float becomes the shortest decimal that stands for it.
 
     Refuses, first that applies: bad_number, not_finite.
 
@@ -84,7 +84,7 @@ def read_decimal(number: Number, field: str) -> Decimal:
 
 
 def read_decimals(numbers: Collection[Number], field: str) -> Collection[Decimal]:
-    """`decimal` of each; many at once take a third of the time, and decimals stay as they are.
+    """Return `read_decimal` of every number, in a third of the time; decimals are returned unchanged.
 
     >>> read_decimals((0.5, 2.0), "quantiles"), read_decimals(("0.5", 2), "quantiles")
     ([Decimal('0.5'), Decimal('2.0')], [Decimal('0.5'), Decimal('2')])
@@ -94,14 +94,14 @@ def read_decimals(numbers: Collection[Number], field: str) -> Collection[Decimal
         if all(map(Decimal.is_finite, given)):
             return given
     except TypeError:  # not all are decimals
-        found = _converted([*given])
-        if found is not None and all(map(Decimal.is_finite, found)):
-            return found
+        decimals = _converted([*given])
+        if decimals is not None and all(map(Decimal.is_finite, decimals)):
+            return decimals
     return [read_decimal(number, field) for number in given]
 
 
 def _converted(given: list[Any]) -> list[Decimal] | None:
-    """Floats, texts, or whole numbers among decimals; None if they are something else, or one is no number."""
+    """Convert floats, texts, or a mix of integers and decimals; None for other types or a text that is not a number."""
     kinds = {*map(type, given)}
     if kinds == {float}:
         return [*map(Decimal, map(float.__repr__, given))]
@@ -113,7 +113,7 @@ def _converted(given: list[Any]) -> list[Decimal] | None:
 
 
 def read_measure(number: Number, field: str) -> Decimal:
-    """A decimal within 1e30 of at most 1,000 decimals; one below 1e-60 counts as 0.
+    """Return a decimal within 1e30 with at most 1,000 decimals; one below 1e-60 counts as 0.
 
     Refuses, first that applies: bad_number, not_finite, out_of_range.
 
@@ -121,7 +121,7 @@ def read_measure(number: Number, field: str) -> Decimal:
     (Decimal('2.50'), Decimal('0'))
     """
     value = read_decimal(number, field)
-    if not value or value.adjusted() < -60:  # far below half of every unit: nothing is left of it
+    if not value or value.adjusted() < -60:  # far below half of every unit
         return Decimal(0)
     exponent = value.as_tuple().exponent
     if (
@@ -136,7 +136,7 @@ def read_measure(number: Number, field: str) -> Decimal:
 
 
 def read_measures(numbers: Collection[Number], unit: int, field: str) -> list[int]:
-    """`measure` of each in 1/unit (a power of ten), rounded half-even; many at once.
+    """Return `read_measure` of every number in 1/unit (a power of ten), rounded half-even.
 
     >>> read_measures(("0.25", "0.35", "1e-999999"), 10, "quantiles")
     [2, 4, 0]
@@ -144,13 +144,13 @@ def read_measures(numbers: Collection[Number], unit: int, field: str) -> list[in
     try:
         scaled = map(_COMMON.multiply, read_decimals(numbers, field), repeat(Decimal(unit)))
         return [*map(Decimal.__round__, scaled)]  # to the nearest integer, half-even, in every context
-    except (DecimalException, Refused):  # an uncommon number, or the first at fault
+    except (DecimalException, Refused):  # an uncommon number, or one that is refused below
         ratios = [read_measure(number, field).as_integer_ratio() for number in numbers]
         return [half_even(numerator * unit, denominator) for numerator, denominator in ratios]
 
 
 def read_fixed(number: Number, unit: int, field: str, low: int, high: int) -> int:
-    """A number in 1/unit, rounded half-even; low and high bound the result, in 1/unit.
+    """Return a number in 1/unit, rounded half-even; low and high bound the result, in 1/unit.
 
     Refuses, first that applies: bad_number, not_finite, out_of_range.
 
@@ -178,22 +178,22 @@ def read_fixed(number: Number, unit: int, field: str, low: int, high: int) -> in
 
 
 def read_each_fixed(numbers: Collection[Number], unit: int, field: str, low: int, high: int) -> list[int]:
-    """`fixed` of each, many at once.
+    """Return `read_fixed` of every number, in less time.
 
     >>> read_each_fixed(("0.5", "0.12345678950"), PROBABILITY, "probability", 0, PROBABILITY)
     [500000000, 123456790]
     """
     try:
-        found = read_measures(numbers, unit, field)
+        measures = read_measures(numbers, unit, field)
     except Refused:
-        found = []
-    if found and low <= min(found) and max(found) <= high:
-        return found
+        measures = []
+    if measures and low <= min(measures) and max(measures) <= high:
+        return measures
     return [read_fixed(number, unit, field, low, high) for number in numbers]
 
 
 def read_probability(number: Number, field: str) -> int:
-    """A probability or price in 1e-9, from 0 to 1.
+    """Return a probability or price, from 0 to 1, in 1e-9.
 
     >>> read_probability("0.7", "probability")
     700000000
@@ -202,7 +202,7 @@ def read_probability(number: Number, field: str) -> int:
 
 
 def is_instant(field: str) -> bool:
-    """Whether a field of a command or an event is an instant, by its name: `at`, or one that ends in _at.
+    """Return True if a field of a command or an event is an instant by its name: `at`, or a name that ends in _at.
 
     >>> is_instant("closes_at"), is_instant("format")
     (True, False)
@@ -211,7 +211,7 @@ def is_instant(field: str) -> bool:
 
 
 def read_instant(value: Instant, field: str = "at") -> int:
-    """An RFC 3339 text or an aware datetime in µs since the epoch, UTC; finer fractions round half-even.
+    """Return an RFC 3339 text or an aware datetime in µs since the epoch, UTC; finer fractions round half-even.
 
     Refuses, first that applies: bad_instant, naive_instant.
 
@@ -226,15 +226,15 @@ def read_instant(value: Instant, field: str = "at") -> int:
         raise Refused("bad_instant", field, str(value)) from None
     except LookupError:
         raise Refused("naive_instant", field, str(value)) from None
-    except TypeError:  # a datetime without an offset, or no instant at all
+    except TypeError:  # a datetime without an offset, or another type
         naive = isinstance(value, datetime) and value.utcoffset() is None
         raise Refused("naive_instant" if naive else "bad_instant", field, str(value)) from None
 
 
 @lru_cache(maxsize=65_536)
 def _parsed(text: str) -> int:
-    """Raises TypeError, ValueError, OverflowError (no instant), LookupError (no offset)."""
-    if text[11:13] >= "24":  # some versions of Python would take it for the day after
+    """Return an instant in µs. Raises TypeError, ValueError, OverflowError (no instant), LookupError (no offset)."""
+    if text[11:13] >= "24":  # some versions of Python read it as the next day
         raise ValueError(text)
     if text[4:17:3] == "--T::" and len(text) <= 27 and text.isascii() and _UTC_END.match(text, 19):
         return _micros(datetime.fromisoformat(text))
@@ -251,7 +251,7 @@ def _parsed(text: str) -> int:
 
 
 def format_instant(micros: int) -> str:
-    """RFC 3339 in UTC, with a fraction only where there is one.
+    """Return an instant as RFC 3339 text in UTC, with a fraction only if it is not 0.
 
     >>> format_instant(1_500_000)
     '1970-01-01T00:00:01.500000Z'
@@ -260,7 +260,9 @@ def format_instant(micros: int) -> str:
 
 
 def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None) -> str:
-    """An integer in 1/unit (a power of ten) as decimal text with `least` to `most` decimals; zeros beyond `least` go.
+    """Return an integer in 1/unit (a power of ten) as decimal text with `least` to `most` decimals.
+
+    Zeros at the end are left out, except for the first `least` decimals.
 
     >>> format_fixed(-1_500_000, MONEY, least=2), format_fixed(750_000_000, PROBABILITY)
     ('-1.50', '0.75')
@@ -275,7 +277,7 @@ def format_fixed(value: int, unit: int, least: int = 0, most: int | None = None)
 
 
 def check_id(text: str, field: str) -> str:
-    """An id: 1 to 200 printable characters in Unicode form NFC, no outer space.
+    """Check an id: 1 to 200 printable characters in Unicode form NFC, without a space at either end; return it.
 
     Refuses, first that applies: malformed (not a text), id_empty, id_too_long, id_not_plain.
     """
@@ -290,11 +292,11 @@ def check_id(text: str, field: str) -> str:
     return text
 
 
-check_id_cached = lru_cache(maxsize=65_536)(check_id)  # the same check, for ids that come again and again
+check_id_cached = lru_cache(maxsize=65_536)(check_id)  # the same check, for ids that occur often
 
 
 def check_text(text: str, field: str, most: int = TEXT_LENGTH) -> str:
-    """A title or reason: up to 10,000 characters, or `most`, that can be encoded.
+    """Check a title or reason: up to 10,000 characters, or `most`, that UTF-8 can encode; return it.
 
     Refuses, first that applies: malformed (not a text), text_too_long, id_not_plain (lone surrogates).
     """
@@ -308,7 +310,7 @@ def check_text(text: str, field: str, most: int = TEXT_LENGTH) -> str:
 
 
 def exact_text(value: Decimal) -> str:
-    """The shortest plain decimal text of a value, one text for equal values.
+    """Return the shortest decimal text of a value, without an exponent; equal values have the same text.
 
     >>> exact_text(Decimal("1.50E+2")), exact_text(Decimal("-0.0"))
     ('150', '0')
@@ -319,7 +321,7 @@ def exact_text(value: Decimal) -> str:
 
 
 def fraction(text: str) -> Fraction:
-    """The rational number a recorded decimal text stands for.
+    """Return the rational number that a recorded decimal text stands for.
 
     >>> fraction("0.25")
     Fraction(1, 4)

@@ -46,9 +46,9 @@ def read_distribution(
 
 def outcome_probabilities(given: dict[str, Any], field: str) -> dict[str, int]:
     """Return probabilities by outcome, 1e-9. Refuses: out_of_range."""
-    one = values.PROBABILITY
+    unit = values.PROBABILITY
     try:
-        return dict(zip(given, values.read_each_fixed(given.values(), one, field, 0, one), strict=True))
+        return dict(zip(given, values.read_each_fixed(given.values(), unit, field, 0, unit), strict=True))
     except Refused:  # name the outcome
         return {name: values.read_probability(chance, f"{field}.{name}") for name, chance in given.items()}
 

@@ -24,7 +24,7 @@ def carry_out_legs(
 ) -> list[Leg]:
     """Return one event for each leg of a reply, in order; a leg starts from the account that the one before it leaves.
 
-    Where bets are all or nothing, all are refused if one is.
+    If bets are all or nothing, all are refused if one is.
     """
     run = _LegRun(command, at, contest, state)
     done: list[Leg] = [
@@ -47,10 +47,10 @@ class _LegRun:
         self.positions: dict[int, PositionState] = {}  # those that a leg has changed
         self.held: dict[tuple[str, int], int] = {}  # question, outcome -> number of the newest position opened here
 
-    def try_leg(self, leg: int, carry_out: Callable[[Any, dict[str, Any]], Leg], asked: Any) -> Leg:
+    def try_leg(self, leg: int, carry_out: Callable[[Any, dict[str, Any]], Leg], order: Any) -> Leg:
         """Carry out a leg, or refuse it."""
         try:
-            return carry_out(asked, self.leg_fields(leg))
+            return carry_out(order, self.leg_fields(leg))
         except _RefusedLegError as refused:
             return self.refusal(leg, *refused.args)
 

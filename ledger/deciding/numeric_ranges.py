@@ -47,10 +47,10 @@ def _levels(span: commands.Range, lower: Decimal, upper: Decimal) -> tuple[tuple
         if span.decimals is not None:
             raise Refused("out_of_range", "range.decimals", span.decimals, "decimals need levels")
         return (), 0
-    one, most = values.PROBABILITY, values.MOST_BINS
+    unit, most = values.PROBABILITY, values.MOST_BINS
     if not 1 <= len(span.levels) <= most:
         raise Refused("out_of_range", "range.levels", len(span.levels), f"give 1 to {most} levels")
-    levels = tuple(values.read_fixed(level, one, "range.levels", 1, one - 1) for level in span.levels)
+    levels = tuple(values.read_fixed(level, unit, "range.levels", 1, unit - 1) for level in span.levels)
     if any(after <= before for before, after in itertools.pairwise(levels)):
         raise Refused("out_of_range", "range.levels", len(levels), "levels must increase, by at least 0.000000001")
     decimals = commands.DEFAULT_DECIMALS if span.decimals is None else span.decimals

@@ -1,4 +1,4 @@
-"""One spelling of what a command says, by which a retry is told from another command of the same id."""
+"""The canonical content of a command, which distinguishes a retry from another command with the same id."""
 
 from collections.abc import Callable, Collection, Iterator
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
@@ -28,7 +28,7 @@ from forecast_ledger.ledger.model.publication_stamps import stamp_span
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 
-_Spell = Callable[[Any, str], Any]  # value, name of the field -> its one spelling
+_Spell = Callable[[Any, str], Any]  # value, name of the field -> its canonical form
 _EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ZERO = Decimal(0)
 _ROWS = frozenset({tuple, list})
@@ -37,32 +37,36 @@ _encoder = json.Encoder(order="deterministic")
 
 
 def canonical_content(command: AnyCommand) -> bytes:
-    """What a command says, without its id, in one spelling: equal for equal numbers and instants however written.
+    """Return the content of a command, without its id, as canonical bytes.
+
+    They are the same for equal numbers and instants, no matter how these are written.
 
     Refuses, first that applies: malformed, id_empty, id_too_long, id_not_plain, text_too_long, bad_instant,
     naive_instant, bad_number, not_finite.
 
     >>> from forecast_ledger.ledger.model.commands import CloseQuestion
-    >>> one = CloseQuestion(at="2026-03-01T01:00:00+01:00", question="q1")
-    >>> canonical_content(one) == canonical_content(CloseQuestion(at="2026-03-01T00:00:00Z", question="q1", id="c1"))
+    >>> first = CloseQuestion(at="2026-03-01T01:00:00+01:00", question="q1")
+    >>> second = CloseQuestion(at="2026-03-01T00:00:00Z", question="q1", id="c1")
+    >>> canonical_content(first) == canonical_content(second)
     True
     """
     name, fields, least = _SPELLINGS[type(command)]
     try:
-        said = [
+        content = [
             None if (value := getattr(command, field)) is None and optional else spell(value, field)
             for field, spell, optional in fields
         ]
     except Refused:
         raise first_by_precedence(_faults(command)) from None
-    while said[-1] is None and len(said) > least:
-        said.pop()
-    return _encoder.encode([name, *said])
+    while content[-1] is None and len(content) > least:
+        content.pop()
+    return _encoder.encode([name, *content])
 
 
 def with_decimals(command: AnyCommand) -> AnyCommand:
-    """The command with the floats and texts of a cdf or of quantiles as decimals, so that each is read once; as it is
-    if one of them is no number.
+    """Return the command with the floats and texts of its cdf or quantiles as decimals, so that each is read once.
+
+    If one of them is not a number, return the command unchanged.
     """
     if type(command) is not SubmitForecast:
         return command
@@ -71,12 +75,12 @@ def with_decimals(command: AnyCommand) -> AnyCommand:
         return command
     try:
         return structs.replace(command, **{field: tuple(values.read_decimals(numbers, field))})
-    except Refused:  # `content` says what is foremost at fault
+    except Refused:  # `canonical_content` raises the refusal that comes first
         return command
 
 
 def _faults(command: AnyCommand) -> Iterator[Refused]:
-    """Everything wrong with how a command is written, field by field and item by item."""
+    """Yield every fault in how a command is written, field by field and item by item."""
     for field, spell, optional in _SPELLINGS[type(command)][1]:
         value = getattr(command, field)
         if value is not None or not optional:
@@ -92,7 +96,7 @@ def _faults_of(value: Any, field: str, spell: _Spell) -> Iterator[Refused]:
 
 
 def _parts(value: Any, spell: _Spell) -> list[tuple[_Spell, Any]]:
-    """What may be at fault in a value beside the first thing that is, and how each is spelt."""
+    """Return the parts of a value, each with the function that checks it; several of them can be faulty."""
     if type(value) is dict:
         return [(spell, {key: item}) for key, item in value.items()]
     if type(value) in {tuple, list}:
@@ -107,7 +111,7 @@ def _parts(value: Any, spell: _Spell) -> list[tuple[_Spell, Any]]:
 
 
 def _parts_of_item(item: Any) -> list[tuple[_Spell, Any]]:
-    """Likewise, of what stands in a row and has parts of its own."""
+    """Return the parts of an item of an array, if it has any."""
     if type(item) is Prices:
         return [(_id, item.question), *(_parts(item.prices, _by_id) if type(item.prices) is dict else [])]
     if type(item) is Bet:
@@ -120,14 +124,14 @@ def _id(value: Any, name: str) -> str:
 
 
 def _number(value: Any, name: str) -> str:
-    """The shortest decimal text."""
+    """Return the shortest decimal text."""
     if type(value) is not Decimal or not value.is_finite():
         value = values.read_decimal(value, name)
     return shortest_text(value)
 
 
 def shortest_text(value: Decimal) -> str:
-    """The one spelling of a number: its shortest decimal text.
+    """Return the canonical form of a number: its shortest decimal text.
 
     >>> shortest_text(Decimal("0.50")), shortest_text(Decimal("-0.0")), shortest_text(Decimal(100))
     ('0.5', '0', '1E+2')
@@ -142,9 +146,9 @@ def _numbers(value: Any, name: str) -> list[Decimal]:
 
 
 def _shortest(numbers: Collection[Any], name: str) -> list[Decimal]:
-    """Each as the decimal whose text, which the encoder writes, is the shortest."""
-    found = [*map(_EXACT.normalize, values.read_decimals(numbers, name))]
-    return found if all(found) else [number or _ZERO for number in found]  # zero may have a sign
+    """Return numbers as the decimals whose texts, which the encoder writes, are the shortest."""
+    decimals = [*map(_EXACT.normalize, values.read_decimals(numbers, name))]
+    return decimals if all(decimals) else [number or _ZERO for number in decimals]  # zero may have a sign
 
 
 def _by_id(value: Any, name: str) -> dict[str, Decimal]:
@@ -155,31 +159,31 @@ def _by_id(value: Any, name: str) -> dict[str, Decimal]:
     return dict(zip(value, _shortest(value.values(), name), strict=True))
 
 
-def _each(spell: _Spell) -> _Spell:
-    def spelt(value: Any, name: str) -> list[Any]:
+def _array(spell: _Spell) -> _Spell:
+    def spell_items(value: Any, name: str) -> list[Any]:
         if type(value) is not tuple and type(value) is not list:
             raise Refused("malformed", name, value, "not an array")
         return [spell(item, name) for item in value]
 
-    return spelt
+    return spell_items
 
 
 def _range(value: Any, name: str) -> list[Any]:
     if type(value) is not Range:
         raise Refused("malformed", name, value, "not a range")
-    levels, unsaid = value.levels, value.levels is None and value.decimals is None
+    levels, has_defaults = value.levels, value.levels is None and value.decimals is None
     bins = DEFAULT_BINS if value.bins is None and levels is None else value.bins
     decimals = DEFAULT_DECIMALS if value.decimals is None and levels is not None else value.decimals
     kinds = (("bins", bins, int | None), ("open_lower", value.open_lower, bool), ("open_upper", value.open_upper, bool))
     shape = [_checked(kind)(part, f"{name}.{field}") for field, part, kind in kinds]
-    counted = [] if unsaid else [_checked(int)(decimals, f"{name}.decimals")]
-    asked = [] if levels is None else [_each(_number)(levels, f"{name}.levels")]
+    decimals_part = [] if has_defaults else [_checked(int)(decimals, f"{name}.decimals")]
+    levels_part = [] if levels is None else [_array(_number)(levels, f"{name}.levels")]
     bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
-    return [*(_number(bound, name) for bound in bounds), shape, *counted, *asked]
+    return [*(_number(bound, name) for bound in bounds), shape, *decimals_part, *levels_part]
 
 
 def _checked(expected: Any) -> _Spell:
-    """For fields that a caller in Python may have filled with anything: what JSON could not hold is refused."""
+    """Return the check of a field to which a caller in Python may pass any object: values outside JSON are refused."""
 
     def spell(value: Any, name: str) -> Any:
         try:
@@ -189,13 +193,13 @@ def _checked(expected: Any) -> _Spell:
             raise malformed_refusal(error, name) from None
         if type(value) in {int, str, bool, tuple, RuleSet, type(None)}:
             return plain
-        raise Refused("malformed", name, str(value), f"a {type(value).__name__}, which no JSON has")
+        raise Refused("malformed", name, str(value), f"a {type(value).__name__} is not a JSON value")
 
     return spell
 
 
 def _rules(value: Any, name: str) -> Any:
-    """A preset's name, or what a rule set says that is not its default."""
+    """Return the name of a preset, or the fields of a rule set that differ from their defaults."""
     if type(value) is dict:
         value = read_rule_set(value, name)
     plain = _checked(str | RuleSet)(value, name)
@@ -203,17 +207,18 @@ def _rules(value: Any, name: str) -> Any:
         return plain
     if type(value.scored_only_levels) not in {tuple, list}:
         raise Refused("malformed", f"{name}.scored_only_levels", str(value.scored_only_levels), "not an array")
-    spelt = {field: said for field, said in plain.items() if said != _DEFAULT_RULES[field]}
+    changed = {field: part for field, part in plain.items() if part != _DEFAULT_RULES[field]}
     if value.trading is not None:
         if type(value.trading) is not Trading:
-            said = "neither null nor a Trading; the whole rule set may be a dict"
-            raise Refused("malformed", f"{name}.trading", str(value.trading), said)
-        spelt["trading"] = {field: said for field, said in plain["trading"].items() if said != _DEFAULT_TRADING[field]}
-    return spelt
+            detail = "neither null nor a Trading; the whole rule set may be a dict"
+            raise Refused("malformed", f"{name}.trading", str(value.trading), detail)
+        trading = plain["trading"].items()
+        changed["trading"] = {field: part for field, part in trading if part != _DEFAULT_TRADING[field]}
+    return changed
 
 
 def _attestation(value: Any, name: str) -> dict[str, Any]:
-    """Its texts as they stand, but the stamps must be ones that say when."""
+    """Return the fields of an attestation unchanged; its stamps must be dates or instants."""
     if type(value) is not Attestation:
         raise Refused("malformed", name, value, "not an attestation")
     for stamp in ("newest_source", "model_released", "training_cutoff"):
@@ -226,7 +231,7 @@ def _attestation(value: Any, name: str) -> dict[str, Any]:
     return plain
 
 
-def _kept(value: Any, name: str) -> str:
+def _long_text(value: Any, name: str) -> str:
     return values.check_text(value, name, values.LONG_TEXT_LENGTH)
 
 
@@ -250,10 +255,10 @@ def _sale(value: Any, name: str) -> list[str]:
     return [values.check_text(str(position), f"{name}.position_id"), _number(value.percentage, f"{name}.percentage")]
 
 
-# How each field is spelt, in the order in which their faults are reported.
+# The function that checks each field and returns its canonical form, in the order in which faults are reported.
 _SPELLING: dict[str, _Spell] = {
     **dict.fromkeys(["contest", "question", "participant", "entrant"], _id),
-    "outcomes": _each(_id),
+    "outcomes": _array(_id),
     **dict.fromkeys(["title", "reason", "currency"], values.check_text),
     **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at"], values.read_instant),
     **dict.fromkeys(["probability", "value", "pool", "payable_unit"], _number),
@@ -271,14 +276,14 @@ _SPELLING: dict[str, _Spell] = {
     "quoted_at": values.read_instant,
     "amount": _number,
     "prices": _by_id,
-    "quotes": _each(_prices),
-    "bets": _each(_bet),
-    "sells": _each(_sale),
+    "quotes": _array(_prices),
+    "bets": _array(_bet),
+    "sells": _array(_sale),
     **dict.fromkeys(["source", "action"], values.check_text),
-    **dict.fromkeys(["reasoning", "prompt", "response"], _kept),
+    **dict.fromkeys(["reasoning", "prompt", "response"], _long_text),
 }
-# Optional fields that commands have got since, the newest last: where not given, not spelt either, so that what was
-# recorded before they existed is still known when it is sent again.
+# Optional fields that were added later, the newest last. They are left out if they are not given, so that a command
+# that was recorded before they existed still has the same content when it is sent again.
 _ADDED: dict[str, _Spell] = {
     "spot_at": values.read_instant,
     "quantiles": _numbers,
@@ -291,7 +296,7 @@ _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))
 
 
-# How a field is spelt whose name is in neither table, by its type; a text may be an instant by its name.
+# The function for a field whose name is in neither table, by the type of the field; a text may be an instant by name.
 _BY_TYPE: dict[Any, _Spell] = {
     Any: _number,
     str: values.check_text,
@@ -303,26 +308,26 @@ _BY_TYPE: dict[Any, _Spell] = {
 
 
 def _spelling(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, _Spell, bool]], int]:
-    """A command's type; each field, how it is spelt and whether it may be left out; how many are always there.
+    """Return a command's type; its fields, each with its function and if it is optional; how many are always there.
 
-    Fields that are in neither table come last, as they are declared.
+    Fields that are in neither table come last, in the order of their declaration.
     """
     fields = {field.name: field.default is None for field in structs.fields(kind) if field.name != "id"}
-    named = {name: spell for name, spell in (_SPELLING | _ADDED).items() if name in fields}
-    derived = {name: _derived(kind, name) for name in fields if name not in named}
-    spelt = [(name, spell, fields[name]) for name, spell in (named | derived).items()]
-    return kind.__struct_config__.tag, spelt, len(fields.keys() & _SPELLING.keys())
+    by_name = {name: spell for name, spell in (_SPELLING | _ADDED).items() if name in fields}
+    by_type = {name: _spell_by_type(kind, name) for name in fields if name not in by_name}
+    rows = [(name, spell, fields[name]) for name, spell in (by_name | by_type).items()]
+    return kind.__struct_config__.tag, rows, len(fields.keys() & _SPELLING.keys())
 
 
-def _derived(kind: type[Command], name: str) -> _Spell:
-    """How a field is spelt by its type. Raises TypeError: fields of that type are spelt by name."""
+def _spell_by_type(kind: type[Command], name: str) -> _Spell:
+    """Return the function for the type of a field. Raises TypeError if a field of that type must be in _SPELLING."""
     hint = get_type_hints(kind)[name]
-    parts = [each for each in get_args(hint) if each is not NoneType]
+    parts = [part for part in get_args(hint) if part is not NoneType]
     [plain, *others] = parts if NoneType in get_args(hint) else [hint]
     if plain is str and values.is_instant(name):
         return values.read_instant
     if plain not in _BY_TYPE or others:
-        raise TypeError(f"{kind.__name__}.{name}: say in _SPELLING, by its name, how a {hint} is spelt")
+        raise TypeError(f"{kind.__name__}.{name}: add the field to _SPELLING; there is no function for the type {hint}")
     return _BY_TYPE[plain]
 
 

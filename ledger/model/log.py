@@ -1,8 +1,8 @@
-"""The record: one row an event, each sealed with the digest of its own bytes and of everything before it.
+"""The rows of the log: one event each, sealed with a digest of its own bytes and of all rows before it.
 
 A row is one line of JSON: position, recorded_at, command_id, command, previous, event, digest. `command` is the digest
-of what the command said, `previous` the digest of the row before, and `digest` the SHA-256 of the row's own bytes up to
-the comma before it. No floats, fields in one order: the bytes are canonical.
+of the command's content, `previous` the digest of the row before, and `digest` the SHA-256 of the row's own bytes up to
+the comma before it. The bytes are canonical: there are no floats, and the fields have a fixed order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _BEFORE_EVENT = b'","event":'
 
 
 class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A row of the log: one event, and what it is sealed with.
+    """A row of the log: one event with its log position, its command and its digests.
 
     >>> from forecast_ledger import Recorded, commands, open
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
@@ -33,7 +33,7 @@ class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc
     ...     recorded: Recorded
     ...     for recorded in ledger.subscribe():
     ...         print(recorded.position, recorded.command_id, recorded.event.contest)
-    ...         break  # the next would wait until more is recorded
+    ...         break  # another step would wait for the next event
     1 open-spring spring
     """
 
@@ -47,7 +47,7 @@ class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc
 
 
 class Envelope(Struct, frozen=True, gc=False):
-    """What can be read of a row around an event that cannot be read."""
+    """The fields of a row that can be read if its event cannot."""
 
     position: int
     recorded_at: int
@@ -61,7 +61,7 @@ class _Command(Struct, frozen=True, gc=False):
 
 
 class Checkpoint(NamedTuple):
-    """All that is needed to check a log against: a log position, and the digest of the log up to there.
+    """A log position and the digest of the log up to it: all that is needed to check a copy of the log.
 
     >>> from forecast_ledger import Checkpoint, commands, open, replay
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
@@ -78,7 +78,7 @@ class Checkpoint(NamedTuple):
 
 
 START = Checkpoint(0, GENESIS)
-_one = msgspec.json.Decoder(Recorded)
+_row = msgspec.json.Decoder(Recorded)
 _envelope = msgspec.json.Decoder(Envelope)
 _command = msgspec.json.Decoder(_Command)
 _encode = msgspec.json.Encoder().encode
@@ -86,19 +86,19 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def fingerprint(content: bytes) -> str:
-    """A digest of what a command says, 128 bits, by which a retry is told from another command of the same id."""
+    """Return the digest of a command's content, 128 bits; a retry has the same one as the recorded command."""
     return sha256(content).hexdigest()[:32]
 
 
 def seal(recorded: Recorded) -> tuple[bytes, str]:
-    """A row's canonical bytes and its digest, whatever digest it claims."""
+    """Return a row's canonical bytes and its computed digest; the digest that it states is ignored."""
     body = encode_row(recorded)[: -_FRAME - len(recorded.digest)]
     digest = sha256(body).hexdigest()
     return body + _BEFORE_DIGEST + digest.encode() + _AFTER_DIGEST, digest
 
 
 def encode_row(recorded: Recorded) -> bytes:
-    """The whole row, with the digest it claims; a contest's rule set is spelt as `rules` says."""
+    """Return the bytes of a row with the digest that it states; a rule set has the fields of `recorded_fields`."""
     if type(recorded.event) is not ContestOpened:
         return _encode(recorded)
     plain = msgspec.to_builtins(recorded)
@@ -107,20 +107,20 @@ def encode_row(recorded: Recorded) -> bytes:
 
 
 def decode_rows(rows: Sequence[bytes]) -> list[Recorded]:
-    """The events in rows, whose digests are not checked. Raises one of UNREADABLE."""
-    return [*map(_one.decode, rows)]
+    """Return the events in rows without a check of their digests. Raises one of UNREADABLE."""
+    return [*map(_row.decode, rows)]
 
 
 def decode_row(row: bytes, position: int) -> Recorded:
-    """The event in the row at a log position, whose digest is not checked. Raises Corrupt if it cannot be read."""
+    """Return the event in the row at a log position without a check of its digest. Raises Corrupt."""
     try:
-        return _one.decode(row)
+        return _row.decode(row)
     except UNREADABLE as error:
-        raise Corrupt(position, f"not a record that this version can read: {error}", "schemas") from None
+        raise Corrupt(position, f"this version cannot read the row: {error}", "schemas") from None
 
 
 def decode_envelope(row: bytes) -> Envelope | None:
-    """What a row says around its event; None if that cannot be read either."""
+    """Return the fields of a row apart from its event; None if these cannot be read either."""
     try:
         return _envelope.decode(row)
     except UNREADABLE:
@@ -128,17 +128,17 @@ def decode_envelope(row: bytes) -> Envelope | None:
 
 
 def digested_bytes(row: bytes) -> bytes:
-    """The bytes of a row that its digest is of."""
+    """Return the bytes of a row from which its digest is computed."""
     return row[:-_SEAL]
 
 
 def compute_digest(row: bytes) -> str:
-    """The digest of a row's bytes, whatever the row says it is."""
+    """Return the digest of a row's bytes, not the one that the row states."""
     return sha256(row[:-_SEAL]).hexdigest()
 
 
 def stated_digest(row: bytes) -> str:
-    """The digest that a row says it has; "none" if its last bytes are not those of a digest.
+    """Return the digest that a row states; "none" if its last bytes are not those of a digest.
 
     >>> stated_digest(b'{"position":1,"digest":"' + b"f" * 64 + b'"}') == "f" * 64, stated_digest(b"{}")
     (True, 'none')
@@ -150,26 +150,27 @@ def stated_digest(row: bytes) -> str:
 
 
 def command_id_of(row: bytes) -> str:
-    """The id of the command that a row belongs to. Raises one of UNREADABLE."""
+    """Return the id of the command that a row belongs to. Raises one of UNREADABLE."""
     return _command.decode(row).command_id
 
 
 def event_text(row: str) -> str:
-    """The JSON of the event in a row; in the texts before it, a quotation mark has a backslash before it."""
+    """Return the JSON of the event in a row."""
+    # In the texts before the event, a quotation mark has a backslash before it.
     begin, end = _BEFORE_EVENT.decode(), _BEFORE_DIGEST.decode()
     return row[row.index(begin) + len(begin) : row.rindex(end)]
 
 
 def unseal(rows: Sequence[bytes], before: Checkpoint) -> list[Recorded]:
-    """The events in consecutive rows that follow a checkpoint.
+    """Return the events in consecutive rows that follow a checkpoint.
 
-    Raises Corrupt, with the position of the first row that fails: not of this schema, an event of unknown type or with
-    unknown fields, bytes that do not match their digest, a position out of turn, a digest that does not follow.
+    Raises Corrupt, with the position of the first faulty row: it is not of this schema, its event has an unknown type
+    or unknown fields, its bytes do not match its digest, or its position or the previous digest is not the next one.
     """
     try:
         records = decode_rows(rows)
     except UNREADABLE:
-        for row in rows:  # that row, or one before it with another fault, is found
+        for row in rows:  # raises for that row, or for one before it that has another fault
             before = _check([row], [decode_row(row, before.position + 1)], before)
         raise
     _check(rows, records, before)
@@ -185,31 +186,31 @@ def unseal_pages(pages: Iterator[Sequence[bytes]], before: Checkpoint = START) -
 
 
 def pages_up_to(pages: Iterator[list[bytes]], position: int) -> Iterator[list[bytes]]:
-    """Pages of rows from the first on, up to a log position; no page beyond it is asked for."""
+    """Yield pages of rows from the first on, up to a log position; no page beyond it is requested."""
     while position > 0 and (rows := next(pages, [])):
         yield rows[:position]
         position -= len(rows)
 
 
 def unseal_row(row: bytes, position: int) -> Recorded:
-    """The event in one row, checked like others, but for the row that it follows. Raises Corrupt."""
+    """Return the event in one row after all checks except that of the row before. Raises Corrupt."""
     [recorded] = unseal([row], Checkpoint(position - 1, decode_row(row, position).previous))
     return recorded
 
 
 def _check(rows: Sequence[bytes], records: Sequence[Recorded], before: Checkpoint) -> Checkpoint:
-    """The last row's position and digest, if all follow what is before. Raises Corrupt at the first that does not."""
+    """Return the checkpoint of the last row. Raises Corrupt at the first row that does not follow the one before."""
     position, previous = before
     for row, recorded in zip(rows, records, strict=True):
         position += 1
         digest = compute_digest(row)
         if digest != recorded.digest:
-            said = f"the row's bytes have digest {digest}, the row says {recorded.digest or 'none'}"
-            raise Corrupt(position, said, "digests")
+            detail = f"the row's bytes have digest {digest}, the row states {recorded.digest or 'none'}"
+            raise Corrupt(position, detail, "digests")
         if recorded.position != position:
-            raise Corrupt(position, f"the row says that its log position is {recorded.position}", "positions")
+            raise Corrupt(position, f"the row states the log position {recorded.position}", "positions")
         if recorded.previous != previous:
-            said = f"the row before has digest {previous}, this row follows {recorded.previous}"
-            raise Corrupt(position, said, "digests")
+            detail = f"the row before has digest {previous}, this row follows {recorded.previous}"
+            raise Corrupt(position, detail, "digests")
         previous = digest
     return Checkpoint(position, previous)

@@ -157,11 +157,11 @@ def _reply(
     reasoning: str,
 ) -> Reply:
     """Return the reply with sides and ids as written, and the action in capitals."""
-    asked = tuple(
+    purchases = tuple(
         Bet(question=bet.market_id, side=bet.side, amount=_in_units(bet.amount, values.MONEY)) for bet in bets
     )
     sales = tuple(Sale(position=str(s.position_id), percentage=_in_units(s.percentage, PERCENT)) for s in sells)
-    return Reply(action.upper() if action.isascii() else action, asked, sales, reasoning)
+    return Reply(action.upper() if action.isascii() else action, purchases, sales, reasoning)
 
 
 def _in_units(number: Any, unit: int) -> int:

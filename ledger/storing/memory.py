@@ -24,8 +24,8 @@ class Memory:
 
     def select_at(self, positions: Sequence[int]) -> StoredRows:
         """See `Rows`."""
-        asked = {*positions}
-        return [(position, row) for position, _, row in self._rows if position in asked]
+        wanted = {*positions}
+        return [(position, row) for position, _, row in self._rows if position in wanted]
 
     def select_typed(self, after: int, limit: int) -> Sequence[tuple[int, bytes, object]]:
         """See `Rows`."""

@@ -195,9 +195,9 @@ def _states(after: int, rows: StoredRows) -> list[bytes]:
     return [_checked(position, state) for position, state in rows]
 
 
-def _misplaced(expected: int, found: object) -> str:
+def _misplaced(expected: int, actual: object) -> str:
     """Return what is wrong with the position of a row; in a damaged SQLite file it can have any type."""
-    if type(found) is int and found > expected:
+    if type(actual) is int and actual > expected:
         return f"the row is missing; the next one is {found}"
     return f"expected log position {expected}; found a row at {repr(found)[:40]}"
 

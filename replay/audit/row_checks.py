@@ -107,13 +107,13 @@ class RowChecker:
         """Return the digest of a row's bytes; note a damage if the row states another one."""
         digest, stated = log.compute_digest(row), log.stated_digest(row)
         if digest != stated:
-            self.note(Corrupt(position, f"the row's bytes have digest {digest}, the row says {stated}", "digests"))
+            self.note(Corrupt(position, f"the row's bytes have digest {digest}, the row states {stated}", "digests"))
         return digest
 
     def _place(self, position: int, said: Recorded | Envelope) -> None:
         """Check a row against the row before it, and note each damage."""
         if said.position != position:
-            self.note(Corrupt(position, f"the row says that its log position is {said.position}", "positions"))
+            self.note(Corrupt(position, f"the row states the log position {said.position}", "positions"))
         if said.previous != self.last.digest:
             before, follows = self.last.digest, said.previous[:_SHOWN]
             self.note(

@@ -791,7 +791,7 @@ def test_what_a_newer_version_wrote_is_not_read_as_something_else(tmp_path: Path
             database.execute("UPDATE stored_events SET state = ? WHERE originator_version = ?", [row, number])
     for result in every_reading(path):
         assert result.exit_code == DAMAGED, result.output
-        assert re.search(f"log position {position}: .*not a record that this version can read", result.stderr)
+        assert re.search(f"log position {position}: .*this version cannot read the row", result.stderr)
     assert rows(str(path)) == changed
     assert {found.name for found in tmp_path.iterdir() if found.is_dir()} == set()
 

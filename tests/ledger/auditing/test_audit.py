@@ -311,7 +311,7 @@ def test_a_command_that_loses_nothing_said_what_its_digest_is_of() -> None:
     log = oracle.history(opened(), forecast(), withdrawal())
     for fields in ({"command": log[1].command}, {"event": structs.replace(log[2].event, at=micros(14))}):
         position, said = stops(chained([*log[:2], structs.replace(log[2], **fields)]))
-        assert (position, said.startswith("forecast_withdrawn.v1: expected command digest ")) == (3, True)
+        assert (position, said.startswith("forecast_withdrawn.v1: expected the command digest ")) == (3, True)
 
 
 @pytest.mark.parametrize("digest", ["", "0" * 31, "0" * 33, "X" * 32, "é" * 32])
@@ -353,7 +353,7 @@ def test_a_command_id_is_used_once() -> None:
     position, said = stops(chained([*log[:3], structs.replace(log[3], command_id=log[1].command_id)]))
     assert (position, said) == (
         4,
-        "question_opened.v1: expected a command id not used before; found 'c1', of log position 2",
+        "question_opened.v1: expected a command id that is not in use; found 'c1', as at log position 2",
     )
 
 
@@ -364,7 +364,7 @@ def test_a_command_id_is_an_id(command_id: str) -> None:
     for place in (0, 1):
         forged = chained([*log[:place], structs.replace(log[place], command_id=command_id), *log[place + 1 :]])
         assert stops(forged)[0] == place + 1
-        assert "expected a command id that a command may have; found id_" in stops(forged)[1]
+        assert "expected a valid command id; found id_" in stops(forged)[1]
 
 
 def test_a_command_is_recorded_at_once_and_says_one_thing() -> None:
@@ -384,11 +384,11 @@ def test_a_command_is_there_to_its_last_event() -> None:
     grant = of(log, events.CashGranted)
     assert stops(chained([*log[:grant], *log[grant + 1 :]])) == (
         grant + 1,
-        "participant_enrolled.v1: expected cash_granted.v1, which is due here; found another command, 'c6'",
+        "participant_enrolled.v1: expected cash_granted.v1 here; found another command, 'c6'",
     )
     assert stops(log[:grant]) == (
         grant,
-        "expected cash_granted.v1, which is due here after this; found the end of the log",
+        "expected cash_granted.v1 after this; found the end of the log",
     )
     audited(log[:grant], cut=True)
     kept = of(log, events.TextKept)
@@ -408,7 +408,7 @@ def test_what_follows_from_something_does_not_stand_alone() -> None:
     log = oracle.history(*FLOOR)
     grant = of(log, events.CashGranted)
     alone = structs.replace(log[grant], command_id="alone")
-    said = "cash_granted.v1: expected the first event of a command; found what follows from another, by itself"
+    said = "cash_granted.v1: expected the first event of a command; found an event that only follows another one"
     assert stops(chained([*log, alone])) == (len(log) + 1, said)
     position, said = stops(chained([*log[: grant + 1], *log[grant:]]))
     assert (position, said) == (grant + 2, "cash_granted.v1: expected no more events of command 'c5'; found one more")

@@ -76,8 +76,8 @@ def test_a_word_that_is_none_of_a_few_is_told_which_is_nearest(path: str, words:
                 read(json.encode(fields))
             refused = caught.value
         assert (refused.code, refused.field.partition("[")[0]) == ("malformed", path)
-        assert f"; the nearest is {word}; there are " in refused.detail
-        assert set(refused.detail.partition("there are ")[2].split(", ")) == set(words)
+        assert f"; the nearest is {word}; choose from " in refused.detail
+        assert set(refused.detail.partition("choose from ")[2].split(", ")) == set(words)
 
 
 def test_a_word_that_is_like_none_is_told_which_there_are() -> None:
@@ -85,7 +85,7 @@ def test_a_word_that_is_like_none_is_told_which_there_are() -> None:
     for wrong in ("zzz", 5, None):
         refused = handled(OpenContest(at=day(1), contest="c", rules={"name": "x", "sampling": wrong}))
         assert "nearest" not in refused.detail
-        assert refused.detail.endswith("; there are day, spot, time")
+        assert refused.detail.endswith("; choose from day, spot, time")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_unknown_name_is_told_which_is_nearest(line: str, field: str, near: s
     with pytest.raises(Refused) as refused:
         read(line)
     assert (refused.value.code, refused.value.field) == ("malformed", field)
-    assert f"; the nearest is {near}; there are " in refused.value.detail
+    assert f"; the nearest is {near}; choose from " in refused.value.detail
 
 
 def test_a_field_that_only_shares_its_name_with_one_of_a_few_words_is_not_told_those() -> None:

@@ -169,7 +169,7 @@ def test_a_row_without_a_digest_at_its_end_states_none(row: bytes) -> None:
 def test_around_an_event_that_cannot_be_read_the_envelope_is() -> None:
     """A type of event that this version does not know leaves position, instant and the digest before it readable."""
     row = THREE[1].replace(b"forecast_made.v1", b"forecast_made.v9")
-    with pytest.raises(Corrupt, match="not a record that this version can read"):
+    with pytest.raises(Corrupt, match="this version cannot read the row"):
         log.decode_row(row, 2)
     assert log.decode_envelope(row) == log.Envelope(2, NOW + 2, log.stated_digest(THREE[0]))
     assert log.decode_envelope(b"no JSON") is None

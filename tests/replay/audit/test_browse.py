@@ -261,7 +261,7 @@ def test_a_damaged_row_is_shown_with_what_is_wrong_with_it(tmp_path: Path) -> No
     assert (raw.exit_code, raw.stdout_bytes) == (FINE, stored(path, 4))
     unknown = of_no_known_type(tmp_path / "unknown.db")
     result = run("show", unknown, "4")
-    assert (result.exit_code, result.stdout, "not a record that this version can read" in result.stderr) == (
+    assert (result.exit_code, result.stdout, "this version cannot read the row" in result.stderr) == (
         DAMAGED, "", True,
     )  # fmt: skip
     assert run("show", unknown, "4", "--raw").stdout_bytes == stored(unknown, 4)

@@ -395,7 +395,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
         (missing, 4, "the row is missing; the next one is 5"),
         (between, 4, "expected log position 4; found a row at 4.5"),
         (before_the_first, 1, "expected log position 1; found a row at 0"),
-        (misnumbered, 4, "the row says that its log position is 5"),
+        (misnumbered, 4, "the row states the log position 5"),
     ],
     "digests": [
         (another_number, 4, "the row's bytes have digest"),
@@ -405,7 +405,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
         (spaced, 4, "the row is not in canonical bytes"),
         (spelt_out, 4, "the row is not in canonical bytes"),
         (default_of_a_new_field, 2, "the row is not in canonical bytes"),
-        (of_no_known_type, 4, "not a record that this version can read"),
+        (of_no_known_type, 4, "this version cannot read the row"),
     ],
     "clock": [(back_in_time, 4, "expected recorded_at ")],
     "store": [(mislabelled, 4, "the event has type forecast_made.v1, but the store's column has x")],
