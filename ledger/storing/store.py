@@ -198,8 +198,8 @@ def _states(after: int, rows: StoredRows) -> list[bytes]:
 def _misplaced(expected: int, actual: object) -> str:
     """Return what is wrong with the position of a row; in a damaged SQLite file it can have any type."""
     if type(actual) is int and actual > expected:
-        return f"the row is missing; the next one is {found}"
-    return f"expected log position {expected}; found a row at {repr(found)[:40]}"
+        return f"the row is missing; the next one is {actual}"
+    return f"expected log position {expected}; found a row at {repr(actual)[:40]}"
 
 
 def _checked(position: int, state: object) -> bytes:
