@@ -105,7 +105,7 @@ EDGE: dict[str, list[tuple[str, AnyCommand]]] = {
 
 @pytest.mark.parametrize("code", EDGE)
 def test_a_fault_at_the_edge_has_its_code(code: str) -> None:
-    """How a command is written is checked before the rules of the ledger."""
+    """A fault in how a command is written is refused with its own code, before the rules of the ledger are checked."""
     assert code_of(*EDGE[code]) == code
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic whose result is one integer on every machine, against slow and independent arithmetic."""
+"""Tests of exact arithmetic, against slow and independent arithmetic."""
 
 from decimal import Context, FloatOperation, Inexact, localcontext
 from fractions import Fraction
@@ -29,7 +29,7 @@ def twice_atanh(numerator: int, denominator: int) -> int:
 
 
 def slow_ln(number: Fraction) -> int:
-    """The logarithm in 1/GUARD: halve or double into [2/3, 4/3], then ln m = 2 · atanh((m - 1) / (m + 1))."""
+    """Return the logarithm in 1/GUARD: halve or double into [2/3, 4/3], then ln m = 2 · atanh((m - 1) / (m + 1))."""
     halvings = 0
     while number > Fraction(4, 3):
         number, halvings = number / 2, halvings + 1
@@ -40,19 +40,19 @@ def slow_ln(number: Fraction) -> int:
 
 
 def slow_exp(exponent: Fraction) -> Fraction:
-    """Σ x^j / j! to the hundredth term: for |x| <= 4 the rest is below 1e-97."""
+    """Return Σ x^j / j! up to the hundredth term: for |x| <= 4 the rest is below 1e-97."""
     return sum((exponent**j / factorial(j) for j in range(100)), Fraction(0))
 
 
 @given(st.integers(), st.integers(min_value=1))
 def test_half_even_is_the_nearest_integer(numerator: int, denominator: int) -> None:
-    """Python's round of the same fraction is half-even by definition."""
+    """Python's `round` of the same fraction is half-even by definition."""
     assert exact.half_even(numerator, denominator) == round(Fraction(numerator, denominator))
 
 
 @given(st.integers(), st.integers(1, 10**30))
 def test_a_tie_goes_to_the_even_integer(whole: int, half: int) -> None:
-    """(whole + 1/2) lies as near to the one as to the other."""
+    """The number (whole + 1/2) is equally near to both integers, so the even one is chosen."""
     rounded = exact.half_even((2 * whole + 1) * half, 2 * half)
     assert rounded % 2 == 0
     assert rounded in {whole, whole + 1}
@@ -60,26 +60,28 @@ def test_a_tie_goes_to_the_even_integer(whole: int, half: int) -> None:
 
 @given(NATURAL)
 def test_the_logarithm_of_a_probability_is_rounded_half_even_once(k: int) -> None:
-    """On random points k / 10^9, against a series in integers with 33 more digits."""
+    """On random points k / 10^9, the result agrees with a series in integers that has 33 more digits."""
     assert exact.ln_fixed(k, BILLION) == round(Fraction(slow_ln(Fraction(k, BILLION)), GUARD // 10**12))
 
 
 @given(NATURAL, NATURAL, st.sampled_from([1, 10**6, 10**15]))
 def test_the_logarithm_holds_for_any_unit_and_quantum(k: int, unit: int, quantum: int) -> None:
-    """ln(k / unit) depends on the quotient alone, above one as well as below."""
+    """ln(k / unit) depends only on the quotient, above 1 and below 1."""
     assert exact.ln_fixed(k, unit, quantum) == round(Fraction(slow_ln(Fraction(k, unit)) * quantum, GUARD))
     assert exact.ln_fixed(7 * k, 7 * unit, quantum) == exact.ln_fixed(k, unit, quantum)
 
 
 @given(st.integers(0, 200).flatmap(lambda bits: st.integers(1, 2 ** (bits + 1))), st.integers(1, 2**200))
 def test_the_logarithm_holds_for_numbers_of_any_size(k: int, unit: int) -> None:
-    """Also of more bits than it is worked out in."""
+    """The result also holds for numbers with more bits than the computation has."""
     assert exact.ln_fixed(k, unit) == round(Fraction(slow_ln(Fraction(k, unit)), GUARD // 10**12))
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 255, 256, 257, 2**143, 2**144 - 1, 2**144, 2**144 + 1, *range(1_000, 4_000, 7)])
 def test_a_logarithm_is_known_to_forty_decimals_and_more(k: int) -> None:
-    """Against a series with another way of bringing a number near 1; each bit of the number costs 2^-138 at most."""
+    """It agrees with a series that scales numbers in another way; each bit of the number adds an error of 2^-138 at
+    most.
+    """
     off = Fraction(exact.ln_fixed(k, 1, 10**40), 10**40) - Fraction(slow_ln(Fraction(k)), GUARD)
     assert abs(off) < Fraction(k.bit_length(), 2**138) + Fraction(1, 10**40)
 
@@ -96,32 +98,32 @@ def test_a_logarithm_is_known_to_forty_decimals_and_more(k: int) -> None:
     ],
 )
 def test_known_logarithms(k: int, unit: int, picos: int) -> None:
-    """Digits of ln 2 and ln 10 as every table prints them."""
+    """The digits of ln 2 and ln 10 are those of published tables."""
     assert exact.ln_fixed(k, unit) == picos
 
 
 @pytest.mark.parametrize("exponent", range(31))
 def test_the_binary_logarithm_of_a_power_of_two_is_exact(exponent: int) -> None:
-    """log2(2^-n) = -n, with no digit after the point."""
+    """log2(2^-n) is exactly -n."""
     assert exact.log2_fixed(1, 2**exponent) == -exponent * 10**12
     assert exact.log2_fixed(3 * 2**exponent, 3) == exponent * 10**12
 
 
 @given(NATURAL)
 def test_the_binary_logarithm_is_the_natural_one_over_ln_2(k: int) -> None:
-    """log2 x = ln x / ln 2, rounded once."""
+    """log2 x is ln x / ln 2, rounded once."""
     quotient = Fraction(slow_ln(Fraction(k, BILLION)), twice_atanh(1, 3))
     assert exact.log2_fixed(k, BILLION) == round(quotient * 10**12)
 
 
 def number(magnitude: exact.Magnitude) -> Fraction:
-    """What a magnitude stands for."""
+    """Return the number that a magnitude represents."""
     return magnitude.mantissa * Fraction(10) ** magnitude.exponent
 
 
 @given(FACTORS, st.fractions(-4, 4, max_denominator=10**12))
 def test_e_to_a_power_is_right_to_thirty_digits(factor: Fraction, exponent: Fraction) -> None:
-    """Against its own power series, summed without rounding; the factor is exact."""
+    """The result agrees with the power series of e, summed without rounding; the factor is exact."""
     assume(factor)
     difference = number(exact.power(factor, "e", exponent)) / (factor * slow_exp(exponent)) - 1
     assert abs(difference) <= Fraction(1, 2 * 10**29) + Fraction(1, 10**36)
@@ -129,14 +131,14 @@ def test_e_to_a_power_is_right_to_thirty_digits(factor: Fraction, exponent: Frac
 
 @given(st.integers(-200, 200), st.integers(1, 8))
 def test_two_to_a_power_is_the_root_of_a_power_of_two(numerator: int, denominator: int) -> None:
-    """(2^(n/d))^d = 2^n, to thirty digits of the root."""
+    """(2^(n/d))^d is 2^n, to thirty digits of the root."""
     root = number(exact.power(Fraction(1), "2", Fraction(numerator, denominator)))
     assert abs(root**denominator / Fraction(2) ** numerator - 1) < Fraction(denominator, 10**29)
 
 
 @pytest.mark.parametrize("exponent", range(-42, 100))
 def test_a_power_of_two_that_has_thirty_digits_is_exact(exponent: int) -> None:
-    """2^99 and 2^-42 have thirty; nothing of them is rounded away."""
+    """2^99 and 2^-42 have thirty digits, so nothing is rounded."""
     assert number(exact.power(Fraction(1), "2", Fraction(exponent))) == Fraction(2) ** exponent
 
 
@@ -148,7 +150,7 @@ def test_anything_to_the_power_zero_is_exactly_one(factor: Fraction, base: str) 
 
 @given(FACTORS, FACTORS)
 def test_magnitudes_compare_as_the_numbers_do(one: Fraction, other: Fraction) -> None:
-    """Equal ones share a rank, so equality counts as much as order; and each has one form."""
+    """Equal magnitudes share a rank, so equality matters as much as order; each number has one form."""
     first, second = [exact.power(factor, "e", Fraction(0)) for factor in (one, other)]
     assert (first < second, first == second) == (one < other, one == other)
     assert 1 <= first.mantissa < 10 or (first.mantissa == 0 and one == 0)
@@ -160,14 +162,14 @@ def test_magnitudes_compare_as_the_numbers_do(one: Fraction, other: Fraction) ->
 )
 @pytest.mark.parametrize("base", ["e", "2"])
 def test_scores_of_any_size_have_a_take_and_a_rank(smaller: int, larger: int, base: str) -> None:
-    """E to the millionth is no infinity, and its inverse is not 0."""
+    """E to the millionth is not infinite, and its inverse is not 0."""
     low, high = [exact.power(Fraction(1, 2), base, Fraction(score)) for score in (smaller, larger)]
     assert low < high
     assert exact.power(Fraction(0), base, Fraction(larger)) < low
 
 
 def test_a_number_just_below_a_power_of_ten_has_its_place_below_it() -> None:
-    """Sixty nines are less than ten, though thirty or forty digits of them round to it."""
+    """Sixty nines are less than ten, although thirty or forty of their digits round to ten."""
     nines = Fraction(10**60 - 1, 10**60)
     low, one = [exact.power(factor, "e", Fraction(0)) for factor in (nines, Fraction(1))]
     assert low < one
@@ -177,7 +179,7 @@ def test_a_number_just_below_a_power_of_ten_has_its_place_below_it() -> None:
 
 @given(st.lists(FACTORS, max_size=8))
 def test_magnitudes_become_integers_in_exact_proportion(factors: list[Fraction]) -> None:
-    """And the smallest such integers."""
+    """The integers are the smallest in that proportion."""
     whole = exact.magnitudes_to_integers([exact.power(factor, "e", Fraction(0)) for factor in factors])
     shares = {Fraction(found) / factor for found, factor in zip(whole, factors, strict=True) if factor}
     assert len(shares) <= 1
@@ -186,7 +188,7 @@ def test_magnitudes_become_integers_in_exact_proportion(factors: list[Fraction])
 
 
 def test_what_is_lost_in_the_digits_of_the_largest_counts_as_nothing() -> None:
-    """One part in 1e60 and less; a smaller unit of money has never been paid."""
+    """A part of less than 1e-60 of the largest counts as 0; no prize has ever been paid in such a small unit."""
     takes = [exact.power(Fraction(1, 10**places), "e", Fraction(0)) for places in (0, 59, 61, 10_000)]
     assert exact.magnitudes_to_integers(takes) == [10**59, 1, 0, 0]
     assert exact.magnitudes_to_integers([takes[3]]) == [1]
@@ -195,7 +197,9 @@ def test_what_is_lost_in_the_digits_of_the_largest_counts_as_nothing() -> None:
 
 
 def test_a_callers_decimal_context_changes_nothing() -> None:
-    """Three digits and a trap for every rounding, set by whoever embeds this: the same integers."""
+    """A context with three digits and a trap for every rounding, set by the calling program, does not change the
+    integers.
+    """
 
     def reckoned() -> list[object]:
         third = exact.power(Fraction(1, 3), "2", Fraction(1, 7))
@@ -229,19 +233,21 @@ def test_a_callers_decimal_context_changes_nothing() -> None:
     ],
 )
 def test_an_amount_is_divided_by_largest_remainder(amount: int, weights: list[int], parts: list[int]) -> None:
-    """Whole units first, the rest one each in order of remainder; of equal remainders the first."""
+    """Every part gets its whole units; the rest goes one unit each in order of remainder, of equal remainders to the
+    first.
+    """
     assert exact.apportion(amount, weights) == parts
 
 
 @given(st.integers(0, 10**15), WEIGHTS)
 def test_the_parts_sum_to_the_amount(amount: int, weights: list[int]) -> None:
-    """To the last unit, unless there is nobody to pay."""
+    """The sum is exact to the last unit, unless all weights are 0."""
     assert sum(exact.apportion(amount, weights)) == (amount if any(weights) else 0)
 
 
 @given(st.integers(0, 10**15), WEIGHTS)
 def test_every_part_is_within_one_unit_of_its_share(amount: int, weights: list[int]) -> None:
-    """And who has no weight gets nothing."""
+    """A participant without weight gets nothing."""
     assume(any(weights))
     for part, weight in zip(exact.apportion(amount, weights), weights, strict=True):
         assert abs(part - Fraction(amount * weight, sum(weights))) < 1
@@ -250,7 +256,9 @@ def test_every_part_is_within_one_unit_of_its_share(amount: int, weights: list[i
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 5), min_size=1, max_size=12))
 def test_larger_remainders_go_first_and_equal_ones_in_order(amount: int, weights: list[int]) -> None:
-    """Whoever gets a unit more has a larger remainder than who does not, or an equal one and comes before."""
+    """A participant who gets one more unit has a larger remainder than one who does not, or an equal one and comes
+    earlier.
+    """
     assume(any(weights))
     shares = [Fraction(amount * weight, sum(weights)) for weight in weights]
     parts = exact.apportion(amount, weights)
@@ -262,5 +270,5 @@ def test_larger_remainders_go_first_and_equal_ones_in_order(amount: int, weights
 
 @given(st.integers(0, 10**15), WEIGHTS, st.integers(1, 10**20))
 def test_the_unit_of_the_weights_does_not_matter(amount: int, weights: list[int], factor: int) -> None:
-    """Points, thousandths of points or their multiples divide a pool alike."""
+    """Points, thousandths of points and other multiples divide a pool in the same way."""
     assert exact.apportion(amount, [weight * factor for weight in weights]) == exact.apportion(amount, weights)

@@ -1,4 +1,4 @@
-"""What a refusal says where a word is not one of a few: what there is, and what is nearest."""
+"""Tests of hints: a refusal of a wrong word lists the allowed words and names the most similar one."""
 
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -15,7 +15,7 @@ from tests.support.given import NOW, cancellation, contest, day, exclusion, open
 
 
 def literals(of: type) -> dict[str, tuple[str, ...]]:
-    """The fields of a struct that hold one of a few words, and these, as the type is written."""
+    """Return the fields of a struct that take one of a few words, with these words, as the type declares them."""
     hints = {
         name: get_args(kind)[0] if get_origin(kind) is tuple else kind for name, kind in get_type_hints(of).items()
     }
@@ -34,14 +34,14 @@ BASE = {"kind": opened(), "level": exclusion(), "policy": cancellation()}
 
 
 def handled(command: Any) -> Refused:
-    """Why a ledger refuses a command."""
+    """Return the refusal of a command."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger, pytest.raises(Refused) as refused:
         ledger.handle(command, "c")
     return refused.value
 
 
 def said(path: str, word: Any) -> dict[str, Any]:
-    """A command as a dict that has a word at a path."""
+    """Return a command as a dict with a word at a path."""
     command = BASE.get(path, contest())
     fields: dict[str, Any] = json.decode(json.encode(command))
     if path.startswith("rules"):
@@ -54,7 +54,7 @@ def said(path: str, word: Any) -> dict[str, Any]:
 
 
 def test_every_field_of_a_few_words_is_looked_at() -> None:
-    """Of commands, rule sets and trading rules: what the types list, no more and no less."""
+    """The vocabulary has exactly the words of the types of commands, rule sets and trading rules."""
     known = vocabulary(AnyCommand)
     assert {path: set(words) for path, words in EVERY} == {
         path: set(words) for path, words in known.values.items() if path != "type"
@@ -65,7 +65,7 @@ def test_every_field_of_a_few_words_is_looked_at() -> None:
 @pytest.mark.parametrize(("path", "words"), EVERY, ids=[path for path, _ in EVERY])
 @pytest.mark.parametrize("python", [False, True], ids=["JSON", "Python"])
 def test_a_word_that_is_none_of_a_few_is_told_which_is_nearest(path: str, words: tuple[str, ...], python: bool) -> None:
-    """Each of them, misspelt by one letter more; the refusal names the field, that word, and lists them all."""
+    """Every word with one letter added is refused; the refusal names the field and the word, and lists all words."""
     for word in words:
         fields = said(path, f"{word}x".upper() if word == words[0] else f"{word}x")
         if python:
@@ -81,7 +81,7 @@ def test_a_word_that_is_none_of_a_few_is_told_which_is_nearest(path: str, words:
 
 
 def test_a_word_that_is_like_none_is_told_which_there_are() -> None:
-    """And no other word is put into anybody's mouth; nor where the value is no word."""
+    """If no word is similar, or the value is not a text, the refusal suggests no word and lists all of them."""
     for wrong in ("zzz", 5, None):
         refused = handled(OpenContest(at=day(1), contest="c", rules={"name": "x", "sampling": wrong}))
         assert "nearest" not in refused.detail
@@ -103,7 +103,7 @@ def test_a_word_that_is_like_none_is_told_which_there_are() -> None:
     ],
 )
 def test_an_unknown_name_is_told_which_is_nearest(line: str, field: str, near: str) -> None:
-    """A kind of command, or a field of what stands there."""
+    """A type of command or a field that does not exist is refused with the most similar name."""
     with pytest.raises(Refused) as refused:
         read(line)
     assert (refused.value.code, refused.value.field) == ("malformed", field)
@@ -111,7 +111,7 @@ def test_an_unknown_name_is_told_which_is_nearest(line: str, field: str, near: s
 
 
 def test_a_field_that_only_shares_its_name_with_one_of_a_few_words_is_not_told_those() -> None:
-    """The period of a decision is a number, that of a rule set a word."""
+    """The period of a decision is a number, the period of a rule set a word."""
     wrong: Any = 1.0
     refused = handled(RecordDecision(at=day(1), contest="c", participant="p", period=wrong))
     assert (refused.field, refused.detail) == ("period", "Expected `int`, got `float`")
@@ -124,7 +124,7 @@ WHOLE: dict[str, Any] = {"name": "own", "kernel": "brier", "period": "covered", 
 
 
 def test_rules_in_a_dict_are_those_in_an_object() -> None:
-    """The same event, and a retry in any of the forms is a duplicate."""
+    """Both give the same event, and a retry in either form is a duplicate."""
     given: list[Any] = [WHOLE, RuleSet(**WHOLE), dict(reversed(WHOLE.items())) | {"take": "none"}]
     read_it = read(json.encode({"type": "open_contest", "at": day(1), "contest": "c", "rules": WHOLE}))
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
@@ -136,7 +136,7 @@ def test_rules_in_a_dict_are_those_in_an_object() -> None:
 
 
 def test_trading_rules_in_a_dict_are_those_in_an_object() -> None:
-    """Levels and all that is in them."""
+    """A dict of trading rules within a dict of rules gives the same event as the objects."""
     rules = {"name": "t", "trading": {"legs": "all_or_nothing", "attempts": 3}}
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         ledger.handle(OpenContest(at=day(1), contest="c", rules=rules), "c")
@@ -145,7 +145,7 @@ def test_trading_rules_in_a_dict_are_those_in_an_object() -> None:
 
 
 def nested(depth: int) -> dict[str, Any]:
-    """A dict in a dict in a dict."""
+    """Return dicts nested in each other."""
     rules: dict[str, Any] = {}
     for _ in range(depth):
         rules = {"trading": rules}
@@ -168,7 +168,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("rules", "field"), WRONG.values(), ids=WRONG.keys())
 def test_rules_that_are_none_are_refused_with_what_is_wrong(rules: Any, field: str) -> None:
-    """Never without a word; and a batch goes on with the next command."""
+    """The refusal always has a detail, and a batch goes on with the next command."""
     bad = OpenContest(id="a", at=day(1), contest="c", rules=rules)
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         refused, receipt = ledger.handle_many([bad, opened(id="b")])
@@ -179,7 +179,7 @@ def test_rules_that_are_none_are_refused_with_what_is_wrong(rules: Any, field: s
 
 
 def test_an_unknown_preset_is_told_which_is_nearest() -> None:
-    """By its name."""
+    """The refusal names the preset with the most similar name."""
     refused = handled(contest(rules="peer-2024-3"))
     assert refused.code == "unknown_rules"
     assert refused.detail.startswith("no such preset; the nearest is peer-2024-03; the presets are relative-2021-11, ")

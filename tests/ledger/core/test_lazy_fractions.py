@@ -1,4 +1,4 @@
-"""Sums that put off their common denominator: whatever is asked of them, a Fraction is the oracle."""
+"""Tests of sums that compute their common denominator late; every result must be that of a Fraction."""
 
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -26,12 +26,12 @@ CLOSE = Fraction(1, 10**100)  # nearer to a boundary than any bound tells
 
 
 def slow(terms: list[tuple[int, int]]) -> Fraction:
-    """The sum, one after another."""
+    """Return the sum, added term by term."""
     return sum((Fraction(*term) for term in terms), Fraction(0))
 
 
 def just(number: Fraction) -> Fraction:
-    """A number as a sum of terms with many denominators, of which all but one cancel out of its value."""
+    """Return a number as a sum of terms with many denominators that nearly cancel out."""
     terms = [(1, p) for p in PRIMES[:40]]
     made = sum_of_terms([*terms, *((-1, p * 7) for p in PRIMES[:40])])
     rest = number - slow([*terms, *((-1, p * 7) for p in PRIMES[:40])])
@@ -48,7 +48,9 @@ terms = st.lists(
 def test_all_that_is_asked_of_a_sum_is_as_of_a_fraction(
     one: list[tuple[int, int]], other: list[tuple[int, int]], factor: Fraction, units: int
 ) -> None:
-    """Sums, differences, multiples, quotients, comparisons, roundings; of few terms, many, and those that cancel."""
+    """Sums, differences, multiples, quotients, comparisons and roundings agree, for few terms, many, and those that
+    cancel.
+    """
     a, b, x, y = sum_of_terms(one), sum_of_terms(other), slow(one), slow(other)
     assert (a, b) == (x, y)
     for left, right, exact in (
@@ -85,7 +87,7 @@ def test_all_that_is_asked_of_a_sum_is_as_of_a_fraction(
 @example(1, 1, 0)
 @example(0, 10**9, 0)
 def test_at_a_boundary_what_is_exact_decides(twice: int, units: int, side: int) -> None:
-    """A number at a tie of rounding, or nearer to it than any bound tells: half to even, else to its side."""
+    """A tie rounds to even; a number nearer to a tie than its bounds can show is rounded to its own side."""
     exact = Fraction(twice, 2 * units) + side * CLOSE
     number = just(exact)
     assert isinstance(number, Bounded)
@@ -99,7 +101,7 @@ def test_at_a_boundary_what_is_exact_decides(twice: int, units: int, side: int) 
 
 
 def test_equal_sums_of_unlike_terms_are_equal() -> None:
-    """A rank is shared by those who come to the same in other ways, and by nobody else."""
+    """Sums of different terms are equal exactly if their values are, so participants share a rank only then."""
     one, other = just(Fraction(1, 3)), just(Fraction(1, 3) + CLOSE)
     assert isinstance(one, Bounded)
     assert isinstance(other, Bounded)
@@ -109,7 +111,7 @@ def test_equal_sums_of_unlike_terms_are_equal() -> None:
 
 
 def test_a_certain_comparison_does_not_spell_the_number_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither it, nor a rounding, nor a take: that is why there are bounds."""
+    """A comparison, a rounding or a take that the bounds decide does not compute the number in full."""
     made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5)]
     monkeypatch.setattr(lazy_fractions, "_together", None)
     small = Fraction(1, 1_000)
@@ -126,7 +128,7 @@ def test_a_certain_comparison_does_not_spell_the_number_out(monkeypatch: pytest.
 def test_squares_are_those_of_fractions(
     one: list[tuple[int, int]], other: list[tuple[int, int]], factor: Fraction, units: int
 ) -> None:
-    """Multiples, comparisons and roundings; of equal ones, of unlike ones, and beside plain fractions."""
+    """Multiples, comparisons and roundings agree, for equal squares, different ones, and plain fractions."""
     a, b, x, y = (sum_of_terms(one) ** 2, sum_of_terms(other) ** 2, slow(one) ** 2, slow(other) ** 2)
     for left, right, exact, beside in (
         (a, b, x, y),
@@ -149,7 +151,7 @@ def test_squares_are_those_of_fractions(
 
 
 def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor a comparison of two, even of equal ones."""
+    """A comparison of two squares does not compute them in full, even if they are equal."""
     made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
     real = lazy_fractions._together
 
@@ -168,7 +170,7 @@ def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.Monke
 
 
 def test_terms_that_are_whole_are_added_as_such() -> None:
-    """Shares of 1 of many lengths make a plain fraction, of which nothing is put off."""
+    """Terms that are integers add up to a plain fraction, which is computed at once."""
     assert type(sum_of_terms([(3 * p, p) for p in PRIMES])) is Fraction
     assert sum_of_terms([(3 * p, p) for p in PRIMES]) == 3 * len(PRIMES)
 
@@ -176,7 +178,7 @@ def test_terms_that_are_whole_are_added_as_such() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(terms, st.fractions(min_value=0, max_value=9, max_denominator=50)), min_size=1, max_size=5))
 def test_integers_in_proportion_are_that(numbers: list[tuple[list[tuple[int, int]], Fraction]]) -> None:
-    """Of sums, of plain fractions and of both: every ratio is kept."""
+    """Every ratio is exact, for sums, for plain fractions and for a mix of both."""
     exact = [abs(slow(each)) * factor for each, factor in numbers]
     found = integers_in_proportion([abs(sum_of_terms(each)) * factor for each, factor in numbers])
     for one, a in zip(found, exact, strict=True):
@@ -190,7 +192,7 @@ def test_integers_in_proportion_are_that(numbers: list[tuple[list[tuple[int, int
 def test_a_power_of_sums_is_that_of_fractions(
     factor: list[tuple[int, int]], exponent: list[tuple[int, int]], base: str
 ) -> None:
-    """To the last digit: the mantissa too."""
+    """The powers are equal to the last digit of the mantissa."""
     scale = Fraction(1, 10**13)
     a, b = abs(sum_of_terms(factor)) * scale, sum_of_terms(exponent) * scale
     assert power(a, base, b) == power(abs(slow(factor)) * scale, base, slow(exponent) * scale)

@@ -1,4 +1,4 @@
-"""Units and their edges."""
+"""Tests of units and their conversion."""
 
 import re
 import time
@@ -23,7 +23,7 @@ MOMENTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12,
 
 
 def refused(call: Any, *arguments: Any) -> tuple[str, str]:
-    """The code and field of the refusal that a call ends in, and within a second."""
+    """Return the code and field with which a call is refused, which takes less than a second."""
     started = time.process_time()
     with pytest.raises(Refused) as caught:
         call(*arguments)
@@ -57,7 +57,7 @@ def test_a_number_is_the_decimal_it_is_written_as(number: values.Number, value: 
 
 
 def test_a_numpy_float_is_a_float() -> None:
-    """What NumPy hands over as a float is read as the float it is, not by how NumPy prints it."""
+    """A NumPy float is read by its value, not by how NumPy prints it."""
     assert values.read_probability(np.float64(0.1), "probability") == 100_000_000
 
 
@@ -100,7 +100,7 @@ def test_a_numpy_float_is_a_float() -> None:
 )
 @pytest.mark.parametrize("read", [values.read_decimal, values.read_measure, values.read_probability])
 def test_what_is_not_written_in_digits_is_no_number(read: Any, number: Any) -> None:
-    """Digits, point and exponent of ASCII only; a truth value is no number, nor is any other object."""
+    """Only ASCII digits, point and exponent are a number; a truth value or another object is not."""
     assert refused(read, number, "weight") == ("bad_number", "weight")
 
 
@@ -120,7 +120,7 @@ def test_what_is_not_written_in_digits_is_no_number(read: Any, number: Any) -> N
     ids=lambda number: str(number)[:12],
 )
 def test_a_measure_is_a_decimal_of_a_size_that_can_be_reckoned_with(number: values.Number, value: Decimal) -> None:
-    """Within 1e30, of a thousand decimals at most; one below 1e-60 counts as 0."""
+    """A measure lies within 1e30 and has at most a thousand decimals; one below 1e-60 counts as 0."""
     assert values.read_measure(number, "value") == value
 
 
@@ -131,7 +131,7 @@ NOT_FINITE += [Decimal("NaN"), Decimal("sNaN"), Decimal("-Infinity")]
 @pytest.mark.parametrize("number", NOT_FINITE, ids=repr)
 @pytest.mark.parametrize("read", [values.read_decimal, values.read_measure, values.read_probability])
 def test_a_number_that_is_not_finite_is_refused(read: Any, number: values.Number) -> None:
-    """Infinity and not-a-number have their own code, in every spelling and from every edge."""
+    """Infinity and not-a-number have their own code, in every spelling and type."""
     assert refused(read, number, "probability") == ("not_finite", "probability")
 
 
@@ -141,7 +141,7 @@ def test_a_number_that_is_not_finite_is_refused(read: Any, number: values.Number
     ids=lambda number: str(number)[:12],
 )
 def test_a_magnitude_beyond_1e30_is_refused(number: values.Number) -> None:
-    """However it is written: nothing in this ledger counts so far, and nothing spends time on it."""
+    """A number beyond 1e30 is refused in every notation, and at once."""
     assert refused(values.read_measure, number, "value") == ("out_of_range", "value")
 
 
@@ -156,7 +156,7 @@ def test_a_decimal_of_absurd_size_is_refused_at_once(read: Any, number: Decimal)
     "number", ["1e-999999999", Decimal("1e-999999999999"), "-1e-999999999", "1e-61", 5e-324, "4.9e-10"]
 )
 def test_a_number_far_below_the_unit_rounds_to_nothing(number: values.Number) -> None:
-    """1e-999999999 is a finite decimal: it is brought to the unit like any other, and at once."""
+    """1e-999999999 is a finite decimal, and is rounded to the unit like any other, at once."""
     started = time.process_time()
     assert values.read_fixed(number, BILLION, "probability", 0, BILLION) == 0
     assert time.process_time() - started < 1
@@ -184,7 +184,7 @@ def test_a_number_far_below_the_unit_rounds_to_nothing(number: values.Number) ->
     ],
 )
 def test_a_probability_is_brought_to_1e_9_half_even(number: values.Number, units: int) -> None:
-    """Of two units equally near, the even one."""
+    """A number between two units rounds to the nearer one; a tie rounds to the even one."""
     assert values.read_probability(number, "probability") == units
 
 
@@ -198,13 +198,15 @@ def test_rounding_agrees_with_exact_arithmetic(number: Fraction, places: int) ->
 
 @given(st.floats(-1, 1))
 def test_a_float_rounds_as_its_shortest_decimal(number: float) -> None:
-    """Not as the binary fraction it is stored as: 0.0000000015 is a tie, though the double is not."""
+    """A float is not rounded as its binary fraction: 0.0000000015 is a tie, although the double is not."""
     assert values.read_fixed(number, BILLION, "value", -BILLION, BILLION) == round(Fraction(repr(number)) * BILLION)
 
 
 @pytest.mark.parametrize(("prec", "traps"), [(3, [Inexact, FloatOperation]), (2, []), (50, [])])
 def test_a_callers_decimal_context_changes_no_number(prec: int, traps: list[Any]) -> None:
-    """Three digits, a trap for every rounding, or none at all, set by whoever embeds this: the same answers."""
+    """A context with few digits, with a trap for every rounding or with none, set by the calling program, changes no
+    result.
+    """
     with localcontext(Context(prec=prec, traps=traps)):
         assert values.read_probability("0.1234567895", "probability") == 123_456_790
         assert values.read_probability(0.7, "probability") == 700_000_000
@@ -216,7 +218,7 @@ def test_a_callers_decimal_context_changes_no_number(prec: int, traps: list[Any]
 
 @pytest.mark.parametrize("number", ["1.000000001", "-0.000000001", 1.1, -1, 2, "1e30", Decimal("1.0000000006")])
 def test_a_probability_outside_0_to_1_is_refused(number: values.Number) -> None:
-    """What is out of range after rounding is refused, never clamped; the message names the bounds."""
+    """A number that is out of range after rounding is refused, never clamped; the message names the bounds."""
     assert refused(values.read_probability, number, "probability") == ("out_of_range", "probability")
     with pytest.raises(Refused, match="must lie between 0 and 1"):
         values.read_probability(number, "probability")
@@ -250,7 +252,7 @@ def test_a_probability_outside_0_to_1_is_refused(number: values.Number) -> None:
     ],
 )
 def test_an_instant_is_counted_in_microseconds_utc(text: str, micros: int) -> None:
-    """RFC 3339 with any offset and any number of decimals; finer than a µs rounds half-even."""
+    """An instant has any offset and any number of decimals; a fraction finer than a µs rounds half-even."""
     assert values.read_instant(text) == micros
 
 
@@ -262,10 +264,10 @@ def test_a_datetime_with_an_offset_is_an_instant() -> None:
 
 
 class Unknown(tzinfo):
-    """A time zone that does not know its offset: such a datetime is naive, says Python's documentation."""
+    """A time zone that does not know its offset; by Python's documentation, such a datetime is naive."""
 
     def utcoffset(self, when: datetime | None) -> None:
-        """Nothing known."""
+        """Return None, for an unknown offset."""
 
     dst = tzname = utcoffset
 
@@ -276,7 +278,7 @@ NAIVE_DATETIMES = [datetime(2026, 3, 1), datetime(2026, 3, 1, tzinfo=Unknown())]
 
 @pytest.mark.parametrize("value", [*NAIVE, *NAIVE_DATETIMES], ids=str)
 def test_an_instant_without_an_offset_is_refused(value: values.Instant) -> None:
-    """A naive instant means another moment on every machine."""
+    """An instant without an offset would mean another moment on every machine."""
     assert refused(values.read_instant, value, "opens_at") == ("naive_instant", "opens_at")
 
 
@@ -319,7 +321,7 @@ def test_an_instant_without_an_offset_is_refused(value: values.Instant) -> None:
     ids=lambda value: ascii(value)[:40],
 )
 def test_what_is_no_instant_is_refused(value: Any) -> None:
-    """RFC 3339 with seconds and a full offset, on the proleptic calendar of years 1 to 9999; nothing is guessed."""
+    """An instant has seconds and a full offset, on the proleptic calendar of the years 1 to 9999."""
     assert refused(values.read_instant, value, "at") == ("bad_instant", "at")
 
 
@@ -333,7 +335,7 @@ CHARACTERS = st.sampled_from([*"0123456789TtZz:.,+- W_/", "\u0661", "\ud800", "\
 @settings(max_examples=500)
 @given(WRITTEN, st.lists(st.tuples(st.integers(0, 27), CHARACTERS), min_size=1, max_size=3))
 def test_whatever_is_taken_for_an_instant_has_the_form_of_one(text: str, changes: list[tuple[int, str]]) -> None:
-    """One to three characters of a good instant replaced, or dropped: refused, unless it is again RFC 3339."""
+    """An instant with one to three characters replaced or dropped is refused, unless it is again RFC 3339."""
     for place, character in changes:
         text = text[:place] + character + text[place + 1 :]
     try:
@@ -355,13 +357,13 @@ def test_whatever_is_taken_for_an_instant_has_the_form_of_one(text: str, changes
     ids=str,
 )
 def test_an_instant_that_utc_cannot_write_is_refused(value: values.Instant) -> None:
-    """Year 0 or 10000 in UTC has no RFC 3339 text: recorded, it could never be shown again."""
+    """The year 0 or 10000 in UTC has no RFC 3339 text, so such an instant could be recorded but never printed."""
     assert refused(values.read_instant, value, "at") == ("bad_instant", "at")
 
 
 @given(MOMENTS, OFFSETS)
 def test_an_instant_in_any_offset_is_the_same_moment(moment: datetime, minutes: int) -> None:
-    """Text with an offset, datetime with an offset and text in UTC agree to the µs."""
+    """A text with an offset, a datetime with an offset and a text in UTC are the same to the µs."""
     local = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
     micros = values.read_instant(local.isoformat())
     assert values.read_instant(local) == micros
@@ -379,7 +381,7 @@ def test_an_instant_in_any_offset_is_the_same_moment(moment: datetime, minutes: 
     ],
 )
 def test_an_instant_is_shown_in_utc(micros: int, text: str) -> None:
-    """RFC 3339 with Z, and a fraction only where there is one."""
+    """The text is RFC 3339 with Z, and with a fraction only if it is not 0."""
     assert values.format_instant(micros) == text
 
 
@@ -387,7 +389,7 @@ def test_an_instant_is_shown_in_utc(micros: int, text: str) -> None:
     "text", ["a", "x" * 200, "Ada Lovelace", "q-1/2:3.4_5", "\u00e9t\u00e9", "\u6c34", "\U0001f600", "'; DROP"]
 )
 def test_an_id_of_printable_characters_is_kept_as_it_is(text: str) -> None:
-    """One to 200 characters of any script, inner spaces too."""
+    """An id has one to 200 characters of any script, and may have inner spaces."""
     assert values.check_id(text, "question") == text
 
 
@@ -426,13 +428,13 @@ def test_an_id_of_printable_characters_is_kept_as_it_is(text: str) -> None:
     ids=ascii,
 )
 def test_an_id_that_could_be_mistaken_is_refused(text: Any, code: str) -> None:
-    """Two ids that look alike are the same id, or one of them is refused."""
+    """Two ids that look the same are the same id, or one of them is refused."""
     assert refused(values.check_id, text, "participant") == (code, "participant")
 
 
 @pytest.mark.parametrize("text", ["", "x" * 10_000, "two\nlines\tand \u200b more"])
 def test_prose_may_hold_any_character(text: str) -> None:
-    """A title or reason is for people: nothing is compared with it."""
+    """A title or reason may have any character, because it is never compared."""
     assert values.check_text(text, "title") == text
 
 
@@ -442,7 +444,7 @@ def test_prose_may_hold_any_character(text: str) -> None:
     ids=lambda value: ascii(value)[:12],
 )
 def test_prose_that_cannot_be_kept_is_refused(text: Any, code: str) -> None:
-    """Up to 10,000 characters that UTF-8 can encode."""
+    """A text has up to 10,000 characters that UTF-8 can encode."""
     assert refused(values.check_text, text, "reason") == (code, "reason")
 
 
@@ -464,13 +466,13 @@ def test_prose_that_cannot_be_kept_is_refused(text: Any, code: str) -> None:
     ],
 )
 def test_an_integer_is_shown_as_decimal_text(value: int, unit: int, least: int, most: int | None, text: str) -> None:
-    """With `least` decimals at least and `most` at most, rounded half-even once."""
+    """The text has at least `least` and at most `most` decimals, rounded half-even once."""
     assert values.format_fixed(value, unit, least, most) == text
 
 
 @given(st.integers(-(10**24), 10**24), st.integers(0, 12), st.integers(0, 6))
 def test_decimal_text_reads_back_as_the_same_integer(value: int, places: int, least: int) -> None:
-    """Nothing is lost between the inside and the edge."""
+    """Printing and reading an integer loses nothing."""
     text = values.format_fixed(value, 10**places, least)
     assert values.read_fixed(text, 10**places, "value", -(10**24), 10**24) == value
     assert Fraction(text) == Fraction(value, 10**places)
@@ -489,13 +491,13 @@ def test_decimal_text_reads_back_as_the_same_integer(value: int, places: int, le
     ],
 )
 def test_a_decimal_has_one_shortest_text(value: Decimal, text: str) -> None:
-    """No exponent, no idle zero, no minus before nothing."""
+    """The text has no exponent, no unneeded zero, and no minus sign before 0."""
     assert values.exact_text(value) == text
 
 
 @given(st.decimals(-(10**12), 10**12, allow_nan=False, allow_infinity=False, places=9), st.integers(0, 20))
 def test_equal_decimals_have_equal_texts(value: Decimal, zeros: int) -> None:
-    """However many zeros they were written with; and the text is the number."""
+    """The number of zeros as written does not matter, and the text is equal to the number."""
     padded = Decimal(format(value, "f") + "0" * zeros)
     assert values.exact_text(padded) == values.exact_text(value)
     assert values.fraction(values.exact_text(value)) == Fraction(value)
@@ -520,7 +522,7 @@ ALIKE = st.one_of(*(st.lists(each, max_size=6) for each in (st.floats(-1, 2), st
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, or with what it is refused."""
+    """Return the result of a call, or the refusal."""
     try:
         return call()
     except Refused as refused:
@@ -530,7 +532,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 @settings(max_examples=400, deadline=None)
 @given(st.lists(NUMBERS, max_size=6) | ALIKE | st.lists(st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,12})?", fullmatch=True)))
 def test_many_numbers_are_read_as_each_alone(numbers: list[Any]) -> None:
-    """The same numbers, or refused for the first that is at fault and in the same words; whatever stands together."""
+    """Many numbers give the same result as one by one, or the refusal of the first faulty one, in the same words."""
     spelt = outcome(lambda: [str(number) for number in values.read_decimals(numbers, "f")])
     assert spelt == outcome(lambda: [str(values.read_decimal(number, "f")) for number in numbers])
     measured = outcome(lambda: values.read_measures(numbers, 10**4, "f"))
@@ -545,13 +547,13 @@ HALVES = st.integers(-(10**13), 10**13).map(lambda units: Decimal(f"{units}.5").
 
 @given(st.lists(st.decimals(-(10**29), 10**29, allow_nan=False) | HALVES, max_size=5), st.integers(0, 12))
 def test_measures_are_counted_half_even_once(numbers: list[Decimal], places: int) -> None:
-    """By their exact fractions; Python's round of a fraction is half-even."""
+    """Every number is rounded once, like its exact fraction by Python's `round`."""
     found = values.read_measures(numbers, 10**places, "f")
     assert found == [round(Fraction(values.read_measure(each, "f")) * 10**places) for each in numbers]
 
 
 def test_what_a_program_does_with_decimals_changes_no_number() -> None:
-    """Neither few digits nor a small range of exponents, nor traps."""
+    """A decimal context with few digits, a small range of exponents or traps changes no result."""
     numbers = (Decimal("0.123456789012"), Decimal("1"))
     with localcontext(Context(prec=2, Emin=-3, Emax=3, traps=[Inexact])):
         assert values.read_each_fixed(numbers, values.CUMULATIVE, "f", 0, values.CUMULATIVE) == [1_234_567_890, 10**10]

@@ -1,4 +1,4 @@
-"""What the library tells of its work, and that it leaves the program that embeds it alone."""
+"""Tests of the library's log records, and that it does not interfere with the program that embeds it."""
 
 import json
 import logging
@@ -26,13 +26,13 @@ from tests.system.test_architecture import NAMES
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
-    """The lines told from now on, each as its fields."""
+    """Return the records logged from now on, each as its fields."""
     caplog.set_level(logging.DEBUG)
     told: list[dict[str, Any]] = []
     plain = {*vars(logging.makeLogRecord({})), "message"}
 
     class Kept(logging.Handler):
-        """Keeps what a line says."""
+        """A log handler that keeps the fields of each record."""
 
         def emit(self, record: logging.LogRecord) -> None:
             fields = {name: value for name, value in vars(record).items() if name not in plain}
@@ -46,7 +46,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
 
 
 def test_a_command_is_told_with_its_log_position_and_duration(lines: list[dict[str, Any]]) -> None:
-    """Accepted, duplicate or refused, and then with which code."""
+    """An accepted, duplicate or refused command is logged with its outcome; a refused one also with its code."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         ledger.handle(opened(), "c1")
         ledger.handle(opened(), "c1")
@@ -70,7 +70,7 @@ def test_a_command_is_told_with_its_log_position_and_duration(lines: list[dict[s
 
 
 def test_a_batch_is_one_line(lines: list[dict[str, Any]]) -> None:
-    """However many commands it has, and never one an event."""
+    """A batch is logged in one record, however many commands and events it has."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         commands: list[AnyCommand] = [opened(), opened("snow"), forecast(), forecast("hail")]
         ledger.handle_many([structs.replace(each, id=f"c{number}") for number, each in enumerate(commands)])
@@ -89,7 +89,7 @@ def test_a_batch_is_one_line(lines: list[dict[str, Any]]) -> None:
 
 
 def test_a_replay_is_told_with_its_checkpoint(lines: list[dict[str, Any]], tmp_path: Path) -> None:
-    """The log position and digest that its numbers speak about."""
+    """A replay is logged with the log position and digest of the checkpoint that its numbers are for."""
     log = str(tmp_path / "log.db")
     assert run("append", log, str(COMMANDS)).exit_code == FINE
     del lines[:]
@@ -100,7 +100,9 @@ def test_a_replay_is_told_with_its_checkpoint(lines: list[dict[str, Any]], tmp_p
 
 
 def test_what_is_bound_to_the_context_is_in_the_ledgers_lines(lines: list[dict[str, Any]]) -> None:
-    """A request's id, say; the line's own fields stay what they are; names that logging uses itself do no harm."""
+    """Bound fields such as a request id are added; the record's own fields stay, and names that logging reserves do no
+    harm.
+    """
     bound = {"request": "r1", "name": "n", "message": "m", "args": (1,), "position": "elsewhere", "exc_info": "e"}
     with structlog.contextvars.bound_contextvars(**bound), Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         ledger.handle(opened(), "c1")
@@ -110,7 +112,7 @@ def test_what_is_bound_to_the_context_is_in_the_ledgers_lines(lines: list[dict[s
 
 
 def test_nothing_is_told_unless_asked(capfd: pytest.CaptureFixture[str]) -> None:
-    """A program that configures no logging hears nothing of commands."""
+    """In a program that does not configure logging, no command is logged."""
     script = "from forecast_ledger.ledger.storing.writer import Ledger; from tests.support.given import opened\n"
     script += "with Ledger.open(':memory:') as ledger: ledger.handle(opened(), 'c1')"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
@@ -119,7 +121,7 @@ def test_nothing_is_told_unless_asked(capfd: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_command_line_shows_the_lines_with_their_fields(tmp_path: Path) -> None:
-    """On stderr, if asked to be verbose."""
+    """With --verbose, the command line prints the records with their fields on stderr."""
     call = [sys.executable, "-m", "forecast_ledger", "append", "-v", str(tmp_path / "log.db"), str(COMMANDS)]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, check=True, text=True)
     assert "event='batch handled'" in done.stderr
@@ -165,14 +167,14 @@ print(json.dumps(found))
 
 
 def test_no_module_does_anything_when_it_is_imported() -> None:
-    """No file or connection is opened, no thread or process started, no logging configured, no warning silenced."""
+    """An import opens no file or connection, starts no thread or process, and changes no logging or warnings."""
     names = ["forecast_ledger", *(f"forecast_ledger.{name}" for name in sorted(NAMES))]
     done = subprocess.run([sys.executable, "-c", GUARDED, *names], cwd=ROOT, capture_output=True, check=True, text=True)
     assert json.loads(done.stdout) == []
 
 
 def test_the_guards_see_what_they_guard_against(tmp_path: Path) -> None:
-    """A module that does all of it is found out in all of it."""
+    """The guards detect a module that does all that they forbid."""
     (tmp_path / "culprit.py").write_text(
         "import logging, sqlite3, threading, warnings, structlog\n"
         "open('culprit.txt', 'w').close()\n"
@@ -192,7 +194,7 @@ def test_the_guards_see_what_they_guard_against(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("statement", ["import forecast_ledger", "from forecast_ledger import Ledger"])
 def test_the_front_door_opens_quickly(statement: str) -> None:
-    """Within 150 ms of processor time, which others at work do not take; the best of several, with room for noise."""
+    """The import takes at most 150 ms of processor time (not affected by other programs) in the best of several runs."""
 
     def took(code: str) -> float:
         begun = getrusage(RUSAGE_CHILDREN)
@@ -205,7 +207,7 @@ def test_the_front_door_opens_quickly(statement: str) -> None:
 
 
 def test_the_front_door_imports_nothing_heavy() -> None:
-    """What reads stores, computes tables or formats lines comes when it is needed."""
+    """Modules that read stores, compute tables or format lines are imported when they are first used."""
     heavy = "{'numpy', 'eventsourcing', 'sqlite_utils', 'structlog', 'rich', 'click', 'asyncio'}"
     script = f"import sys, ledger; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True, text=True)

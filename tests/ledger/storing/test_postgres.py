@@ -1,4 +1,4 @@
-"""The same ledger on a PostgreSQL server: same events, same digests, same promises."""
+"""Tests of a ledger on a PostgreSQL server: it has the same events, digests and guarantees as in a file."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -39,14 +39,14 @@ pytestmark = pytest.mark.skipif(not PG_CTL, reason="needs a PostgreSQL server's 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The URL of a server for all tests here."""
+    """Return the URL of a server for all tests of this module."""
     with postgres() as url:
         yield url
 
 
 @pytest.mark.parametrize("rule", test_rows.RULES, ids=lambda rule: rule.__name__)
 def test_a_server_keeps_rows_as_a_file_does(server: str, rule: Callable[[Rows], None]) -> None:
-    """Each rule that holds for rows in files and in memory."""
+    """Every rule that holds for rows in files and in memory holds on a server."""
     with closing(rows_at(server, f"rows of {rule.__name__}")) as rows:
         rule(test_rows.recorded(rows))
 
@@ -56,7 +56,7 @@ def _story() -> list[commands.AnyCommand]:
 
 
 def test_the_story_has_the_same_digests_on_postgres_as_on_sqlite(server: str, tmp_path: Path) -> None:
-    """Same commands, same tables, whatever keeps the rows."""
+    """The same commands give the same tables in every store."""
     for location in (server, str(tmp_path / "story.db")):
         with Ledger.open(location, "story") as ledger:
             assert all(isinstance(outcome, Receipt) for outcome in ledger.handle_many(_story()))
@@ -78,7 +78,7 @@ def test_commands_are_recorded_once_across_restarts(server: str) -> None:
 
 
 def test_every_kind_of_row_is_read_back_as_it_was_written(server: str) -> None:
-    """Quantiles, attestations, enrolments, whole rule sets and prizes; the prizes of one command together and once."""
+    """Quantiles, attestations, enrolments, whole rule sets and prizes come back; prizes are paid once."""
     declared = events.Attestation(newest_source="2026-03", restricted_sources=False, note="by hand; caf\u00e9")
     rules = RuleSet(name="own", quantile_kernel="pinball", reference="peers", scored_only_levels=("hidden",))
     asked: list[commands.AnyCommand] = [
@@ -106,7 +106,7 @@ def test_every_kind_of_row_is_read_back_as_it_was_written(server: str) -> None:
 
 
 def _opened(server: str, writer: int) -> int:
-    """One process: 30 commands of its own and 10 that every process sends."""
+    """Run a process that sends 30 commands of its own and 10 that every process sends."""
     day = {"at": "2026-03-01T00:00:00Z", "opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-02T00:00:00Z"}
     ids = [f"w{writer}-{i}" for i in range(30)] + [f"shared-{i}" for i in range(10)]
     lines = [json.dumps({"id": i, "type": "open_question", "question": i, "kind": "binary", **day}) for i in ids]
@@ -115,13 +115,13 @@ def _opened(server: str, writer: int) -> int:
 
 
 def _started(server: str) -> int:
-    """One process: open a ledger where there may be no tables yet."""
+    """Run a process that opens a ledger that may not have tables yet."""
     with Ledger.open(server) as ledger:
         return ledger.head().position
 
 
 def test_several_processes_may_start_the_same_store_at_once(server: str) -> None:
-    """PostgreSQL does not let two connections create one table; the later one waits instead of failing."""
+    """PostgreSQL does not let two connections create the same table; the later one waits instead of failing."""
     with (
         ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool,
         psycopg.connect(server, autocommit=True) as connection,
@@ -132,14 +132,14 @@ def test_several_processes_may_start_the_same_store_at_once(server: str) -> None
 
 
 def test_several_processes_lose_and_double_nothing(server: str) -> None:
-    """3 processes: 90 commands of their own, and 10 that all of them send, each recorded once."""
+    """Three processes send 90 commands of their own and 10 that all of them send; each is recorded once."""
     with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
         assert sum(pool.map(_opened, [server] * 3, range(3))) == 100
     assert verify(server, "raced").position == 100
 
 
 def test_eight_writers_take_turns_on_a_server(server: str) -> None:
-    """In the order in which they came: none is sent away or waits long, and each command is recorded once."""
+    """Writers get their turn in order of request: none is refused or waits long, and each command is recorded once."""
 
     def longest(name: str) -> float:
         eight = crowd(server, f"eight {name}", 8, 25)
@@ -150,7 +150,7 @@ def test_eight_writers_take_turns_on_a_server(server: str) -> None:
 
 
 def test_a_large_append_and_a_trickle_leave_each_other_room_on_a_server(server: str) -> None:
-    """As on SQLite."""
+    """A large append and many small ones alternate, as on SQLite."""
     counts, trickle = beside(server, "beside", LINES, rate=20)
     assert counts == {"accepted": LINES, "duplicate": 0, "refused": 0}
     assert (trickle.found.errors, trickle.found.percentile(99) < MOST) == ([], True)
@@ -158,7 +158,7 @@ def test_a_large_append_and_a_trickle_leave_each_other_room_on_a_server(server: 
 
 
 def test_a_lock_on_the_table_is_not_waited_for_without_end(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever keeps it: writers and, if it keeps all others out, readers are told in time; nothing is recorded."""
+    """Writers, and readers if the lock keeps them out, fail within the time-out; nothing is recorded."""
     monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
     with Ledger.open(server, "locked") as ledger, psycopg.connect(server) as holder:
         ledger.handle(QUESTION)
@@ -176,7 +176,9 @@ def test_a_lock_on_the_table_is_not_waited_for_without_end(server: str, monkeypa
 
 
 def test_a_turn_is_a_ledgers_own(server: str) -> None:
-    """While one ledger's writer decides, those of others in the same database write; of its own, one waits."""
+    """While the writer of one ledger decides, writers of other ledgers in the same database write; one of its own
+    waits.
+    """
     with (
         closing(Store.open(server, "busy")) as busy,
         closing(Store.open(server, "other")) as other,
@@ -197,7 +199,9 @@ CREATE CONSTRAINT TRIGGER die AFTER INSERT ON stored_events DEFERRABLE INITIALLY
 
 
 def test_a_server_that_is_lost_at_a_commit_leaves_the_outcome_unknown(server: str) -> None:
-    """It ends the connection while it commits; the ledger asks anew, and what is sent again is recorded once."""
+    """The server ends the connection during the commit; the ledger checks again, and commands sent again are recorded
+    once.
+    """
     with Ledger.open(server, "dying") as ledger, psycopg.connect(server, autocommit=True) as owner:
         ledger.handle(QUESTION)
         owner.execute(DYING)
@@ -210,7 +214,7 @@ def test_a_server_that_is_lost_at_a_commit_leaves_the_outcome_unknown(server: st
 
 
 def test_an_answer_that_does_not_come_leaves_the_outcome_unknown(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows are there, though the connection was lost before the server could say so."""
+    """The rows are recorded, although the connection was lost before the server answered."""
     sync = psycopg.Pipeline.sync
 
     def lost(self: psycopg.Pipeline) -> None:
@@ -229,7 +233,7 @@ def test_an_answer_that_does_not_come_leaves_the_outcome_unknown(server: str, mo
 
 
 def test_what_a_server_does_not_keep_is_not_acknowledged(server: str) -> None:
-    """A trigger that passes rows over: the append fails, and nothing of it is there."""
+    """If a trigger discards rows, the append fails and none of its rows is recorded."""
     swallow = "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;"
     trigger = "CREATE TRIGGER swallow BEFORE INSERT ON stored_events FOR EACH ROW EXECUTE FUNCTION swallow()"
     with Ledger.open(server, "swallowed") as ledger, psycopg.connect(server, autocommit=True) as owner:
@@ -243,7 +247,7 @@ def test_what_a_server_does_not_keep_is_not_acknowledged(server: str) -> None:
 
 
 def test_a_writer_of_an_older_version_loses_and_doubles_nothing(server: str) -> None:
-    """It takes no turns: what it has written meanwhile is found by the position, which is the guard that stays."""
+    """A writer that takes no turns is still detected by the log position of its rows."""
     with closing(Store.open(server, "older")) as store, store.turn() as turn, psycopg.connect(server) as older:
         older.execute("INSERT INTO stored_events VALUES ('older', 1, 't', 'x')")
         older.commit()
@@ -254,7 +258,7 @@ def test_a_writer_of_an_older_version_loses_and_doubles_nothing(server: str) -> 
 
 
 def test_a_server_that_was_restarted_is_gone_on_with(server: str) -> None:
-    """Connections that it has ended are made anew."""
+    """Connections that the server has ended are opened again."""
     with Ledger.open(server, "restarted") as ledger:
         ledger.handle(QUESTION)
         with psycopg.connect(server, autocommit=True) as owner:
@@ -263,7 +267,7 @@ def test_a_server_that_was_restarted_is_gone_on_with(server: str) -> None:
 
 
 def test_a_view_in_the_tables_place_is_no_ledger(server: str) -> None:
-    """However long it would go on."""
+    """A view in place of the table is refused, even if it is endless."""
     with psycopg.connect(server, autocommit=True) as owner:
         owner.execute("CREATE DATABASE viewed")
     viewed = server.removesuffix("postgres") + "viewed"
@@ -277,7 +281,7 @@ def test_a_view_in_the_tables_place_is_no_ledger(server: str) -> None:
 
 
 def test_a_server_that_is_not_there_is_reported(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 3, no traceback, no password; so does a database that is not there."""
+    """A missing server or database gives exit code 3, without a traceback or a password."""
     monkeypatch.setattr(database, "CONNECT_TIMEOUT", 1)
     nowhere = server.rpartition("/")[0] + "/nowhere"
     for location in ("postgresql://ada:secret@127.0.0.1:1/postgres", nowhere):
@@ -288,7 +292,7 @@ def test_a_server_that_is_not_there_is_reported(server: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("rest", ["h:port/d", "h/d?sslmode=require", "h", "h/d/e"])
 def test_a_url_that_says_more_or_less_than_it_may_is_refused(rest: str) -> None:
-    """Nothing in a URL is passed over in silence."""
+    """Every part of a URL must be understood."""
     result = CliRunner().invoke(main, ["replay", f"postgresql://ada:secret@{rest}"])
     assert (result.exit_code, "secret" in result.output) == (UNREADABLE, False), result.stderr
 
@@ -302,7 +306,7 @@ def test_the_command_line_takes_a_url(server: str) -> None:
 
 
 def test_what_would_be_is_not_written_to_a_server_either(server: str) -> None:
-    """A dry run on a database without a ledger makes no table there; a branch of one leaves its rows as they are."""
+    """A dry run on a database without a ledger creates no table; one on a ledger leaves its rows unchanged."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CREATE DATABASE untouched")
     fresh = server.removesuffix("postgres") + "untouched"

@@ -1,4 +1,4 @@
-"""What keeps rows: the same answers from a file, from memory, from a branch and from a store that is not started."""
+"""Tests of `Rows`: a file, memory, an overlay and a lazy store give the same answers."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ FIVE: list[NewRow] = [(position, "seen.v1", b"%d" % position) for position in ra
 
 
 def _branch(path: Path, fork: int) -> Rows:
-    """A branch whose base has rows up to the fork, and one more that is not its own."""
+    """Return an overlay whose base has rows up to the fork, and one row after it that is not part of the overlay."""
     base = Memory()
     base.insert([*FIVE[:fork], (fork + 1, "other.v1", b"other")])
     branch = OverlayRows(base)
@@ -24,7 +24,7 @@ def _branch(path: Path, fork: int) -> Rows:
 
 
 def _started(path: Path) -> Rows:
-    """A store that was not there, and that somebody else has started since."""
+    """Return a lazy store that another program has started meanwhile."""
     rows = LazyRows(str(path / "log.db"), "main")
     assert rows.select(0, 9) == []
     rows_at(str(path / "log.db"), "main").close()
@@ -43,7 +43,7 @@ KEPT: dict[str, tuple[Callable[[Path], Rows], int]] = {  # how it is made, and h
 
 
 def recorded(rows: Rows, there: int = 0) -> Rows:
-    """The same, in which the five rows are recorded; `there` of them are."""
+    """Return an implementation with five rows, the first `there` of which are recorded before it opens."""
     for first in range(there, 5, 2):
         with rows.turn() as turn:
             turn.insert(FIVE[first : min(first + 2, 5)])
@@ -52,7 +52,7 @@ def recorded(rows: Rows, there: int = 0) -> Rows:
 
 @pytest.fixture(params=KEPT.values(), ids=[*KEPT])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rows]:
-    """Rows in which the five are recorded."""
+    """Return rows in which the five are recorded."""
     make, there = request.param
     rows = recorded(make(tmp_path), there)
     yield rows
@@ -60,7 +60,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rows]:
 
 
 def test_rows_are_read_after_a_position(kept: Rows) -> None:
-    """In order, from any position, as many as asked for at most; beyond the last there are none."""
+    """Rows come in order from any position, at most as many as requested; after the last there are none."""
     for after in range(7):
         for limit in range(1, 7):
             expected = [(position, row) for position, _, row in FIVE[after : after + limit]]
@@ -70,28 +70,28 @@ def test_rows_are_read_after_a_position(kept: Rows) -> None:
 
 
 def test_rows_are_found_by_their_positions(kept: Rows) -> None:
-    """Those that are there; a store asks again for what a first answer leaves out."""
+    """Rows that exist are returned; a store requests again those that a first answer leaves out."""
     assert [row for _, row in kept.select_at([4])] == [b"4"]
     assert [*kept.select_at([6, 7])] == []
     assert Store(kept, "main").at([1, 3, 5]) == [b"1", b"3", b"5"]
 
 
 def test_the_head_is_the_last_position_that_was_recorded(kept: Rows) -> None:
-    """Also of rows whose base has gone on."""
+    """The newest position does not change when the base grows."""
     assert kept.newest() == 5
     assert not kept.has_unindexed(5)
     assert [*kept.faults()] == []
 
 
 def test_types_of_events_are_kept_beside_the_rows(kept: Rows) -> None:
-    """As bytes, page after page."""
+    """Event types are returned as bytes, page after page."""
     pages = [*Store(kept, "main").pages_with_types(2)]
     assert [row for rows, _ in pages for row in rows] == [row for *_, row in FIVE]
     assert {topic for _, topics in pages for topic in topics} == {b"seen.v1"}
 
 
 def test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them(kept: Rows) -> None:
-    """What it has inserted is there when the turn ends; what it has not inserted never was."""
+    """Rows that the writer has inserted are there when the turn ends; others are not."""
     with kept.turn() as turn:
         assert [*turn.select(4, 9)] == [(5, b"5")]
         turn.insert([(6, "seen.v1", b"6")])
@@ -102,7 +102,7 @@ def test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them(kept: Rows) -
 
 
 def test_a_position_that_is_taken_is_not_taken_again(kept: Rows) -> None:
-    """Nothing of what was to be recorded is."""
+    """If a position is taken, none of the new rows is recorded."""
     with pytest.raises(TakenError), kept.turn() as turn:
         turn.insert([(5, "seen.v1", b"again"), (6, "seen.v1", b"6")])
     assert [*kept.select(4, 9)] == [(5, b"5")]
@@ -112,7 +112,7 @@ def test_a_position_that_is_taken_is_not_taken_again(kept: Rows) -> None:
 
 
 def test_a_store_reads_whatever_keeps_its_rows(kept: Rows) -> None:
-    """Page by page, whole, in order."""
+    """A store returns all rows, page by page and in order."""
     store = Store(kept, "main")
     assert [row for page in store.pages(limit=2) for row in page] == [row for *_, row in FIVE]
     assert store.newest() == 5
@@ -130,7 +130,7 @@ RULES: list[Callable[[Rows], None]] = [
 
 
 def test_what_is_not_started_leaves_nothing(tmp_path: Path) -> None:
-    """Reading, waiting for a turn and closing make no file."""
+    """Reading, waiting for a turn and closing create no file."""
     rows = LazyRows(str(tmp_path / "log.db"), "main")
     with rows.turn() as turn:
         assert [*turn.select(0, 9)] == []

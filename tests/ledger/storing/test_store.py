@@ -1,4 +1,4 @@
-"""Where rows are kept: what opens, what does not, and damage done from outside."""
+"""Tests of stores: which locations open, which do not, and damage made by other programs."""
 
 import os
 import re
@@ -30,12 +30,12 @@ Row = tuple[int, str, bytes]
 
 
 def rows(first: int, last: int) -> list[Row]:
-    """Rows at these positions; the store does not look into them."""
+    """Return rows at these positions; the store does not read their content."""
     return [(position, "t", f"row {position}".encode()) for position in range(first, last + 1)]
 
 
 def filled(path: Path, count: int = 5) -> Path:
-    """A ledger of so many questions."""
+    """Return a ledger with so many questions."""
     with Ledger.open(path, clock=lambda: NOW) as ledger:
         for number in range(count):
             ledger.handle(opened(f"q{number}"), f"c{number}")
@@ -43,7 +43,7 @@ def filled(path: Path, count: int = 5) -> Path:
 
 
 def changed(path: Path, *statements: str) -> Path:
-    """The same file after someone was at it with SQL."""
+    """Return the same file after a change made with SQL."""
     with closing(sqlite3.connect(path)) as database, database:
         for statement in statements:
             database.execute(statement)
@@ -51,13 +51,13 @@ def changed(path: Path, *statements: str) -> Path:
 
 
 def positions(path: Path | str, *, read_only: bool = True) -> list[int]:
-    """The positions that a reader sees, every digest checked."""
+    """Return the positions that a reader gets, with every digest checked."""
     with closing(Store.open(str(path), "main", read_only=read_only)) as kept:
         return [recorded.position for page in log.unseal_pages(kept.pages()) for recorded in page]
 
 
 def stops_at(path: Path) -> list[int]:
-    """Where a reader of the store, and a writer, find the damage."""
+    """Return where a reader of the store, and a writer, find the damage."""
     found = []
     with pytest.raises(Corrupt) as caught:
         positions(path)
@@ -68,7 +68,7 @@ def stops_at(path: Path) -> list[int]:
 
 
 def test_rows_come_back_in_order_of_position(tmp_path: Path) -> None:
-    """After a position, so many at most; and the same from another connection."""
+    """Reading returns at most `limit` rows after a position, also from another connection."""
     with closing(Store.open(str(tmp_path / "a.db"), "main")) as one:
         assert one.read(0) == []
         one.append(rows(1, 3))
@@ -82,7 +82,7 @@ def test_rows_come_back_in_order_of_position(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
 def test_pages_cover_every_row_once(limit: int) -> None:
-    """Whatever the size of a page, the last one full or not."""
+    """The size of a page does not matter, nor whether the last page is full."""
     with closing(Store.open(":memory:", "main")) as memory:
         memory.append(rows(1, 5))
         pages = list(memory.pages(limit=limit))
@@ -92,7 +92,7 @@ def test_pages_cover_every_row_once(limit: int) -> None:
 
 
 def test_a_position_is_taken_once(tmp_path: Path) -> None:
-    """Of two writers one wins; of the other's rows none is kept, not even those at free positions."""
+    """Of two writers, one wins; no row of the other is recorded, not even at free positions."""
     with (
         closing(Store.open(str(tmp_path / "a.db"), "main")) as one,
         closing(Store.open(str(tmp_path / "a.db"), "main")) as other,
@@ -106,7 +106,7 @@ def test_a_position_is_taken_once(tmp_path: Path) -> None:
 
 
 def test_ledgers_of_two_names_in_one_file_are_two_ledgers(tmp_path: Path) -> None:
-    """Each has its own positions, its own ids and its own damage."""
+    """Each ledger has its own positions, ids and damage."""
     path = tmp_path / "a.db"
     with Ledger.open(path, "one") as one, Ledger.open(path, "two") as two:
         assert one.handle(opened(), "c1").first == 1
@@ -122,7 +122,7 @@ def test_ledgers_of_two_names_in_one_file_are_two_ledgers(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\n", " a"])
 def test_a_ledgers_name_is_an_id(tmp_path: Path, name: str) -> None:
-    """And a bad one makes no file."""
+    """A name that is not an id is refused, and no file is created."""
     with pytest.raises(Refused):
         Ledger.open(tmp_path / "a.db", name)
     assert not list(tmp_path.iterdir())
@@ -133,13 +133,13 @@ def test_a_ledgers_name_is_an_id(tmp_path: Path, name: str) -> None:
     [("= 1", 1), ("= 2", 2), ("= 4", 4), ("IN (2, 4)", 2), ("< 3", 1), ("IN (1, 2, 3, 4)", 1)],
 )
 def test_a_missing_row_is_found_by_the_gap(tmp_path: Path, where: str, position: int) -> None:
-    """Positions are 1, 2, 3 … without gaps; the first one missing is named."""
+    """Positions are 1, 2, 3 … without gaps; the first missing one is named."""
     path = changed(filled(tmp_path / "a.db"), f"DELETE FROM stored_events WHERE originator_version {where}")  # noqa: S608
     assert stops_at(path) == [position, position]
 
 
 def test_a_missing_row_is_found_across_pages() -> None:
-    """At the edge of a page as well as within one."""
+    """A gap is found at the edge of a page as well as within one."""
     for missing in range(1, 7):
         with closing(Store.open(":memory:", "main")) as memory:
             memory.append([row for row in rows(1, 7) if row[0] != missing])
@@ -162,13 +162,13 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_a_row_changed_with_sql_is_found(tmp_path: Path, change: str) -> None:
-    """Whatever was put in its place, and of whatever type."""
+    """A changed row is found, whatever its new value and type."""
     path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events {change} WHERE originator_version = 3")
     assert stops_at(path) == [3, 3]
 
 
 def test_rows_that_swapped_places_are_found(tmp_path: Path) -> None:
-    """Positions 2 and 3 exchanged: the bytes of each are sound, their places are not."""
+    """The bytes of rows 2 and 3 are right, but their positions are exchanged."""
     swap = [
         "UPDATE stored_events SET originator_version = -1 WHERE originator_version = 2",
         "UPDATE stored_events SET originator_version = 2 WHERE originator_version = 3",
@@ -178,7 +178,7 @@ def test_rows_that_swapped_places_are_found(tmp_path: Path) -> None:
 
 
 def test_a_row_added_with_sql_is_found(tmp_path: Path) -> None:
-    """A copy of the last row at the next position, or a row at a position that is no number."""
+    """A copy of the last row at the next position is found, and a row at a position that is not a number."""
     copy = "INSERT INTO stored_events SELECT originator_id, {}, topic, state FROM stored_events"
     copy += " WHERE originator_version = 5"
     assert stops_at(changed(filled(tmp_path / "a.db"), copy.format("6"))) == [6, 6]
@@ -200,7 +200,7 @@ def test_a_row_added_with_sql_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_a_row_where_no_log_position_is_is_found(tmp_path: Path, becomes: str, position: int, says: str) -> None:
-    """Positions are whole numbers from 1 on, though SQLite keeps a fraction or a text in their column, too."""
+    """Positions are integers from 1 on, although SQLite also stores a fraction or a text in their column."""
     path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET originator_version = {becomes}")  # noqa: S608
     assert stops_at(path) == [position, position]
     with pytest.raises(Corrupt, match=f"^log position {position}: {re.escape(says)}$"):
@@ -208,7 +208,7 @@ def test_a_row_where_no_log_position_is_is_found(tmp_path: Path, becomes: str, p
 
 
 def test_a_position_that_is_a_fraction_is_found_on_every_page() -> None:
-    """Also where as many rows are read as there should be."""
+    """The fraction is found even if a page has as many rows as it should have."""
     for place in range(1, 8):
         with closing(Store.open(":memory:", "main")) as memory:
             memory.append([(n if n != place else n - 0.5, topic, row) for n, topic, row in rows(1, 7)])  # type: ignore[misc]
@@ -222,7 +222,7 @@ def test_a_position_that_is_a_fraction_is_found_on_every_page() -> None:
 )
 @pytest.mark.parametrize("suffix", ["", ";x", "\u00e9", "'\""])
 def test_a_path_is_taken_as_it_is(tmp_path: Path, name: str, suffix: str) -> None:
-    """Nothing in a file's name is read as an address: that file is made, and no other."""
+    """No part of a file name is read as a URL: that file is created, and no other."""
     path = tmp_path / (name + suffix)
     filled(path, 1)
     assert [found.name for found in tmp_path.iterdir() if not found.name.endswith(("-wal", "-shm"))] == [path.name]
@@ -231,7 +231,7 @@ def test_a_path_is_taken_as_it_is(tmp_path: Path, name: str, suffix: str) -> Non
 
 
 def test_a_relative_path_is_relative_to_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And stays that file when the process goes elsewhere."""
+    """The path stays the same file when the process changes its folder."""
     monkeypatch.chdir(tmp_path)
     with Ledger.open("a.db") as ledger:
         monkeypatch.chdir("/")
@@ -240,7 +240,7 @@ def test_a_relative_path_is_relative_to_here(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_file_in_memory_is_gone_when_closed() -> None:
-    """And belongs to one ledger alone."""
+    """A database in memory belongs to one ledger only."""
     with Ledger.open(":memory:") as one, Ledger.open(":memory:") as other:
         one.handle(opened(), "c1")
         assert other.head().position == 0
@@ -248,7 +248,7 @@ def test_a_file_in_memory_is_gone_when_closed() -> None:
 
 
 def test_a_url_with_scheme_sqlite_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in other libraries' URLs, three slashes begin a relative path and four an absolute one."""
+    """As in other libraries' URLs, three slashes start a relative path and four an absolute one."""
     filled(tmp_path / "a b.db")
     assert positions(f"sqlite:///{tmp_path}/a%20b.db") == [1, 2, 3, 4, 5]
     monkeypatch.chdir(tmp_path)
@@ -256,7 +256,7 @@ def test_a_url_with_scheme_sqlite_is_a_path(tmp_path: Path, monkeypatch: pytest.
 
 
 def unavailable(path: Path | str, *, read_only: bool = False) -> str:
-    """Why a store does not open, or cannot be read or written."""
+    """Return why a store does not open, or cannot be read or written."""
     with pytest.raises(Unavailable) as caught:
         positions(path, read_only=read_only)
     return str(caught.value)
@@ -265,13 +265,13 @@ def unavailable(path: Path | str, *, read_only: bool = False) -> str:
 @pytest.mark.parametrize("url", ["mysql://host/db", "http://host/db", "mongodb+srv://x", "://", "file:///tmp/x.db"])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_an_unknown_scheme_is_refused(url: str, read_only: bool) -> None:
-    """The message says what a log can be."""
+    """The message says what a location can be."""
     assert ":// is not supported; give a file path or a postgresql:// URL" in unavailable(url, read_only=read_only)
 
 
 @pytest.mark.parametrize("password", ["s@cr3t", "s/cr3t", "s:cr3t", "s@c/r3t", "cr3t\n@r3t"])
 def test_no_part_of_a_password_is_shown(password: str) -> None:
-    """Whatever characters it has, and whether or not the URL can be read with them."""
+    """The password is hidden whatever characters it has, and even if the URL is malformed."""
     for read_only in (True, False):
         said = unavailable(f"postgresql://ada:{password}@127.0.0.1:1/none?x", read_only=read_only)
         assert "r3t" not in said
@@ -279,7 +279,7 @@ def test_no_part_of_a_password_is_shown(password: str) -> None:
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/none", "postgres://127.0.0.1:1/none"])
 def test_a_database_server_that_is_not_there_is_unavailable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listens on port 1; or the optional driver is not installed: said either way, without a traceback."""
+    """The message says that no server listens on port 1, or that the driver is missing, without a traceback."""
     monkeypatch.setattr(database, "CONNECT_TIMEOUT", 1)
     assert url in unavailable(url)
 
@@ -293,7 +293,7 @@ def test_a_database_url_that_makes_no_sense_is_unavailable(url: str) -> None:
 
 
 def test_reading_a_file_that_is_not_there_creates_nothing(tmp_path: Path) -> None:
-    """A reader has read-only eyes; the message says how a ledger is started."""
+    """A reader creates nothing; the message says how to start a ledger."""
     path = tmp_path / "none.db"
     assert "no such ledger" in unavailable(path, read_only=True)
     assert not list(tmp_path.iterdir())
@@ -301,7 +301,7 @@ def test_reading_a_file_that_is_not_there_creates_nothing(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_missing_folder_is_not_created(tmp_path: Path, read_only: bool) -> None:
-    """Nor is a file taken for a folder."""
+    """A missing folder is not created, and a file is not used as a folder."""
     (tmp_path / "file").write_bytes(b"")
     for path in [tmp_path / "none" / "a.db", tmp_path / "file" / "a.db"]:
         assert str(path) in unavailable(path, read_only=read_only)
@@ -310,7 +310,7 @@ def test_a_missing_folder_is_not_created(tmp_path: Path, read_only: bool) -> Non
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_folder_is_no_ledger(tmp_path: Path, read_only: bool) -> None:
-    """Nor is the empty path."""
+    """A folder or the empty path is refused."""
     assert str(tmp_path) in unavailable(tmp_path, read_only=read_only)
     assert unavailable("", read_only=read_only)
 
@@ -318,7 +318,7 @@ def test_a_folder_is_no_ledger(tmp_path: Path, read_only: bool) -> None:
 @pytest.mark.parametrize("path", ["a\0b.db", "a" * 5_000 + ".db", "\udcff\ud800.db"], ids=["nul", "long", "surrogate"])
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_path_that_no_file_can_have_is_unavailable(tmp_path: Path, path: str, read_only: bool) -> None:
-    """And no other file is made in its place."""
+    """No other file is created instead."""
     unavailable(f"{tmp_path}/{path}", read_only=read_only)
     assert not list(tmp_path.iterdir())
 
@@ -330,7 +330,7 @@ def test_a_path_that_no_file_can_have_is_unavailable(tmp_path: Path, path: str, 
 def test_a_file_that_is_no_database_is_unavailable_and_untouched(
     tmp_path: Path, content: bytes, read_only: bool
 ) -> None:
-    """The message says so; the file may be somebody's."""
+    """The message says so, and the file is not changed: it may belong to another program."""
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     assert "not a ledger" in unavailable(path, read_only=read_only)
@@ -338,7 +338,7 @@ def test_a_file_that_is_no_database_is_unavailable_and_untouched(
 
 
 def test_an_empty_file_becomes_a_ledger_when_written_and_is_none_when_read(tmp_path: Path) -> None:
-    """An empty file is an empty database; a reader does not make it more."""
+    """An empty file is an empty database; a reader leaves it empty."""
     path = tmp_path / "a.db"
     path.write_bytes(b"")
     assert "not a ledger" in unavailable(path, read_only=True)
@@ -347,7 +347,7 @@ def test_an_empty_file_becomes_a_ledger_when_written_and_is_none_when_read(tmp_p
 
 
 def test_another_programs_database_is_no_ledger(tmp_path: Path) -> None:
-    """A reader says so and leaves it alone."""
+    """A reader reports it and changes nothing."""
     path = changed(tmp_path / "other.db", "CREATE TABLE people (name TEXT)")
     before = path.read_bytes()
     assert "not a ledger" in unavailable(path, read_only=True)
@@ -356,7 +356,7 @@ def test_another_programs_database_is_no_ledger(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_another_programs_database_is_not_written_into(tmp_path: Path, journal: str) -> None:
-    """A file with tables, none of them a ledger's, stays as it is, byte for byte; one whose tables are gone is free."""
+    """A file that has only other tables stays the same, byte for byte; a file whose tables are deleted can be used."""
     path = changed(tmp_path / "other.db", "CREATE TABLE people (name TEXT)", f"PRAGMA journal_mode = {journal}")
     before = path.read_bytes()
     with pytest.raises(Unavailable, match="no table stored_events; its tables are: people"):
@@ -384,7 +384,7 @@ STRANGE = {
 @pytest.mark.parametrize("says", STRANGE)
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_file_with_anything_but_a_ledgers_table_is_not_opened(tmp_path: Path, says: str, read_only: bool) -> None:
-    """What it has is named, nothing of it is run, and the file stays as it is."""
+    """The message names the entry, no SQL of the file is run, and the file does not change."""
     path = changed(filled(tmp_path / "a.db"), *STRANGE[says])
     before = path.read_bytes()
     said = unavailable(path, read_only=read_only)
@@ -393,7 +393,7 @@ def test_a_file_with_anything_but_a_ledgers_table_is_not_opened(tmp_path: Path, 
 
 
 def test_an_endless_view_is_refused_at_once_by_every_command(tmp_path: Path) -> None:
-    """As the table itself, with nothing else in the file: exit code 3, and not a row is asked for."""
+    """A view in place of the table gives exit code 3 before any row is read."""
     path = changed(tmp_path / "a.db", f"CREATE VIEW stored_events AS {ENDLESS}")
     (tmp_path / "file.jsonl").write_bytes(b"")
     asked = [
@@ -407,7 +407,7 @@ def test_an_endless_view_is_refused_at_once_by_every_command(tmp_path: Path) -> 
 
 
 def test_what_sqlite_itself_does_to_a_file_changes_nothing(tmp_path: Path) -> None:
-    """Statistics for its planner, another page size, incremental vacuuming, a version that somebody wrote."""
+    """Statistics for the planner, another page size, incremental vacuuming and a user version change nothing."""
     path = filled(tmp_path / "a.db")
     statements = ["ANALYZE", "PRAGMA journal_mode = DELETE", "PRAGMA page_size = 8192", "PRAGMA user_version = 7"]
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
@@ -429,7 +429,7 @@ SWALLOWING = {
 
 @pytest.mark.parametrize("trigger", SWALLOWING.values(), ids=SWALLOWING.keys())
 def test_what_is_not_kept_is_not_acknowledged(tmp_path: Path, trigger: str) -> None:
-    """A trigger made while the file was open: the append fails, and without it is as if it had never been there."""
+    """If a trigger that was created later discards rows, the append fails; without the trigger, it succeeds."""
     path = filled(tmp_path / "a.db")
     with Ledger.open(path) as ledger:
         changed(path, f"CREATE TRIGGER swallow {trigger}")
@@ -445,9 +445,9 @@ def test_what_is_not_kept_is_not_acknowledged(tmp_path: Path, trigger: str) -> N
 def test_each_connection_is_told_how_to_write_and_what_to_distrust(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool, others: bool
 ) -> None:
-    """A commit is on the disk (FULL), nothing that a file defines is trusted, and the length of a row is bounded.
+    """A commit is on disk (FULL), no definition in a file is trusted, and the length of a row is limited.
 
-    Some of it is what SQLite does by itself as it is built here; so it is seen that other values are heeded, too.
+    Some settings are defaults of the SQLite build in use, so the test checks that other values take effect, too.
     """
     if others:
         for name, value in {"synchronous": 1, "cell_size_check": 0, "trusted_schema": 1}.items():
@@ -462,7 +462,7 @@ def test_each_connection_is_told_how_to_write_and_what_to_distrust(
 
 
 def test_a_row_too_long_for_any_command_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not read into memory; a length is a limit that the store names."""
+    """A row longer than the limit of the store is not read into memory."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite.MAX_ROW_BYTES", 5_000)
     path = changed(filled(tmp_path / "a.db"), "UPDATE stored_events SET state = zeroblob(4000) || state")
     with pytest.raises(Corrupt):
@@ -473,7 +473,7 @@ def test_a_row_too_long_for_any_command_is_damage(tmp_path: Path, monkeypatch: p
 
 
 def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page holds so many bytes or a few rows, whichever is more; every row comes once all the same."""
+    """A page has at most so many bytes, but at least a few rows; every row comes once."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite._PAGE_BYTES", 1_000)
     kept = [(position, "t", bytes([position]) * 200) for position in range(1, 31)]
     with closing(Store.open(":memory:", "main")) as memory:
@@ -486,7 +486,7 @@ def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_what_lies_before_a_gap_is_read(tmp_path: Path) -> None:
-    """A page ends there, so that a log can be exported as of before its damage."""
+    """A page ends at the gap, so a log can be exported up to its damage."""
     path = changed(filled(tmp_path / "a.db"), "DELETE FROM stored_events WHERE originator_version = 4")
     with closing(Store.open(str(path), "main", read_only=True)) as kept:
         assert len(kept.read(0)) == 3
@@ -497,7 +497,7 @@ def test_what_lies_before_a_gap_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("topic", ["CAST(x'ff00fe' AS TEXT)", "NULL", "7", "x'00'", "'question_closed.v1'", "''"])
 def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Path, topic: str) -> None:
-    """Nothing is sealed of it, so no answer rests on it, even where it is no text in UTF-8; `verify` says where."""
+    """The digest does not cover the type, so no result depends on it, even if it is not UTF-8; `verify` reports it."""
     path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET topic = {topic} WHERE originator_version = 3")  # noqa: S608
     assert positions(path) == [1, 2, 3, 4, 5]
     with closing(Store.open(str(path), "main")) as kept:
@@ -512,7 +512,7 @@ def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Pa
 
 
 def test_a_table_that_its_index_does_not_agree_with_is_found(tmp_path: Path) -> None:
-    """Read by the index, every row is right; what the table itself has as the third row's position is another one."""
+    """Read through the index, every row is right, but the table itself has another position in the third row."""
     path = filled(tmp_path / "a.db")
     before = path.read_bytes()
     assert before.count(b"main\x03question_opened.v1") == 1
@@ -530,8 +530,8 @@ STATES = [
 
 
 def test_a_ledger_left_half_made_by_a_power_cut_says_what_to_do(tmp_path: Path) -> None:
-    """Of its files each may be there or not, whole or not: a reader gets a reason, never SQLite's own about writing; a
-    writer starts it, or gets one.
+    """Each of its files may be missing or cut: a reader gets a reason that is not about writing; a writer starts the
+    ledger or gets a reason.
     """
     script = "import os, sys; from forecast_ledger.ledger.storing.store import Store; "
     script += "kept = Store.open(sys.argv[1], 'main'); os._exit(0)"
@@ -550,12 +550,12 @@ def test_a_ledger_left_half_made_by_a_power_cut_says_what_to_do(tmp_path: Path) 
 
 
 def half_written(size: int | None) -> set[str]:
-    """What may be said of a file whose first page is not whole."""
+    """Return the messages that are allowed for a file whose first page is incomplete."""
     return {"damaged", "no database"} if size in {1, 100, 512} else set()
 
 
 def whether(path: Path, *, read_only: bool) -> str:
-    """What comes of opening and reading it."""
+    """Return the result of opening and reading a file."""
     try:
         return str(positions(path, read_only=read_only))
     except Corrupt:
@@ -568,7 +568,7 @@ def whether(path: Path, *, read_only: bool) -> str:
 
 
 def test_half_a_transaction_is_told_to_a_reader(tmp_path: Path) -> None:
-    """It is not the reader's to take back, and SQLite's own words for it speak of writing."""
+    """A reader cannot roll it back, and SQLite's own message would be about writing."""
     path = tmp_path / "a.db"
     script = """
 import os, sqlite3, sys
@@ -587,7 +587,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("kept", ["", "CREATE TABLE people (name TEXT);"], ids=["ours", "another's"])
 def test_half_a_transaction_that_a_crash_has_left_is_taken_back_first(tmp_path: Path, kept: str) -> None:
-    """As SQLite does for every writer; only then it is seen whose the file is."""
+    """SQLite rolls it back for every writer, and only then can the store see which program the file belongs to."""
     path = tmp_path / "a.db"
     script = """
 import os, sqlite3, sys
@@ -606,12 +606,12 @@ os._exit(0)
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_the_empty_text_is_no_path(read_only: bool) -> None:
-    """Nor does it stand for the folder that one is in."""
+    """The empty text does not stand for the current folder."""
     assert "no file can have this path" in unavailable("", read_only=read_only)
 
 
 def test_a_copy_made_by_the_database_itself_is_the_same_ledger(tmp_path: Path) -> None:
-    """A backup must be readable where it lies, whichever way SQLite wrote it."""
+    """A backup can be read in place, whichever way SQLite wrote it."""
     path = filled(tmp_path / "a.db")
     changed(path, f"VACUUM INTO '{tmp_path / 'vacuumed.db'}'")
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(tmp_path / "backup.db")) as target:
@@ -621,7 +621,9 @@ def test_a_copy_made_by_the_database_itself_is_the_same_ledger(tmp_path: Path) -
 
 
 def test_a_truncated_file_never_reads_as_a_shorter_log(tmp_path: Path) -> None:
-    """Cut at any page, the file is damaged or no database: never a sound log with fewer rows, nor another exception."""
+    """A file cut at any page is damaged or not a database: it is never a sound log with fewer rows, nor another
+    exception.
+    """
     path = filled(tmp_path / "a.db", 60)
     whole = path.read_bytes()
     assert len(whole) > 20_000
@@ -635,7 +637,7 @@ def test_a_truncated_file_never_reads_as_a_shorter_log(tmp_path: Path) -> None:
 
 
 def test_overwritten_pages_never_pass_for_a_log(tmp_path: Path) -> None:
-    """Zeros or noise over any page of rows: damaged, and nothing else."""
+    """Zeros or noise over any page of rows are found as damage."""
     path = filled(tmp_path / "a.db", 60)
     whole = path.read_bytes()
     for start in range(4_096, len(whole), 4_096):
@@ -647,7 +649,9 @@ def test_overwritten_pages_never_pass_for_a_log(tmp_path: Path) -> None:
 
 
 def test_a_locked_file_cannot_be_written_and_still_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who holds the file longer than the time-out makes it unavailable to writers; afterwards nothing is missing."""
+    """If another program holds the file longer than the time-out, writers find it unavailable; afterwards nothing is
+    missing.
+    """
     monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
     path = filled(tmp_path / "a.db")
     with closing(sqlite3.connect(path, isolation_level=None)) as holder, Ledger.open(path) as ledger:
@@ -662,7 +666,7 @@ def test_a_locked_file_cannot_be_written_and_still_be_read(tmp_path: Path, monke
 
 @pytest.mark.parametrize("kind", ["DEFERRED", "IMMEDIATE", "EXCLUSIVE"])
 def test_a_file_that_another_is_just_starting_is_waited_for(tmp_path: Path, kind: str) -> None:
-    """Whoever opens a new file while another process is at it waits for the lock, as every writer does."""
+    """A process that opens a new file waits for the lock, like every writer."""
     path = changed(tmp_path / "a.db", "CREATE TABLE notes (text TEXT)", "DROP TABLE notes")
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as holder:
         holder.execute(f"BEGIN {kind}")
@@ -678,7 +682,7 @@ def test_a_file_that_another_is_just_starting_is_waited_for(tmp_path: Path, kind
 
 @contextmanager
 def bound_by_permissions(folder: Path) -> Iterator[None]:
-    """Run as someone whom permissions bind and who owns the folder: root is bound by none."""
+    """Run as a user whom permissions restrict and who owns the folder: root is not restricted."""
     if os.geteuid():
         yield
         return
@@ -693,7 +697,7 @@ def bound_by_permissions(folder: Path) -> Iterator[None]:
 
 @pytest.fixture
 def own_folder() -> Iterator[Path]:
-    """A folder that every user can reach."""
+    """Return a folder that every user can reach."""
     folder = Path(tempfile.mkdtemp())
     yield folder
     folder.chmod(0o700)
@@ -701,7 +705,7 @@ def own_folder() -> Iterator[Path]:
 
 
 def test_a_file_that_may_only_be_read_is_read_and_not_written(own_folder: Path) -> None:
-    """Appending says so and changes nothing."""
+    """An append fails with a message and changes nothing."""
     path = filled(own_folder / "a.db")
     with bound_by_permissions(own_folder):
         path.chmod(0o400)
@@ -713,7 +717,7 @@ def test_a_file_that_may_only_be_read_is_read_and_not_written(own_folder: Path) 
 
 
 def test_a_file_or_folder_that_may_not_be_used_is_unavailable(own_folder: Path) -> None:
-    """No permission to read the file, or none to make one: said as such."""
+    """The message says that the file cannot be read, or that none can be created."""
     path = filled(own_folder / "a.db")
     with bound_by_permissions(own_folder):
         path.chmod(0o000)
@@ -724,7 +728,7 @@ def test_a_file_or_folder_that_may_not_be_used_is_unavailable(own_folder: Path) 
 
 
 def test_a_closed_ledger_is_unavailable() -> None:
-    """Closing twice is harmless; using it afterwards is said to be impossible, not a crash of something inside."""
+    """Closing twice is harmless; using a closed ledger raises Unavailable."""
     ledger = Ledger.open(":memory:")
     ledger.handle(opened(), "c1")
     ledger.close()
@@ -736,7 +740,7 @@ def test_a_closed_ledger_is_unavailable() -> None:
 
 
 def test_without_its_driver_a_postgres_url_says_what_to_install() -> None:
-    """The driver is an extra; nothing else of the project needs it."""
+    """The driver is an extra, and nothing else in the project needs it."""
     program = "import sys; sys.modules['psycopg'] = None; from forecast_ledger.ledger.storing.writer import Ledger; Ledger.open('postgresql://h/d')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (

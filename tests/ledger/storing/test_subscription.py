@@ -1,4 +1,4 @@
-"""Subscriptions: every event once and in order, promptly, until stopped; never past damage."""
+"""Tests of subscriptions: every event comes once, in order and soon, until a stop; none after damage."""
 
 import sqlite3
 import subprocess
@@ -35,20 +35,20 @@ with Ledger.open(sys.argv[1]) as ledger:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    """A ledger of six events in a file."""
+    """Return a ledger of six events in a file."""
     with Ledger.open(tmp_path / "log.db") as found:
         told(found, 0, 6)
         yield found
 
 
 def told(ledger: Ledger, first: int, end: int) -> None:
-    """Open these questions, one event each."""
+    """Open questions, one event each."""
     for number in range(first, end):
         ledger.handle(opened(f"q{number}"), f"c{number}")
 
 
 def listening(subscription: Subscription, until: int) -> tuple[Thread, list[Recorded]]:
-    """Another thread that listens until it has heard a log position, and what it hears."""
+    """Return a thread that listens until it has received a log position, and the positions that it receives."""
     heard: list[Recorded] = []
 
     def listen() -> None:
@@ -64,7 +64,7 @@ def listening(subscription: Subscription, until: int) -> tuple[Thread, list[Reco
 
 @pytest.mark.parametrize("after", range(7))
 def test_it_hands_out_what_there_is_after_a_position_and_then_what_comes(ledger: Ledger, after: int) -> None:
-    """Each event once, in order, wherever one starts."""
+    """Each event comes once, in order, from any starting position."""
     thread, heard = listening(ledger.subscribe(after), 9)
     told(ledger, 6, 9)
     thread.join(10)
@@ -73,7 +73,7 @@ def test_it_hands_out_what_there_is_after_a_position_and_then_what_comes(ledger:
 
 
 def test_an_append_of_the_same_process_wakes_it_at_once(ledger: Ledger) -> None:
-    """It does not wait for the next look at what others have appended, which here is an hour away."""
+    """The poll interval is an hour here, so only a wake-up can make it this fast."""
     subscription = Subscription(ledger._store, 6, poll=3_600)
     ledger._subscriptions.add(subscription)
     thread, heard = listening(subscription, 7)
@@ -84,7 +84,7 @@ def test_an_append_of_the_same_process_wakes_it_at_once(ledger: Ledger) -> None:
 
 
 def test_what_other_processes_append_is_found(ledger: Ledger, tmp_path: Path) -> None:
-    """Nobody tells it: it looks."""
+    """Another process cannot wake it, so it polls."""
     thread, heard = listening(ledger.subscribe(6), 9)
     subprocess.run([sys.executable, "-c", ANOTHER, str(tmp_path / "log.db"), "6", "9"], check=True)
     thread.join(10)
@@ -92,7 +92,9 @@ def test_what_other_processes_append_is_found(ledger: Ledger, tmp_path: Path) ->
 
 
 def test_stopping_ends_a_wait_and_so_do_leaving_and_closing(tmp_path: Path) -> None:
-    """From another thread, by `with`, and when the ledger closes; stopping twice does nothing."""
+    """It stops from another thread, at the end of a `with` block, and when the ledger closes; stopping twice does
+    nothing.
+    """
     with Ledger.open(tmp_path / "log.db") as ledger:
         first, second = ledger.subscribe(), ledger.subscribe()
         threads = [listening(each, 1)[0] for each in (first, second)]
@@ -125,13 +127,13 @@ for _ in range(60):
 
 
 def test_closing_waits_for_who_is_reading(tmp_path: Path) -> None:
-    """A connection closed while a thread reads from it takes the whole process down; here, a process of its own."""
+    """Closing a connection while a thread reads would crash the process, so the test uses another process."""
     done = subprocess.run([sys.executable, "-c", CLOSING, str(tmp_path / "log.db")], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_one_can_stop_in_the_middle_of_a_page_and_go_on_from_its_checkpoint(ledger: Ledger) -> None:
-    """`reached` is the checkpoint of the last event handed out, not of the last read."""
+    """`reached` is the checkpoint of the last event returned, not of the last event read."""
     with ledger.subscribe() as subscription:
         heard = next(iter(subscription))
         assert subscription.reached == Checkpoint(1, heard.digest)
@@ -141,14 +143,14 @@ def test_one_can_stop_in_the_middle_of_a_page_and_go_on_from_its_checkpoint(ledg
 
 @pytest.mark.parametrize("after", [-1, 7, Checkpoint(7, GENESIS), Checkpoint(0, "f" * 64)])
 def test_a_position_that_the_log_does_not_have_is_refused(ledger: Ledger, after: int | Checkpoint) -> None:
-    """At once, not when one starts to listen."""
+    """It is refused when it is created, not when iteration starts."""
     with pytest.raises(Refused, match="out_of_range: after"):
         ledger.subscribe(after)
     assert not ledger._subscriptions
 
 
 def test_a_checkpoint_of_another_log_is_told(ledger: Ledger) -> None:
-    """Its digest is not that of the row."""
+    """The digest of the checkpoint differs from that of the row."""
     with pytest.raises(Corrupt, match="log position 3: the row has digest"):
         ledger.subscribe(Checkpoint(3, GENESIS))
 
@@ -161,7 +163,7 @@ def test_a_checkpoint_of_another_log_is_told(ledger: Ledger) -> None:
     ],
 )
 def test_it_never_hands_out_what_is_damaged(ledger: Ledger, tmp_path: Path, damage: str, position: int) -> None:
-    """A changed row or a gap stops it with the log position."""
+    """A changed row or a gap ends the iteration with the log position."""
     with closing(sqlite3.connect(tmp_path / "log.db")) as other, other:
         other.execute(damage)
     for after in range(position):
@@ -170,7 +172,7 @@ def test_it_never_hands_out_what_is_damaged(ledger: Ledger, tmp_path: Path, dama
 
 
 def test_a_row_replaced_behind_it_does_not_follow_what_it_handed_out(ledger: Ledger, tmp_path: Path) -> None:
-    """Rows after the reached checkpoint must continue its digest, even if they continue one another."""
+    """Rows after the reached checkpoint must continue its digest, even if each continues the one before."""
     subscription = ledger.subscribe(6)
     forged = tmp_path / "forged.db"
     with Ledger.open(forged) as other:
@@ -185,7 +187,7 @@ def test_a_row_replaced_behind_it_does_not_follow_what_it_handed_out(ledger: Led
 
 
 def test_a_store_that_goes_away_is_told(ledger: Ledger) -> None:
-    """Unavailable, with the reason; not an endless wait."""
+    """The iteration ends with Unavailable and the reason; it does not wait forever."""
     subscription = ledger.subscribe(6)
     ledger._store.close()
     with pytest.raises(Unavailable, match="closed"):

@@ -1,4 +1,4 @@
-"""The writer: once each, all or nothing, in one order, whoever else writes, and whatever goes wrong meanwhile."""
+"""Tests of the writer: commands are recorded once, all or nothing, in one order, with any other writers and faults."""
 
 import multiprocessing
 import os
@@ -66,23 +66,23 @@ from tests.support.paths import ROOT
 
 
 def named(command_id: str, command: Command) -> AnyCommand:
-    """The command under an id of its own."""
+    """Return the command with an id."""
     return cast("AnyCommand", msgspec.structs.replace(command, id=command_id))
 
 
 def recorded(ledger: Ledger, after: int = 0) -> list[Recorded]:
-    """Everything in the log, digests checked."""
+    """Return every recorded event, with digests checked."""
     return [row for page in ledger.read(after) for row in page]
 
 
 def ids(ledger: Ledger) -> list[str]:
-    """The command ids in the log, in its order."""
+    """Return the command ids in the log, in its order."""
     return [row.command_id for row in recorded(ledger)]
 
 
 @pytest.fixture
 def ledger() -> Iterator[Ledger]:
-    """A ledger in memory whose clock stands still."""
+    """Return a ledger in memory with a constant clock."""
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as memory:
         yield memory
 
@@ -97,7 +97,7 @@ def test_a_receipt_says_where_the_events_are(ledger: Ledger) -> None:
 
 
 def test_a_command_needs_an_id(ledger: Ledger) -> None:
-    """Its own or the one it is handled under, which goes before."""
+    """A command uses its own id, or the one passed to `handle`, which takes precedence."""
     with pytest.raises(Refused, match="id_empty: id"):
         ledger.handle(opened())
     with pytest.raises(Refused, match="id_empty: id"):
@@ -108,7 +108,7 @@ def test_a_command_needs_an_id(ledger: Ledger) -> None:
 
 
 def test_a_retry_returns_the_first_receipt(ledger: Ledger) -> None:
-    """However it is spelt this time, and whatever has happened since: it was accepted then."""
+    """The receipt does not depend on how the retry is written or what was recorded since."""
     ledger.handle(opened(), "c1")
     first = ledger.handle(forecast(probability="0.70", at="2026-03-11T00:00:00Z"), "c2")
     ledger.handle(resolution(), "c3")
@@ -122,7 +122,7 @@ PAID: list[AnyCommand] = [named(f"c{number}", command) for number, command in en
 
 
 def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
-    """From its first to its last log position; a retry, spelt otherwise, returns it whole, after a restart too."""
+    """The receipt has the first and last log position; a retry in another form returns it, also after a restart."""
     with Ledger.open(tmp_path / "a.db", prizes=prizes_from_log) as first:
         receipts = first.handle_many(PAID)
         assert receipts == [*(Receipt(f"c{n}", n, n) for n in range(1, 9)), Receipt("c9", 9, 11)]
@@ -139,7 +139,7 @@ def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
 
 
 def test_a_command_whose_events_fall_on_two_pages_has_one_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that catches up page by page still knows where the command began and where it ended."""
+    """A reader that catches up page by page still knows where the command begins and ends."""
     store = Store.open(":memory:", "main")
     pages = store.pages
     with Ledger(store, lambda: NOW, prizes_from_log) as first:
@@ -151,7 +151,7 @@ def test_a_command_whose_events_fall_on_two_pages_has_one_receipt(monkeypatch: p
 
 
 def test_the_events_of_one_command_are_recorded_together_or_not_at_all(tmp_path: Path) -> None:
-    """The third winner's row cannot be written: then nobody is paid, and a retry pays all."""
+    """If the third winner's row cannot be written, nobody is paid, and a retry pays all."""
     path = tmp_path / "a.db"
     with (
         Ledger.open(path, prizes=prizes_from_log) as ledger,
@@ -170,7 +170,7 @@ def test_the_events_of_one_command_are_recorded_together_or_not_at_all(tmp_path:
 
 
 def test_a_refused_batch_takes_all_the_events_of_a_command_back(ledger: Ledger) -> None:
-    """What was paid in an atomic batch that failed is not paid, and can be."""
+    """A prize paid in an atomic batch that fails is not paid, and can be paid later."""
     batch = [*PAID, named("c10", forecast("snow"))]
     codes = [outcome.code for outcome in ledger.handle_many(batch, atomic=True) if isinstance(outcome, Refused)]
     assert codes == ["batch_refused"] * 9 + ["unknown_question"]
@@ -234,7 +234,7 @@ RETRIES: list[
 def test_a_retry_may_spell_its_fields_otherwise_and_not_say_otherwise(
     ledger: Ledger, before: list[AnyCommand], command: AnyCommand, again: AnyCommand, other: AnyCommand
 ) -> None:
-    """Equal content under the same id returns the first receipt; any other content is refused."""
+    """Equal content with the same id returns the first receipt; other content is refused."""
     for number, earlier in enumerate(before):
         ledger.handle(earlier, f"before-{number}")
     first = ledger.handle(command, "c")
@@ -245,7 +245,7 @@ def test_a_retry_may_spell_its_fields_otherwise_and_not_say_otherwise(
 
 
 def test_an_id_is_never_used_for_something_else(ledger: Ledger) -> None:
-    """Same id, other content: an error, though the command itself would be accepted."""
+    """The same id with other content is refused, even if the command itself would be accepted."""
     ledger.handle(opened(), "c1")
     others: list[AnyCommand] = [opened("snow"), opened(title="Rain?"), forecast()]
     for other in others:
@@ -256,7 +256,7 @@ def test_an_id_is_never_used_for_something_else(ledger: Ledger) -> None:
 
 
 def test_a_refused_command_leaves_its_id_free(ledger: Ledger) -> None:
-    """Nothing of it is in the log, so nothing is known of its id."""
+    """A refused command leaves nothing in the log, so its id can be used."""
     with pytest.raises(Refused, match="unknown_question"):
         ledger.handle(forecast(), "c1")
     assert ledger.handle(opened(), "c1") == Receipt("c1", 1, 1)
@@ -264,7 +264,7 @@ def test_a_refused_command_leaves_its_id_free(ledger: Ledger) -> None:
 
 
 def test_a_retry_is_known_after_a_restart(tmp_path: Path) -> None:
-    """The log is all that is needed to know it."""
+    """The writer recognizes a retry from the log alone."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as first:
         first.handle_many([named("c1", opened()), named("c2", forecast())])
@@ -276,7 +276,7 @@ def test_a_retry_is_known_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_each_command_of_a_batch_is_decided_after_the_one_before(ledger: Ledger) -> None:
-    """A refusal refuses that command alone; the others go on as if it had not been asked."""
+    """A refusal affects only that command; the others are decided as if it had not been sent."""
     outcomes = ledger.handle_many(
         [
             named("c1", forecast()),  # not open yet
@@ -294,7 +294,7 @@ def test_each_command_of_a_batch_is_decided_after_the_one_before(ledger: Ledger)
 
 
 def test_a_batch_may_hold_a_command_twice(ledger: Ledger) -> None:
-    """The second is a retry, or a reuse of the id if it says something else."""
+    """The second is a retry, or, with other content, a reuse of the id."""
     twice = named("c1", opened())
     one, two, three = ledger.handle_many([twice, twice, named("c1", opened("snow"))])
     assert one == Receipt("c1", 1, 1)
@@ -305,7 +305,7 @@ def test_a_batch_may_hold_a_command_twice(ledger: Ledger) -> None:
 
 
 def test_a_batch_may_be_empty_or_come_from_a_generator(ledger: Ledger) -> None:
-    """Nothing asked, nothing recorded; and any iterable will do."""
+    """An empty batch records nothing, and any iterable is accepted."""
     assert ledger.handle_many([]) == []
     assert ledger.handle_many([], atomic=True) == []
     assert ledger.head() == START
@@ -318,7 +318,7 @@ GOOD, BETTER, BAD = named("c1", opened()), named("c2", forecast()), named("c3", 
 
 @pytest.mark.parametrize("batch", [[GOOD, BETTER, BAD], [BAD, GOOD, BETTER], [GOOD, BAD, BETTER]])
 def test_an_atomic_batch_is_recorded_whole_or_not_at_all(ledger: Ledger, batch: list[AnyCommand]) -> None:
-    """The bad one says why, the others that they were refused with it; afterwards all is as before."""
+    """The faulty command says why, the others that they were refused with it; afterwards nothing has changed."""
     outcomes = ledger.handle_many(batch, atomic=True)
     codes = [outcome.code for outcome in outcomes if isinstance(outcome, Refused)]
     assert codes == ["unknown_question" if command is BAD else "batch_refused" for command in batch]
@@ -328,7 +328,7 @@ def test_an_atomic_batch_is_recorded_whole_or_not_at_all(ledger: Ledger, batch: 
 
 
 def test_after_a_refused_atomic_batch_the_log_goes_on_without_a_gap(tmp_path: Path) -> None:
-    """What comes next takes the next position, and the log verifies, here and after a restart."""
+    """The next command takes the next position, and the log verifies, also after a restart."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as first:
         first.handle(opened("snow"), "c0")
@@ -341,7 +341,7 @@ def test_after_a_refused_atomic_batch_the_log_goes_on_without_a_gap(tmp_path: Pa
 
 
 def test_a_refused_atomic_batch_acknowledges_only_what_is_in_the_log(ledger: Ledger) -> None:
-    """A retry of an earlier command keeps its receipt; a command that is twice in the batch gets none."""
+    """A retry of an earlier command keeps its receipt; a command that is in the batch twice gets none."""
     ledger.handle(named("c0", opened("hail")))
     outcomes = ledger.handle_many([named("c0", opened("hail")), GOOD, GOOD, BAD], atomic=True)
     assert outcomes[0] == Receipt("c0", 1, 1, duplicate=True)
@@ -350,7 +350,7 @@ def test_a_refused_atomic_batch_acknowledges_only_what_is_in_the_log(ledger: Led
 
 
 def test_an_atomic_batch_of_retries_and_new_commands_is_accepted(ledger: Ledger) -> None:
-    """A retry is no refusal."""
+    """A retry does not count as a refusal."""
     ledger.handle(GOOD)
     assert ledger.handle_many([GOOD, BETTER], atomic=True) == [
         Receipt("c1", 1, 1, duplicate=True),
@@ -421,7 +421,9 @@ STAKING: list[AnyCommand] = [
 
 
 def told_apart(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt | Refused], int]:
-    """What came of a story told command by command, and of how many rows; told in batches it leaves the same bytes."""
+    """Return the outcomes of a story sent command by command, and its number of rows; batches must leave the same
+    bytes.
+    """
     one, other = Store.open(":memory:", "main"), Store.open(":memory:", "main")
     with Ledger(one, lambda: NOW, prizes_from_log) as single, Ledger(other, lambda: NOW, prizes_from_log) as batched:
         singly = [single.handle_many([command])[0] for command in story]
@@ -434,7 +436,7 @@ def told_apart(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt |
 
 @examples(st.lists(st.integers(0, len(STORY)), max_size=6).map(sorted))
 def test_a_batch_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int]) -> None:
-    """Wherever the story is cut into batches: same rows, same receipts, same refusals."""
+    """A story cut into batches at any point gives the same rows, receipts and refusals."""
     singly, rows = told_apart(STORY, cuts)
     assert rows == 24
     assert singly[-3:] == [
@@ -446,7 +448,7 @@ def test_a_batch_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int
 
 @examples(st.lists(st.integers(0, len(STAKING)), max_size=6).map(sorted))
 def test_a_batch_of_trades_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int]) -> None:
-    """Decisions, settlements and corrections too; and an attempt sent again is known in whichever batch it comes."""
+    """Decisions, settlements and corrections are included; an attempt sent again is recognized in any batch."""
     singly, rows = told_apart(STAKING, cuts)
     assert rows == 11 + 4 + 2 + 2 + 1 + 2 + 3 + 3 + 3 + 1
     refused = [outcome.code for outcome in singly if isinstance(outcome, Refused)]
@@ -455,7 +457,7 @@ def test_a_batch_of_trades_leaves_the_same_bytes_as_its_commands_one_by_one(cuts
 
 
 def test_reading_from_a_position_still_checks_what_comes_before(tmp_path: Path) -> None:
-    """A reader gets what follows the position, in pages, and a damaged beginning stops it all the same."""
+    """A reader gets pages from the position on; damage before it still stops the reader."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger:
         ledger.handle_many([named(f"c{number}", opened(f"q{number}")) for number in range(5)])
@@ -468,14 +470,14 @@ def test_reading_from_a_position_still_checks_what_comes_before(tmp_path: Path) 
 
 
 def test_the_ledgers_own_clock_stamps_each_row(ledger: Ledger) -> None:
-    """Claimed time and recorded time are never merged."""
+    """The instant that a command claims and the recorded instant are separate."""
     ledger.handle(opened(), "c1")
     [row] = recorded(ledger)
     assert (row.recorded_at, row.event.at) == (NOW, micros(5))
 
 
 def test_recorded_time_never_decreases_though_the_clock_jumps_back(tmp_path: Path) -> None:
-    """Within a process, after a restart, and after another writer whose clock was ahead."""
+    """It does not decrease within a process, after a restart, or after another writer with a faster clock."""
     path = tmp_path / "a.db"
     times = iter([100, 50, 200, 199])
     with Ledger.open(path, clock=lambda: next(times)) as first:
@@ -489,7 +491,7 @@ def test_recorded_time_never_decreases_though_the_clock_jumps_back(tmp_path: Pat
 
 
 def test_without_a_clock_the_systems_is_used() -> None:
-    """In µs since the epoch."""
+    """The system clock gives µs since the epoch."""
     with Ledger.open(":memory:") as ledger:
         before = time.time_ns() // 1_000
         ledger.handle(opened(), "c1")
@@ -497,7 +499,7 @@ def test_without_a_clock_the_systems_is_used() -> None:
 
 
 def test_two_ledgers_on_one_file_see_each_others_commands(tmp_path: Path) -> None:
-    """Each decision stands against the newest state, where an older one would have it otherwise, either way."""
+    """Each decision is made against the newest state, where an older one would decide otherwise."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as one, Ledger.open(path) as other:
         one.handle(opened(), "c1")
@@ -517,29 +519,29 @@ def test_two_ledgers_on_one_file_see_each_others_commands(tmp_path: Path) -> Non
 
 
 class Held(NamedTuple):
-    """A turn in which something else happens to what is appended."""
+    """A turn in which the append is replaced by another action."""
 
     turn: Turn
     append: Callable[[Any], None]
 
     def read(self, after: int, limit: int = PAGE) -> list[bytes]:
-        """As of the turn."""
+        """See `Turn`."""
         return self.turn.read(after, limit)
 
     def pages(self, after: int = 0, limit: int = PAGE) -> Iterator[list[bytes]]:
-        """As of the turn."""
+        """See `Turn`."""
         return self.turn.pages(after, limit)
 
 
 class LosingStore(Store):
-    """A store in which somebody who takes no turns is faster so many times."""
+    """A store in which a writer without turns is faster a number of times."""
 
     losses = 0
     tried = 0
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
-        """A turn whose append loses, while there are losses left."""
+        """Return a turn whose append loses, until all losses are used up."""
         with super().turn() as turn:
 
             def append(rows: Any) -> None:
@@ -553,7 +555,7 @@ class LosingStore(Store):
 
 
 def test_a_lost_race_is_run_again() -> None:
-    """As often as it takes, within bounds; the command is recorded once."""
+    """The batch is decided again, up to a limit; the command is recorded once."""
     store = LosingStore.open(":memory:", "main")
     with Ledger(store, lambda: NOW) as ledger:
         store.losses = 5
@@ -563,7 +565,7 @@ def test_a_lost_race_is_run_again() -> None:
 
 
 def test_races_lost_without_end_are_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a bounded number of attempts; nothing is recorded and a retry is safe."""
+    """After a limited number of attempts, nothing is recorded and a retry is safe."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.writer.MAX_TRIES", 4)
     store = LosingStore.open(":memory:", "main")
     with Ledger(store, lambda: NOW) as ledger:
@@ -578,13 +580,13 @@ def test_races_lost_without_end_are_a_conflict(monkeypatch: pytest.MonkeyPatch) 
 
 
 class FailingStore(Store):
-    """A store that cannot write while it has a reason not to."""
+    """A store that fails to write while it has a reason."""
 
     reason: BaseException | None = None
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
-        """A turn whose append fails, if there is a reason."""
+        """Return a turn whose append fails if there is a reason."""
         with super().turn() as turn:
 
             def append(rows: Any) -> None:
@@ -598,7 +600,7 @@ class FailingStore(Store):
 @pytest.mark.parametrize("reason", [Unavailable("full"), OSError("gone"), MemoryError(), KeyboardInterrupt()])
 @pytest.mark.parametrize("many", [False, True])
 def test_a_failed_append_leaves_everything_as_it_was(reason: BaseException, many: bool) -> None:
-    """Whatever the reason: the ids are free, the positions are free, and the next command finds the old state."""
+    """After any failure, the ids and positions are free, and the next command is decided against the old state."""
     store = FailingStore.open(":memory:", "main")
     with Ledger(store, lambda: NOW) as ledger:
         ledger.handle(opened(), "c1")
@@ -615,7 +617,7 @@ def test_a_failed_append_leaves_everything_as_it_was(reason: BaseException, many
 
 
 def test_a_batch_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the database refuses the third of five rows, none of the five is there."""
+    """If the database refuses the third of five rows, none of the five is recorded."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.writer.MAX_TRIES", 2)
     path = tmp_path / "a.db"
     batch = [named(f"c{number}", opened(f"q{number}")) for number in range(5)]
@@ -690,7 +692,7 @@ MISFITS: dict[str, list[events.AnyEvent]] = {
 
 @pytest.mark.parametrize("happened", MISFITS.values(), ids=MISFITS.keys())
 def test_an_event_that_cannot_follow_what_came_before_is_damage(happened: list[events.AnyEvent]) -> None:
-    """Though sealed and in order: never skipped, never defaulted, and the writer stops every time it is asked."""
+    """Such an event is never skipped, although it is sealed and in order; every use of the writer fails."""
     store = Store.open(":memory:", "main")
     store.append([(position, "t", row) for position, row in enumerate(sealed(*happened), 1)])
     with Ledger(store, lambda: NOW) as ledger:
@@ -701,7 +703,7 @@ def test_an_event_that_cannot_follow_what_came_before_is_damage(happened: list[e
 
 
 def test_eight_threads_share_one_ledger(tmp_path: Path) -> None:
-    """Fifty commands each, ten of them sent by all: nothing lost, nothing twice, each thread's in its order."""
+    """Each sends fifty commands, ten of which all send: none is lost or doubled, and each thread's order is kept."""
 
     def work(thread: int) -> list[Receipt]:
         own = [shared.handle(forecast(participant=f"p{thread}-{n}"), f"t{thread}-{n}") for n in range(40)]
@@ -723,7 +725,7 @@ Answers = Queue[list[tuple[str, int, bool]] | Exception]
 
 
 def working(work: Callable[[], list[Receipt]], start: Barrier, answers: Answers) -> None:
-    """In another process: say what came of the work; an error ends the work of the others too."""
+    """Run work in another process and report its result; an error ends the other processes too."""
     try:
         answers.put([(receipt.command_id, receipt.first, receipt.duplicate) for receipt in work()])
     except Exception as error:
@@ -732,7 +734,7 @@ def working(work: Callable[[], list[Receipt]], start: Barrier, answers: Answers)
 
 
 def send(path: Path, number: int, start: Barrier, answers: Answers) -> None:
-    """In another process: open the ledger, wait for the others, and send fifty commands one by one."""
+    """Open the ledger in another process, wait for the others, and send fifty commands one by one."""
 
     def work() -> list[Receipt]:
         with Ledger.open(path) as ledger:
@@ -744,7 +746,7 @@ def send(path: Path, number: int, start: Barrier, answers: Answers) -> None:
 
 
 def open_and_send(path: Path, number: int, start: Barrier, answers: Answers) -> None:
-    """In another process: open new ledgers at the same moment as the others, and send what all of them send."""
+    """Open new ledgers in another process at the same moment as the others, and send the commands that all send."""
 
     def work() -> list[Receipt]:
         receipts = []
@@ -758,7 +760,7 @@ def open_and_send(path: Path, number: int, start: Barrier, answers: Answers) -> 
 
 
 def in_four_processes(work: Callable[[Path, int, Barrier, Answers], None], path: Path) -> list[tuple[str, int, bool]]:
-    """What four processes at work on one file answered, together."""
+    """Return the results of four processes that work on one file."""
     spawn = multiprocessing.get_context("spawn")
     start, answers = spawn.Barrier(4), spawn.Queue()
     workers = [spawn.Process(target=work, args=(path, number, start, answers)) for number in range(4)]
@@ -774,7 +776,9 @@ def in_four_processes(work: Callable[[Path, int, Barrier, Answers], None], path:
 
 
 def test_four_processes_write_to_one_file(tmp_path: Path) -> None:
-    """Fifty commands each, of which neighbours share half: every id is recorded once, and every answer is true."""
+    """Each sends fifty commands, half of which its neighbour sends too: every id is recorded once, and every receipt is
+    right.
+    """
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger:
         ledger.handle(opened(), "c-open")
@@ -788,8 +792,8 @@ def test_four_processes_write_to_one_file(tmp_path: Path) -> None:
 
 
 def test_four_processes_may_start_the_same_ledger(tmp_path: Path) -> None:
-    """A file that is not there yet is made once, and the command that all of them send is recorded once; twenty times
-    over, for they must meet in the same moment.
+    """The file is created once, and the command that all send is recorded once; twenty times, so that the processes
+    meet.
     """
     receipts = in_four_processes(open_and_send, tmp_path)
     for path in tmp_path.glob("*.db"):
@@ -800,7 +804,7 @@ def test_four_processes_may_start_the_same_ledger(tmp_path: Path) -> None:
 
 
 def test_a_reader_is_not_blocked_by_a_writer(tmp_path: Path) -> None:
-    """While someone is in the middle of writing, what was recorded can be read, and a ledger opened."""
+    """During a writer's transaction, a reader can read the recorded rows, and a ledger can be opened."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as writer:
         ledger.handle(opened(), "c1")
@@ -819,7 +823,7 @@ def test_a_reader_is_not_blocked_by_a_writer(tmp_path: Path) -> None:
 
 
 def test_a_writer_is_not_blocked_by_a_reader(tmp_path: Path) -> None:
-    """A reader in the middle of the log sees the log as it goes on, or as it was; never half of it."""
+    """A reader in the middle of the log sees it with the new rows or without them, never with a part of them."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as reader:
         ledger.handle(opened(), "c1")
@@ -847,7 +851,7 @@ with Ledger.open(sys.argv[1]) as ledger:
 
 
 def killed_writer(path: Path, first: int, chance: random.Random) -> list[int]:
-    """The batches that a process acknowledged before it was killed at some moment."""
+    """Return the batches that a process acknowledged before it was killed."""
     arguments = [sys.executable, "-c", WRITER, str(path), str(first)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -861,7 +865,7 @@ def killed_writer(path: Path, first: int, chance: random.Random) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_killed_process_loses_nothing_it_acknowledged(tmp_path: Path, seed: int) -> None:
-    """Killed in the middle, twice: each batch acknowledged is there, each batch is whole, and the log verifies."""
+    """The process is killed twice; each acknowledged batch is recorded, each batch is whole, and the log verifies."""
     path, chance = tmp_path / "a.db", random.Random(seed)
     with Ledger.open(path) as ledger:
         ledger.handle(opened(), "c-open")
