@@ -1,4 +1,4 @@
-"""Deciding a log again: honest logs pass, and a log that no decider can have written does not."""
+"""Tests of deciding a log again: logs of the decider pass, and logs that it cannot have written do not."""
 
 import json
 from collections.abc import Sequence
@@ -67,13 +67,13 @@ YES = 10**9
 
 
 def of_season(seed: int) -> list[Recorded]:
-    """What a ledger records of forecasts under drawn rules."""
+    """Return the rows that a ledger records for forecasts under random rules."""
     random = Random(seed)
     return Season(random, *(drawn_rules(random) for _ in range(2))).recorded()
 
 
 def of_trading(seed: int, steps: int = 60) -> list[Recorded]:
-    """What a ledger records of trading: in batches, each sent twice, by a clock that jumps."""
+    """Return the rows that a ledger records for trading: in batches, each sent twice, with a clock that jumps."""
     random, now = Random(seed), [0]
     asked = [read(json.dumps(command)) for command, _ in TradingSeason(seed, steps).said]
     with Ledger.open(":memory:", clock=lambda: now[0], prizes=prizes_from_log) as ledger:
@@ -91,7 +91,7 @@ def of_trading(seed: int, steps: int = 60) -> list[Recorded]:
 
 @pytest.mark.parametrize("story", STORIES)
 def test_a_story_is_decided_as_it_was(story: str) -> None:
-    """Every digest of what a command said is rebuilt; in pages of any size, and as of any position."""
+    """Every command digest is rebuilt, in pages of any size and up to any position."""
     log = recorded(story)
     for page in (1, 3, 500):
         assert audited(log, page=page).lossy_commands == 0
@@ -101,7 +101,7 @@ def test_a_story_is_decided_as_it_was(story: str) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_season_is_decided_as_it_was(seed: int) -> None:
-    """Whatever questions, rules, refusals, corrections and seals there are in it; also of trading."""
+    """Random questions, rules, refusals, corrections and seals pass; so does trading."""
     audited(of_season(seed), page=7)
     log = of_trading(seed)
     audited(log, page=7)
@@ -135,7 +135,7 @@ EXACT: dict[str, list[AnyCommand]] = {
 
 @pytest.mark.parametrize("name", EXACT)
 def test_the_digest_of_what_was_said_is_rebuilt(name: str) -> None:
-    """Where numbers have no more decimals than their units, whichever of the ways to say it was taken."""
+    """The digest is rebuilt if numbers have no more decimals than their units, in any of the equivalent notations."""
     assert audited(oracle.history(*EXACT[name])).lossy_commands == 0
 
 
@@ -154,7 +154,7 @@ ROUNDED: dict[str, list[AnyCommand]] = {
 
 @pytest.mark.parametrize("kind", ROUNDED)
 def test_of_a_command_that_said_more_than_its_events_keep_the_digest_is_not_asked_for(kind: str) -> None:
-    """Each kind of which something is lost; how many there are is told. The events are decided again all the same."""
+    """Every detail that is lost is tried; such commands are counted, and their events are decided again."""
     assert audited(oracle.history(*ROUNDED[kind])).lossy_commands == 1
     assert ROUNDED.keys() == LOST_DETAILS.keys()
 
@@ -175,7 +175,7 @@ def test_of_a_command_that_said_more_than_its_events_keep_the_digest_is_not_aske
     ids=["cdf", "thirds", "quantiles that a closed end rounds to", "next to nothing", "legs", "a Wednesday"],
 )
 def test_rounding_is_not_taken_for_forgery(asked: list[AnyCommand]) -> None:
-    """What was rounded once is in its unit, and stays what it is when it is decided again."""
+    """A rounded number is in its unit, and does not change when it is decided again."""
     audited(oracle.history(*asked))
 
 
@@ -197,7 +197,9 @@ MALFORMED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("fault", REPLY_FAULTS)
 @pytest.mark.parametrize("response", [None, "I would rather wait."])
 def test_a_reply_that_is_no_decision_is_decided_again(fault: str, response: str | None) -> None:
-    """Said in fields, of which the text is made; or in fields beside a text: these are lost, but not the fault."""
+    """The reply is given in fields, from which its text is made, or in fields beside a text; these are lost, but not
+    the fault.
+    """
     floor = trading_floor(rules="arena-v2")
     fields = {"response": response} | MALFORMED[fault] if response else MALFORMED[fault]
     log = oracle.history(*floor, decision(**fields))
@@ -210,7 +212,7 @@ def test_a_reply_that_is_no_decision_is_decided_again(fault: str, response: str 
 
 
 def stops(log: Sequence[Recorded], *, cut: bool = False) -> tuple[int, str]:
-    """Where deciding a log again stops, and what it says, whatever the size of the pages."""
+    """Return where deciding a log again stops and the message, which must not depend on the size of the pages."""
     found = set()
     for page in (2, 500):
         with pytest.raises(Corrupt) as stopped:
@@ -222,12 +224,12 @@ def stops(log: Sequence[Recorded], *, cut: bool = False) -> tuple[int, str]:
 
 
 def of(log: Sequence[Recorded], kind: type[Any]) -> int:
-    """Where the first event of a kind is, counted from 0."""
+    """Return the index of the first event of a type."""
     return next(place for place, each in enumerate(log) if isinstance(each.event, kind))
 
 
 def another(log: Sequence[Recorded], kind: type[Any], **fields: Any) -> list[Recorded]:
-    """The log with the first event of a kind changed."""
+    """Return the log with the first event of a type changed."""
     place = of(log, kind)
     changed = structs.replace(log[place], event=structs.replace(log[place].event, **fields))
     return chained([*log[:place], changed, *log[place + 1 :]])
@@ -275,7 +277,7 @@ FLOOR = [*trading_floor("ada", "bob"), decision(bet(2_500), bet(2_500), prompt="
 def test_a_field_that_no_decider_records_is_found(
     asked: list[AnyCommand], kind: type[Any], fields: dict[str, Any], says: str
 ) -> None:
-    """The message has what was expected and what was found, of the first field that differs, or why it is refused."""
+    """The message has the expected and the actual value of the first field that differs, or the refusal."""
     log = oracle.history(*asked, opened("more follows"))
     audited(log)
     position, said = stops(another(log, kind, **fields))
@@ -296,7 +298,9 @@ REPLY = '{"action": "BET", "bets": [{"market_id": "rain", "side": "YES", "amount
     ],
 )
 def test_a_decision_is_what_the_text_of_its_response_says(fields: dict[str, Any], says: str) -> None:
-    """Where the digest says that the text was all there was; also where the text was kept for somebody else before."""
+    """The command digest shows that only the text was given, even if the text was already stored for another
+    participant.
+    """
     for asked in ([replied(REPLY)], [replied(REPLY, "bob"), replied(REPLY)]):
         log = oracle.history(*trading_floor("ada", "bob"), *asked)
         audited(log)
@@ -307,7 +311,7 @@ def test_a_decision_is_what_the_text_of_its_response_says(fields: dict[str, Any]
 
 
 def test_a_command_that_loses_nothing_said_what_its_digest_is_of() -> None:
-    """An event that the decider records of another command only."""
+    """The decider records such an event only for another command."""
     log = oracle.history(opened(), forecast(), withdrawal())
     for fields in ({"command": log[1].command}, {"event": structs.replace(log[2].event, at=micros(14))}):
         position, said = stops(chained([*log[:2], structs.replace(log[2], **fields)]))
@@ -316,7 +320,7 @@ def test_a_command_that_loses_nothing_said_what_its_digest_is_of() -> None:
 
 @pytest.mark.parametrize("digest", ["", "0" * 31, "0" * 33, "X" * 32, "é" * 32])
 def test_a_digest_is_a_digest_whatever_it_is_of(digest: str) -> None:
-    """Also where what was said cannot be rebuilt, at a quick look or at length."""
+    """A value that is not a digest is found even if the content cannot be rebuilt, by the quick check or in full."""
     log = oracle.history(opened(), forecast(), forecast(participant="bob", probability="0.4"))
     for place in (0, 1, 2):
         forged = chained([*log[:place], structs.replace(log[place], command=digest), *log[place + 1 :]])
@@ -327,7 +331,7 @@ def test_a_digest_is_a_digest_whatever_it_is_of(digest: str) -> None:
 
 
 def test_a_contest_keeps_the_preset_as_it_was_when_it_was_opened() -> None:
-    """Its name stood for other rules before; for rules that it never had it does not stand."""
+    """The preset had other rules before; a name with rules that the preset never had is found."""
     asked = {"type": "open_contest", "at": "2026-03-02T00:00:00Z", "contest": "cup", "rules": "brier-daily"}
     with Ledger.open(":memory:", clock=lambda: 0) as ledger:
         ledger.handle(read(json.dumps(asked)), "c1")
@@ -345,7 +349,7 @@ def test_a_contest_keeps_the_preset_as_it_was_when_it_was_opened() -> None:
 
 
 def test_a_command_id_is_used_once() -> None:
-    """By one command, whatever else says the same, or something else."""
+    """Only one command may use an id, for the same content or other content."""
     log = oracle.history(opened(), forecast(), forecast(at=day(13)), opened("wind"))
     for place in (1, 2, 3):
         again = chained([*log[:place], structs.replace(log[place], command_id=log[0].command_id), *log[place + 1 :]])
@@ -359,7 +363,7 @@ def test_a_command_id_is_used_once() -> None:
 
 @pytest.mark.parametrize("command_id", ["", " a", "a\n", "e\u0301", "x" * 201])
 def test_a_command_id_is_an_id(command_id: str) -> None:
-    """As the decider takes them."""
+    """The rules for ids are those of the decider."""
     log = oracle.history(opened(), forecast())
     for place in (0, 1):
         forged = chained([*log[:place], structs.replace(log[place], command_id=command_id), *log[place + 1 :]])
@@ -368,7 +372,7 @@ def test_a_command_id_is_an_id(command_id: str) -> None:
 
 
 def test_a_command_is_recorded_at_once_and_says_one_thing() -> None:
-    """All of its rows have one instant and one digest."""
+    """All rows of a command have one recorded instant and one digest."""
     log = oracle.history(*trading_floor())
     place = of(log, events.CashGranted)
     for fields in ({"recorded_at": 1}, {"command": "0" * 32}):
@@ -377,8 +381,9 @@ def test_a_command_is_recorded_at_once_and_says_one_thing() -> None:
 
 
 def test_a_command_is_there_to_its_last_event() -> None:
-    """A grant after its enrolment, a leg after its decision; a log that ends before is cut, which a reader as of a
-    position may have wanted.
+    """A grant follows its enrolment, and a leg its decision.
+
+    A log that ends within a command is cut, which a reader up to a log position may accept.
     """
     log = oracle.history(*FLOOR)
     grant = of(log, events.CashGranted)
@@ -398,13 +403,13 @@ def test_a_command_is_there_to_its_last_event() -> None:
 
 
 def opened_later(log: Sequence[Recorded]) -> Recorded:
-    """A question opened in a command of its own."""
+    """Return a question opened in a command of its own."""
     [row] = oracle.history(opened("later"))
     return structs.replace(row, command_id="later", recorded_at=log[-1].recorded_at)
 
 
 def test_what_follows_from_something_does_not_stand_alone() -> None:
-    """Nor does anything more than what follows."""
+    """Such an event cannot be the first of a command, and a command has no more events than the decider gives it."""
     log = oracle.history(*FLOOR)
     grant = of(log, events.CashGranted)
     alone = structs.replace(log[grant], command_id="alone")
@@ -415,7 +420,7 @@ def test_what_follows_from_something_does_not_stand_alone() -> None:
 
 
 def test_a_command_of_many_pages_is_read_once() -> None:
-    """Rows that are all of one command are looked at once each, however many pages they fill."""
+    """Rows of a single command are read once each, however many pages they fill."""
     first, *_ = oracle.history(opened())
     rows = [structs.replace(first, position=position) for position in range(1, 20_001)]
     with pytest.raises(Corrupt, match=r"log position 2: .*found one more"):
@@ -427,7 +432,9 @@ def test_a_command_of_many_pages_is_read_once() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With it and without, the same logs pass, with as many digests rebuilt, and others stop at the same row."""
+    """With and without the quick check, the same logs pass with as many digests rebuilt, and others stop at the same
+    row.
+    """
     random, log = Random(seed), of_season(seed)
     made = [place for place, each in enumerate(log) if isinstance(each.event, events.ForecastMade)]
     logs = [log, *(nudged(random, log, random.choice(made)) for _ in range(60))]
@@ -442,12 +449,12 @@ def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatc
     st.integers(0, 12),
 )
 def test_a_number_is_spelt_at_a_quick_look_as_it_is_anywhere(units: int, places: int) -> None:
-    """By the shortest decimal text."""
+    """Both use the shortest decimal text."""
     assert _number_bytes(units, places) == b'"%b"' % shortest_text(Decimal(units).scaleb(-places)).encode()
 
 
 def test_a_quick_look_does_not_pass_what_comes_after_the_answer() -> None:
-    """Whatever it says of when; nor at the close, nor before what the participant said last."""
+    """A forecast is not accepted after the resolution, at the close, or before the participant's last forecast."""
     log = oracle.history(opened(), forecast(), forecast(at=day(13)), resolution(), opened("more follows"))
     late = [log[0], log[1], log[3], log[2], log[4]]
     position, said = stops(chained(late))
@@ -456,7 +463,7 @@ def test_a_quick_look_does_not_pass_what_comes_after_the_answer() -> None:
 
 
 def outcome(log: Sequence[Recorded]) -> tuple[int, str]:
-    """How many digests could not be rebuilt, or where and why deciding stopped."""
+    """Return the number of digests that could not be rebuilt, or where and why deciding stopped."""
     try:
         return audited(log).lossy_commands, ""
     except Corrupt as stopped:
@@ -464,7 +471,7 @@ def outcome(log: Sequence[Recorded]) -> tuple[int, str]:
 
 
 def nudged(random: Random, log: list[Recorded], place: int) -> list[Recorded]:
-    """The log with one number, name or instant of a forecast other than it was."""
+    """Return the log with one number, name or instant of a forecast changed."""
     event: Any = log[place].event
     numbers = next(name for name in ("probabilities", "cdf", "quantiles") if getattr(event, name))
     several = [*getattr(event, numbers)]
@@ -485,7 +492,7 @@ def nudged(random: Random, log: list[Recorded], place: int) -> list[Recorded]:
 
 
 def test_every_event_that_begins_a_command_has_its_row() -> None:
-    """What begins no command follows from another event, or is a text that is kept for one."""
+    """The other events follow from an event, or store a text for one."""
     assert {kind for kind in events.TAGS if kind not in REBUILDERS} == {
         events.TextKept,
         events.CashGranted,
@@ -501,7 +508,7 @@ def test_every_event_that_begins_a_command_has_its_row() -> None:
 
 
 def test_prizes_that_are_paid_in_two_commands_are_decided_as_they_were(tmp_path: Path) -> None:
-    """What was cut half-way is for `payouts` to say; what finishes it follows from it. Nobody is paid twice."""
+    """The check `payouts` reports an unfinished payment; the second command pays the rest, and nobody is paid twice."""
     log = oracle.history(*won(chances={"ada": "0.5", "bob": "0.8"}), payment())
     half = log[:-1]
     audited(half)

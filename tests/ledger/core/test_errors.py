@@ -78,7 +78,7 @@ declared: Callable[..., Any] = Attestation  # filled with anything
 
 
 def code_of(*asked: tuple[str, AnyCommand]) -> str | None:
-    """Return the code with which the last of some commands is refused; empty if it is accepted."""
+    """Return the code with which the last of some commands is refused; None if it is accepted."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         try:
             for command_id, command in asked:

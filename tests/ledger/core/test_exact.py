@@ -18,7 +18,7 @@ WEIGHTS = st.lists(st.integers(0, 10**20), min_size=1, max_size=12)
 
 
 def twice_atanh(numerator: int, denominator: int) -> int:
-    """2 · atanh(n/d) = 2 Σ (n/d)^(2j+1) / (2j+1) in 1/GUARD, for |n/d| <= 1/3."""
+    """Return 2 · atanh(n/d) = 2 Σ (n/d)^(2j+1) / (2j+1) in 1/GUARD, for |n/d| <= 1/3."""
     power, total, odd = GUARD * numerator // denominator, 0, 1
     while power:
         total += power // odd

@@ -31,7 +31,7 @@ def slow(terms: list[tuple[int, int]]) -> Fraction:
 
 
 def just(number: Fraction) -> Fraction:
-    """Return a number as a sum of terms with many denominators that nearly cancel out."""
+    """Return a number as a sum that has many terms of other denominators and a last term that makes it exact."""
     terms = [(1, p) for p in PRIMES[:40]]
     made = sum_of_terms([*terms, *((-1, p * 7) for p in PRIMES[:40])])
     rest = number - slow([*terms, *((-1, p * 7) for p in PRIMES[:40])])

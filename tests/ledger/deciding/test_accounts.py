@@ -1,4 +1,4 @@
-"""Quotes, cash, and what a resolution, a cancellation and a correction do to positions, event by event."""
+"""Tests of quotes and cash, and of the events for positions after a resolution, a cancellation or a correction."""
 
 from fractions import Fraction
 from typing import Any
@@ -65,7 +65,7 @@ IMPOSSIBLE = ("1.000000001", "-0.000000001", 7, "1e31")
 
 
 def of_rain(prices: dict[str, Any], question: str = "rain") -> Prices:
-    """Prices of a question among others."""
+    """Return the prices of a question, for a command that quotes several."""
     return Prices(question=question, prices=prices)
 
 
@@ -123,13 +123,13 @@ FUNCTIONS = sorted({function for function, *_ in REFUSED})
 def test_a_command_that_breaks_one_rule_is_refused_for_it(
     function: str, code: str, field: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
-    """With the code and field of that rule, and the log stays as it was."""
+    """The refusal has the code and field of that rule, and the log does not change."""
     given(*history).when(command).refuses(code, field)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_refusal_a_docstring_promises_is_tested_above_and_no_other(function: str) -> None:
-    """The docstrings list what can happen: not less, not more."""
+    """A docstring lists exactly the refusals that can happen."""
     assert {code for name, code, *_ in REFUSED if name == function} == set(promised(getattr(accounts, function)))
 
 
@@ -155,7 +155,7 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 def test_of_two_broken_rules_the_earlier_is_reported(
     first: str, second: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
-    """The order in which a docstring lists its refusals is the order in which they apply."""
+    """The rules apply in the order of the docstring's list."""
     orders = [promised(getattr(accounts, function)) for function in FUNCTIONS]
     assert any(first in order and second in order[order.index(first) + 1 :] for order in orders)
     outcome = given(*history).when(command).outcome
@@ -164,7 +164,7 @@ def test_of_two_broken_rules_the_earlier_is_reported(
 
 
 def quoted(*each: tuple[str, tuple[int | None, ...]], at: int = micros(2), quoted_at: int = micros(2)) -> AnyEvent:
-    """The event of a quote."""
+    """Return the event of a quote."""
     found = tuple(events.Quote(question=question, prices=prices) for question, prices in each)
     return events.PricesQuoted(at=at, source="feed", quoted_at=quoted_at, quotes=found)
 
@@ -174,19 +174,19 @@ def quoted(*each: tuple[str, tuple[int | None, ...]], at: int = micros(2), quote
     [("0.4", 400_000_000), (0, 0), (1, ONE), ("0.1", 100_000_000), (0.9, 900_000_000), ("0.1234567895", 123_456_790)],
 )
 def test_the_price_of_no_is_one_less_that_of_yes(price: Any, yes: int) -> None:
-    """In 1e-9, half-even, so that both sum to exactly one."""
+    """Prices are rounded half-even to 1e-9, so that both sum to exactly 1."""
     given(RAIN).when(quote(prices={"yes": price})).records(quoted(("rain", (yes, ONE - yes))))
 
 
 def test_prices_of_named_outcomes_are_recorded_in_their_order_and_some_may_be_missing() -> None:
-    """They need not sum to one."""
+    """Prices of named outcomes need not sum to 1."""
     given(COLOUR).when(quote("colour", prices={"blue": "0.5", "red": "0.7"})).records(
         quoted(("colour", (700_000_000, None, 500_000_000)))
     )
 
 
 def test_one_command_may_quote_many_questions() -> None:
-    """In the order in which it says them, under one source and instant."""
+    """The event has the questions in the order of the command, with one source and instant."""
     both = quotes(of_rain({"red": 0}, "colour"), of_rain({"yes": "0.4"}), at=day(3), quoted_at="2026-03-02T12:00:00Z")
     given(RAIN, COLOUR).when(both).records(
         quoted(("colour", (0, None, None)), ("rain", (400_000_000, 600_000_000)), at=micros(3), quoted_at=micros(2, 12))
@@ -194,7 +194,9 @@ def test_one_command_may_quote_many_questions() -> None:
 
 
 def test_a_question_may_be_quoted_at_the_instant_of_the_last_quote_and_whenever_it_is_said() -> None:
-    """Only the instant of the price is held in order, question by question; settled or not, opened or not."""
+    """Only the instants of the prices must be in order, question by question; the question may be settled or not yet
+    open.
+    """
     late = quote(at=day(9), quoted_at=day(3))
     story = [RAIN, COLOUR, late, quote(at=day(4), quoted_at=day(3)), quote("colour", prices={"red": 1}), resolution()]
     given(*story).when(quote(at=AFTER)).records(
@@ -224,7 +226,7 @@ def _account_of(event: Any) -> tuple[str, str]:
 
 
 def cash(*story: AnyCommand, who: str = "ada") -> Fraction:
-    """The cash of a participant of the week after a story: by its events one by one, and as the writer knows it."""
+    """Return the cash of a participant of the week after a story, from its events and from the writer's state."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         for number, command in enumerate(story):
             ledger.handle(command, f"c{number}")
@@ -239,7 +241,7 @@ def cash(*story: AnyCommand, who: str = "ada") -> Fraction:
 
 
 def test_cash_is_paid_in_and_out_where_the_rules_allow_it() -> None:
-    """In 1e-6, with the reason; all of it may leave."""
+    """Cash is in 1e-6, with the reason; all of it may be withdrawn."""
     who: dict[str, Any] = {"at": micros(2), "contest": "week", "participant": "ada"}
     given(*OPEN_FLOOR).when(deposit("0.000001")).records(events.CashDeposited(**who, amount=1, reason="more"))
     given(*OPEN_FLOOR).when(cash_out("10000.00")).records(
@@ -250,7 +252,7 @@ def test_cash_is_paid_in_and_out_where_the_rules_allow_it() -> None:
 
 
 def test_cash_paid_in_raises_the_cap() -> None:
-    """Of 12,000 one may stake 3,000."""
+    """With 12,000 in cash, a bet may be 3,000."""
     assert cash(*OPEN_FLOOR, deposit(2_000), decision(bet(3_000))) == 9_000
 
 
@@ -258,7 +260,7 @@ HELD = [*TRADED, decision(bet(500))]  # 1,250 shares of yes at 0.40, cash 9,500
 
 
 def of_yes(kind: Any, **fields: Any) -> Any:
-    """Ada's first position, after the close."""
+    """Return an event about Ada's first position, after the close."""
     said = {"at": micros(25), "contest": "week", "participant": "ada", "question": "rain", "outcome": 0, "position": 1}
     return kind(**(said | fields))
 
@@ -270,8 +272,9 @@ HALVES = resolution(payouts={"yes": "0.5", "no": "0.5"})
 
 
 def test_a_winning_share_pays_one_and_a_losing_one_nothing() -> None:
-    """1,250 shares for 500 bring 1,250, a profit of 750. Source: Forecaster Arena, Scoring Methodology, "Settlement
-    (Market Resolution)".
+    """1,250 shares bought for 500 pay 1,250, a profit of 750.
+
+    Source: Forecaster Arena, Scoring Methodology, "Settlement (Market Resolution)".
     """
     won, lost = (of_yes(PositionSettled, **ALL, payout=ONE * win, proceeds=1_250 * SHARES * win) for win in (1, 0))
     given(*HELD).when(resolution()).records(YES, won)
@@ -281,7 +284,7 @@ def test_a_winning_share_pays_one_and_a_losing_one_nothing() -> None:
 
 
 def test_a_share_pays_its_part_where_the_payouts_say_so() -> None:
-    """Half, where nobody knows; what an outcome pays in order of the outcomes."""
+    """Each outcome pays its part, in order of the outcomes; here half."""
     given(*HELD).when(HALVES).records(EVEN, of_yes(PositionSettled, **ALL, payout=ONE // 2, proceeds=625 * MONEY))
     assert cash(*HELD, HALVES) == 10_125
     quarter = resolution(payouts={"no": "0.75", "yes": "0.25"})
@@ -292,12 +295,12 @@ def test_a_share_pays_its_part_where_the_payouts_say_so() -> None:
 
 
 def test_payouts_of_one_outcome_alone_settle_as_the_outcome_does() -> None:
-    """Event by event."""
+    """The events are the same."""
     assert ran(*HELD, resolution(payouts={"yes": 1, "no": 0})) == ran(*HELD, resolution())
 
 
 def test_what_a_settlement_pays_is_rounded_down() -> None:
-    """166.666666 shares of no at a third are 55.555555(3)."""
+    """166.666666 shares of no at a third pay 55.555555(3)."""
     history = [*TRADED, decision(bet(100, "no"))]
     third = resolution(payouts={"yes": "0.666666667", "no": "0.333333333"})
     settled = ran(*history, third)[-1]
@@ -306,7 +309,9 @@ def test_what_a_settlement_pays_is_rounded_down() -> None:
 
 
 def test_every_open_position_is_settled_in_order_of_contest_participant_and_number() -> None:
-    """In the transaction of the resolution; those of other questions, and those sold out, are left alone."""
+    """The settlements are in the transaction of the resolution; positions in other questions and closed ones are
+    unchanged.
+    """
     second: list[AnyCommand] = [cohort("a week", series="b"), entry("a week"), enrolment("a week", "zoe")]
     story = [*trading_floor("cyd", "bob"), *second]
     story += [decision(bet(50, "red", "colour"), bet(60, "no"), bet(70), participant="cyd")]
@@ -322,7 +327,7 @@ def test_every_open_position_is_settled_in_order_of_contest_participant_and_numb
 
 
 def test_a_resolution_of_what_nobody_holds_is_the_resolution_alone() -> None:
-    """As it always was."""
+    """The resolution is then the only event."""
     given(*TRADED).when(resolution()).records(YES)
 
 
@@ -330,7 +335,7 @@ SOLD = [*HELD, quote(at=day(9), prices={"yes": "0.8"})]
 
 
 def part_sold(percentage: Any) -> list[AnyCommand]:
-    """So much of the position sold at twice its price."""
+    """Return the commands that sell a part of the position at twice its price."""
     return [*SOLD, decision(sale(percentage), period=2, at=day(9))]
 
 
@@ -339,7 +344,7 @@ VOID = structs.replace(ANNULLED, policy="void_trades")
 
 
 def test_a_cancelled_market_gives_back_what_the_open_positions_have_cost() -> None:
-    """What was sold before stays sold, and what is closed gets nothing. Source: Forecaster Arena's published code."""
+    """Earlier sales stand, and closed positions get nothing. Source: Forecaster Arena's published code."""
     given(*HELD).when(annulment()).records(ANNULLED, of_yes(PositionRefunded, **ALL))
     left = of_yes(PositionRefunded, shares=625 * SHARES, cost=250 * MONEY)
     given(*part_sold(50)).when(cancellation(policy="refund_cost")).records(ANNULLED, left)
@@ -348,7 +353,10 @@ def test_a_cancelled_market_gives_back_what_the_open_positions_have_cost() -> No
 
 
 def test_voided_trades_leave_the_cash_as_it_was_before_them() -> None:
-    """All paid less all received, of closed positions too: it may be negative. As at Manifold."""
+    """The amount is all that was paid less all that was received, also for closed positions, and may be negative.
+
+    Source: Manifold, where a cancelled market does the same.
+    """
     given(*HELD).when(cancellation()).records(VOID, of_yes(TradesVoided, **ALL, amount=500 * MONEY))
     half = of_yes(TradesVoided, shares=625 * SHARES, cost=250 * MONEY, amount=0)
     given(*part_sold(50)).when(cancellation()).records(VOID, half)
@@ -358,14 +366,14 @@ def test_voided_trades_leave_the_cash_as_it_was_before_them() -> None:
 
 
 def test_a_position_sold_for_8_more_than_it_had_cost_is_voided_for_minus_8() -> None:
-    """125 shares at 0.40 for 50, sold at 0.464 for 58."""
+    """125 shares were bought at 0.40 for 50 and sold at 0.464 for 58."""
     history = [*TRADED, decision(bet(50)), quote(at=day(9), prices={"yes": "0.464"})]
     voided = ran(*history, decision(sale(), period=2, at=day(9)), cancellation())[-1]
     assert voided == of_yes(TradesVoided, shares=0, cost=0, amount=-8 * MONEY)
 
 
 def test_every_position_ever_opened_is_voided() -> None:
-    """The one that was sold out, and the one that was opened after it."""
+    """The position that was sold out is voided, and so is the one that was opened after it."""
     history = [*part_sold(100), quote(at=day(15)), decision(bet(400), period=3, at=day(15))]
     assert ran(*history, cancellation())[-2:] == [
         of_yes(TradesVoided, shares=0, cost=0, amount=-500 * MONEY),
@@ -382,7 +390,7 @@ FIRST = len(ran(*HELD)) + 2  # the log position of the first settlement that fol
 
 
 def test_a_revoked_resolution_takes_back_what_it_paid() -> None:
-    """Each settlement by its log position; the position is open as before, and the next resolution settles it."""
+    """Each reversal has the log position of its settlement; the position is open again, and is settled later."""
     back = of_yes(SettlementReversed, reverses=FIRST, amount=1_250 * MONEY)
     given(*HELD, resolution()).when(revocation()).records(REVOKED, back)
     lost = of_yes(PositionSettled, **ALL, payout=0, proceeds=0)
@@ -393,7 +401,7 @@ def test_a_revoked_resolution_takes_back_what_it_paid() -> None:
 
 
 def test_a_resolution_that_is_corrected_leaves_what_the_right_one_would_have() -> None:
-    """However often, and by whatever way round."""
+    """There may be any number of corrections, made in any way."""
     once: list[AnyCommand] = [resolution(), revocation()]
     twice: list[AnyCommand] = [HALVES, revocation(), annulment(), revocation(), cancellation()]
     lasts: list[AnyCommand] = [resolution(outcome="no"), resolution(), HALVES, annulment()]
@@ -404,7 +412,7 @@ def test_a_resolution_that_is_corrected_leaves_what_the_right_one_would_have() -
 
 
 def test_an_annulled_resolution_is_first_reversed() -> None:
-    """In one transaction: the settlement is taken back, then the cost, or all that was paid, comes."""
+    """In one transaction, the settlement is reversed; then the cost, or all that was paid, is refunded."""
     back = of_yes(SettlementReversed, reverses=FIRST, amount=1_250 * MONEY)
     given(*HELD, resolution()).when(annulment()).records(ANNULLED, back, of_yes(PositionRefunded, **ALL))
     void = of_yes(TradesVoided, **ALL, amount=500 * MONEY)
@@ -413,13 +421,13 @@ def test_an_annulled_resolution_is_first_reversed() -> None:
 
 
 def test_an_annulled_resolution_voids_what_was_closed_before_it_too() -> None:
-    """Which the resolution had not settled, so there is nothing to reverse."""
+    """The resolution did not settle the closed position, so no settlement is reversed."""
     half = of_yes(TradesVoided, shares=0, cost=0, amount=-500 * MONEY)
     given(*part_sold(100), resolution()).when(cancellation()).records(VOID, half)
 
 
 def test_a_revoked_annulment_opens_the_positions_again() -> None:
-    """Of a question that had not been resolved; then it can be."""
+    """The question was not resolved before the annulment; afterwards it can be."""
     history: list[AnyCommand] = [*HELD, annulment()]
     back = of_yes(SettlementReversed, reverses=FIRST, amount=500 * MONEY)
     given(*history).when(revocation()).records(REVOKED, back)
@@ -428,7 +436,7 @@ def test_a_revoked_annulment_opens_the_positions_again() -> None:
 
 
 def test_a_revoked_annulment_of_a_resolved_question_settles_the_positions_again() -> None:
-    """In one transaction: the refund is taken back, the resolution stands again and pays 1,250 as before."""
+    """In one transaction, the refund is reversed, and the resolution stands again and pays 1,250 as before."""
     back = of_yes(SettlementReversed, reverses=FIRST + 3, amount=500 * MONEY)
     won = of_yes(PositionSettled, **ALL, payout=ONE, proceeds=1_250 * MONEY)
     given(*HELD, resolution(), annulment()).when(revocation()).records(REVOKED, back, YES, won)
@@ -438,7 +446,7 @@ def test_a_revoked_annulment_of_a_resolved_question_settles_the_positions_again(
 
 @pytest.mark.parametrize("undone", [annulment(), cancellation()], ids=["refund", "void"])
 def test_whatever_was_annulled_and_revoked_leaves_what_the_resolution_would_have(undone: AnyCommand) -> None:
-    """Also of positions sold in part, or out; and a second revocation leaves what there was before the resolution."""
+    """Partly sold and closed positions are included; a second revocation gives the state before the resolution."""
     for story in (HELD, part_sold(50), part_sold(100)):
         for resolved in (resolution(), resolution(outcome="no"), HALVES):
             again = [*story, resolved, undone, revocation()]
@@ -456,7 +464,7 @@ def test_a_market_cannot_have_closed_before_a_trade_in_it() -> None:
 
 
 def test_a_revoked_void_leaves_open_what_was_open_and_closed_what_was_closed() -> None:
-    """A negative amount comes back; what was sold stays sold."""
+    """A negative amount is reversed too; sold positions stay sold."""
     back = of_yes(SettlementReversed, reverses=FIRST + 3, amount=-500 * MONEY)
     given(*part_sold(100), cancellation()).when(revocation()).records(REVOKED, back)
     given(*part_sold(100), cancellation(), revocation()).when(resolution()).records(YES)
@@ -489,7 +497,7 @@ BROKE = [
 
 
 def test_a_correction_may_leave_a_debt() -> None:
-    """Cash is what it is, below zero too, and never clamped; later winnings pay it."""
+    """Cash may be below 0 and is never clamped; later winnings pay the debt."""
     assert cash(*BROKE) == -625
     assert cash(*BROKE, resolution(outcome="no")) == -625
     assert cash(*BROKE, resolution(outcome="no"), resolution("colour", outcome="red")) == 15_625
@@ -497,7 +505,7 @@ def test_a_correction_may_leave_a_debt() -> None:
 
 
 def test_who_is_in_debt_may_sell_and_pay_in_but_neither_bet_nor_take_out() -> None:
-    """The cap of a debt is nothing."""
+    """With negative cash, the cap of a bet is 0."""
     given(*BROKE).when(cash_out("0.000001")).refuses("not_enough_cash", "amount")
     assert cash(*BROKE, deposit(700)) == 75
     third: dict[str, Any] = {"period": 3, "at": day(15)}
@@ -510,7 +518,7 @@ def test_who_is_in_debt_may_sell_and_pay_in_but_neither_bet_nor_take_out() -> No
 
 
 def test_a_sealed_contest_is_not_touched_by_a_correction() -> None:
-    """Its board stands; in a contest that is not sealed the correction moves cash."""
+    """The board of a finalized contest stays; in other contests, the correction moves cash."""
     other: list[AnyCommand] = [cohort("open", series="b"), entry("open"), enrolment("open")]
     story = [*trading_floor(), *other, decision(bet(500)), decision(bet(100), contest="open"), resolution()]
     sealed = [*story, finalization("week")]
@@ -543,7 +551,7 @@ UNDONE: dict[str, tuple[list[AnyCommand], list[AnyCommand]]] = {
 def test_a_refused_atomic_batch_leaves_the_whole_state_as_it_was(
     before: list[AnyCommand], batch: list[AnyCommand]
 ) -> None:
-    """Every table of it; and so it is for who opens the ledger anew. Afterwards the batch is accepted."""
+    """Every table is as before, also for a writer that opens the ledger again; afterwards the batch is accepted."""
     bad: AnyCommand = structs.replace(quote("hail"), id="bad")
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         ledger.handle_many([structs.replace(command, id=f"b{number}") for number, command in enumerate(before)])
@@ -556,7 +564,7 @@ def test_a_refused_atomic_batch_leaves_the_whole_state_as_it_was(
 
 
 def test_a_state_read_from_the_log_is_that_of_who_wrote_it(tmp_path: Any) -> None:
-    """Table by table: what is decided next does not depend on who decides it."""
+    """Every table is equal, so the next decision does not depend on which writer makes it."""
     story = [*BROKE, resolution(outcome="no"), deposit(5_000), cohort("next", at=day(8)), annulment("colour")]
     with Ledger.open(tmp_path / "a.db", clock=lambda: NOW) as ledger:
         ledger.handle_many([structs.replace(command, id=f"c{number}") for number, command in enumerate(story)])

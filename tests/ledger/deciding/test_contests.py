@@ -1,4 +1,4 @@
-"""Contests, their questions and their exclusions: what is recorded, what is refused, and which refusal comes first."""
+"""Tests of contests, their questions and exclusions: the recorded events, the refusals and their precedence."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -84,13 +84,13 @@ Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
 
 
 def unscorable(rules: RuleSet, question: AnyCommand, name: str) -> Promise:
-    """A question that a contest of these rules does not take."""
+    """Return the case of a question that a contest with these rules refuses."""
     history = [question, contest(rules=rules)]
     return "add_question", "unscorable_question", "question", history, entry(question=name)
 
 
 def beside_the_period(spot_at: str) -> Promise:
-    """An instant at which the question is not open."""
+    """Return the case of a question that is added with a spot_at at which it is not open."""
     return "add_question", "wrong_order_of_instants", "spot_at", [HIDDEN, CUP], entry(spot_at=spot_at)
 
 
@@ -181,7 +181,7 @@ NAMES = [f"{function}-{code}-{number}" for number, (function, code, *_) in enume
 def test_a_command_that_breaks_one_rule_is_refused_for_it(
     function: str, code: str, field: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
-    """With the code and field of that rule, and the log stays as it was."""
+    """The refusal has the code and field of that rule, and the log does not change."""
     given(*history).when(command).refuses(code, field)
 
 
@@ -192,7 +192,7 @@ FUNCTIONS = sorted({function for function, *_ in REFUSED})
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_refusal_a_docstring_promises_is_tested_above_and_no_other(function: str) -> None:
-    """The docstrings list what can happen: not less, not more."""
+    """A docstring lists exactly the refusals that can happen."""
     tested = {code for name, code, *_ in REFUSED if name == function} | ELSEWHERE.get(function, set())
     assert tested == set(promised(getattr(contests, function)))
 
@@ -250,14 +250,14 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 def test_of_two_broken_rules_the_earlier_is_reported(
     first: str, second: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
-    """The order in which a docstring lists its refusals is the order in which they apply."""
+    """The rules apply in the order of the docstring's list."""
     outcome = given(*history).when(command).outcome
     assert isinstance(outcome, Refused)
     assert outcome.code == first
 
 
 def test_the_pairs_above_walk_the_order_of_the_docstrings() -> None:
-    """Each pair stands in some docstring in this order."""
+    """The docstrings have each pair in this order."""
     orders = [promised(getattr(contests, function)) for function in FUNCTIONS]
     for first, second, *_ in BOTH:
         assert any(first in order and second in order[order.index(first) + 1 :] for order in orders), (first, second)
@@ -265,7 +265,7 @@ def test_the_pairs_above_walk_the_order_of_the_docstrings() -> None:
 
 @pytest.mark.parametrize("name", ["relative-2021-11", "relative-2022-04"])
 def test_a_contest_records_the_whole_rule_set_of_a_preset(name: str) -> None:
-    """Not its name alone: no later edit of the preset changes this contest. Defaults: no pool, cents."""
+    """The event has all fields, so a later change of the preset has no effect. The defaults are no pool, and cents."""
     given().when(contest(rules=name)).records(
         events.ContestOpened(at=micros(5), contest="cup", rules=PRESETS[name], pool=0, payable_unit=10_000)
     )
@@ -273,7 +273,7 @@ def test_a_contest_records_the_whole_rule_set_of_a_preset(name: str) -> None:
 
 @pytest.mark.parametrize("fields", CONTRADICTORY, ids=str)
 def test_a_refused_rule_set_says_which_of_its_rules_contradict_one_another(fields: dict[str, Any]) -> None:
-    """In the words of the rule."""
+    """The message has the words of the rule."""
     rules = RuleSet(name="mine", **fields)
     outcome = given().when(contest(rules=rules)).outcome
     assert isinstance(outcome, Refused)
@@ -282,7 +282,7 @@ def test_a_refused_rule_set_says_which_of_its_rules_contradict_one_another(field
 
 
 def test_a_question_that_the_rules_do_not_score_is_refused_with_the_reason() -> None:
-    """What the contest would need for it."""
+    """The message says what the contest would need."""
     outcome = given(FLOW, CUP).when(entry(question="flow")).outcome
     assert isinstance(outcome, Refused)
     assert "no quantile_kernel" in str(outcome)
@@ -303,7 +303,7 @@ def test_a_question_that_the_rules_do_not_score_is_refused_with_the_reason() -> 
     ],
 )
 def test_a_contest_takes_the_questions_that_its_rules_score(rules: RuleSet, question: AnyCommand, name: str) -> None:
-    """One kernel a form of distribution."""
+    """Each form of distribution needs a kernel."""
     given(question, contest(rules=rules)).when(entry(question=name)).records(
         events.QuestionAdded(at=micros(5), contest="cup", question=name, weight=MILLION)
     )
@@ -314,7 +314,7 @@ def test_a_contest_takes_the_questions_that_its_rules_score(rules: RuleSet, ques
     [(OPENS, micros(10)), (CLOSES, micros(20)), ("2026-03-12T07:30:00.0000005+05:30", micros(12, 2))],
 )
 def test_an_added_question_records_the_instant_that_counts(spot_at: str, micros_then: int) -> None:
-    """From the opening to the close, both included; in µs."""
+    """The instant may be from the opening to the close, both included; it is in µs."""
     given(RAIN, CUP).when(entry(spot_at=spot_at)).records(
         events.QuestionAdded(at=micros(5), contest="cup", question="rain", weight=MILLION, spot_at=micros_then)
     )
@@ -330,14 +330,17 @@ def test_an_added_question_records_the_instant_that_counts(spot_at: str, micros_
     ],
 )
 def test_an_enrolment_is_recorded_and_may_be_changed(fields: dict[str, Any], entrant: str, bot: bool) -> None:
-    """The last one counts, whole: a later one that says nothing of the bot says that there is none."""
+    """The last enrolment counts as a whole: one without `bot` says that the participant is not a bot."""
     event = events.ParticipantEnrolled(at=micros(5), contest="cup", participant="ada", entrant=entrant, bot=bot)
     given(CUP).when(enrolment(**fields)).records(event)
     given(CUP, enrolment(entrant="other", bot=True), exclusion()).when(enrolment(**fields)).records(event)
 
 
 def test_prizes_are_recorded_one_a_winner_in_order_of_id() -> None:
-    """In 1e-6 of the currency, all of the pool, in one command: against a median of 0.5, 1, 1.6, 0.4 and 1 in 4."""
+    """The prizes are in 1e-6 of the currency, and one command pays the whole pool.
+
+    The median is 0.5; the probabilities are 1, 1.6, 0.4 and 1 in 4.
+    """
     history = won(chances={"eve": "0.5", "ada": "0.8", "cyd": "0.2", "Bob": "0.5"})
     given(*history).when(payment()).records(
         events.PrizePaid(at=micros(25), contest="cup", participant="Bob", amount=2_500_000),
@@ -358,14 +361,14 @@ def test_prizes_are_recorded_one_a_winner_in_order_of_id() -> None:
     ],
 )
 def test_a_pool_is_paid_in_whole_units(pool: Any, unit: Any, chances: dict[str, str], paid: dict[str, int]) -> None:
-    """From the least to the largest; to two who called it 0.8 and 0.2, four parts and one."""
+    """Two participants with 0.8 and 0.2 get four parts and one, for units from the smallest to the largest."""
     given(*won(chances=chances, pool=pool, payable_unit=unit)).when(payment()).records(
         *[events.PrizePaid(at=micros(25), contest="cup", participant=who, amount=paid[who]) for who in sorted(paid)]
     )
 
 
 def test_a_contest_is_paid_by_itself() -> None:
-    """Another contest's prizes are paid or not; its own board stays sealed."""
+    """The prizes of other contests do not matter; each contest has its own sealed board."""
     history = [*PAYABLE, contest("league", pool=10), entry("league"), finalization("league"), payment()]
     assert isinstance(given(*history).when(payment("league")).outcome, list)
     given(*history).when(exclusion()).refuses("contest_finalized", "contest")
@@ -376,13 +379,13 @@ def test_a_contest_is_paid_by_itself() -> None:
     [([], "unknown_contest"), ([WITH_POOL], "contest_not_finalized"), (PAYABLE, "prizes_unknown")],
 )
 def test_a_ledger_that_does_not_know_what_a_board_is_worth_pays_nobody(history: list[AnyCommand], code: str) -> None:
-    """Which is said after whatever else is wrong."""
+    """The refusal comes after all others."""
     given(*history).when(payment(), prizes=None).refuses(code, "contest")
 
 
 @pytest.mark.parametrize("history", [[], [WITH_POOL], PAYABLE[:-1], [*PAYABLE, payment()]])
 def test_what_a_board_is_worth_is_asked_last(history: list[AnyCommand]) -> None:
-    """It takes as long as reading the log: not before everything else is known to be right."""
+    """It takes as long as reading the log, so it is computed after all other checks."""
     asked: list[str] = []
 
     def counted(pages: Iterable[Sequence[Recorded]], name: str) -> Mapping[str, int]:
@@ -415,8 +418,10 @@ HOSTILE: list[dict[Any, Any]] = [
 
 @pytest.mark.parametrize("worth", HOSTILE, ids=str)
 def test_what_cannot_be_what_a_board_is_worth_is_not_paid(worth: dict[Any, Any]) -> None:
-    """Whole payable units that sum to the pool, to who forecast on its questions: anything else is nobody's command's
-    fault, so it is an error and no refusal. Nothing of it, or of its batch, is recorded; afterwards all is well.
+    """Prizes must be whole payable units that sum to the pool, for participants who forecast on its questions.
+
+    Other prizes are not the fault of a command, so they raise an error, not a refusal. Nothing of the command or its
+    batch is recorded; afterwards the ledger works.
     """
     history = [*won(chances={"ada": "0.5", "bob": "0.5"}), opened("snow"), forecast("snow", "sun")]
     worths = [worth, {"bob": 5_000_000, "ada": 5_000_000}]
@@ -434,7 +439,7 @@ def test_what_cannot_be_what_a_board_is_worth_is_not_paid(worth: dict[Any, Any])
 
 
 def test_a_contest_records_a_whole_rule_set_as_it_was_given() -> None:
-    """With title, currency, pool and payable unit, money in 1e-6."""
+    """The event has the title, currency, pool and payable unit too, with money in 1e-6."""
     command = contest(rules=OWN, title="Cup", currency="EUR", pool="1000.50", payable_unit="0.5")
     given().when(command).records(
         events.ContestOpened(
@@ -462,7 +467,7 @@ def test_a_contest_records_a_whole_rule_set_as_it_was_given() -> None:
     ],
 )
 def test_a_pool_is_a_whole_number_of_payable_units(fields: dict[str, Any], pool: int, unit: int) -> None:
-    """From nothing to 1e12, in units from 1e-6 on."""
+    """A pool is from 0 to 1e12, in units from 1e-6 on."""
     given().when(contest(**fields)).records(
         events.ContestOpened(
             at=micros(5), contest="cup", rules=PRESETS["relative-2022-04"], pool=pool, payable_unit=unit
@@ -488,14 +493,14 @@ def test_a_pool_is_a_whole_number_of_payable_units(fields: dict[str, Any], pool:
 def test_an_added_question_records_its_weights(
     question: AnyCommand, fields: dict[str, Any], weight: int, hidden: int | None
 ) -> None:
-    """In 1e-6; a hidden coverage weight only where there is a hidden period."""
+    """Weights are in 1e-6; a hidden coverage weight needs a hidden period."""
     given(question, CUP).when(entry(**fields)).records(
         events.QuestionAdded(at=micros(5), contest="cup", question="rain", weight=weight, hidden_coverage_weight=hidden)
     )
 
 
 def test_a_question_may_be_in_several_contests_and_a_contest_have_several_questions() -> None:
-    """Only the same question in the same contest is refused."""
+    """Only a question that is already in the contest is refused."""
     history = [RAIN, choices(), CUP, contest("league"), entry()]
     assert isinstance(given(*history).when(entry("league")).outcome, list)
     assert isinstance(given(*history).when(entry("cup", "colour")).outcome, list)
@@ -507,13 +512,13 @@ def test_a_question_may_be_in_several_contests_and_a_contest_have_several_questi
     ids=["resolved", "annulled", "revoked"],
 )
 def test_a_question_may_be_added_whatever_has_become_of_it(history: list[AnyCommand]) -> None:
-    """What counts on the board is for the projections to say."""
+    """The projections decide what counts on the board."""
     assert isinstance(given(RAIN, CUP, *history).when(entry()).outcome, list)
 
 
 @pytest.mark.parametrize("level", ["no_prize", "no_rank", "hidden"])
 def test_an_exclusion_is_recorded_and_may_be_changed(level: str) -> None:
-    """The last one counts; a participant need not have forecast before."""
+    """The last exclusion counts; the participant need not have forecast."""
     event = events.ParticipantExcluded(
         at=micros(25),
         contest="cup",
@@ -526,7 +531,7 @@ def test_an_exclusion_is_recorded_and_may_be_changed(level: str) -> None:
 
 
 def test_a_finalized_contest_is_frozen_and_the_others_are_not() -> None:
-    """The board stands at that log position; questions and other contests go on."""
+    """The board is fixed at that log position; questions and other contests go on."""
     given(CUP).when(finalization()).records(events.ContestFinalized(at=micros(25), contest="cup"))
     history = [RAIN, CUP, contest("league"), entry(), finalization()]
     assert isinstance(given(*history).when(resolution()).outcome, list)
@@ -535,7 +540,7 @@ def test_a_finalized_contest_is_frozen_and_the_others_are_not() -> None:
 
 
 def test_a_contest_and_a_question_may_have_the_same_id() -> None:
-    """They are different things with different names for their ids."""
+    """Contests and questions have separate ids."""
     given(opened("cup")).when(contest("cup", at=BEFORE)).records(
         events.ContestOpened(at=micros(5), contest="cup", rules=PRESETS["relative-2022-04"], payable_unit=10_000)
     )
@@ -559,8 +564,9 @@ def test_a_contest_and_a_question_may_have_the_same_id() -> None:
     ids=str,
 )
 def test_a_weekly_contest_starts_on_the_latest_sunday(fields: dict[str, Any], starts_at: int) -> None:
-    """00:00 UTC, not after starts_at, or at; 2026-03-01 is a Sunday. Source: Forecaster Arena,
-    Methodology v1, "Schedule".
+    """It starts at 00:00 UTC, at or before starts_at, or at; 2026-03-01 is a Sunday.
+
+    Source: Forecaster Arena, Methodology v1, "Schedule".
     """
     [event] = ran(cohort(**fields))
     assert isinstance(event, events.ContestOpened)
@@ -568,21 +574,21 @@ def test_a_weekly_contest_starts_on_the_latest_sunday(fields: dict[str, Any], st
 
 
 def test_a_contest_of_no_week_starts_when_it_says() -> None:
-    """Or when it is opened; any number of them at one instant, of one series."""
+    """Without starts_at, it starts when it is opened; a series may have several such contests at one instant."""
     history = [cohort("a", rules=LEAGUE, starts_at=day(4, 7)), cohort("b", rules=LEAGUE, at=day(4, 7))]
     opened_then = [event for event in ran(*history, cohort("c", at=day(4))) if isinstance(event, events.ContestOpened)]
     assert [event.starts_at for event in opened_then] == [micros(4, 7), micros(4, 7), micros(1)]
 
 
 def test_a_contest_in_which_nobody_trades_has_no_start() -> None:
-    """And its record is as it always was."""
+    """Its event has the same bytes as before the field existed."""
     [event] = ran(CUP)
     assert isinstance(event, events.ContestOpened)
     assert (event.starts_at, event.series) == (None, "")
 
 
 def test_a_series_has_one_cohort_a_week() -> None:
-    """Another week, or another series, may have its own; a finalized one keeps its week."""
+    """Another week, or another series, may have its own cohort; a finalized cohort keeps its week."""
     history = [
         WEEK,
         cohort("next", at=day(8)),
@@ -601,15 +607,16 @@ def test_a_series_has_one_cohort_a_week() -> None:
 
 
 def test_a_refused_second_cohort_names_the_first() -> None:
-    """And the week that it is of."""
+    """The message also names the week."""
     outcome = given(WEEK).when(cohort("other", at=day(3))).outcome
     assert isinstance(outcome, Refused)
     assert outcome.detail == "'week' is the cohort of 2026-03-01T00:00:00Z"
 
 
 def test_who_is_enrolled_where_one_trades_gets_the_starting_cash() -> None:
-    """10,000, once; with the family and the release that it stands for. Source: Forecaster Arena, Methodology v1,
-    "Starting Capital".
+    """The participant gets 10,000 once; the event has the family and the release.
+
+    Source: Forecaster Arena, Methodology v1, "Starting Capital".
     """
     given(WEEK).when(enrolment("week", family="claude", release="claude-4.5", at=SUNDAY)).records(
         events.ParticipantEnrolled(
@@ -624,7 +631,7 @@ def test_who_is_enrolled_where_one_trades_gets_the_starting_cash() -> None:
 
 
 def test_one_participant_has_an_account_in_each_contest() -> None:
-    """Enrolled in one week, it may be enrolled in the next."""
+    """A participant who is enrolled in one week may enrol in the next."""
     history: list[AnyCommand] = [WEEK, cohort("next", at=day(8)), enrolment("week"), enrolment("next")]
     granted = [event for event in ran(*history) if isinstance(event, events.CashGranted)]
     assert [(event.contest, event.participant) for event in granted] == [("week", "ada"), ("next", "ada")]
@@ -669,20 +676,20 @@ COMPLETE: dict[str, list[AnyCommand]] = {
 
 @pytest.mark.parametrize("history", INCOMPLETE.values(), ids=INCOMPLETE.keys())
 def test_a_contest_that_is_not_complete_is_not_finalized(history: list[AnyCommand]) -> None:
-    """Everybody enrolled has taken a decision, nothing is open, and somebody took part."""
+    """A contest is complete if it has participants, all have taken a decision, and no position is open."""
     given(*history).when(finalization("week")).refuses("contest_not_complete", "contest")
 
 
 @pytest.mark.parametrize("history", COMPLETE.values(), ids=COMPLETE.keys())
 def test_a_complete_contest_is_finalized_and_takes_no_more_decisions(history: list[AnyCommand]) -> None:
-    """Of the second period neither; nor anybody new."""
+    """It also takes no decision for a second period, and no new participant."""
     given(*history).when(finalization("week")).records(events.ContestFinalized(at=micros(25), contest="week"))
     given(*history).when(decision(period=4, at=AFTER)).refuses("contest_complete", "contest")
     given(*history).when(enrolment("week", "cyd")).refuses("contest_complete", "contest")
 
 
 def test_what_is_missing_for_completion_is_said() -> None:
-    """How many have not decided, and how many positions are open."""
+    """The message gives the number of participants without a decision, and of open positions."""
     outcome = (
         given(*trading_floor("ada", "bob", "cyd"), decision(bet(), bet(50, "no"))).when(finalization("week")).outcome
     )
@@ -691,13 +698,13 @@ def test_what_is_missing_for_completion_is_said() -> None:
 
 
 def test_a_contest_without_trading_is_finalized_whenever_asked() -> None:
-    """As it always was."""
+    """Completeness matters only in trading contests."""
     given(RAIN, CUP, entry(), enrolment()).when(finalization()).records(
         events.ContestFinalized(at=micros(25), contest="cup")
     )
 
 
 def test_a_board_of_trades_wins_no_prize() -> None:
-    """The arena's presets have no take: a pool stays where it is."""
+    """The arena's presets have no take, so the pool is not paid."""
     history = [*trading_floor(pool=100), decision(bet()), resolution(), finalization("week")]
     given(*history).when(payment("week")).refuses("nobody_wins", "contest")

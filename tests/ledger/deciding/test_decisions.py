@@ -1,4 +1,4 @@
-"""Decisions: which are taken up at all, attempt after attempt, what is kept of each, and the same one sent twice."""
+"""Tests of decisions: which are accepted, what each attempt records, and an attempt that is sent again."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -57,7 +57,7 @@ LATER: list[AnyCommand] = [market(), cohort(starts_at=day(8)), entry("week", at=
 
 
 def of_period(period: int, at: str, **fields: Any) -> AnyCommand:
-    """To hold, in a period."""
+    """Return a decision for a period."""
     return decision(period=period, at=at, **fields)
 
 
@@ -110,12 +110,12 @@ FUNCTIONS = ["record_decision"]
 def test_a_decision_that_breaks_one_rule_is_refused_for_it(
     function: str, code: str, field: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
-    """With the code and field of that rule; nothing is recorded, not the texts either."""
+    """The refusal has the code and field of that rule; nothing is recorded, not even the texts."""
     given(*history).when(command).refuses(code, field)
 
 
 def test_every_refusal_the_docstring_promises_is_tested_above_and_no_other() -> None:
-    """It lists what can happen: not less, not more."""
+    """The docstring lists exactly the refusals that can happen."""
     assert {code for _, code, *_ in REFUSED} == set(promised(decisions.record_decision))
 
 
@@ -148,7 +148,7 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 def test_of_two_broken_rules_the_earlier_is_reported(
     first: str, second: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
-    """The order in which the docstring lists its refusals is the order in which they apply."""
+    """The rules apply in the order of the docstring's list."""
     order = promised(decisions.record_decision)
     assert order.index(first) < order.index(second)
     outcome = given(*history).when(command).outcome
@@ -160,29 +160,30 @@ OF_KEY: dict[str, Any] = {"contest": "week", "participant": "ada", "period": 1}
 
 
 def test_to_hold_is_recorded_and_takes_the_decision() -> None:
-    """With its reasoning, in the first attempt unless it says otherwise; nothing else happens."""
+    """The event has the reasoning, and the attempt 1 by default; there is no other event."""
     held = events.DecisionRecorded(at=micros(2), **OF_KEY, attempt=1, action="HOLD", reasoning="It will.")
     given(*BOTH_TRADE).when(decision()).records(held)
     given(*BOTH_TRADE).when(decision(action="Hold")).records(held)
 
 
 def test_the_periods_of_a_week_run_from_sunday_to_saturday() -> None:
-    """Each has a decision of its own, from its first instant to its last."""
+    """Each period has one decision, from its first instant to its last."""
     story = [of_period(1, SUNDAY), of_period(2, day(8)), of_period(4, day(22)), of_period(5, day(29))]
     late = of_period(3, "2026-03-21T23:59:59.999999Z")
     assert len(ran(*BOTH_TRADE, *story[:2], late, *story[2:])) == len(ran(*BOTH_TRADE)) + 5
 
 
 def test_a_period_without_days_is_just_a_number() -> None:
-    """In any order, at any instant from the start on; but time does not run back."""
+    """Periods may be in any order, at any instant from the start on, but instants must not decrease."""
     story = [of_period(7, TRADES), of_period(2, TRADES), of_period(1, day(9)), of_period(10**9, day(9))]
     assert len(ran(*ANY_TIME, *story)) == len(ran(*ANY_TIME)) + 4
     given(*ANY_TIME).when(of_period(10**9 + 1, TRADES)).refuses("wrong_period", "period")
 
 
 def test_the_five_newest_cohorts_decide_where_the_rules_say_five() -> None:
-    """With four newer ones a cohort is the fifth; another series, or a week before, does not count. Source: Forecaster
-    Arena's published code.
+    """With four newer cohorts, a cohort is the fifth; other series, and earlier weeks, do not count.
+
+    Source: Forecaster Arena's published code.
     """
     others = [cohort(f"b {number}", rules="arena-v2", at=at, series="b") for number, at in enumerate(SUNDAYS)]
     earlier = cohort("earlier", rules="arena-v2", at="2026-02-22T00:00:00Z")
@@ -193,7 +194,7 @@ def test_the_five_newest_cohorts_decide_where_the_rules_say_five() -> None:
 
 
 def test_every_cohort_decides_where_the_rules_do_not_say() -> None:
-    """The first methodology: as long as it is not complete."""
+    """In the first methodology, a cohort decides until it is complete."""
     newer = [cohort(f"race {number}", at=at) for number, at in enumerate(SUNDAYS)]
     assert isinstance(given(*BOTH_TRADE, *newer).when(of_period(6, APRIL)).outcome, list)
 
@@ -202,26 +203,27 @@ PROMPT, SAID = "Decide.", '{"action": "HOLD", "reasoning": "Wait."}'
 
 
 def kept(text: str, at: int = micros(2)) -> events.TextKept:
-    """A text under its digest."""
+    """Return the event that stores a text under its digest."""
     return events.TextKept(at=at, digest=sha256(text.encode()).hexdigest(), text=text)
 
 
 def held_after(prompt: str, response: str, **fields: Any) -> events.DecisionRecorded:
-    """To hold, and the texts that led to it."""
+    """Return the event of a HOLD that names the digests of its prompt and response."""
     named = {"prompt": sha256(prompt.encode()).hexdigest(), "response": sha256(response.encode()).hexdigest()}
     said = {"at": micros(2), **OF_KEY, "attempt": 1, "action": "HOLD", "reasoning": "Wait."}
     return events.DecisionRecorded(**(said | named | fields))
 
 
 def test_prompt_and_reply_are_kept_before_the_decision_that_names_them() -> None:
-    """Whole, under the SHA-256 of their UTF-8. Source: Forecaster Arena, Methodology v1, "Reproducibility and
-    Auditability".
+    """Texts are stored whole, under the SHA-256 of their UTF-8.
+
+    Source: Forecaster Arena, Methodology v1, "Reproducibility and Auditability".
     """
     given(*BOTH_TRADE).when(replied(SAID, prompt=PROMPT)).records(kept(PROMPT), kept(SAID), held_after(PROMPT, SAID))
 
 
 def test_a_text_is_kept_once() -> None:
-    """What was said before, by whomever and in whatever role, is named and not kept again."""
+    """A text that the log already has, from any participant and in any role, is named and not stored again."""
     history = [*BOTH_TRADE, replied(SAID, prompt=PROMPT)]
     given(*history).when(replied(SAID, "bob", prompt=PROMPT)).records(held_after(PROMPT, SAID, participant="bob"))
     given(*history).when(replied(SAID, "bob", prompt="?")).records(kept("?"), held_after("?", SAID, participant="bob"))
@@ -229,7 +231,7 @@ def test_a_text_is_kept_once() -> None:
 
 
 def test_a_reply_that_is_no_decision_is_recorded_with_its_fault() -> None:
-    """An attempt is used up, and nothing bought."""
+    """The attempt is used up, and no shares are bought."""
     malformed = events.DecisionMalformed(
         at=micros(2), **OF_KEY, attempt=1, fault="unreadable", response=kept("No.").digest
     )
@@ -237,7 +239,7 @@ def test_a_reply_that_is_no_decision_is_recorded_with_its_fault() -> None:
 
 
 def test_after_two_malformed_attempts_one_holds_by_default() -> None:
-    """In the same transaction; which is an event of its own, so that it is never confused with a chosen HOLD."""
+    """The default is an event of its own in the same transaction, so that it differs from a chosen HOLD."""
     second = events.DecisionMalformed(
         at=micros(2),
         **OF_KEY,
@@ -252,14 +254,14 @@ def test_after_two_malformed_attempts_one_holds_by_default() -> None:
 
 
 def test_a_malformed_attempt_may_be_followed_by_a_good_one() -> None:
-    """Both stay in the record."""
+    """Both attempts stay in the log."""
     outcome = given(*BOTH_TRADE, replied("No.")).when(decision(bet(), attempt=2)).outcome
     assert isinstance(outcome, list)
     assert [type(event) for event in outcome] == [events.DecisionRecorded, events.SharesBought]
 
 
 def test_only_malformed_attempts_count_towards_the_default() -> None:
-    """One whose legs were all refused was a decision; the default comes with the second malformed one."""
+    """An attempt whose legs were all refused was a decision; the default comes with the second malformed attempt."""
     outcome = given(*BOTH_TRADE, FAILED).when(replied("No.", attempt=2)).outcome
     assert isinstance(outcome, list)
     assert [type(event) for event in outcome] == [events.TextKept, events.DecisionMalformed]
@@ -271,7 +273,7 @@ def test_only_malformed_attempts_count_towards_the_default() -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
 def test_the_rules_say_after_how_many_malformed_attempts_one_holds(most: int) -> None:
-    """From the first on."""
+    """The number may be 1."""
     rules = RuleSet(name="own", trading=Trading(attempts=most))
     story = ran(*trading_floor(rules=rules), *[replied("No.", attempt=number) for number in range(1, most + 1)])
     kinds = [type(event) for event in story if isinstance(event, events.DecisionMalformed | events.DecisionDefaulted)]
@@ -279,7 +281,7 @@ def test_the_rules_say_after_how_many_malformed_attempts_one_holds(most: int) ->
 
 
 def test_attempts_whose_legs_were_all_refused_may_be_followed_by_others_without_end() -> None:
-    """All of them stay: how often it was tried, and what was said, can be counted."""
+    """All of them stay in the log, so that attempts and their texts can be counted."""
     tries = [decision(bet(side="up"), attempt=number) for number in range(1, 6)]
     story = ran(*BOTH_TRADE, *tries, decision(bet(), attempt=6))
     recorded = [event for event in story if isinstance(event, events.DecisionRecorded)]
@@ -287,7 +289,7 @@ def test_attempts_whose_legs_were_all_refused_may_be_followed_by_others_without_
 
 
 def test_one_leg_carried_out_takes_the_decision_though_others_were_refused() -> None:
-    """Whichever it is; executed says how many were."""
+    """Any leg may be the one; `executed` is the number of legs that were carried out."""
     outcome = given(*BOTH_TRADE).when(decision(bet(side="up"), bet(), bet(amount=2_500))).outcome
     assert isinstance(outcome, list)
     first, *legs = outcome
@@ -297,7 +299,7 @@ def test_one_leg_carried_out_takes_the_decision_though_others_were_refused() -> 
 
 
 def test_what_was_asked_for_is_recorded_as_it_was_written() -> None:
-    """Sides and ids in their own spelling, whether or not there is such a thing."""
+    """Sides and ids are recorded as written, even if they do not exist."""
     outcome = given(*BOTH_TRADE).when(decision(bet("99.9999995", "yEs", "Rain "))).outcome
     assert isinstance(outcome, list)
     assert isinstance(outcome[0], events.DecisionRecorded)
@@ -310,7 +312,7 @@ def test_what_was_asked_for_is_recorded_as_it_was_written() -> None:
 
 
 def test_a_reopened_contest_takes_decisions_again() -> None:
-    """A revoked resolution opens positions, and the contest is complete no more."""
+    """A revoked resolution opens positions, so the contest is not complete any more."""
     history = [*TRADED, decision(bet()), resolution(at=day(8))]
     given(*history).when(of_period(2, day(9))).refuses("contest_complete", "contest")
     assert isinstance(given(*history, revocation(at=day(9))).when(of_period(2, day(9))).outcome, list)
@@ -319,14 +321,14 @@ def test_a_reopened_contest_takes_decisions_again() -> None:
 
 
 def test_one_enrolled_in_two_contests_decides_in_each() -> None:
-    """Keys are by contest, participant and period; time runs on in each by itself."""
+    """Keys are contest, participant and period, and the order of instants is checked in each contest alone."""
     other: list[AnyCommand] = [cohort("other", series="b"), entry("other"), enrolment("other")]
     story = ran(*BOTH_TRADE, *other, decision(at=day(3)), decision(bet(), contest="other"))
     assert isinstance(story[-1], events.SharesBought)
 
 
 def named(command_id: str, command: AnyCommand) -> AnyCommand:
-    """The command under an id of its own."""
+    """Return the command with an id."""
     return structs.replace(command, id=command_id)
 
 
@@ -335,7 +337,7 @@ BETTING = decision(bet(), bet(50, "no"), bet(50, "up"), prompt=PROMPT)  # a text
 
 
 def told(outcome: Receipt | Refused) -> tuple[Any, ...]:
-    """What came of a command, in short."""
+    """Return the outcome of a command in short form."""
     if isinstance(outcome, Refused):
         return outcome.code, outcome.field
     return outcome.command_id, outcome.first, outcome.last, outcome.duplicate
@@ -343,9 +345,10 @@ def told(outcome: Receipt | Refused) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("batched", [False, True])
 def test_a_recorded_attempt_sent_again_under_another_id_is_a_duplicate(tmp_path: Path, batched: bool) -> None:
-    """Overlapping runs must not trade twice: the receipt of the first, here, in the same batch, or after a restart,
-    however the numbers are spelt; with other content it is refused. Source: Forecaster Arena, Methodology v1,
-    "Idempotency and claim-before-call".
+    """Overlapping runs must not trade twice: the first receipt is returned, also in the same batch or after a restart.
+
+    Numbers may be in another notation; other content is refused. Source: Forecaster Arena, Methodology v1, "Idempotency
+    and claim-before-call".
     """
     again = decision(bet("500.00"), bet(5e1, "no"), bet("50", "up"), prompt=PROMPT, at="2026-03-02T01:00:00+01:00")
     other = decision(bet("500.000001"), bet(50, "no"), bet(50, "up"), prompt=PROMPT)
@@ -365,7 +368,7 @@ def test_a_recorded_attempt_sent_again_under_another_id_is_a_duplicate(tmp_path:
 
 
 def test_every_attempt_is_known_again() -> None:
-    """Malformed, defaulted, refused leg by leg, or taken: each in its own place, whatever has come since."""
+    """A malformed, defaulted, refused or taken attempt is recognized, whatever was recorded since."""
     attempts = [replied("No."), structs.replace(FAILED, attempt=2), replied("No.", attempt=3)]
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         ledger.handle_many(SETTING)
@@ -377,7 +380,7 @@ def test_every_attempt_is_known_again() -> None:
 
 
 def test_an_attempt_that_was_undone_with_its_batch_is_not_known() -> None:
-    """An atomic batch with a fault in it leaves all as it was: cash, positions, texts, attempts, cohorts, quotes."""
+    """A refused atomic batch leaves cash, positions, texts, attempts, cohorts and quotes unchanged."""
     batch: list[AnyCommand] = [
         *[named("b1", BETTING), named("b2", replied("No.", "bob", prompt="?")), named("b3", quote(at=day(3)))],
         *[named("b4", cohort("next", at=day(8))), named("b5", cohort("other", series="new"))],
@@ -397,7 +400,7 @@ def test_an_attempt_that_was_undone_with_its_batch_is_not_known() -> None:
 
 
 def test_two_writers_of_one_file_take_a_decision_once(tmp_path: Path) -> None:
-    """Whoever comes second finds it recorded, though it was not when they last looked."""
+    """The second writer finds it recorded, although it was not when that writer last read the log."""
     path = tmp_path / "a.db"
     with Ledger.open(path, clock=lambda: NOW) as one, Ledger.open(path, clock=lambda: NOW) as other:
         one.handle_many(SETTING)
@@ -410,7 +413,9 @@ def test_two_writers_of_one_file_take_a_decision_once(tmp_path: Path) -> None:
 
 
 def test_who_misses_the_first_period_decides_in_a_later_one() -> None:
-    """The first decision of each counts, whenever it is: else a missed week would keep a contest open for ever."""
+    """The first decision of a participant counts in any period; otherwise a missed week would keep a contest open
+    forever.
+    """
     story: list[AnyCommand] = [*BOTH_TRADE, decision(), decision(participant="bob", period=2, at=day(9))]
     given(*BOTH_TRADE, decision()).when(finalization("week")).refuses("contest_not_complete", "contest")
     assert isinstance(ran(*story, finalization("week"))[-1], events.ContestFinalized)

@@ -1,4 +1,4 @@
-"""The legs of a decision: what is bought and sold, to the last unit, and why a leg is refused."""
+"""Tests of the legs of a decision: purchases and sales to the last unit, and the reasons why a leg is refused."""
 
 from fractions import Fraction
 from math import floor
@@ -47,14 +47,14 @@ NOON = day(2, 12)
 
 
 def millionths(number: str | Fraction) -> int:
-    """Money or shares as they are recorded; the number must have no more decimals."""
+    """Return money or shares as recorded, in 1e-6; the number must not have more decimals."""
     units = Fraction(number) * 10**6
     assert units.denominator == 1
     return units.numerator
 
 
 def carried_out(history: list[AnyCommand], *legs: Bet | Sale, **fields: Any) -> list[Any]:
-    """What becomes of each leg of a decision: shares bought or sold, or the code with which it is refused."""
+    """Return the result of each leg of a decision: shares bought or sold, or the code with which it is refused."""
     outcome = given(*history).when(decision(*legs, **fields)).outcome
     assert isinstance(outcome, list), outcome
     done = [event for event in outcome if isinstance(event, LegEvent)]
@@ -65,20 +65,21 @@ def carried_out(history: list[AnyCommand], *legs: Bet | Sale, **fields: Any) -> 
 
 
 def free(*prices: AnyCommand, **fields: Any) -> list[AnyCommand]:
-    """A floor on which any stake may be bet, and sold in any part, at these prices."""
+    """Return the commands of a contest in which any stake may be bet and any part sold, at these prices."""
     rules = RuleSet(name="free", trading=structs.replace(FREE, **fields))
     return [*trading_floor(rules=rules), *prices]
 
 
 def written(units: int, unit: int) -> str:
-    """A number of units as decimal text."""
+    """Return a number of units as decimal text."""
     places = len(str(unit)) - 1
     return f"{units // unit}.{units % unit:0{places}}"
 
 
 def test_five_hundred_at_forty_cents_are_1_250_shares() -> None:
-    """Recorded with the log position of the price, and the cash before. Source: Forecaster Arena, Scoring Methodology,
-    "Position Mechanics".
+    """The event has the log position of the price, and the cash before.
+
+    Source: Forecaster Arena, Scoring Methodology, "Position Mechanics".
     """
     [bought] = carried_out(TRADED, bet(500))
     assert bought == SharesBought(
@@ -107,7 +108,7 @@ CONFIDENCES += [(8_000, 2_000, 100), (8_000, 500, 25), (200, 50, 100)]
 
 @pytest.mark.parametrize(("cash", "amount", "percent"), CONFIDENCES)
 def test_confidence_is_the_stake_over_the_largest_that_the_cash_allows(cash: int, amount: int, percent: int) -> None:
-    """As the table of the document has it."""
+    """The values are those of the document's table."""
     rules = RuleSet(name="own", trading=Trading(starting_cash=cash * MONEY))
     [bought] = carried_out(trading_floor(rules=rules), bet(amount))
     assert Fraction(bought.confidence, ONE) == Fraction(percent, 100)
@@ -124,8 +125,9 @@ def test_confidence_is_the_stake_over_the_largest_that_the_cash_allows(cash: int
 def test_confidence_depends_on_the_order_of_the_bets(
     amounts: tuple[int, int], confidences: tuple[Fraction, Fraction]
 ) -> None:
-    """Each is of the cash that those before it left; rounded half-even to 1e-9. Source: Forecaster Arena's published
-    code.
+    """Each bet starts from the cash that earlier bets left; confidence is rounded half-even to 1e-9.
+
+    Source: Forecaster Arena's published code.
     """
     bought = carried_out(TRADED, *map(bet, amounts))
     assert [leg.confidence for leg in bought] == [round(each * ONE) for each in confidences]
@@ -146,7 +148,7 @@ def test_confidence_depends_on_the_order_of_the_bets(
     ],
 )
 def test_shares_are_rounded_down(prices: dict[str, Any], side: str, amount: Any, shares: str) -> None:
-    """To 1e-6, at the price of the side: of no it is 1 - yes, exactly."""
+    """Shares are rounded down to 1e-6, at the price of the side; the price of no is exactly 1 - yes."""
     [bought] = carried_out([*TRADED, quote(prices=prices)], bet(amount, side))
     assert bought.shares == millionths(shares)
     assert bought.outcome == (side.lower() == "no")
@@ -155,7 +157,7 @@ def test_shares_are_rounded_down(prices: dict[str, Any], side: str, amount: Any,
 @settings(max_examples=50, deadline=None)
 @examples(st.integers(1, ONE), st.integers(1, 2_500 * MONEY))
 def test_no_share_is_given_that_was_not_paid_for(price: int, amount: int) -> None:
-    """The largest number of units whose price is no more than the amount; confidence half-even."""
+    """The shares are the largest number of units whose price is at most the amount; confidence is rounded half-even."""
     price_of = quote(prices={"yes": written(price, ONE)})
     [bought] = carried_out(free(price_of, cap_divisor=4), bet(written(amount, MONEY)))
     if bought == "too_many_shares":
@@ -166,8 +168,9 @@ def test_no_share_is_given_that_was_not_paid_for(price: int, amount: int) -> Non
 
 
 def test_a_second_bet_on_an_outcome_adds_to_the_position() -> None:
-    """Shares and cost add up, within a decision and later on; the average is cost over shares. Source: Forecaster
-    Arena's published code.
+    """Shares and cost add up, within a decision and later; the average price is cost / shares.
+
+    Source: Forecaster Arena's published code.
     """
     history: list[AnyCommand] = [*TRADED, decision(bet(500), bet(400)), quote(prices={"yes": "0.8"}, at=day(9))]
     [third] = carried_out(history, bet(800), period=2, at=day(9))
@@ -178,8 +181,9 @@ def test_a_second_bet_on_an_outcome_adds_to_the_position() -> None:
 
 
 def test_each_outcome_is_a_position_of_its_own() -> None:
-    """Numbered in order of opening; yes and no of one question are two, never netted. Source: Forecaster Arena's
-    published code.
+    """Positions are numbered in order of opening; yes and no of one question are two, and are never netted.
+
+    Source: Forecaster Arena's published code.
     """
     legs = [bet(50, "no"), bet(50, "red", "colour"), bet(50, "NO"), bet(50, "yes"), bet(50, "green", "colour")]
     bought = carried_out(TRADED, *legs)
@@ -189,7 +193,7 @@ def test_each_outcome_is_a_position_of_its_own() -> None:
 
 
 def test_positions_are_numbered_within_contest_and_participant() -> None:
-    """Another participant, and the same in another contest, begins with 1."""
+    """The numbers of another participant, or of the same one in another contest, start at 1."""
     other: list[AnyCommand] = [cohort("other", series="b"), entry("other"), enrolment("other")]
     history = [*trading_floor("ada", "bob"), *other, decision(bet())]
     assert [leg.position for leg in carried_out(history, bet(), participant="bob")] == [1]
@@ -201,7 +205,7 @@ NEXT: dict[str, Any] = {"period": 2, "at": day(9)}
 
 
 def test_all_of_a_position_is_sold() -> None:
-    """Every share and the whole cost, at the price of the side; recorded with that price's log position."""
+    """Every share and the whole cost are sold at the price of the side; the event has that price's log position."""
     [sold] = carried_out(BOUGHT, sale(100), **NEXT)
     assert sold == SharesSold(
         at=micros(9),
@@ -222,7 +226,9 @@ def test_all_of_a_position_is_sold() -> None:
 
 
 def test_a_percentage_is_of_the_shares_that_are_held_now() -> None:
-    """Twice fifty leaves a quarter; the cost goes in proportion. Source: Forecaster Arena's published code."""
+    """Twice fifty percent leaves a quarter; the cost decreases in proportion. Source: Forecaster Arena's published
+    code.
+    """
     sold = carried_out(BOUGHT, sale(50), sale(50), **NEXT)
     assert [(leg.shares, leg.cost, leg.proceeds) for leg in sold] == [
         (625 * SHARES, 250 * MONEY, 375 * MONEY),
@@ -234,14 +240,14 @@ def test_a_percentage_is_of_the_shares_that_are_held_now() -> None:
 
 
 def test_a_sale_of_no_is_at_the_price_of_no() -> None:
-    """1 - yes."""
+    """The price of no is 1 - yes."""
     history = [*TRADED, decision(bet(300, "no")), quote(at=day(9), prices={"yes": "0.9"})]  # 500 shares at 0.60
     [sold] = carried_out(history, sale(), **NEXT)
     assert (sold.price, sold.shares, sold.proceeds) == (100_000_000, 500 * SHARES, 50 * MONEY)
 
 
 def test_three_times_a_third_leaves_dust_and_an_open_position() -> None:
-    """Nothing is close enough to zero. Source: Forecaster Arena's published code."""
+    """A position is closed only at exactly 0 shares. Source: Forecaster Arena's published code."""
     sold = carried_out(BOUGHT, *[sale("33.3333")] * 3, **NEXT)
     shares, cost = 1_250 * SHARES, 500 * MONEY
     for leg in sold:
@@ -264,7 +270,7 @@ def test_three_times_a_third_leaves_dust_and_an_open_position() -> None:
     st.lists(st.integers(1, 10**8), min_size=1, max_size=4),
 )
 def test_sales_give_no_more_than_there_is(amount: int, bought_at: int, sold_at: int, parts: list[int]) -> None:
-    """Shares, their cost and what they bring are rounded down; all is everything that is left, to the last unit."""
+    """Shares, their cost and the proceeds are rounded down; 100 percent sells the rest, to the last unit."""
     first, second = (quote(prices={"yes": written(price, ONE)}) for price in (bought_at, sold_at))
     stake = bet(written(amount, MONEY))
     [bought] = carried_out(free(first), stake)
@@ -286,7 +292,7 @@ def test_sales_give_no_more_than_there_is(amount: int, bought_at: int, sold_at: 
 
 
 def test_after_a_full_exit_the_same_outcome_opens_a_new_position() -> None:
-    """Under the next number; the old one stays closed."""
+    """The new position has the next number; the old one stays closed."""
     history = [*BOUGHT, decision(sale(), **NEXT), quote(at=day(15))]
     third: dict[str, Any] = {"period": 3, "at": day(15)}
     [bought] = carried_out(history, bet(400), **third)
@@ -298,7 +304,7 @@ def test_after_a_full_exit_the_same_outcome_opens_a_new_position() -> None:
 
 
 def test_at_a_price_of_nothing_one_may_sell_and_not_buy() -> None:
-    """The shares are gone, and so is their cost. Source: Forecaster Arena's published code."""
+    """The sale removes the shares and their cost. Source: Forecaster Arena's published code."""
     history = [*TRADED, decision(bet(500)), quote(at=day(9), prices={"yes": 0})]
     assert carried_out(history, bet(), **NEXT) == ["no_price"]
     [sold] = carried_out(history, sale(), **NEXT)
@@ -358,12 +364,12 @@ SALES: list[tuple[str, list[AnyCommand], Sale, dict[str, Any]]] = [
 def test_a_leg_that_cannot_be_carried_out_is_refused(
     code: str, history: list[AnyCommand], leg: Bet | Sale, fields: dict[str, Any]
 ) -> None:
-    """With its code; the decision is recorded all the same, and is not taken."""
+    """The event has its code; the decision is recorded, but is not taken."""
     assert carried_out(history, leg, **fields) == [code]
 
 
 def test_every_code_of_a_leg_is_reached() -> None:
-    """Above, or below where other legs are needed."""
+    """Every code occurs above, or below if it needs other legs."""
     reached = {code for code, *_ in [*BETS, *SALES]} | {"above_cap", "sibling_refused"}
     assert reached == set(LEG_CODES)
 
@@ -398,14 +404,16 @@ PAIRS: list[tuple[str, str, list[AnyCommand], Bet | Sale, dict[str, Any]]] = [
 def test_of_two_codes_of_a_leg_the_earlier_is_recorded(
     first: str, second: str, history: list[AnyCommand], leg: Bet | Sale, fields: dict[str, Any]
 ) -> None:
-    """In the order of the table."""
+    """The codes apply in the order of the table."""
     order = list(LEG_CODES)
     assert order.index(first) < order.index(second)
     assert carried_out(history, leg, **fields) == [first]
 
 
 def test_the_last_instants_and_prices_that_a_rule_allows_are_allowed() -> None:
-    """A price an hour old; of the same instant; up to the close; after the opening; 1e12 shares in all."""
+    """A price may be an hour old or of the same instant; a bet may be at the opening, before the close, or reach 1e12
+    shares.
+    """
     assert carried_out(TRADED, bet(), at="2026-03-02T01:00:00Z")[0].shares
     last = "2026-03-28T23:59:59.999999Z"
     assert carried_out([*TRADED, quote(at=last)], bet(), period=4, at=last)[0].shares
@@ -416,9 +424,7 @@ def test_the_last_instants_and_prices_that_a_rule_allows_are_allowed() -> None:
 
 
 def test_a_bet_above_the_cap_of_what_the_legs_before_left_is_refused() -> None:
-    """2,500 and 2,500: the second may be 1,875 at most; and so on with what is left. Source: Forecaster Arena's
-    published code.
-    """
+    """After 2,500, the next bet may be at most 1,875, and so on. Source: Forecaster Arena's published code."""
     legs = carried_out(TRADED, bet(2_500), bet(2_500), bet("1875.000001"), bet(1_875), bet(2_500, "up"))
     assert [leg if isinstance(leg, str) else leg.amount // MONEY for leg in legs] == [
         *[2_500, "above_cap", "above_cap", 1_875, "unknown_side"],
@@ -426,7 +432,7 @@ def test_a_bet_above_the_cap_of_what_the_legs_before_left_is_refused() -> None:
 
 
 def test_of_a_price_of_nothing_and_a_bet_above_the_cap_the_price_is_recorded() -> None:
-    """And of the cap and too many shares, the cap."""
+    """If a bet exceeds the cap and the limit of shares, the cap is recorded."""
     cheap = [*TRADED, quote(prices={"yes": CENT})]
     assert carried_out(cheap, bet(2_500, "red", "colour"), bet(2_500, "blue", "colour"), bet(2_500))[1:] == [
         *["no_price", "above_cap"],
@@ -434,7 +440,7 @@ def test_of_a_price_of_nothing_and_a_bet_above_the_cap_the_price_is_recorded() -
 
 
 def test_what_a_sale_brings_is_cash_for_what_comes_after() -> None:
-    """In the next decision: 10,000 - 2,500 + 3,750 is 11,250, a quarter of which is 2,812.50."""
+    """In the next decision, cash is 10,000 - 2,500 + 3,750 = 11,250, a quarter of which is 2,812.50."""
     history = [*TRADED, decision(bet(2_500)), quote(at=day(9), prices={"yes": "0.6"}), decision(sale(), **NEXT)]
     [bought] = carried_out([*history, quote(at=day(15))], bet("2812.5"), period=3, at=day(15))
     assert (bought.cash, bought.confidence, bought.position) == (11_250 * MONEY, ONE, 2)
@@ -449,7 +455,7 @@ def test_what_a_sale_brings_is_cash_for_what_comes_after() -> None:
     ],
 )
 def test_the_exact_cap_is_never_refused(amounts: list[str], last: str, more: str) -> None:
-    """What floats hold as a little less than it is."""
+    """Floats would be slightly below some of these amounts."""
     legs = carried_out(TRADED, *map(bet, amounts), bet(last))
     assert (legs[-1].amount, legs[-1].confidence) == (millionths(last), ONE)
     assert legs[-1].cash == millionths(Fraction(10_000) - sum(map(Fraction, amounts)))
@@ -457,7 +463,7 @@ def test_the_exact_cap_is_never_refused(amounts: list[str], last: str, more: str
 
 
 def test_whoever_always_loses_the_exact_cap_is_ruined_after_fourteen_weeks() -> None:
-    """Floored to cents, every time; then a quarter is less than 50."""
+    """The cap is rounded down to cents each time; then a quarter is less than 50."""
     cash, amounts = 1_000_000, []  # in cents
     while cash >= 4 * 5_000:
         amounts.append(cash // 4)
@@ -473,8 +479,9 @@ UNCAPPED = trading_floor(rules=RuleSet(name="own", trading=Trading(legs="all_or_
 
 
 def test_the_legs_of_the_first_methodology_are_independent() -> None:
-    """A refused leg undoes none before it and stops none after it. Source: Forecaster Arena, Methodology v1, "BET
-    execution".
+    """A refused leg does not undo earlier legs or stop later ones.
+
+    Source: Forecaster Arena, Methodology v1, "BET execution".
     """
     legs = carried_out(TRADED, bet(100), bet(100, "up"), bet(100, "no"))
     assert [leg if isinstance(leg, str) else leg.shares for leg in legs] == [
@@ -483,20 +490,20 @@ def test_the_legs_of_the_first_methodology_are_independent() -> None:
 
 
 def test_the_bets_of_the_second_methodology_are_all_carried_out_or_none() -> None:
-    """One that is refused refuses its siblings, before it and after it."""
+    """If one bet is refused, all bets before and after it are refused."""
     legs = carried_out(ALL_OR_NOTHING, bet(100), bet(100, "up"), bet(100, "no"))
     assert legs == ["sibling_refused", "unknown_side", "sibling_refused"]
     assert [type(leg) for leg in carried_out(ALL_OR_NOTHING, bet(100), bet(100, "no"))] == [SharesBought] * 2
 
 
 def test_a_sibling_that_would_fail_itself_has_its_own_code() -> None:
-    """Judged as if the legs before it that pass had been carried out: after 2,500 the cap is 1,875."""
+    """It is checked as if the earlier legs that pass had been carried out: after 2,500, the cap is 1,875."""
     legs = carried_out(UNCAPPED, bet(2_500), bet(1_876), bet(1_875), bet(50, "up"), bet(1_407))
     assert legs == ["sibling_refused", "above_cap", "sibling_refused", "unknown_side", "above_cap"]
 
 
 def test_bets_refused_together_leave_everything_as_it_was() -> None:
-    """Cash, positions and their numbers: another attempt finds what the first one found."""
+    """Another attempt finds the same cash, positions and numbers."""
     history = [*ALL_OR_NOTHING, decision(bet(1_000), bet(100, "up"))]
     [bought] = carried_out(history, bet(2_500, "no"), attempt=2)
     assert (bought.position, bought.cash, bought.confidence) == (1, 10_000 * MONEY, ONE)
@@ -512,7 +519,7 @@ def test_sales_are_independent_in_both_methodologies() -> None:
 
 
 def test_a_revoked_resolution_opens_the_market_again() -> None:
-    """For bets and for sales, on the position that there was."""
+    """Bets and sales are possible again, on the position that existed before."""
     history = [*BOUGHT, resolution(at=day(9)), revocation(at=day(9))]
     [bought] = carried_out(history, bet(600), **NEXT)
     assert (bought.position, bought.shares) == (1, 1_000 * SHARES)
@@ -521,14 +528,14 @@ def test_a_revoked_resolution_opens_the_market_again() -> None:
 
 
 def test_the_price_is_that_of_the_last_quote_and_no_earlier_one() -> None:
-    """Of the question as it is recorded when the decision is, whatever instant it claims."""
+    """The last quote in the log counts, whatever instant it claims."""
     history = [*TRADED, quotes(Prices(question="rain", prices={"yes": "0.5"}), quoted_at=day(2), at=NOON)]
     [bought] = carried_out(history, bet(500))
     assert (bought.price, bought.quote) == (500_000_000, 12)
 
 
 def test_a_question_called_yes_and_no_of_another_kind_takes_its_outcomes_exactly() -> None:
-    """Whether a question is binary is said by its kind, never by the names of its outcomes."""
+    """A question is binary by its kind, not by the names of its outcomes."""
     named = palette("vote", outcomes=("No", "yes", "no"))
     history = [*TRADED, named, entry("week", "vote"), quote("vote", prices={"No": "0.2", "yes": "0.3", "no": "0.5"})]
     legs = carried_out(history, bet(100, "No", "vote"), bet(100, "no", "vote"), bet(100, "NO", "vote"))

@@ -1,4 +1,4 @@
-"""Questions, forecasts and resolutions: what is recorded, what is refused, and which refusal comes first."""
+"""Tests of questions, forecasts and resolutions: the recorded events, the refusals and their precedence."""
 
 import time
 from decimal import Context, Decimal, Inexact, localcontext
@@ -55,12 +55,12 @@ WET = resolution(outcome="yes")
 
 
 def probabilities(*chances: Any) -> dict[str, Any]:
-    """Red, green and blue in this order."""
+    """Return probabilities of red, green and blue."""
     return {"probabilities": dict(zip(COLOURS, chances, strict=False))}
 
 
 def paying(question: str = "rain", *, outcome: Any = None, value: Any = None, **payouts: Any) -> AnyCommand:
-    """What a share of each outcome pays."""
+    """Return a resolution with the payout of a share of each outcome."""
     return resolution(question, outcome=outcome, value=value, payouts=payouts)
 
 
@@ -68,7 +68,7 @@ Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
 
 
 def of_quantiles(code: str, question: AnyCommand, row: tuple[Any, ...]) -> Promise:
-    """Quantiles that are refused for themselves."""
+    """Return the case of a forecast that is refused for its quantiles alone."""
     return "submit_forecast", code, "quantiles", [question], forecast("flow", quantiles=row)
 
 
@@ -304,7 +304,7 @@ NAMES = [f"{function}-{code}-{number}" for number, (function, code, *_) in enume
 def test_a_command_that_breaks_one_rule_is_refused_for_it(
     function: str, code: str, field: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
-    """With the code and field of that rule, and the log stays as it was."""
+    """The refusal has the code and field of that rule, and the log does not change."""
     given(*history).when(command).refuses(code, field)
 
 
@@ -313,7 +313,7 @@ FUNCTIONS = sorted({function for function, *_ in REFUSED})
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_refusal_a_docstring_promises_is_tested_above_and_no_other(function: str) -> None:
-    """The docstrings list what can happen: not less, not more."""
+    """A docstring lists exactly the refusals that can happen."""
     tested = {code for name, code, *_ in REFUSED if name == function}
     assert tested == set(promised(getattr(questions, function)))
 
@@ -411,21 +411,21 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 def test_of_two_broken_rules_the_earlier_is_reported(
     first: str, second: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
-    """The order in which a docstring lists its refusals is the order in which they apply."""
+    """The rules apply in the order of the docstring's list."""
     outcome = given(*history).when(command).outcome
     assert isinstance(outcome, Refused)
     assert outcome.code == first
 
 
 def test_the_pairs_above_walk_the_order_of_the_docstrings() -> None:
-    """Each pair stands in some docstring in this order."""
+    """The docstrings have each pair in this order."""
     orders = [promised(getattr(questions, function)) for function in FUNCTIONS]
     for first, second, *_ in BOTH:
         assert any(first in order and second in order[order.index(first) + 1 :] for order in orders), (first, second)
 
 
 def test_an_opened_binary_question_is_recorded_with_yes_and_no() -> None:
-    """Its outcomes follow from its kind; instants are µs."""
+    """The outcomes follow from the kind; instants are in µs."""
     given().when(opened(title="Rain?", reveals_at=REVEALS)).records(
         events.QuestionOpened(
             at=micros(5),
@@ -441,7 +441,7 @@ def test_an_opened_binary_question_is_recorded_with_yes_and_no() -> None:
 
 
 def test_a_question_with_outcomes_called_yes_and_no_is_binary_only_if_its_kind_says_so() -> None:
-    """Whether it is binary comes from its kind, never from an outcome's name."""
+    """The names of the outcomes do not matter."""
     polar = choices("polar", outcomes=("no", "yes"))
     given(polar).when(forecast("polar")).refuses("wrong_distribution", "question")
     given(polar).when(forecast("polar", probabilities={"yes": "0.7", "no": "0.3"})).records(
@@ -452,7 +452,7 @@ def test_a_question_with_outcomes_called_yes_and_no_is_binary_only_if_its_kind_s
 
 
 def test_an_opened_numeric_question_is_recorded_with_exact_bounds() -> None:
-    """Bounds are decimal text, the shortest one; there are no outcomes to name."""
+    """Bounds are recorded as the shortest decimal text; there are no named outcomes."""
     span: dict[str, Any] = {"lower": "-1.50", "upper": 1e3, "bins": 200, "open_upper": True, "zero_point": "-2.0"}
     given().when(numeric(**span)).records(
         events.QuestionOpened(
@@ -470,12 +470,12 @@ def test_an_opened_numeric_question_is_recorded_with_exact_bounds() -> None:
     "fields", [{"reveals_at": CLOSES}, {"closes_at": "2126-03-11T00:00:00Z"}, {"at": AFTER}, {"title": "x" * 10_000}]
 )
 def test_the_last_instant_that_a_rule_allows_is_allowed(fields: dict[str, Any]) -> None:
-    """Hidden to the very close; 36,525 days, for 2100 has no leap day; opened in retrospect."""
+    """A question may be hidden up to the close, last 36,525 days (2100 has no leap day), or open in retrospect."""
     assert isinstance(given().when(opened(**fields)).outcome, list)
 
 
 def test_a_question_asked_by_quantiles_is_recorded_with_its_levels_and_its_unit() -> None:
-    """Levels in 1e-9; no bins; decimals say what a quantile is counted in."""
+    """Levels are in 1e-9, there are no bins, and the decimals are the unit of the quantiles."""
     span: dict[str, Any] = {"lower": "-1.50", "upper": 1e3, "levels": [0.025, "0.5", Decimal("0.9750")], "decimals": 2}
     given().when(quartiles(**span, open_upper=True, zero_point=-2)).records(
         events.QuestionOpened(
@@ -513,13 +513,13 @@ def test_a_question_asked_by_quantiles_is_recorded_with_its_levels_and_its_unit(
     ids=lambda span: str(span)[:40],
 )
 def test_the_last_levels_and_decimals_that_a_rule_allows_are_allowed(span: dict[str, Any]) -> None:
-    """Up to 10,000 levels within 0..1, twelve decimals, and bounds of 1e13 units."""
+    """There may be 10,000 levels between 0 and 1, twelve decimals, and bounds of 1e13 units."""
     assert isinstance(given().when(quartiles(**span)).outcome, list)
 
 
 @pytest.mark.parametrize("bins", [1, 10_000])
 def test_a_numeric_question_has_1_to_10_000_bins(bins: int) -> None:
-    """Both ends are allowed."""
+    """Both limits are allowed."""
     assert isinstance(given().when(numeric(bins=bins)).outcome, list)
 
 
@@ -528,7 +528,7 @@ def test_a_numeric_question_has_1_to_10_000_bins(bins: int) -> None:
     [("0.7", 700_000_000), (0, 0), (1, BILLION), ("0.1234567895", 123_456_790), ("0.1234567885", 123_456_788)],
 )
 def test_a_binary_forecast_is_recorded_as_yes_and_no(probability: Any, yes: int) -> None:
-    """In 1e-9, rounded half-even once; no is what yes leaves of one."""
+    """Yes is rounded half-even to 1e-9, and no is 1 - yes."""
     given(RAIN).when(forecast(probability=probability)).records(
         events.ForecastMade(at=micros(11), question="rain", participant="ada", probabilities=(yes, BILLION - yes))
     )
@@ -550,14 +550,14 @@ def test_a_binary_forecast_is_recorded_as_yes_and_no(probability: Any, yes: int)
     ],
 )
 def test_probabilities_are_brought_to_exactly_one(chances: tuple[str, ...], recorded: tuple[int, ...]) -> None:
-    """Each to 1e-9; what they then miss of one goes to the largest, the first of equals."""
+    """Each is rounded to 1e-9; the difference to 1 is added to the largest, to the first of equals."""
     given(COLOUR).when(forecast("colour", **probabilities(*chances))).records(
         events.ForecastMade(at=micros(11), question="colour", participant="ada", probabilities=recorded)
     )
 
 
 def test_probabilities_are_recorded_in_the_order_of_the_questions_outcomes() -> None:
-    """However the object was written."""
+    """The order in the command does not matter."""
     given(COLOUR).when(forecast("colour", probabilities={"blue": "0.5", "red": "0.2", "green": "0.3"})).records(
         events.ForecastMade(
             at=micros(11),
@@ -570,7 +570,7 @@ def test_probabilities_are_recorded_in_the_order_of_the_questions_outcomes() -> 
 
 @examples(st.lists(st.integers(0, 10**12), min_size=3, max_size=3).filter(any))
 def test_a_recorded_distribution_sums_to_exactly_one(weights: list[int]) -> None:
-    """And each probability is within the tolerance of what was asked for."""
+    """Each probability is within the tolerance of the one in the command."""
     chances = [Fraction(weight, sum(weights)) for weight in weights]
     written = [str(Context(prec=12).divide(Decimal(share.numerator), Decimal(share.denominator))) for share in chances]
     outcome = given(COLOUR).when(forecast("colour", **probabilities(*written))).outcome
@@ -600,7 +600,7 @@ def test_a_recorded_distribution_sums_to_exactly_one(weights: list[int]) -> None
     ],
 )
 def test_a_numeric_forecast_is_recorded_as_its_cdf(question: AnyCommand, cdf: Any, heights: tuple[int, ...]) -> None:
-    """Bins + 1 values in 1e-10; below and above the range only where that end is open."""
+    """The event has bins + 1 values in 1e-10; probability lies outside the range only beyond an open end."""
     given(question).when(forecast("depth", cdf=cdf)).records(
         events.ForecastMade(at=micros(11), question="depth", participant="ada", cdf=heights)
     )
@@ -625,7 +625,7 @@ def test_a_numeric_forecast_is_recorded_as_its_cdf(question: AnyCommand, cdf: An
 def test_quantiles_are_recorded_in_the_unit_of_the_question(
     question: AnyCommand, written: tuple[Any, ...], recorded: tuple[int, ...]
 ) -> None:
-    """One a level, each rounded half-even to 10^-decimals; beyond an end only where it is open."""
+    """Each quantile is rounded half-even to 10^-decimals; it lies beyond an end only if that end is open."""
     given(question).when(forecast("flow", quantiles=written)).records(
         events.ForecastMade(at=micros(11), question="flow", participant="ada", quantiles=recorded)
     )
@@ -635,7 +635,7 @@ def test_quantiles_are_recorded_in_the_unit_of_the_question(
     st.lists(st.decimals(-(10**9), 10**9, allow_nan=False), min_size=3, max_size=3).map(sorted), st.integers(0, 4)
 )
 def test_a_recorded_quantile_is_the_nearest_unit(written: list[Decimal], decimals: int) -> None:
-    """Within half a unit of what was said, to the even one of two, whatever the digits."""
+    """It is within half a unit of the number in the command, and ties round to even."""
     question = quartiles(decimals=decimals, open_lower=True, open_upper=True)
     outcome = given(question).when(forecast("flow", quantiles=tuple(written))).outcome
     assert isinstance(outcome, list)
@@ -667,7 +667,7 @@ DECLARED = events.Attestation(
 def test_an_attestation_is_recorded_as_it_was_given(
     question: Any, distribution: dict[str, Any], declared: events.Attestation
 ) -> None:
-    """With whatever distribution; stamps keep the precision at which they were written."""
+    """It may come with any distribution; stamps keep the precision with which they are written."""
     outcome = given(question).when(forecast(question.question, attestation=declared, **distribution)).outcome
     assert isinstance(outcome, list)
     assert [event.attestation for event in outcome if isinstance(event, events.ForecastMade)] == [declared]
@@ -675,12 +675,12 @@ def test_an_attestation_is_recorded_as_it_was_given(
 
 @pytest.mark.parametrize("at", [BEFORE, OPENS, "2026-03-19T23:59:59.999999Z"])
 def test_a_forecast_may_be_made_until_just_before_the_close(at: str) -> None:
-    """Before the opening too: whether it counts from the opening is the rule set's business."""
+    """A forecast may also be made before the opening; the rule set says whether it counts from the opening."""
     assert isinstance(given(RAIN).when(forecast(at=at)).outcome, list)
 
 
 def test_two_forecasts_and_a_withdrawal_may_share_an_instant() -> None:
-    """Order in the log decides; only an earlier instant is out of order, and only for the same participant."""
+    """Their order in the log counts; only an earlier instant of the same participant is out of order."""
     same = {"at": day(13)}
     history = [RAIN, forecast(**same), withdrawal(**same)]
     assert isinstance(given(*history).when(forecast(probability=0, **same)).outcome, list)
@@ -691,7 +691,7 @@ def test_two_forecasts_and_a_withdrawal_may_share_an_instant() -> None:
 
 
 def test_several_participants_may_withdraw_at_one_instant() -> None:
-    """Each ends their own forecast, the last one too."""
+    """Each withdrawal ends the participant's own forecast."""
     history = [RAIN, forecast(participant="ada"), forecast(participant="bob"), withdrawal(participant="ada")]
     given(*history).when(withdrawal(participant="bob")).records(
         events.ForecastWithdrawn(at=micros(13), question="rain", participant="bob")
@@ -699,7 +699,7 @@ def test_several_participants_may_withdraw_at_one_instant() -> None:
 
 
 def test_after_a_withdrawal_a_new_forecast_stands_again() -> None:
-    """A forecast made before and one after the gap both count, and the second can be withdrawn too."""
+    """The forecasts before and after the gap both count, and the second can be withdrawn too."""
     history = [RAIN, forecast(at=day(11)), withdrawal(at=day(13)), forecast(at=day(14))]
     given(*history).when(withdrawal(at=day(15))).records(
         events.ForecastWithdrawn(at=micros(15), question="rain", participant="ada")
@@ -707,7 +707,7 @@ def test_after_a_withdrawal_a_new_forecast_stands_again() -> None:
 
 
 def test_an_early_close_is_recorded_at_its_instant() -> None:
-    """From there on the question takes nothing; before it, still."""
+    """From that instant on, the question takes no forecasts; before it, it does."""
     given(RAIN).when(closing(at=day(15, 6))).records(events.QuestionClosed(at=micros(15, 6), question="rain"))
     history = [RAIN, closing(at=day(15, 6))]
     assert isinstance(given(*history).when(forecast(at=day(15, 5))).outcome, list)
@@ -715,13 +715,13 @@ def test_an_early_close_is_recorded_at_its_instant() -> None:
 
 
 def test_a_forecast_made_from_the_close_on_is_no_obstacle_to_it() -> None:
-    """Told of late, a close ends what was forecast since: it counts nowhere."""
+    """A close that is recorded late ends later forecasts, which then have no weight."""
     history = [RAIN, forecast(at=day(11)), forecast(participant="bob", at=day(14))]
     given(*history).when(closing(at=day(13))).records(events.QuestionClosed(at=micros(13), question="rain"))
 
 
 def test_a_question_may_be_closed_once_more_at_an_earlier_instant() -> None:
-    """And then that is when it closed."""
+    """The question then closed at the earlier instant."""
     history = [RAIN, closing(at=day(15)), closing(at=day(13))]
     given(*history).when(forecast(at=day(14))).refuses("question_closed", "at")
 
@@ -740,7 +740,7 @@ def test_a_question_may_be_closed_once_more_at_an_earlier_instant() -> None:
     ],
 )
 def test_an_answer_is_known_when_said_or_by_the_scheduled_close(fields: dict[str, Any], known_at: int) -> None:
-    """known_at defaults to the earlier of `at` and `closes_at`."""
+    """The default of known_at is the earlier of `at` and `closes_at`."""
     at = micros(int(fields["at"][8:10]))
     given(RAIN).when(resolution(**fields)).records(
         events.QuestionResolved(at=at, question="rain", outcome=0, known_at=known_at)
@@ -748,7 +748,7 @@ def test_an_answer_is_known_when_said_or_by_the_scheduled_close(fields: dict[str
 
 
 def test_an_early_close_does_not_move_when_the_answer_is_known_by_default() -> None:
-    """The default looks at the scheduled close."""
+    """The default uses the scheduled close."""
     given(RAIN, closing(at=day(15))).when(resolution(at=day(18))).records(
         events.QuestionResolved(at=micros(18), question="rain", outcome=0, known_at=micros(18))
     )
@@ -759,7 +759,7 @@ def test_an_early_close_does_not_move_when_the_answer_is_known_by_default() -> N
     [(RAIN, "yes", 0), (RAIN, "no", 1), (COLOUR, "red", 0), (COLOUR, "green", 1), (COLOUR, "blue", 2)],
 )
 def test_an_outcome_is_recorded_by_its_place(question: AnyCommand, answer: str, index: int) -> None:
-    """In the order in which the question named them; yes before no."""
+    """Outcomes are numbered in the order of the question; in a binary question, yes is before no."""
     name = "rain" if question is RAIN else "colour"
     given(question).when(resolution(name, outcome=answer)).records(
         events.QuestionResolved(at=micros(25), question=name, outcome=index, known_at=micros(20))
@@ -779,7 +779,7 @@ def test_an_outcome_is_recorded_by_its_place(question: AnyCommand, answer: str, 
 def test_payouts_are_recorded_in_the_order_of_the_outcomes(
     question: AnyCommand, payouts: dict[str, Any], recorded: tuple[int, ...]
 ) -> None:
-    """Of one share, 1e-9, brought to exactly one as probabilities are; no one outcome came true."""
+    """Payouts are for one share, in 1e-9, adjusted to sum to exactly 1 as probabilities are; no outcome is recorded."""
     name = "rain" if question is RAIN else "colour"
     given(question).when(paying(name, **payouts)).records(
         events.QuestionResolved(at=micros(25), question=name, outcome=-1, known_at=micros(20), payouts=recorded)
@@ -798,7 +798,7 @@ def test_payouts_are_recorded_in_the_order_of_the_outcomes(
 def test_payouts_of_one_outcome_alone_are_that_outcome(
     question: AnyCommand, payouts: dict[str, Any], index: int
 ) -> None:
-    """The same event as of a resolution that names it."""
+    """The event is the same as that of a resolution with the outcome."""
     name = "rain" if question is RAIN else "colour"
     given(question).when(paying(name, **payouts)).records(
         events.QuestionResolved(at=micros(25), question=name, outcome=index, known_at=micros(20))
@@ -806,7 +806,7 @@ def test_payouts_of_one_outcome_alone_are_that_outcome(
 
 
 def test_a_cancelled_market_is_an_annulled_question_that_says_what_becomes_of_the_stakes() -> None:
-    """Refunded unless it says otherwise; an annulment says the same as a cancellation with the cost refunded."""
+    """The default is a refund; an annulment records the same as a cancellation with refund_cost."""
     voided = events.QuestionAnnulled(at=micros(25), question="rain", reason="no source", policy="void_trades")
     refunded = events.QuestionAnnulled(at=micros(25), question="rain", reason="no source", policy="refund_cost")
     given(RAIN).when(cancellation()).records(voided)
@@ -839,7 +839,7 @@ def test_a_numeric_answer_is_recorded_with_its_bin_and_its_exact_text() -> None:
 def test_an_answer_to_a_question_without_bins_is_below_inside_or_above(
     question: AnyCommand, value: str, outcome: int
 ) -> None:
-    """0, 1 and 2; and its exact text is recorded, finer than the unit of the quantiles too."""
+    """The outcome is 0, 1 or 2; the exact text is recorded, even if it is finer than the unit of the quantiles."""
     given(question).when(resolution("flow", value=value)).records(
         events.QuestionResolved(
             at=micros(25), question="flow", outcome=outcome, value=f"{Decimal(value):f}", known_at=micros(20)
@@ -848,7 +848,7 @@ def test_an_answer_to_a_question_without_bins_is_below_inside_or_above(
 
 
 def test_a_resolved_question_can_be_resolved_otherwise_once_revoked() -> None:
-    """Corrections are events: revoked, then resolved anew; and it takes forecasts in between."""
+    """Corrections are events: the resolution is revoked, then recorded again; in between, forecasts are possible."""
     given(RAIN, DRY).when(revocation(reason="misread")).records(
         events.ResolutionRevoked(at=micros(25), question="rain", reason="misread")
     )
@@ -859,13 +859,13 @@ def test_a_resolved_question_can_be_resolved_otherwise_once_revoked() -> None:
 
 
 def test_revoking_does_not_reopen_what_was_closed_early() -> None:
-    """Only the resolution is undone."""
+    """A revocation undoes only the resolution."""
     history = [RAIN, closing(at=day(15)), WET, revocation()]
     given(*history).when(forecast(at=day(16))).refuses("question_closed", "at")
 
 
 def test_a_question_can_be_annulled_resolved_or_not_and_that_revoked() -> None:
-    """Annulled counts nowhere; a revocation undoes the annulment and not the question."""
+    """An annulled question counts nowhere; a revocation undoes the annulment, not the question."""
     event = events.QuestionAnnulled(at=micros(25), question="rain", reason="no source")
     given(RAIN).when(annulment()).records(event)
     given(RAIN, WET).when(annulment()).records(event)
@@ -873,7 +873,7 @@ def test_a_question_can_be_annulled_resolved_or_not_and_that_revoked() -> None:
 
 
 def test_a_revoked_annulment_returns_to_the_resolution_before_it() -> None:
-    """Which is recorded again as it was, at the instant of the revocation; a second revocation takes it back too."""
+    """It is recorded again as it was, at the instant of the revocation; a second revocation undoes it too."""
     early = resolution(known_at=day(12))
     revoked = events.ResolutionRevoked(at=micros(26), question="rain", reason="misread")
     wet = events.QuestionResolved(at=micros(26), question="rain", outcome=0, known_at=micros(12))
@@ -888,7 +888,7 @@ def test_a_revoked_annulment_returns_to_the_resolution_before_it() -> None:
 
 
 def test_nothing_returns_to_a_resolution_before_that_was_known() -> None:
-    """Known on the 12th, it cannot stand again from the 11th on."""
+    """A resolution known on the 12th cannot stand again from the 11th on."""
     history = [RAIN, resolution(known_at=day(12)), annulment()]
     refused = given(*history).when(revocation(at=day(11)))
     refused.refuses("wrong_order_of_instants", "at")
@@ -940,15 +940,18 @@ BINNED: list[tuple[events.NumericRange, str, int]] = [
 
 @pytest.mark.parametrize(("span", "value", "outcome"), BINNED)
 def test_a_numeric_answer_falls_into_a_bin(span: events.NumericRange, value: str, outcome: int) -> None:
-    """An inner edge belongs to the lower bin, to within 1e-10 of a bin; the bounds to the first and the last bin;
-    beyond an open end lie bins 0 and bins + 1. Edges by hand: powers of a ratio times the distance from zero_point.
+    """An inner edge belongs to the lower bin, to within 1e-10 of a bin; the bounds belong to the first and the last
+    bin.
+
+    Beyond an open end are the bins 0 and bins + 1. The edges were computed by hand: powers of a ratio times the
+    distance from zero_point.
     """
     assert questions.bin_of(Decimal(value), span) == outcome
 
 
 @pytest.mark.parametrize(("value", "open_end"), [("-0.1", "open_upper"), ("4.1", "open_lower")])
 def test_a_numeric_answer_beyond_a_closed_end_is_refused(value: str, open_end: str) -> None:
-    """Though the other end be open."""
+    """It is refused even if the other end is open."""
     span = msgspec.structs.replace(LINEAR, **{open_end: True})
     with pytest.raises(Refused, match="open_end_needed"):
         questions.bin_of(Decimal(value), span)
@@ -956,7 +959,7 @@ def test_a_numeric_answer_beyond_a_closed_end_is_refused(value: str, open_end: s
 
 @examples(st.integers(-(10**6), 10**6), st.integers(1, 10**6), st.integers(1, 500), st.integers(0, 10**9))
 def test_bins_of_a_straight_range_are_equal(lower: int, width: int, bins: int, part: int) -> None:
-    """Bin k holds what lies above edge k - 1 and up to edge k, in exact fractions."""
+    """Bin k has the values above edge k - 1 and up to edge k, in exact fractions."""
     span = events.NumericRange(lower=str(lower), upper=str(lower + width), bins=bins)
     value = lower + Decimal(width * part).scaleb(-9)
     place = (Fraction(value) - lower) * bins / width - Fraction(1, 10**10)
@@ -968,7 +971,9 @@ def test_bins_of_a_straight_range_are_equal(lower: int, width: int, bins: int, p
 def test_bins_of_a_logarithmic_range_grow_in_proportion(
     distance: int, width: int, bins: int, part: int, above: bool
 ) -> None:
-    """Along the range it is ln((v - z) / (min - z)) / ln((max - z) / (min - z)), to 80 digits; z below or above."""
+    """The position in the range is ln((v - z) / (min - z)) / ln((max - z) / (min - z)), to 80 digits; z is below or
+    above.
+    """
     wide = Context(prec=80)
     zero = width + distance if above else -distance
     span = events.NumericRange(lower="0", upper=str(width), bins=bins, zero_point=str(zero))
@@ -982,7 +987,7 @@ def test_bins_of_a_logarithmic_range_grow_in_proportion(
 
 
 def test_a_callers_decimal_context_moves_no_answer() -> None:
-    """Three digits and a trap for every rounding, set by whoever embeds this: the same bins."""
+    """A context with three digits and a trap for every rounding, set by the calling program, gives the same bins."""
     with localcontext(Context(prec=3, traps=[Inexact])):
         assert [questions.bin_of(Decimal(value), span) for span, value, _ in BINNED] == [place for *_, place in BINNED]
         answer = given(numeric(lower="0.12345", upper="4.12345")).when(resolution("depth", value="1.123451")).outcome
@@ -1006,7 +1011,7 @@ def test_a_callers_decimal_context_moves_no_answer() -> None:
 
 
 def test_an_answer_of_a_thousand_decimals_is_binned_at_once() -> None:
-    """As fine as a number at the edge can be, on a range as wide: precise and not slow."""
+    """The number has as many decimals as allowed, in a range as wide as allowed; the result is exact, and not slow."""
     span = events.NumericRange(lower="0", upper="1e30", bins=10_000, zero_point="-1e-1000")
     started = time.process_time()
     assert questions.bin_of(Decimal("0." + "0" * 999 + "1"), span) == 3  # x = ln 2 / ln 1e1030, of 10,000: 2.92…
@@ -1026,7 +1031,7 @@ def test_an_answer_of_a_thousand_decimals_is_binned_at_once() -> None:
     ids=str,
 )
 def test_a_question_resolves_on_every_kind_of_range(span: dict[str, Any], value: Any, outcome: int) -> None:
-    """Straight, logarithmic either way, open, and so slightly bent that it is straight."""
+    """The range may be straight, logarithmic in both directions, open, or so slightly curved that it is straight."""
     answer = given(numeric(**span)).when(resolution("depth", value=value)).outcome
     assert isinstance(answer, list)
     assert [event.outcome for event in answer if isinstance(event, events.QuestionResolved)] == [outcome]

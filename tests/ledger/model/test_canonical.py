@@ -1,4 +1,4 @@
-"""One spelling of what a command says: the same for a retry however it is written, another for anything else."""
+"""Tests of the canonical content of a command: the same for a retry in any notation, different for other commands."""
 
 import json
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ SPELLINGS = ["0.25", "0.2500", "25e-2", "+0.25", "2.5E-1", 0.25, Decimal("0.250"
 
 @pytest.mark.parametrize("number", SPELLINGS, ids=repr)
 def test_equal_numbers_say_the_same(number: Any) -> None:
-    """A retry may spell a number otherwise: it is the same command."""
+    """A retry may write a number in another notation."""
     one = given.forecast(probability=Decimal("0.25"))
     assert canonical_content(given.forecast(probability=number)) == canonical_content(one)
     bids = given.forecast(probabilities={"yes": number, "no": "0.75"})
@@ -54,7 +54,7 @@ def test_equal_numbers_say_the_same(number: Any) -> None:
 
 @pytest.mark.parametrize("zero", [0, "0", "-0", "0.00", "-0.0", 0.0, -0.0, Decimal("-0"), Decimal("0E+9"), "0e-9"])
 def test_every_zero_says_the_same(zero: Any) -> None:
-    """Minus nothing is nothing."""
+    """Minus 0 is 0."""
     assert canonical_content(given.forecast(probability=zero)) == canonical_content(
         given.forecast(probability=Decimal(0))
     )
@@ -69,7 +69,7 @@ SAME_INSTANTS += ["2026-03-15 00:00:00Z", "2026-03-15T00:00:00.0000000004Z"]
 
 @pytest.mark.parametrize("instant", [*SAME_INSTANTS, datetime(2026, 3, 15, tzinfo=UTC)], ids=str)
 def test_equal_instants_say_the_same(instant: Any) -> None:
-    """However the offset and the fraction are written, to the µs that is recorded."""
+    """The offset and the fraction may be written in any way; the instant counts to the recorded µs."""
     assert canonical_content(given.closing(at=instant)) == canonical_content(given.closing(at=day(15)))
     known = given.resolution(known_at=instant)
     assert canonical_content(known) == canonical_content(given.resolution(known_at=day(15)))
@@ -79,12 +79,12 @@ def test_equal_instants_say_the_same(instant: Any) -> None:
 
 
 def test_the_id_is_not_part_of_what_a_command_says() -> None:
-    """The id names the command; the content is compared under it."""
+    """The id names the command; contents are compared for the same id."""
     assert canonical_content(msgspec.structs.replace(given.closing(), id="other")) == canonical_content(given.closing())
 
 
 def test_a_field_left_out_says_its_default() -> None:
-    """A retry may write the default out."""
+    """A retry may give the default of a field."""
     written = given.contest(pool=None, currency="", payable_unit="0.010", title="")
     assert canonical_content(written) == canonical_content(given.contest())
     assert canonical_content(given.entry(weight=1.0, hidden_coverage_weight=None)) == canonical_content(given.entry())
@@ -162,14 +162,14 @@ FIRST_SPELLINGS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("fields", "spelt"), FIRST_SPELLINGS)
 def test_a_field_added_later_changes_nothing_for_who_does_not_use_it(fields: dict[str, Any], spelt: str) -> None:
-    """A retry of what was recorded before the field existed is still known for one."""
+    """A retry of a command that was recorded before the field existed is still recognized."""
     kind = spelt.split('"')[1]
     command = read(json.dumps({"id": "c1", "type": kind, "at": day(8)} | fields))
     assert canonical_content(command).decode() == spelt.replace("AT", AT)
 
 
 def test_a_rule_set_is_spelt_without_its_defaults() -> None:
-    """So that a rule added later changes nothing either."""
+    """So a rule that is added later does not change the content of older commands."""
     rules = RuleSet(name="own", kernel="brier", total="mean", scored_only_levels=("hidden",))
     spelt = canonical_content(given.contest(rules=rules)).decode()
     assert spelt.endswith('{"kernel":"brier","name":"own","scored_only_levels":["hidden"],"total":"mean"}]')
@@ -309,12 +309,12 @@ CHANGES = [(command, field, value) for command, fields in OTHERS for field, valu
     ("command", "field", "value"), CHANGES, ids=lambda value: value if isinstance(value, str) else type(value).__name__
 )
 def test_another_value_of_any_field_says_something_else(command: AnyCommand, field: str, value: Any) -> None:
-    """Each field of each command is part of what it says, so that a reused id is always found out."""
+    """Every field of every command is part of the content, so that a reused id is always detected."""
     assert canonical_content(msgspec.structs.replace(command, **{field: value})) != canonical_content(command)
 
 
 def test_those_are_all_the_fields_there_are() -> None:
-    """The table above forgets no field of no command."""
+    """The table above has every field of every command."""
     for command, changed in OTHERS:
         assert set(changed) == {field.name for field in msgspec.structs.fields(command)} - {"id"}
     assert {type(command) for command, _ in OTHERS} == set(get_args(AnyCommand))
@@ -334,12 +334,12 @@ LEGS: list[tuple[AnyCommand, AnyCommand]] = [
 
 @pytest.mark.parametrize(("one", "other"), LEGS)
 def test_another_leg_says_something_else(one: AnyCommand, other: AnyCommand) -> None:
-    """Each part of a leg, as it is written; so that a decision that was changed is found out."""
+    """Every part of a leg is part of the content, as it is written, so that a changed decision is detected."""
     assert canonical_content(one) != canonical_content(other)
 
 
 def test_legs_in_another_order_say_something_else() -> None:
-    """They are carried out one after another, so their order is part of the decision."""
+    """Legs are carried out one after another, so their order is part of the decision."""
     bets, sales = (given.bet(50), given.bet(60)), (given.sale(50, 1), given.sale(50, 2))
     assert canonical_content(given.decision(*bets)) != canonical_content(given.decision(*reversed(bets)))
     assert canonical_content(given.decision(*sales)) != canonical_content(given.decision(*reversed(sales)))
@@ -349,7 +349,7 @@ def test_legs_in_another_order_say_something_else() -> None:
 
 
 def test_a_position_by_its_number_and_by_its_text_say_the_same() -> None:
-    """Either may be written."""
+    """A position may be written as a number or as a text."""
     assert canonical_content(given.decision(given.sale(position_id=7))) == canonical_content(
         given.decision(given.sale(position_id="7"))
     )
@@ -373,7 +373,7 @@ def test_a_position_by_its_number_and_by_its_text_say_the_same() -> None:
     ids=str,
 )
 def test_another_range_says_something_else(span: dict[str, Any]) -> None:
-    """Each part of a range counts, and each in its place."""
+    """Every part of a range is part of the content, in its place."""
     assert canonical_content(given.numeric(**span)) != canonical_content(given.numeric())
     assert canonical_content(given.numeric(open_lower=True)) != canonical_content(given.numeric(open_upper=True))
 
@@ -389,7 +389,7 @@ def test_another_range_says_something_else(span: dict[str, Any]) -> None:
     ids=str,
 )
 def test_another_range_of_quantiles_says_something_else(span: dict[str, Any]) -> None:
-    """The levels in their order, and the unit, are part of the question."""
+    """The levels, in their order, and the decimals are part of the question."""
     assert canonical_content(given.quartiles(**span)) != canonical_content(given.quartiles())
 
 
@@ -402,7 +402,7 @@ def test_another_range_of_quantiles_says_something_else(span: dict[str, Any]) ->
     ],
 )
 def test_another_attestation_says_something_else(part: str, value: Any) -> None:
-    """Each part of it; stamps as they are written, for their precision is part of what they say."""
+    """Every part of an attestation counts; stamps count as they are written, because their precision matters."""
     declared = Attestation(newest_source="2026-03-01")
     other = msgspec.structs.replace(declared, **{part: value})
     assert canonical_content(given.forecast(attestation=declared)) != canonical_content(
@@ -412,7 +412,7 @@ def test_another_attestation_says_something_else(part: str, value: Any) -> None:
 
 @pytest.mark.parametrize("field", [field for field in RuleSet.__struct_fields__ if field != "name"])
 def test_another_rule_says_something_else(field: str) -> None:
-    """Every field of a rule set is part of what opens a contest."""
+    """Every field of a rule set is part of the content."""
     now = getattr(OWN, field)
     number = int(now) - 1 if type(now) is int and now else 1
     other: dict[type, Any] = {int: number, bool: not now, tuple: ("hidden",), type(None): Trading()}
@@ -457,19 +457,19 @@ def test_another_rule_says_something_else(field: str) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_commands_that_differ_say_something_else(one: AnyCommand, other: AnyCommand) -> None:
-    """In type, in the order of a row, or in which field holds the same text."""
+    """Commands differ by type, by the order of an array, or by which field has a text."""
     assert canonical_content(one) != canonical_content(other)
 
 
 @examples(st.decimals(-(10**9), 10**9, places=12), st.decimals(-(10**9), 10**9, places=12))
 def test_numbers_say_the_same_only_if_they_are_equal(one: Decimal, other: Decimal) -> None:
-    """Compared as exact decimals, whatever is recorded of them."""
+    """Numbers are compared as exact decimals, even if events record fewer digits."""
     same = canonical_content(given.resolution(value=one)) == canonical_content(given.resolution(value=other))
     assert same == (Fraction(one) == Fraction(other))
 
 
 def test_a_list_in_place_of_a_tuple_is_the_same_command() -> None:
-    """JSON has one kind of row, and Python callers may use either."""
+    """JSON has one type of array, and callers in Python may use a list or a tuple."""
     listed = given.choices(outcomes=list(COLOURS))  # type: ignore[arg-type]
     assert canonical_content(listed) == canonical_content(given.choices())
     assert canonical_content(given.forecast(cdf=[0, 1])) == canonical_content(given.forecast(cdf=(0, 1)))
@@ -480,7 +480,7 @@ def test_a_list_in_place_of_a_tuple_is_the_same_command() -> None:
 
 
 def test_a_line_and_its_struct_are_the_same_command() -> None:
-    """What the command file says and what a caller in Python says have one content."""
+    """A line of the command file and the command built in Python have the same content."""
     text = line("open_question", at=BEFORE, title="Rain?", reveals_at=day(12))
     assert canonical_content(read(text)) == canonical_content(given.opened(title="Rain?", reveals_at=day(12)))
     assert canonical_content(read(text.decode())) == canonical_content(read(text))
@@ -488,7 +488,7 @@ def test_a_line_and_its_struct_are_the_same_command() -> None:
 
 @pytest.mark.parametrize("field", Trading.__struct_fields__)
 def test_another_trading_rule_says_something_else(field: str) -> None:
-    """Every field of how one trades is part of what opens a contest."""
+    """Every field of the trading rules is part of the content."""
     rules = Trading()
     value = getattr(rules, field)
     names = {"legs": "all_or_nothing", "cohorts": "none", "closed_marks": "last"}

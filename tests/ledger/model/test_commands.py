@@ -1,4 +1,4 @@
-"""Commands at the edge: reading a line, spelling a command, and callers who fill a field with anything."""
+"""Tests of commands as they are written: reading a line, canonical content, and fields that hold any object."""
 
 import inspect
 import json
@@ -52,12 +52,12 @@ LINES: dict[str, dict[str, Any]] = {
 
 
 def line(kind: str, /, **fields: Any) -> bytes:
-    """A line of the command file, with fields changed."""
+    """Return a line of the command file, with some fields changed."""
     return json.dumps({"id": "c1", "type": kind, "at": day(15)} | LINES[kind] | fields).encode()
 
 
 def test_every_command_is_read_from_a_line_of_its_type() -> None:
-    """The vocabulary is fixed: these types, and no others."""
+    """The vocabulary has exactly these types."""
     commands = [read(line(kind)) for kind in LINES]
     assert {type(command) for command in commands} == set(get_args(AnyCommand))
     assert all((command.id, command.at) == ("c1", day(15)) for command in commands)
@@ -68,7 +68,7 @@ PARTS_OF_COMMANDS = [said.Range, Attestation, said.Prices, said.Bet, said.Sale]
 
 @pytest.mark.parametrize("kind", [*get_args(AnyCommand), *PARTS_OF_COMMANDS], ids=lambda kind: kind.__name__)
 def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -> None:
-    """Frozen, and filled by name: what was decided is what was asked."""
+    """A command is frozen, and its fields are given by name, so that the decided command is the one that was sent."""
     assert kind.__struct_config__.frozen
     assert not [name for name, found in inspect.signature(kind).parameters.items() if found.kind is not KEYWORD]
 
@@ -103,12 +103,12 @@ def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -
     ],
 )
 def test_a_field_that_may_be_left_out_has_its_documented_default(kind: str, field: str, default: Any) -> None:
-    """The table of commands says which, and what it is then."""
+    """The table of commands says which fields are optional, and their defaults."""
     assert getattr(read(line(kind)), field) == default
 
 
 def test_a_numeric_range_has_200_bins_and_closed_ends_by_default() -> None:
-    """Bins = 200; an end is open only if it says so; there are no levels, so no decimals."""
+    """A range has 200 bins; an end is open only if the command says so; without levels, there are no decimals."""
     command = read(line("open_question", kind="numeric", range={"lower": 0, "upper": "1e3"}))
     given.given().when(command).records(
         events.QuestionOpened(
@@ -123,7 +123,7 @@ def test_a_numeric_range_has_200_bins_and_closed_ends_by_default() -> None:
 
 
 def test_a_range_asked_by_quantiles_has_no_bins_and_six_decimals_by_default() -> None:
-    """Its levels stand in the place of bins."""
+    """A range with levels has no bins."""
     command = read(line("open_question", kind="numeric", range={"lower": 0, "upper": "1e3", "levels": [0.5, "0.90"]}))
     given.given().when(command).records(
         events.QuestionOpened(
@@ -138,7 +138,7 @@ def test_a_range_asked_by_quantiles_has_no_bins_and_six_decimals_by_default() ->
 
 
 def test_an_attestation_is_read_from_an_object() -> None:
-    """Every part may be left out; what is given is kept as it is written."""
+    """Every field of an attestation is optional; a given field is recorded as it is written."""
     declared = {"newest_source": "2026-03", "restricted_sources": False, "note": "by hand"}
     command = read(line("submit_forecast", attestation=declared))
     assert isinstance(command, said.SubmitForecast)
@@ -148,7 +148,7 @@ def test_an_attestation_is_read_from_an_object() -> None:
 
 
 def test_a_whole_rule_set_is_read_from_an_object() -> None:
-    """Rules are a preset's name, or all of them."""
+    """`rules` is the name of a preset or a whole rule set."""
     command = read(line("open_contest", rules={"name": "own", "kernel": "log2"}))
     assert isinstance(command, said.OpenContest)
     assert command.rules == RuleSet(name="own", kernel="log2")
@@ -161,7 +161,7 @@ OPTIONAL |= {("quote", "prices"), ("record_decision", "action"), ("record_decisi
 
 @pytest.mark.parametrize(("kind", "field"), [pair for pair in REQUIRED if pair not in OPTIONAL])
 def test_a_line_without_a_required_field_is_malformed(kind: str, field: str) -> None:
-    """Nothing that decides is guessed."""
+    """A required field has no default."""
     fields = json.loads(line(kind))
     del fields[field]
     with pytest.raises(Refused, match=r"^malformed: .*missing required field"):
@@ -170,7 +170,7 @@ def test_a_line_without_a_required_field_is_malformed(kind: str, field: str) -> 
 
 @pytest.mark.parametrize("kind", LINES)
 def test_a_line_with_an_unknown_field_is_malformed(kind: str) -> None:
-    """A misspelt field is never ignored."""
+    """A misspelt field is refused, not ignored."""
     with pytest.raises(Refused, match=r"^malformed: .*unknown field"):
         read(line(kind, probabilty="0.5"))
 
@@ -201,7 +201,7 @@ def test_a_field_of_the_wrong_json_type_is_malformed(kind: str, field: str, valu
 @pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, fields in NUMBERS_OF.items() for field in fields])
 @pytest.mark.parametrize("value", [[], True, [[1]], {}, {"a": 1}, "", "one"], ids=str)
 def test_a_json_value_that_is_no_number_is_refused(kind: str, field: str, value: Any) -> None:
-    """When the line is read or when the command is handled: it has one of the codes for what cannot be read."""
+    """The number is refused when the line is read or when the command is handled, with a code for unreadable values."""
     before = [line("open_question"), line("open_contest", id="c2")] if kind != "open_contest" else []
     assert handled(*before, line(kind, id="c3", **{field: value})) in {"malformed", "bad_number"}
 
@@ -302,7 +302,7 @@ MALFORMED: dict[str, bytes | str] = {
 
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED.keys())
 def test_a_line_that_is_no_command_is_malformed(text: bytes | str) -> None:
-    """Whatever the line holds, reading it ends in this refusal, soon, and in no other exception."""
+    """Any content of the line gives this refusal, in short time, and no other exception."""
     started = time.process_time()
     with pytest.raises(Refused) as caught:
         read(text)
@@ -313,7 +313,7 @@ def test_a_line_that_is_no_command_is_malformed(text: bytes | str) -> None:
 
 @examples(st.binary(max_size=200) | st.text(st.characters(), max_size=200))
 def test_any_line_at_all_is_a_command_or_malformed(text: bytes | str) -> None:
-    """No other exception escapes, whatever the bytes."""
+    """Any bytes give a command or this refusal, and no other exception."""
     with pytest.raises(Refused, match=r"^malformed"):
         read(text)
 
@@ -322,7 +322,7 @@ def test_any_line_at_all_is_a_command_or_malformed(text: bytes | str) -> None:
     "name", ["a\nb", "a\x1b[31mb", "a\rb", "\u2028", "x" * 100_000], ids=lambda name: ascii(name)[:20]
 )
 def test_a_refusal_is_one_short_printable_line_whatever_the_line_said(name: str) -> None:
-    """What a line says cannot forge another line of a report, nor steer a terminal, nor flood it."""
+    """The content of a line cannot forge another line of a report, control a terminal, or flood it."""
     for text in [line("close_question", **{name: 1}), line("close_question", type=name)]:
         with pytest.raises(Refused) as caught:
             read(text)
@@ -354,7 +354,7 @@ NO_DECIMALS = ["", " 0.5", "0.5 ", "1_0e-1", "\u0660.\u0665", "\uff10", "sNaN", 
 
 
 def handled(*lines: bytes) -> str | None:
-    """The code with which the last line is refused, if it is; other exceptions fail the test, as does a slow answer."""
+    """Return the code with which the last line is refused, if any; other exceptions and slow answers fail the test."""
     started = time.process_time()
     try:
         with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
@@ -370,7 +370,7 @@ def handled(*lines: bytes) -> str | None:
 @pytest.mark.parametrize(("number", "code"), NUMBERS, ids=lambda value: str(value)[:15])
 @pytest.mark.parametrize("quote", [b"", b'"'], ids=["number", "text"])
 def test_a_number_in_a_line_is_taken_or_refused_at_once(number: str, code: str | None, quote: bytes) -> None:
-    """A JSON number and a decimal text are one number; none hangs, crashes, or is clamped."""
+    """A JSON number and a decimal text are the same number; none hangs, crashes, or is clamped."""
     forecast = line("submit_forecast", id="c2").replace(b"0.7", quote + number.encode() + quote)
     assert handled(line("open_question"), forecast) == code
 
@@ -382,20 +382,20 @@ def test_a_number_in_a_line_is_taken_or_refused_at_once(number: str, code: str |
 )
 @pytest.mark.parametrize("quote", [b"", b'"'], ids=["number", "text"])
 def test_a_number_of_absurd_length_is_refused_at_once(number: str, quote: bytes) -> None:
-    """Nobody writes so many digits: which of the codes for bad numbers it gets does not matter, the time does."""
+    """The refusal may have any code for numbers that cannot be read, but it must come at once."""
     forecast = line("submit_forecast", id="c2").replace(b"0.7", quote + number.encode() + quote)
     assert handled(line("open_question"), forecast) in {"malformed", "bad_number", "out_of_range"}
 
 
 @pytest.mark.parametrize(("number", "code"), TEXTS)
 def test_a_text_that_names_no_finite_number_is_refused(number: str, code: str) -> None:
-    """JSON has no literal for it, but a text may say it."""
+    """JSON has no literal for such a number, but a text may have its name."""
     assert handled(line("open_question"), line("submit_forecast", id="c2", probability=number)) == code
 
 
 @pytest.mark.parametrize("number", NO_DECIMALS, ids=ascii)
 def test_a_text_that_is_no_plain_decimal_is_refused(number: str) -> None:
-    """The same digits, point and exponent as for a caller in Python: no underscore, space, or other script."""
+    """A text has the same digits, point and exponent as a number in Python: no underscore, space, or other script."""
     code = handled(line("open_question"), line("submit_forecast", id="c2", probability=number))
     assert code in {"malformed", "bad_number"}
 
@@ -519,14 +519,14 @@ NULLABLE |= {"rules.trading", "starts_at", "series", "family"}
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_good_value_is_taken_in_every_place_of_the_test_below(place: str) -> None:
-    """Or it would prove nothing."""
+    """If these good values were refused, the test below would prove nothing."""
     text, before = PLACES[place]
     assert handled(*before, text.replace(b"@", GOOD[place])) is None
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_whatever_a_line_holds_in_a_field_is_refused_at_once(place: str) -> None:
-    """Huge, not finite, nested, of another type, or no text at all: with a code for what cannot be read, and soon."""
+    """A huge, infinite or nested value, or one of another type, is refused at once as unreadable."""
     text, before = PLACES[place]
     started = time.process_time()
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
@@ -545,7 +545,7 @@ def test_whatever_a_line_holds_in_a_field_is_refused_at_once(place: str) -> None
 
 @pytest.mark.parametrize("place", PLACES)
 def test_null_is_a_field_left_out_or_refused(place: str) -> None:
-    """Never a value of its own."""
+    """A null is never a value of its own."""
     text, before = PLACES[place]
     code = handled(*before, text.replace(b"@", b"null"))
     refused = {"malformed", "bad_number", "wrong_distribution", "wrong_resolution"}
@@ -568,7 +568,7 @@ LONG_ROWS: list[tuple[str, bytes, set[str]]] = [
 
 @pytest.mark.parametrize(("place", "value", "codes"), LONG_ROWS, ids=lambda value: str(value)[:12])
 def test_a_row_without_end_is_refused(place: str, value: bytes, codes: set[str]) -> None:
-    """Named for what is wrong with it, and in the time it takes to read it."""
+    """The refusal names the fault, in the time that it takes to read the array."""
     text, before = PLACES[place]
     started = time.process_time()
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
@@ -603,7 +603,7 @@ PARTS = {"range": said.Range, "attestation": Attestation, "rules": RuleSet}
 
 @st.composite
 def mutilated(draw: st.DrawFn) -> bytes:
-    """A line with any JSON at all in one of its fields, or in one field of what stands there."""
+    """Return a line with any JSON value in one of its fields, or in one field of an object in it."""
     kind, field = draw(st.sampled_from(EVERY_FIELD))
     value = draw(JSON)
     if field in PARTS:
@@ -615,7 +615,7 @@ def mutilated(draw: st.DrawFn) -> bytes:
 
 @examples(mutilated())
 def test_whatever_json_a_field_holds_the_answer_is_a_receipt_or_a_refusal(text: bytes) -> None:
-    """No other exception, and what was refused left nothing."""
+    """There is no other exception, and a refused command leaves nothing behind."""
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         for number, earlier in enumerate([line("open_question"), line("open_contest"), line("submit_forecast")]):
             ledger.handle(read(earlier), f"before-{number}")
@@ -633,11 +633,11 @@ def test_whatever_json_a_field_holds_the_answer_is_a_receipt_or_a_refusal(text: 
 
 
 class Odd:
-    """An object of no type that JSON has."""
+    """An object whose type JSON does not have."""
 
 
 def paying(**fields: Any) -> said.PayPrizes:
-    """The prizes of a contest that is finalized and not yet paid."""
+    """Return the prizes of a contest that is finalized and not yet paid."""
     return said.PayPrizes(**({"contest": "done", "at": day(25)} | fields))
 
 
@@ -831,7 +831,7 @@ EDGE = ANYTHING | {"unknown_rules", "unknown_outcome", "wrong_distribution", "wr
 
 
 def refused_without_a_trace(make: Callable[[], AnyCommand], command_id: Any = "wrong") -> None:
-    """Whether built or handled, the command ends in Refused, and the log holds what it held, readably."""
+    """Check that building or handling the command raises a printable Refused, and that the log does not change."""
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         ledger.handle_many([msgspec.structs.replace(earlier, id=f"c{i}") for i, earlier in enumerate(HISTORY)])
         before = ledger.head()
@@ -844,7 +844,7 @@ def refused_without_a_trace(make: Callable[[], AnyCommand], command_id: Any = "w
 
 
 def shown(value: Any) -> str:
-    """A short name for a parameter, the same in every run."""
+    """Return a short name for a parameter, the same in every run."""
     if isinstance(value, set | Odd):
         return type(value).__name__
     return value if isinstance(value, str) and value.isidentifier() else getattr(value, "__name__", ascii(value)[:24])
@@ -852,7 +852,7 @@ def shown(value: Any) -> str:
 
 @pytest.mark.parametrize(("make", "field", "value"), WRONG_CALLS, ids=shown)
 def test_a_field_of_the_wrong_python_type_is_refused(make: Callable[..., AnyCommand], field: str, value: Any) -> None:
-    """Structs do not check what Python puts into them: what JSON could not say is refused, and nothing recorded."""
+    """Python does not check the types of a struct's fields; a value outside JSON is refused, and nothing recorded."""
     refused_without_a_trace(lambda: make(**(NEW.get(make, {}) | {field: value})))
 
 
@@ -890,7 +890,7 @@ def test_a_field_of_the_wrong_python_type_is_refused(make: Callable[..., AnyComm
     ],
 )
 def test_a_refusal_names_the_field_that_holds_the_fault(command: AnyCommand, field: str) -> None:
-    """Of the command, with a path into it where there is one: the same names as in a line."""
+    """The refusal names a field of the command, with the path into it, by the same names as in a line."""
     with pytest.raises(Refused) as caught:
         canonical_content(command)
     assert caught.value.field.partition(".")[0].partition("[")[0] == field
@@ -898,24 +898,24 @@ def test_a_refusal_names_the_field_that_holds_the_fault(command: AnyCommand, fie
 
 @pytest.mark.parametrize(("question", "distribution"), WRONG_FORECASTS, ids=shown)
 def test_a_distribution_of_the_wrong_python_type_is_refused(question: str, distribution: dict[str, Any]) -> None:
-    """Probabilities are by outcome, a cdf is a row: nothing else that happens to be iterable."""
+    """Probabilities are a dict by outcome and a cdf is an array; no other iterable is accepted."""
     refused_without_a_trace(lambda: given.forecast(question, **distribution))
 
 
 @pytest.mark.parametrize("span", [{"lower": 0, "upper": 1}, "0..1", 5, (0, 1), Odd()], ids=shown)
 def test_a_range_of_the_wrong_python_type_is_refused(span: Any) -> None:
-    """A range is a Range."""
+    """A range must be a Range."""
     refused_without_a_trace(lambda: given.opened("new", kind="numeric", range=span))
 
 
 @pytest.mark.parametrize("command_id", [7, b"c", ["c"], {"c": 1}, "", "x" * 201, "a\n", "\ud800", " c"], ids=shown)
 def test_a_command_id_that_is_no_id_is_refused(command_id: Any) -> None:
-    """The command id is an id like any other."""
+    """The command id is checked like any other id."""
     refused_without_a_trace(lambda: given.opened("new"), command_id)
 
 
 def test_rules_given_as_a_dict_are_recorded_whole() -> None:
-    """A contest carries its whole rule set: what a caller left out must not be filled in by a later reader."""
+    """The event has the whole rule set, so that a later version cannot fill in other defaults."""
     command = given.contest(rules={"name": "own", "kernel": "ln"})
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         [outcome] = ledger.handle_many([msgspec.structs.replace(command, id="c1")])

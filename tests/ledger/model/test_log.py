@@ -1,4 +1,4 @@
-"""The record: sealed rows, and every kind of damage found at its log position."""
+"""Tests of the log's rows: they are sealed, and every kind of damage is found at its log position."""
 
 import json
 from collections.abc import Callable
@@ -85,7 +85,7 @@ EVENTS = st.one_of(
 
 
 def sealed(*happened: events.AnyEvent, before: Checkpoint = START) -> list[bytes]:
-    """Rows that follow one another."""
+    """Return rows that follow one another."""
     rows = []
     for event in happened:
         position = before.position + 1
@@ -104,7 +104,7 @@ def sealed(*happened: events.AnyEvent, before: Checkpoint = START) -> list[bytes
 
 
 def resealed(row: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
-    """A row written by another program: changed, and given the digest of its new bytes."""
+    """Return a row as another program might write it: changed, with the digest of its new bytes."""
     fields = json.loads(row)
     change(fields)
     del fields["digest"]
@@ -120,7 +120,7 @@ THREE = sealed(
 
 
 def test_a_row_is_one_line_of_json_and_ends_in_the_digest_of_its_own_bytes() -> None:
-    """The whole row but the digest itself is under the digest, and each row names the digest of the row before."""
+    """The digest covers the whole row except itself, and each row has the digest of the row before."""
     previous = GENESIS
     for position, row in enumerate(THREE, 1):
         fields = json.loads(row)
@@ -134,7 +134,7 @@ def test_a_row_is_one_line_of_json_and_ends_in_the_digest_of_its_own_bytes() -> 
 
 
 def test_the_bytes_of_a_row_do_not_change_with_the_version_of_this_program() -> None:
-    """A digest kept years ago must still hold: these bytes were put together by hand from the description above."""
+    """Digests from earlier versions must still match: these bytes were put together by hand."""
     body = (
         b'{"position":1,"recorded_at":1774915200000001,"command_id":"c1","command":"00000000000000000000000000000000",'
         b'"previous":"0000000000000000000000000000000000000000000000000000000000000000",'
@@ -145,7 +145,7 @@ def test_the_bytes_of_a_row_do_not_change_with_the_version_of_this_program() -> 
 
 
 def test_the_parts_of_a_row_are_read_without_decoding_its_event() -> None:
-    """The digest is taken of the bytes before it, whatever the row says; the event's JSON is the row's own."""
+    """The digest is computed from the bytes before it, not read from the row; the event's JSON is part of the row."""
     tricky = events.ForecastWithdrawn(at=5, question='","event":{"digest":"', participant='"}')
     for row in sealed(*[recorded.event for recorded in log.unseal(THREE, START)], tricky):
         content, _, end = row.rpartition(b',"digest":"')
@@ -162,12 +162,12 @@ def test_the_parts_of_a_row_are_read_without_decoding_its_event() -> None:
     "row", [b"", b"{}", b'"}', b"\xff" * 99, THREE[0][:-1], THREE[0] + b" ", THREE[0][1:-2] + b"  "]
 )
 def test_a_row_without_a_digest_at_its_end_states_none(row: bytes) -> None:
-    """Where the last bytes are not those of a digest, nothing is taken for one."""
+    """If the last bytes are not those of a digest, the stated digest is "none"."""
     assert log.stated_digest(row) == "none"
 
 
 def test_around_an_event_that_cannot_be_read_the_envelope_is() -> None:
-    """A type of event that this version does not know leaves position, instant and the digest before it readable."""
+    """If the type of an event is unknown, the position, instant and previous digest can still be read."""
     row = THREE[1].replace(b"forecast_made.v1", b"forecast_made.v9")
     with pytest.raises(Corrupt, match="this version cannot read the row"):
         log.decode_row(row, 2)
@@ -176,7 +176,7 @@ def test_around_an_event_that_cannot_be_read_the_envelope_is() -> None:
 
 
 def test_one_module_knows_the_bytes_of_a_row() -> None:
-    """What stands before the digest and the event of a row is written in `log`; other modules ask it."""
+    """Only `log` knows the bytes before the digest and before the event of a row; other modules call it."""
     marks = ('"digest":"', '"event":')
     knowing = {path.stem for path in SOURCES if any(mark in path.read_text("utf-8") for mark in marks)}
     assert knowing == {"log"}
@@ -274,8 +274,9 @@ BYTES_OF_EVENTS: list[tuple[events.AnyEvent, bytes]] = [
 
 @pytest.mark.parametrize(("event", "body"), BYTES_OF_EVENTS, ids=lambda value: type(value).__name__)
 def test_an_event_says_only_what_is_not_its_default(event: events.AnyEvent, body: bytes) -> None:
-    """So that a field added later leaves the bytes of all that do not use it as they were; put together by hand. A rule
-    set says all its first fields, and of those added since what is not the default.
+    """A field added later leaves the bytes of events that do not use it unchanged; the bytes were put together by hand.
+
+    A rule set has all its first fields, and fields added later if they differ from their defaults.
     """
     [row] = sealed(event)
     assert b'"event":' + body + b',"digest":' in row
@@ -283,7 +284,7 @@ def test_an_event_says_only_what_is_not_its_default(event: events.AnyEvent, body
 
 @given(st.lists(EVENTS, max_size=4))
 def test_what_is_sealed_is_unsealed(happened: list[events.AnyEvent]) -> None:
-    """Every event comes back as it was, with its position, time and command."""
+    """Every event is read back with its position, time and command."""
     unsealed = log.unseal(sealed(*happened), START)
     assert [recorded.event for recorded in unsealed] == happened
     assert [recorded.position for recorded in unsealed] == list(range(1, len(happened) + 1))
@@ -293,7 +294,7 @@ def test_what_is_sealed_is_unsealed(happened: list[events.AnyEvent]) -> None:
 
 @given(EVENTS)
 def test_the_bytes_are_canonical(event: events.AnyEvent) -> None:
-    """Decoded and sealed again, a row is the same bytes; and they hold no float."""
+    """A row that is decoded and sealed again has the same bytes; they have no float."""
     [row] = sealed(event)
     [recorded] = log.unseal([row], START)
     assert log.seal(msgspec.structs.replace(recorded, digest="")) == (row, recorded.digest)
@@ -301,7 +302,7 @@ def test_the_bytes_are_canonical(event: events.AnyEvent) -> None:
 
 
 def test_every_event_has_a_stored_name_with_a_version() -> None:
-    """Tags are free of Python paths and each is used once; they are what the log says for ever."""
+    """A stored name has no Python path, is used once, and never changes."""
     tags = [kind.__struct_config__.tag for kind in TYPES]
     assert sorted(tags) == [
         "cash_deposited.v1",
@@ -336,14 +337,14 @@ def test_every_event_has_a_stored_name_with_a_version() -> None:
 
 
 def test_an_event_does_not_change_once_it_has_happened() -> None:
-    """Frozen, the row as well as the event in it."""
+    """The row and the event in it are frozen."""
     held = [events.NumericRange, events.Attestation, events.Quote, events.Bet, events.Sale, RuleSet, Trading]
     for kind in [*TYPES, *held, Recorded]:
         assert kind.__struct_config__.frozen
 
 
 def damaged(rows: list[bytes], before: Checkpoint = START) -> int:
-    """The position at which unsealing stops."""
+    """Return the position at which unsealing stops."""
     with pytest.raises(Corrupt) as caught:
         log.unseal(rows, before)
     assert str(caught.value).startswith(f"log position {caught.value.position}: ")
@@ -355,7 +356,7 @@ BYTES = [*b'0 1a",{}[]:\\', 0, 0x0A, 0x7F, 0xFF]
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_every_change_of_a_single_byte_is_found_at_its_row(place: int) -> None:
-    """At every offset: flipped in its lowest and its highest bit, and replaced by bytes that mean something in JSON."""
+    """At every offset, the lowest and highest bit are flipped, and the byte is replaced by characters of JSON."""
     row = THREE[place]
     for offset, byte in enumerate(row):
         for other in {byte ^ 1, byte ^ 0x80, *BYTES} - {byte}:
@@ -366,7 +367,7 @@ def test_every_change_of_a_single_byte_is_found_at_its_row(place: int) -> None:
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_every_byte_lost_or_added_is_found_at_its_row(place: int) -> None:
-    """White space too: the bytes are canonical."""
+    """White space counts too, because the bytes are canonical."""
     row = THREE[place]
     for offset in range(len(row) + 1):
         for other in [row[:offset], row[:offset] + row[offset + 1 :], row[:offset] + b" " + row[offset:]]:
@@ -375,7 +376,7 @@ def test_every_byte_lost_or_added_is_found_at_its_row(place: int) -> None:
 
 
 def test_rows_missing_swapped_or_repeated_are_found() -> None:
-    """The first row out of turn is named."""
+    """The first row in a wrong place is named."""
     one, two, three = THREE
     assert damaged([two, three]) == 1
     assert damaged([one, three]) == 2
@@ -390,7 +391,7 @@ def test_rows_missing_swapped_or_repeated_are_found() -> None:
 
 
 def test_a_row_of_two_joined_records_is_found_at_its_row() -> None:
-    """A row holds one record: two in one row, or one in two, are no log, though the bytes in sequence be the same."""
+    """A row holds one record: two in one row, or one in two, are no log, even if the bytes in sequence are the same."""
     one, two, three = THREE
     assert damaged([one + b"," + two, three]) == 1
     assert damaged([one, two + b"," + three]) == 2
@@ -400,7 +401,7 @@ def test_a_row_of_two_joined_records_is_found_at_its_row() -> None:
 
 
 def test_a_record_cut_in_two_rows_is_found_at_the_first() -> None:
-    """At whichever of its commas it was cut, and even if two other records were joined to keep the count."""
+    """The record may be cut at any of its commas, and two other records may be joined to keep the number of rows."""
     one, two, three = THREE
     cuts = [offset for offset, byte in enumerate(two) if byte == ord(",")]
     for cut in cuts:
@@ -410,7 +411,7 @@ def test_a_record_cut_in_two_rows_is_found_at_the_first() -> None:
 
 
 def test_of_two_damages_the_first_is_named() -> None:
-    """Even where the first can still be decoded and the second cannot."""
+    """The first damage is named even if its row can be decoded and the second cannot."""
     one, two, _ = THREE
     flipped = one.replace(b'"at":1', b'"at":2')
     assert flipped != one
@@ -431,14 +432,14 @@ def test_a_log_that_goes_on_from_another_checkpoint_is_found() -> None:
 
 
 def test_another_history_from_the_same_start_is_another_chain() -> None:
-    """A row that was replaced and resealed is found at the row after it, for that names the digest it had."""
+    """A row that was replaced and resealed is found at the row after it, which has the digest of the old row."""
     changed = resealed(THREE[0], lambda fields: fields["event"].update(question="p"))
     assert [recorded.position for recorded in log.unseal([changed], START)] == [1]
     assert damaged([changed, *THREE[1:]]) == 2
 
 
 def retype(fields: dict[str, Any]) -> None:
-    """An event of a later version."""
+    """Return a row with an event type of a later version."""
     fields["event"]["type"] = "forecast_made.v2"
 
 
@@ -462,7 +463,7 @@ FOREIGN: dict[str, Callable[[dict[str, Any]], None]] = {
 def test_a_row_of_another_schema_stops_the_reader_though_its_digest_holds(
     change: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Unknown tags, unknown fields and wrong types are never skipped and never defaulted."""
+    """Unknown tags, unknown fields and wrong types are never skipped, and never replaced by defaults."""
     one, two, three = THREE
     assert damaged([one, resealed(two, change), three]) == 2
 
@@ -527,19 +528,19 @@ def test_what_an_event_holds_is_of_the_schema_too(position: int, change: Callabl
 
 @pytest.mark.parametrize("row", [b"null", b"{}", b"[]", b"7", b"\xff\xfe", b"[" * 100_000, b'{"event":' * 100_000])
 def test_a_row_that_is_no_record_is_found(row: bytes) -> None:
-    """Whatever its bytes: no other exception."""
+    """Any bytes give Corrupt, and no other exception."""
     assert damaged([THREE[0], row, THREE[2]]) == 2
 
 
 @given(st.binary(max_size=60), st.integers(0, 2))
 def test_a_row_of_any_other_bytes_is_found(row: bytes, place: int) -> None:
-    """Random bytes in place of a row."""
+    """Random bytes in place of a row are found."""
     assert damaged([*THREE[:place], row, *THREE[place + 1 :]]) == place + 1
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_pages_follow_one_another_as_one_log(size: int) -> None:
-    """However many rows a page holds, and damage is named by its position in the log, not in the page."""
+    """The size of the pages does not matter; damage is named by its position in the log, not in the page."""
     rows = sealed(*[events.QuestionClosed(at=n, question="q") for n in range(7)])
     pages = [rows[start : start + size] for start in range(0, len(rows), size)]
     assert [recorded.position for page in log.unseal_pages(iter(pages)) for recorded in page] == [1, 2, 3, 4, 5, 6, 7]
@@ -549,13 +550,13 @@ def test_pages_follow_one_another_as_one_log(size: int) -> None:
 
 
 def test_an_empty_log_is_sound() -> None:
-    """No rows, no events, no complaint; its digest is the agreed beginning."""
+    """A log without rows has no events, and its digest is GENESIS."""
     assert log.unseal([], START) == []
     assert list(log.unseal_pages(iter([]))) == []
     assert Checkpoint(0, "0" * 64) == START
 
 
 def test_a_fingerprint_tells_contents_apart() -> None:
-    """128 bits of SHA-256, in hexadecimal: the digest of nothing is well known."""
+    """A fingerprint is 128 bits of SHA-256 in hexadecimal; the digest of no bytes is well known."""
     assert log.fingerprint(b"") == "e3b0c44298fc1c149afbf4c8996fb924"
     assert log.fingerprint(b"a") != log.fingerprint(b"b")

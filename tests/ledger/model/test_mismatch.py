@@ -1,4 +1,4 @@
-"""Tests of the messages about impossible logs: what was expected and what was found, in printed units."""
+"""Tests of the messages about impossible logs: the expected and the actual value, in printed units."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a publication stamp can mean."""
+"""Tests of publication stamps and their spans."""
 
 from calendar import isleap
 from datetime import UTC, datetime, timedelta, timezone
@@ -22,25 +22,25 @@ OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)  # all that can be written
 
 
 def at_offset(moment: datetime, minutes: int) -> int:
-    """A local moment, this many minutes ahead of UTC, in µs since the epoch."""
+    """Return a local time, so many minutes ahead of UTC, in µs since the epoch."""
     local = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
     return (local - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def utc(*fields: int) -> int:
-    """A moment in UTC, in µs since the epoch, by Python's calendar."""
+    """Return a time in UTC, in µs since the epoch, by Python's calendar."""
     year, month, day, hour, minute, second, micros = (*fields, 0, 0, 0, 0)[:7]
     return at_offset(datetime(year, month, day, hour, minute, second, micros), 0)
 
 
 def offset(minutes: int) -> str:
-    """An offset as RFC 3339 writes it."""
+    """Return an offset as RFC 3339 writes it."""
     hours, rest = divmod(abs(minutes), 60)
     return f"{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}"
 
 
 def holds(wide: StampSpan, narrow: StampSpan) -> bool:
-    """Whether every reading of the one is a reading of the other."""
+    """Return True if every instant of one span is in the other."""
     return wide.earliest <= narrow.earliest <= narrow.latest <= wide.latest
 
 
@@ -61,7 +61,7 @@ def holds(wide: StampSpan, narrow: StampSpan) -> bool:
     ],
 )
 def test_an_instant_with_an_offset_is_that_instant_alone(text: str, at: int) -> None:
-    """A stamped second is its first instant, not all of it; finer fractions round half-even, as everywhere."""
+    """A stamp with seconds is their first instant, not the whole second; finer fractions round half-even."""
     assert stamp_span(text, "published") == StampSpan(at, at)
 
 
@@ -75,7 +75,9 @@ def test_an_instant_with_an_offset_is_that_instant_alone(text: str, at: int) -> 
     ],
 )
 def test_a_moment_without_an_offset_may_be_of_any_zone(text: str, earliest: int, latest: int) -> None:
-    """Earliest as read at UTC+14, latest as read at UTC-12, Anywhere on Earth: 12:00 there is the next midnight UTC."""
+    """The earliest reading is at UTC+14, the latest at UTC-12 (Anywhere on Earth): 12:00 there is the next midnight in
+    UTC.
+    """
     assert stamp_span(text, "published") == StampSpan(earliest, latest)
 
 
@@ -90,7 +92,7 @@ def test_a_moment_without_an_offset_may_be_of_any_zone(text: str, earliest: int,
     ],
 )
 def test_a_bare_date_month_or_year_is_all_of_it_in_any_zone(text: str, earliest: int, latest: int) -> None:
-    """From its first instant at UTC+14 to its last microsecond at UTC-12, where the day after lasts to 11:59:59 UTC."""
+    """The span is from its first instant at UTC+14 to its last microsecond at UTC-12, where it ends at 11:59:59 UTC."""
     assert stamp_span(text, "published") == StampSpan(earliest, latest)
 
 
@@ -110,7 +112,7 @@ def test_a_bare_date_month_or_year_is_all_of_it_in_any_zone(text: str, earliest:
     ],
 )
 def test_a_date_month_or_year_with_an_offset_is_all_of_it_in_that_zone(text: str, earliest: int, latest: int) -> None:
-    """An offset leaves one reading of where the day begins, and no doubt of more than its length."""
+    """With an offset, the start is known, and the span is as long as the date, month or year."""
     assert stamp_span(text, "published") == StampSpan(earliest, latest)
 
 
@@ -136,7 +138,7 @@ def test_a_span_is_counted_in_microseconds_since_the_epoch() -> None:
     ],
 )
 def test_a_span_ends_with_the_calendar(text: str, earliest: int, latest: int) -> None:
-    """What of a span lies before the year 1 or after 9999 is cut off; something always stays."""
+    """The part of a span before the year 1 or after 9999 is cut off; the rest is never empty."""
     assert stamp_span(text, "published") == StampSpan(earliest, latest)
 
 
@@ -221,21 +223,21 @@ def test_a_span_ends_with_the_calendar(text: str, earliest: int, latest: int) ->
     ids=lambda text: ascii(text).partition(" at ")[0][:30],  # not at which address an object is
 )
 def test_any_other_text_is_refused(text: Any) -> None:
-    """No guessing at other notations, at days that no calendar has, or at instants before the year 1 or after 9999."""
+    """Other notations, days that do not exist, and instants before the year 1 or after 9999 are refused."""
     with pytest.raises(Refused) as caught:
         stamp_span(text, "published")
     assert (caught.value.code, caught.value.field, caught.value.value) == ("bad_instant", "published", text)
 
 
 def test_a_leap_day_is_a_date() -> None:
-    """2020 and 2000 have a 29th of February, and their February lasts until it ends."""
+    """February has 29 days in 2020 and 2000, and its span ends with them."""
     for year in (2000, 2020):
         assert stamp_span(f"{year}-02-29Z", "published").latest == stamp_span(f"{year}-02Z", "published").latest
 
 
 @given(MOMENTS, MINUTES)
 def test_every_zone_on_earth_lies_within_the_span_of_a_naive_stamp(moment: datetime, minutes: int) -> None:
-    """Whatever clock wrote it, between UTC-12 and UTC+14, the instant it meant is between the two ends."""
+    """A clock between UTC-12 and UTC+14 that wrote the stamp meant an instant within the span."""
     earliest, latest = stamp_span(moment.isoformat(), "published")
     assert earliest <= at_offset(moment, minutes) <= latest
     assert (earliest, latest) == (at_offset(moment, 14 * 60), at_offset(moment, -12 * 60))
@@ -243,7 +245,7 @@ def test_every_zone_on_earth_lies_within_the_span_of_a_naive_stamp(moment: datet
 
 @given(MOMENTS, OFFSETS)
 def test_a_stamp_with_an_offset_is_read_as_every_other_instant(moment: datetime, minutes: int) -> None:
-    """Commands and stamps agree on what an instant is."""
+    """Commands and stamps read instants in the same way."""
     text = moment.isoformat() + offset(minutes)
     assert (
         stamp_span(text, "published")
@@ -254,7 +256,7 @@ def test_a_stamp_with_an_offset_is_read_as_every_other_instant(moment: datetime,
 
 @given(st.one_of(MOMENTS, st.datetimes()))
 def test_less_precision_is_a_wider_span(moment: datetime) -> None:
-    """The year holds the month, the month the day, the day the moment; without a zone as within one."""
+    """A year contains its months, a month its days, a day its times; in a zone as without one."""
     text = moment.isoformat()
     for zone in ("", "Z"):
         spans = [stamp_span(part + zone, "published") for part in (text[:4], text[:7], text[:10], text)]
@@ -263,7 +265,7 @@ def test_less_precision_is_a_wider_span(moment: datetime) -> None:
 
 @given(MOMENTS, MINUTES)
 def test_less_knowledge_of_the_zone_is_a_wider_span(moment: datetime, minutes: int) -> None:
-    """A stamp without its offset holds the same stamp with any that clocks on Earth keep."""
+    """A stamp without an offset contains the same stamp with any offset that is in use on Earth."""
     text = moment.isoformat()
     for part in (text[:4], text[:7], text[:10], text):
         assert holds(stamp_span(part, "published"), stamp_span(part + offset(minutes), "published"))
@@ -271,7 +273,7 @@ def test_less_knowledge_of_the_zone_is_a_wider_span(moment: datetime, minutes: i
 
 @given(YEARS, st.integers(0, 12), OFFSETS)
 def test_months_and_years_in_one_zone_follow_one_another(year: int, month: int, minutes: int) -> None:
-    """The next begins one microsecond after one ends: spans of a zone leave no gap and share no instant."""
+    """A span starts one microsecond after the one before ends: in one zone there is no gap and no overlap."""
     zone = offset(minutes)
     this = f"{year:04}-{month:02}" if month else f"{year:04}"
     after = f"{year + (month == 12):04}-{month % 12 + 1:02}" if month else f"{year + 1:04}"
@@ -281,7 +283,7 @@ def test_months_and_years_in_one_zone_follow_one_another(year: int, month: int, 
 
 @given(st.integers(2, 9998))
 def test_a_year_lasts_as_long_as_its_days(year: int) -> None:
-    """365 or 366 days, and 26 hours more where the zone is unknown."""
+    """A year has 365 or 366 days, and 26 hours more if the zone is unknown."""
     known, unknown = stamp_span(f"{year:04}Z", "published"), stamp_span(f"{year:04}", "published")
     assert known.latest + 1 - known.earliest == (365 + isleap(year)) * DAY
     assert unknown.latest + 1 - unknown.earliest == (365 + isleap(year)) * DAY + 26 * HOUR
@@ -291,7 +293,7 @@ def test_a_year_lasts_as_long_as_its_days(year: int) -> None:
 @example("9999-12-31")
 @example("0001-01-01T00:00:00")
 def test_a_text_is_a_span_on_the_calendar_or_refused(text: str) -> None:
-    """Nothing else happens, whatever is written."""
+    """Any text gives a span or a refusal, and no other exception."""
     code, ends = "", StampSpan(FIRST_INSTANT, FIRST_INSTANT)
     try:
         ends = stamp_span(text, "published")

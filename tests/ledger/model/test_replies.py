@@ -1,4 +1,4 @@
-"""Replies: what is read of a text, which fault it is recorded with, and texts that were made to break the reader."""
+"""Tests of replies: how a text is read, which fault is recorded, and texts made to break the reader."""
 
 import itertools
 import json
@@ -35,23 +35,23 @@ V1, V2 = Trading(), Trading(legs="all_or_nothing", sum_capped=True)
 
 
 def text(action: Any = "BET", **fields: Any) -> str:
-    """A reply as a forecaster writes it; a field that is None is left out."""
+    """Return a reply as a forecaster writes it; a field that is None is left out."""
     said = {"action": action, "reasoning": "It will."} | fields
     return json.dumps({name: value for name, value in said.items() if value is not None})
 
 
 def betting(amount: Any = 500, side: Any = "YES", market_id: Any = "rain", **fields: Any) -> str:
-    """A reply with one bet."""
+    """Return a reply with one bet."""
     return text(bets=[{"market_id": market_id, "side": side, "amount": amount}], **fields)
 
 
 def selling(percentage: Any = 100, position_id: Any = "1", **fields: Any) -> str:
-    """A reply with one sale."""
+    """Return a reply with one sale."""
     return text(**({"action": "SELL"} | fields), sells=[{"position_id": position_id, "percentage": percentage}])
 
 
 def bare(reply: str, number: str) -> str:
-    """The reply with a number put in as it is written."""
+    """Return the reply with a number inserted as it is written."""
     return reply.replace('"@"', number)
 
 
@@ -79,7 +79,7 @@ FORMS = [
 
 
 def test_the_forms_of_the_document_are_read() -> None:
-    """Each is a decision; amounts in 1e-6, percentages in 1e-6 of a percent."""
+    """Each form is a decision; amounts are in 1e-6, percentages in 1e-6 of a percent."""
     bets = [events.Bet(question="uuid", side="YES", amount=500_000_000)]
     sales = [events.Sale(position="uuid", percentage=WHOLE)]
     assert [read_reply(form) for form in FORMS] == [
@@ -92,14 +92,14 @@ def test_the_forms_of_the_document_are_read() -> None:
 
 @pytest.mark.parametrize("action", ["BET", "bet", "Bet", "bEt"])
 def test_an_action_is_read_in_any_case(action: str) -> None:
-    """And recorded in capitals."""
+    """The action is recorded in capitals."""
     reply = read_reply(betting(action=action))
     assert reply is not None
     assert reply.action == "BET"
 
 
 def test_what_else_a_reply_holds_is_let_be() -> None:
-    """A model may say more than it was asked for, in the reply or in a leg."""
+    """A model may add other fields, in the reply or in a leg."""
     legs = [{"market_id": "rain", "side": "YES", "amount": 500, "confidence": 0.9}]
     assert read_reply(text(bets=legs, mood="sure", notes={"a": [1]})) == read_reply(betting())
 
@@ -164,12 +164,12 @@ FAULTY: list[tuple[str, str, Trading]] = [
 
 @pytest.mark.parametrize(("code", "reply", "rules"), FAULTY)
 def test_a_reply_that_is_no_decision_has_a_fault(code: str, reply: str, rules: Trading) -> None:
-    """The first that applies, for somebody with 10,000 in cash."""
+    """The first fault that applies is recorded, for a participant with 10,000 in cash."""
     assert first_fault(read_reply(reply), rules, CASH) == code
 
 
 def test_every_fault_is_reached_above() -> None:
-    """A fault nobody can run into would be deleted."""
+    """Every fault in the table can occur."""
     assert {code for code, *_ in FAULTY} == set(REPLY_FAULTS)
 
 
@@ -191,12 +191,12 @@ def test_every_fault_is_reached_above() -> None:
     ],
 )
 def test_the_last_amounts_that_a_rule_allows_are_allowed(reply: str) -> None:
-    """Limits belong to what they limit; numbers are brought to 1e-6 first."""
+    """The limits themselves are allowed; numbers are rounded to 1e-6 first."""
     assert first_fault(read_reply(reply), V1, CASH) == ""
 
 
 def test_two_bets_may_make_up_the_cap_together() -> None:
-    """Where all bets together are capped, the cap belongs to what it limits too."""
+    """If the cap is for all bets together, their sum may reach it."""
     halves = text(bets=[{"market_id": "rain", "side": "YES", "amount": 1_250}] * 2)
     assert first_fault(read_reply(halves), V2, CASH) == ""
 
@@ -217,7 +217,7 @@ def test_two_bets_may_make_up_the_cap_together() -> None:
     ],
 )
 def test_the_cap_is_that_of_the_cash_at_the_start_exactly(cash: str, amount: str, wrong: str) -> None:
-    """Rounded down to 1e-6, with no float between."""
+    """The cap is rounded down to 1e-6, without floats."""
     assert first_fault(read_reply(bare(betting("@"), amount)), V1, int(Decimal(cash) * 10**6)) == wrong
 
 
@@ -237,7 +237,7 @@ LEGS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.combinations([*MARRED, *LEGS], 2)))
 def test_of_two_faults_the_earlier_is_recorded(first: str, second: str) -> None:
-    """Whichever leg it is in: a reply is looked at whole, fault by fault."""
+    """The earlier fault is recorded whichever leg has it: a reply is checked as a whole, fault by fault."""
     fields = {name: value for code in (second, first) for name, value in MARRED.get(code, {}).items()}
     legs = [LEGS[code] for code in (second, first) if code in LEGS] or [LEGS["bad_amount"]]
     assert first_fault(read_reply(text(**({"bets": legs} | fields))), V1, CASH) == first
@@ -256,7 +256,7 @@ def test_of_two_faults_the_earlier_is_recorded(first: str, second: str) -> None:
     ],
 )
 def test_of_two_faults_of_other_kinds_too_the_earlier_is_recorded(first: str, reply: str, rules: Trading) -> None:
-    """What cannot be in one reply with all the others."""
+    """The earlier fault is recorded also for pairs that cannot be in one reply with all others."""
     assert first_fault(read_reply(reply), rules, CASH) == first
 
 
@@ -303,7 +303,7 @@ CARRIED: dict[str, str] = {  # well formed, and refused leg by leg
 
 @pytest.mark.parametrize("reply", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_reply_is_recorded_as_malformed(reply: str) -> None:
-    """Kept as it came, soon, and no exception; after the second one holds by default."""
+    """The reply is stored unchanged, at once and without an exception; after the second one, the decision is HOLD."""
     started = time.process_time()
     story = ran(*trading_floor(), replied(reply), replied(reply, attempt=2))
     assert [type(event) for event in story[-4:]] == [TextKept, DecisionMalformed, DecisionMalformed, DecisionDefaulted]
@@ -315,7 +315,7 @@ def test_a_hostile_reply_is_recorded_as_malformed(reply: str) -> None:
 
 @pytest.mark.parametrize("reply", CARRIED.values(), ids=CARRIED.keys())
 def test_a_hostile_leg_is_refused(reply: str) -> None:
-    """The reply is a decision; what it names does not exist."""
+    """The reply is a decision, but the things that it names do not exist."""
     started = time.process_time()
     story = ran(*trading_floor(), replied(reply))
     codes = {event.code for event in story if isinstance(event, LegRefused)}
@@ -327,7 +327,7 @@ def test_a_hostile_leg_is_refused(reply: str) -> None:
 
 
 def test_of_a_field_said_twice_the_last_counts() -> None:
-    """As every reader of JSON in wide use has it; the text is kept, for who sees it otherwise."""
+    """Common JSON readers do the same; the text is stored for readers that differ."""
     twice = text("HOLD")[:-1] + ', "action": "BET", "bets": [{"market_id": "rain", "side": "no", "amount": 50}]}'
     reply = read_reply(twice)
     assert reply is not None
@@ -355,14 +355,14 @@ def test_of_a_field_said_twice_the_last_counts() -> None:
     ],
 )
 def test_what_cannot_be_said_in_fields_is_refused(command: RecordDecision, code: str) -> None:
-    """Nothing of it is recorded, and no attempt is used up."""
+    """Nothing is recorded, and no attempt is used up."""
     outcome = given(*trading_floor()).when(command).outcome
     assert isinstance(outcome, Refused)
     assert outcome.code == code
 
 
 def test_a_decision_said_in_fields_is_the_same_as_its_text() -> None:
-    """The same events but for the text that is kept, and its digest."""
+    """The events are the same, except for the text that is stored and its digest."""
     bets = [{"market_id": "rain", "side": "YES", "amount": 500}, {"market_id": "colour", "side": "red", "amount": 50}]
     fields = ran(*trading_floor(), decision(bet(), bet(50, "red", "colour")))
     texts = ran(*trading_floor(), replied(text(bets=bets)))
@@ -376,13 +376,13 @@ def test_a_decision_said_in_fields_is_the_same_as_its_text() -> None:
 
 
 def test_an_action_given_with_a_response_counts_and_the_response_is_kept_beside_it() -> None:
-    """Whoever records both has read the reply already."""
+    """A sender that gives both has already read the reply."""
     story = ran(*trading_floor(), decision(bet(), response="I bet 500 on rain."))
     assert [type(event) for event in story[-3:]] == [TextKept, DecisionRecorded, SharesBought]
 
 
 def test_a_malformed_decision_in_fields_is_kept_as_canonical_json() -> None:
-    """What it said, and nothing else, in order of the names; written by hand."""
+    """The stored text has the given fields only, in order of their names; it was written by hand."""
     story = ran(*trading_floor(), decision(bet("49.5"), bet("1e3", "no")))
     kept, malformed = story[-2:]
     said = (
@@ -396,7 +396,7 @@ def test_a_malformed_decision_in_fields_is_kept_as_canonical_json() -> None:
 
 
 def test_a_malformed_decision_of_a_line_is_kept_with_its_numbers_as_they_were_written() -> None:
-    """Numbers stay numbers."""
+    """Numbers of the line are stored as numbers."""
     line = {"type": "record_decision", "at": TRADES, "contest": "week", "participant": "ada", "period": 1}
     fields = {"action": "SELL", "sells": [{"position_id": 1, "percentage": "@"}], "reasoning": "."}
     command = command_of(json.dumps(line | fields).replace('"@"', "0.50"))
@@ -426,7 +426,7 @@ OFFERED = st.fixed_dictionaries(
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @examples(OFFERED.map(json.dumps) | st.text(st.characters(), max_size=100))
 def test_whatever_a_text_says_it_is_a_decision_or_has_a_fault(reply: str) -> None:
-    """No exception, whatever the text."""
+    """Any text is a decision or has a fault, without an exception."""
     assert first_fault(read_reply(reply), V1, CASH) in {"", *REPLY_FAULTS}
 
 
@@ -436,7 +436,7 @@ def test_whatever_a_text_says_it_is_a_decision_or_has_a_fault(reply: str) -> Non
     st.lists(st.builds(Sale, position_id=st.text() | st.integers(), percentage=st.decimals(-9, 999, places=8))),
 )
 def test_a_number_of_a_leg_is_the_nearest_unit(bets: list[Bet], sells: list[Sale]) -> None:
-    """In fields or in a text: half-even to 1e-6, of the currency or of a percent."""
+    """In fields or in a text, a number is rounded half-even to 1e-6 of the currency or of a percent."""
     said: Any = {"bets": tuple(bets), "sells": tuple(sells)}
     reply = read_reply(reply_text(decision(action="BET", **said)))
     assert reply is not None
@@ -447,7 +447,7 @@ def test_a_number_of_a_leg_is_the_nearest_unit(bets: list[Bet], sells: list[Sale
 
 
 def test_rules_of_their_own_have_limits_of_their_own() -> None:
-    """A least bet, a cap and a least percentage other than the arena's."""
+    """A rule set may have another least bet, cap and least percentage than the arena's presets."""
     rules = Trading(least_bet=10**6, cap_divisor=1, least_percentage=50 * 10**6)
     assert [first_fault(read_reply(betting(amount)), rules, CASH) for amount in (0.99, 1, 10_000, 10_001)] == [
         *["below_least_bet", "", "", "above_cap"],

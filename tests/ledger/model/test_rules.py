@@ -1,4 +1,4 @@
-"""Rule sets: the presets as they were published, what contradicts itself, and what a rule set cannot score."""
+"""Tests of rule sets: the presets as published, contradictions in a rule set, and questions that it cannot score."""
 
 import ast
 import inspect
@@ -83,29 +83,29 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_preset_is_what_its_document_says(name: str) -> None:
-    """And is called by its own name."""
+    """A preset has the values of its document and its own name."""
     preset = PRESETS[name]
     assert {field: getattr(preset, field) for field in PUBLISHED[name]} == PUBLISHED[name]
     assert preset.name == name
 
 
 def test_those_are_all_the_presets() -> None:
-    """None without a document."""
+    """Every preset has a document."""
     assert set(PRESETS) == set(PUBLISHED)
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
 def test_every_preset_goes_together(preset: RuleSet) -> None:
-    """And can be read back from what is recorded of it."""
+    """Every preset is consistent, and is read back from its recorded fields."""
     assert inconsistency(preset) == ""
     assert msgspec.json.decode(msgspec.json.encode(preset), type=RuleSet) == preset
 
 
 def test_the_presets_floor_probabilities_at_what_the_platform_allows() -> None:
-    """Metaculus, Scores FAQ, "What is the Baseline score?": 0.1% of an outcome, 0.01 of the uniform density, 5% of an
-    open end.
+    """The limits are 0.1% for an outcome, 0.01 of the uniform density, and 5% for an open end.
 
-    Scores without logarithm count a probability of 0 as what it is.
+    Scores without a logarithm count a probability of 0 as 0.
+    Source: Metaculus, Scores FAQ, "What is the Baseline score?".
     """
     for preset in PRESETS.values():
         logarithmic = preset.kernel in {"ln", "log2"}
@@ -114,7 +114,7 @@ def test_the_presets_floor_probabilities_at_what_the_platform_allows() -> None:
 
 
 def test_the_relative_scores_see_every_forecast_and_the_peer_scores_no_bot() -> None:
-    """Metaculus, Tournament Scoring: the bot's copy counts in the median. Bots are out of means since August 2024."""
+    """The bot's copy counts in the median; means exclude bots (Metaculus, Tournament Scoring; since August 2024)."""
     for name, preset in PRESETS.items():
         assert preset.bots == ("scored_only" if "peer" in name else "members")
         assert (preset.consensus, preset.consensus_weights, preset.period in {"scheduled", "covered"}) == (
@@ -125,7 +125,7 @@ def test_the_relative_scores_see_every_forecast_and_the_peer_scores_no_bot() -> 
 
 
 def test_a_rule_set_is_described_field_by_field() -> None:
-    """The table of fields has a meaning for each, and no other."""
+    """The table of fields has a meaning for exactly these fields."""
     assert RULES.keys() >= {*RuleSet.__struct_fields__}
 
 
@@ -249,14 +249,14 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_a_rule_set_that_contradicts_itself_in_one_thing_is_found(
     what: str, fields: dict[str, Any], cure: dict[str, Any]
 ) -> None:
-    """It says in which; and with that one field changed it goes together, so that nothing else was wrong."""
+    """The message names the rule; with that field changed, the rule set is consistent, so nothing else was wrong."""
     assert len(cure) == 1
     assert inconsistency(RuleSet(name="x", **fields)).startswith(what)
     assert inconsistency(RuleSet(name="x", **(fields | cure))) == ""
 
 
 def test_every_contradiction_is_tested_above() -> None:
-    """The rows of the tables in the code are those of the table here."""
+    """The tables in the code have the same rows as the table here."""
     tables = [node for node in ast.walk(ast.parse(inspect.getsource(rules_module))) if isinstance(node, ast.Return)]
     keys = [key for each in tables if isinstance(each.value, ast.Dict) for key in each.value.keys if key]
     rows = [eval(ast.unparse(key), vars(rules_module)) for key in keys]  # noqa: S307 - some name kernels of the module
@@ -290,7 +290,7 @@ def test_every_contradiction_is_tested_above() -> None:
     ids=str,
 )
 def test_rules_that_go_together_are_let_be(fields: dict[str, Any]) -> None:
-    """The fields are free but for what cannot be computed or would rank the worst first."""
+    """Fields may be combined freely, except where a score cannot be computed or the worst would rank first."""
     assert inconsistency(RuleSet(name="x", **fields)) == ""
 
 
@@ -307,13 +307,13 @@ LIMITS: dict[str, tuple[int, int]] = {
 
 
 def read(**fields: Any) -> RuleSet:
-    """A rule set as a line of JSON says it."""
+    """Return a rule set as read from a line of JSON."""
     return msgspec.json.decode(msgspec.json.encode({"name": "x"} | fields), type=RuleSet)
 
 
 @pytest.mark.parametrize(("field", "limits"), LIMITS.items())
 def test_a_number_of_a_rule_set_keeps_within_its_limits(field: str, limits: tuple[int, int]) -> None:
-    """Both limits are allowed, and nothing beyond."""
+    """Both limits are allowed, and values beyond them are not."""
     least, most = limits
     assert [getattr(read(**{field: number}), field) for number in limits] == [least, most]
     wrong: list[Any] = [least - 1, most + 1, 10**18 + 1, -(10**18), 0.5, "1", None, True, []]
@@ -328,7 +328,7 @@ CHOSEN = {field: get_args(hint) for field, hint in get_type_hints(RuleSet).items
 
 @pytest.mark.parametrize("field", CHOSEN)
 def test_a_choice_of_a_rule_set_is_one_of_its_names(field: str) -> None:
-    """In this spelling; nothing else is guessed at."""
+    """A choice must be spelt exactly like one of its names."""
     assert {getattr(read(**{field: name}), field) for name in CHOSEN[field]} == set(CHOSEN[field])
     for name in ("", CHOSEN[field][0].upper(), CHOSEN[field][0] + " ", "any", None, 1, [CHOSEN[field][0]]):
         with pytest.raises(msgspec.ValidationError, match=field):
@@ -336,7 +336,7 @@ def test_a_choice_of_a_rule_set_is_one_of_its_names(field: str) -> None:
 
 
 def test_those_are_all_the_fields() -> None:
-    """A number with limits, a choice of names, a yes or no, or one of these three."""
+    """Every field is a number with limits, a choice of names, a truth value, or one of these three."""
     assert {"name", "scored_only_levels", "trading", *LIMITS, *CHOSEN, *FLAGS} == set(RuleSet.__struct_fields__)
 
 
@@ -352,20 +352,20 @@ def test_those_are_all_the_fields() -> None:
     ],
 )
 def test_what_is_of_no_type_of_a_rule_set_is_not_read(field: str, wrong: list[Any]) -> None:
-    """Unknown fields too: a misspelt rule is never passed over."""
+    """Unknown fields are refused too: a misspelt rule is never ignored."""
     for value in wrong:
         with pytest.raises(msgspec.ValidationError):
             read(**{field: value})
 
 
 def test_a_rule_set_that_says_its_name_alone_scores_nothing() -> None:
-    """Every kernel is asked for by name."""
+    """A rule set has no kernel unless it names one."""
     assert (read().kernel, read().cdf_kernel, read().quantile_kernel) == ("none", "none", "none")
     assert inconsistency(read()) == "the rule set has no kernel and no trading, so nothing can be scored"
 
 
 def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> None:
-    """What was added is spelt only where it is not its default; what was there before always is."""
+    """A field added later is written only if it differs from its default; the first fields are always written."""
     plain = read(kernel="ln")
     assert (
         set(RuleSet.__struct_fields__) - set(LATER_FIELDS)
@@ -425,7 +425,7 @@ SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
 def test_a_rule_set_says_which_questions_it_cannot_score(
     asked: RuleSet, span: NumericRange | None, reason: str
 ) -> None:
-    """One kernel a form of distribution; a bounded distance needs a bounded range and a point."""
+    """Each form of distribution needs a kernel; a bounded distance also needs a bounded range and a point."""
     assert why_unscorable(span, asked) == reason
 
 
@@ -463,7 +463,7 @@ EVERY_FORM: list[tuple[OpenQuestion, list[dict[str, Any]], dict[str, Any]]] = [
 
 
 def season(asked: RuleSet) -> list[Any]:
-    """Questions of every form, certain and wrong forecasts, gaps, a bot with an entrant, a hidden participant."""
+    """Return commands: questions of every form, certain and wrong forecasts, gaps, a bot, a hidden participant."""
     said: list[Any] = [contest(rules=asked, pool=100), enrolment(participant="bot", bot=True, entrant="ada")]
     said.append(exclusion(participant="eve", level="hidden", at=BEFORE))
     for question, distributions, answer in EVERY_FORM:
@@ -485,7 +485,7 @@ def season(asked: RuleSet) -> list[Any]:
 
 
 def worked_out(said: list[Any]) -> Projections:
-    """What follows from these commands, recorded four hours apart; some may be refused, as questions not scorable."""
+    """Return the tables of these commands, four hours apart; some questions may be refused as not scorable."""
     hours = count(micros(5), 4 * HOUR)
     with Ledger.open(":memory:", clock=lambda: next(hours)) as ledger:
         for number, command in enumerate(said):
@@ -496,8 +496,9 @@ def worked_out(said: list[Any]) -> Projections:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_rules_go_together_every_table_can_be_worked_out(seed: int) -> None:
-    """So that no contest that was let in can stop anybody from reading the log; a question that its rules cannot
-    score was refused, and a board's prizes sum to the pool or nobody wins one.
+    """No contest that was accepted can stop a reader of the log.
+
+    Questions that its rules cannot score are refused, and the prizes of a board sum to the pool, or nobody wins one.
     """
     chance, tried = Random(seed), 0
     while tried < 12:

@@ -1,4 +1,4 @@
-"""Trading rules: what they are unless given, how far they may be set, and what they say of cash and of instants."""
+"""Tests of trading rules: defaults, limits of the fields, caps of bets, and periods."""
 
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -59,25 +59,25 @@ FLAGS = [field for field, hint in HINTS.items() if hint is bool]
 
 
 def read(**fields: Any) -> Trading:
-    """Trading rules as a line of JSON says them."""
+    """Return trading rules as read from a line of JSON."""
     return msgspec.json.decode(msgspec.json.encode(fields), type=Trading)
 
 
 def test_the_rules_that_are_not_given_are_those_of_the_first_methodology() -> None:
-    """Field by field, as the document has them."""
+    """Every default has the value of the document."""
     assert msgspec.structs.asdict(Trading()) == PUBLISHED
     assert read() == Trading()
 
 
 def test_those_are_all_the_fields_and_each_is_described() -> None:
-    """A number with limits, a choice of names, or a yes or no; the table of fields has a meaning for each."""
+    """A field is a number with limits, a choice, or a truth value, and has a meaning in the table of fields."""
     assert {*LIMITS, *CHOSEN, *FLAGS} == set(Trading.__struct_fields__)
     assert RULES.keys() >= {*Trading.__struct_fields__}
 
 
 @pytest.mark.parametrize(("field", "limits"), LIMITS.items())
 def test_a_number_of_the_rules_keeps_within_its_limits(field: str, limits: tuple[int, int]) -> None:
-    """Both limits are allowed, and nothing beyond."""
+    """Both limits are allowed, and values beyond them are not."""
     least, most = limits
     assert [getattr(read(**{field: number}), field) for number in limits] == [least, most]
     wrong: list[Any] = [least - 1, most + 1, -(10**18), 10**18, 0.5, "1", None, True, []]
@@ -88,7 +88,7 @@ def test_a_number_of_the_rules_keeps_within_its_limits(field: str, limits: tuple
 
 @pytest.mark.parametrize("field", CHOSEN)
 def test_a_choice_of_the_rules_is_one_of_its_names(field: str) -> None:
-    """In this spelling; nothing else is guessed at."""
+    """A choice must be spelt exactly like one of its names."""
     assert {getattr(read(**{field: name}), field) for name in CHOSEN[field]} == set(CHOSEN[field])
     wrong: list[Any] = ["", CHOSEN[field][0].upper(), CHOSEN[field][0] + " ", None, 1, [CHOSEN[field][0]]]
     for name in wrong:
@@ -104,7 +104,7 @@ def test_an_unknown_rule_is_not_passed_over() -> None:
 
 
 def test_every_code_of_a_fault_and_of_a_leg_says_what_is_wrong() -> None:
-    """In one plain phrase each; in the order in which they apply."""
+    """Every code has one plain phrase; the codes are in the order in which they apply."""
     assert list(REPLY_FAULTS) == [
         *["unreadable", "unknown_action", "no_reasoning", "no_legs", "mixed_legs", "blank_leg"],
         *["bad_amount", "below_least_bet", "above_cap", "above_sum_cap", "bad_percentage"],
@@ -131,22 +131,23 @@ def test_every_code_of_a_fault_and_of_a_leg_says_what_is_wrong() -> None:
     ],
 )
 def test_the_cap_is_a_quarter_of_the_cash_rounded_down(cash: str, most: str) -> None:
-    """Never up, and never below nothing. Source: Forecaster Arena, Scoring Methodology, "Deriving
-    Confidence from Bet Size".
+    """The cap is never rounded up, and is never below 0.
+
+    Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size".
     """
     assert bet_cap(Trading(), int(Fraction(cash) * MONEY)) == Fraction(most) * MONEY
 
 
 @examples(st.integers(-(10**15), 10**18), st.integers(1, 1_000))
 def test_the_cap_is_the_largest_amount_that_is_no_more_than_its_part_of_the_cash(cash: int, divisor: int) -> None:
-    """One unit more would be more."""
+    """An amount of one unit more would exceed it."""
     most = bet_cap(Trading(cap_divisor=divisor), cash)
     assert most * divisor <= max(cash, 0) < (most + 1) * divisor
 
 
 @examples(INSTANTS)
 def test_a_week_starts_on_the_latest_sunday_at_midnight(at: int) -> None:
-    """As the calendar has it."""
+    """The weekday agrees with Python's calendar."""
     start = latest_sunday(at)
     assert at - 7 * DAY < start <= at
     when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=start)
@@ -165,7 +166,9 @@ def test_a_week_starts_on_the_latest_sunday_at_midnight(at: int) -> None:
     ],
 )
 def test_a_period_is_a_week_from_the_start(at: int, number: int) -> None:
-    """Floor of the days since, over seven, plus one. Source: Forecaster Arena's published code."""
+    """It is the days since the start, divided by seven and rounded down, plus 1. Source: Forecaster Arena's published
+    code.
+    """
     assert period_number(Trading(), micros(1), at) == number
 
 
@@ -174,13 +177,13 @@ def test_a_period_is_a_week_from_the_start(at: int, number: int) -> None:
     [(23, micros(2), 1), (23, micros(3) - 1, 1), (23, micros(3), 2), (0, micros(2), 1), (12, micros(4, 23), 2)],
 )
 def test_periods_are_counted_in_days_of_utc_whatever_the_hour_of_the_start(hour: int, at: int, number: int) -> None:
-    """From midnight to midnight: a contest that starts at 23:00 has an hour of its first day."""
+    """Days run from midnight to midnight: a contest that starts at 23:00 has one hour of its first day."""
     assert period_number(Trading(period_days=2), micros(1, hour), at) == number
 
 
 @examples(INSTANTS, st.integers(0, 10**15), st.integers(1, 36_525))
 def test_periods_follow_one_another_without_a_gap(start: int, later: int, days: int) -> None:
-    """Each is as many days of UTC as the rules say, and the first begins with the day of the start."""
+    """Each period has as many days of UTC as the rules say, and the first begins on the day of the start."""
     rules = Trading(period_days=days)
     number = period_number(rules, start, start + later)
     first = start - start % DAY
@@ -189,7 +192,7 @@ def test_periods_follow_one_another_without_a_gap(start: int, later: int, days: 
 
 @pytest.mark.parametrize(("age", "old"), [(0, False), (HOUR, False), (HOUR + 1, True), (-1, False)])
 def test_a_price_is_stale_when_it_is_older_than_the_rules_allow(age: int, old: bool) -> None:
-    """An hour, unless they say otherwise: the last µs still counts."""
+    """By default, a price is stale after an hour; the last µs still counts."""
     assert is_stale(Trading(), micros(2), micros(2) + age) is old
     assert is_stale(Trading(stale_after_seconds=0), micros(2), micros(2)) is False
     assert is_stale(Trading(stale_after_seconds=0), micros(2), micros(2) + 1) is True

@@ -194,7 +194,7 @@ def test_the_guards_see_what_they_guard_against(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("statement", ["import forecast_ledger", "from forecast_ledger import Ledger"])
 def test_the_front_door_opens_quickly(statement: str) -> None:
-    """The import takes at most 150 ms of processor time (not affected by other programs) in the best of several runs."""
+    """The import takes at most 150 ms of processor time, which others do not affect, in the best of several runs."""
 
     def took(code: str) -> float:
         begun = getrusage(RUSAGE_CHILDREN)

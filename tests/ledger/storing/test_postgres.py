@@ -106,7 +106,7 @@ def test_every_kind_of_row_is_read_back_as_it_was_written(server: str) -> None:
 
 
 def _opened(server: str, writer: int) -> int:
-    """Run a process that sends 30 commands of its own and 10 that every process sends."""
+    """Send 30 commands of this process's own and 10 that every process sends; return how many are recorded."""
     day = {"at": "2026-03-01T00:00:00Z", "opens_at": "2026-03-01T00:00:00Z", "closes_at": "2026-03-02T00:00:00Z"}
     ids = [f"w{writer}-{i}" for i in range(30)] + [f"shared-{i}" for i in range(10)]
     lines = [json.dumps({"id": i, "type": "open_question", "question": i, "kind": "binary", **day}) for i in ids]
@@ -115,7 +115,7 @@ def _opened(server: str, writer: int) -> int:
 
 
 def _started(server: str) -> int:
-    """Run a process that opens a ledger that may not have tables yet."""
+    """Open a ledger that may not have tables yet."""
     with Ledger.open(server) as ledger:
         return ledger.head().position
 

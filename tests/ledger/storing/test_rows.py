@@ -43,7 +43,7 @@ KEPT: dict[str, tuple[Callable[[Path], Rows], int]] = {  # how it is made, and h
 
 
 def recorded(rows: Rows, there: int = 0) -> Rows:
-    """Return an implementation with five rows, the first `there` of which are recorded before it opens."""
+    """Insert the rows of FIVE except for the first `there`, which the rows already have."""
     for first in range(there, 5, 2):
         with rows.turn() as turn:
             turn.insert(FIVE[first : min(first + 2, 5)])

@@ -35,7 +35,7 @@ def rows(first: int, last: int) -> list[Row]:
 
 
 def filled(path: Path, count: int = 5) -> Path:
-    """Return a ledger with so many questions."""
+    """Create a ledger with so many questions; return its path."""
     with Ledger.open(path, clock=lambda: NOW) as ledger:
         for number in range(count):
             ledger.handle(opened(f"q{number}"), f"c{number}")
@@ -43,7 +43,7 @@ def filled(path: Path, count: int = 5) -> Path:
 
 
 def changed(path: Path, *statements: str) -> Path:
-    """Return the same file after a change made with SQL."""
+    """Change a file with SQL; return its path."""
     with closing(sqlite3.connect(path)) as database, database:
         for statement in statements:
             database.execute(statement)

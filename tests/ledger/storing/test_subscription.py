@@ -48,7 +48,7 @@ def told(ledger: Ledger, first: int, end: int) -> None:
 
 
 def listening(subscription: Subscription, until: int) -> tuple[Thread, list[Recorded]]:
-    """Return a thread that listens until it has received a log position, and the positions that it receives."""
+    """Start a thread that iterates until it has received a log position; return it and the events that it receives."""
     heard: list[Recorded] = []
 
     def listen() -> None:

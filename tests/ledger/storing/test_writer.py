@@ -421,9 +421,7 @@ STAKING: list[AnyCommand] = [
 
 
 def told_apart(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt | Refused], int]:
-    """Return the outcomes of a story sent command by command, and its number of rows; batches must leave the same
-    bytes.
-    """
+    """Check that batches leave the same bytes as single commands; return the outcomes and the number of rows."""
     one, other = Store.open(":memory:", "main"), Store.open(":memory:", "main")
     with Ledger(one, lambda: NOW, prizes_from_log) as single, Ledger(other, lambda: NOW, prizes_from_log) as batched:
         singly = [single.handle_many([command])[0] for command in story]
