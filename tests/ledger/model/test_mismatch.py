@@ -125,178 +125,364 @@ def deposited(amount: int) -> events.CashDeposited:
     return events.CashDeposited(at=micros(2), contest="week", participant="ada", amount=amount, reason="")
 
 
-BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str]] = [
+BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule that it breaks, the difference found
     # quotes
-    (forged(FLOOR, 9, quotes=()), "one quote or more, each question once"),
+    (
+        forged(FLOOR, 9, quotes=()),
+        "one quote or more, each question once",
+        "quote to be allowed; found malformed",
+    ),
     (
         forged(FLOOR, 9, quoted_at=micros(2) + 1),
         "prices quoted by 2026-03-02T00:00:00Z",
+        "quote to be allowed; found wrong_order_of_instants: quoted_at = '2026-03-02T00:00:00.000001Z'",
     ),
     (
         forged(FLOOR, 9, **quoted(HALF, HALF)),
         "3 prices of 'colour', not all missing",
+        "quote to be allowed; found unknown_outcome: prices = '0'",
     ),
     (
         forged(FLOOR, 9, **quoted(HALF, HALF - 1, question="rain")),
         "two prices of 'rain' that sum to 1",
+        "quotes[0].prices[1] 0.5; found 0.499999999",
     ),
     (
         forged(FLOOR, 9, **quoted(HALF, -HALF, 10**9 + 1)),
         "prices of 'colour' from 0 to 1",
+        "quote to be allowed; found out_of_range: prices.green = '-0.500000000'",
     ),
     (
         forged(SOLD, 12, quoted_at=micros(1))[:12],
         "prices quoted after those before",
+        "quote to be allowed; found out_of_order: quoted_at = '2026-03-01T00:00:00Z'",
     ),
     # cash and texts
-    ([*FLOOR, enrolled()], "one enrolment of 'ada'"),
+    (
+        [*FLOOR, enrolled()],
+        "one enrolment of 'ada'",
+        "enrol_participant to be allowed; found enrolled_already: participant = 'ada'",
+    ),
     (
         forged(FLOOR[:7], 7, amount=9_999_999_999),
         "the contest's starting cash",
+        "amount 10000.00; found 9999.999999",
     ),
-    ([*FLOOR, deposited(10**9)], "no deposits, which the rules do not allow"),
-    (forged(CASH, 10, amount=0)[:10], "an amount above 0 and up to 1000000000.00"),
-    (forged(CASH, 11, amount=11 * 10**9 + 1), "an amount above 0 and up to 11000.00"),
-    ([*CASH, deposited(10**15)], "deposits of at most 1000000000.00 in all"),
+    (
+        [*FLOOR, deposited(10**9)],
+        "no deposits, which the rules do not allow",
+        "deposit_cash to be allowed; found no_recapitalisation: contest = 'week'",
+    ),
+    (
+        forged(CASH, 10, amount=0)[:10],
+        "an amount above 0 and up to 1000000000.00",
+        "deposit_cash to be allowed; found out_of_range: amount = '0.000000'",
+    ),
+    (
+        forged(CASH, 11, amount=11 * 10**9 + 1),
+        "an amount above 0 and up to 11000.00",
+        "withdraw_cash to be allowed; found not_enough_cash: amount = '11000.000001'",
+    ),
+    (
+        [*CASH, deposited(10**15)],
+        "deposits of at most 1000000000.00 in all",
+        "deposit_cash to be allowed; found no_recapitalisation: amount = '1000000000.000000'",
+    ),
     (
         forged(MALFORMED, 10, digest="0" * 64)[:10],
         "the digest of the text",
+        "a decision that the text belongs to after this; found the end of the log",
     ),
-    ([*MALFORMED, MALFORMED[9]], "a text that is not recorded yet"),
+    (
+        [*MALFORMED, MALFORMED[9]],
+        "a text that is not recorded yet",
+        "a decision that the text belongs to after this; found the end of the log",
+    ),
     # decisions
     (
         [*HELD, *forged(HELD, 10, attempt=2)[9:]],
         "contest 'week' to be incomplete",
+        "record_decision to be allowed; found contest_complete: contest = 'week'",
     ),
     (
         [*BOUGHT, *forged(BOUGHT, 10, attempt=2)[9:10]],
         "one decision for period 1",
+        "record_decision to be allowed; found decision_taken: period = 1",
     ),
-    (forged(BOUGHT, 10, attempt=2)[:10], "the number of the next attempt"),
+    (
+        forged(BOUGHT, 10, attempt=2)[:10],
+        "the number of the next attempt",
+        "record_decision to be allowed; found wrong_attempt: attempt = 2",
+    ),
     (
         forged(BOUGHT, 10, at=micros(1) - 1)[:10],
         "a decision after the start",
+        "record_decision to be allowed; found wrong_period: period = 1",
     ),
-    (forged(BOUGHT, 10, period=2)[:10], "period 1 at 2026-03-02T00:00:00Z"),
+    (
+        forged(BOUGHT, 10, period=2)[:10],
+        "period 1 at 2026-03-02T00:00:00Z",
+        "record_decision to be allowed; found wrong_period: period = 2",
+    ),
     (
         forged(MALFORMED, 12, at=micros(2) - 1)[:12],
         ("an instant after the participant's last decision"),
+        "record_decision to be allowed; found out_of_order: at = '2026-03-01T23:59:59.999999Z'",
     ),
     (
         forged(BOUGHT, 10, prompt="why")[:10],
         "a prompt whose text is recorded",
+        "prompt ''; found 'why'",
     ),
     (
         forged(BOUGHT, 10, action="HOLD")[:10],
         "no bets with HOLD",
+        "text_kept.v1, which is due here; found decision_recorded.v1",
     ),
-    (forged(BOUGHT, 10, executed=2)[:10], "0 to 1 legs carried out"),
+    (
+        forged(BOUGHT, 10, executed=2)[:10],
+        "0 to 1 legs carried out",
+        "executed 1; found 2",
+    ),
     (
         forged(MALFORMED, 11, fault="odd")[:11],
         "a known fault",
+        "fault 'unreadable'; found 'odd'",
     ),
     # what is due
-    ([*FLOOR[:6], FLOOR[7]], "the starting cash after an enrolment"),
+    (
+        [*FLOOR[:6], FLOOR[7]],
+        "the starting cash after an enrolment",
+        "cash_granted.v1, which is due here; found another command, 'c7'",
+    ),
     (
         forged(BOUGHT, 11, leg=2),
         "the number of the next leg",
+        "leg 1; found 2",
     ),
     (
         forged(BOUGHT, 11, at=micros(2) + 1),
         "the instant of the decision",
+        "at 2026-03-02T00:00:00Z; found 2026-03-02T00:00:00.000001Z",
     ),
-    ([*FLOOR, PURCHASE], "a decision before its leg"),
+    (
+        [*FLOOR, PURCHASE],
+        "a decision before its leg",
+        "no more events of command 'c9'; found one more",
+    ),
     # legs
-    (forged(BEYOND, 12, code="odd"), "a known reason of a refused leg"),
-    (forged(BOUGHT, 10, executed=0), "as many legs as the decision says"),
+    (
+        forged(BEYOND, 12, code="odd"),
+        "a known reason of a refused leg",
+        "code 'above_cap'; found 'odd'",
+    ),
+    (
+        forged(BOUGHT, 10, executed=0),
+        "as many legs as the decision says",
+        "executed 1; found 0",
+    ),
     (
         [*FLOOR[:8], OTHERS, *forged(BOUGHT, 11, question="hail")[9:]],
         "a question of the contest",
+        "question 'rain'; found 'hail'",
     ),
     (
         [*FLOOR, RESOLVED, *BOUGHT[9:]],
         "question 'rain' to be neither resolved nor annulled",
+        "executed 0; found 1",
     ),
-    (forged(BOUGHT, 11, outcome=2), "an outcome from 0 to 1"),
+    (
+        forged(BOUGHT, 11, outcome=2),
+        "an outcome from 0 to 1",
+        "outcome 0; found 2",
+    ),
     (
         forged(BOUGHT, 1, closes_at=micros(2)),
         "a leg from 2026-03-01T00:00:00Z on and before 2026-03-02T00:00:00Z",
+        "executed 0; found 1",
     ),
-    ([*BOUGHT[:7], BOUGHT[8], *BOUGHT[8:]], "a quote of question 'rain' before"),
-    (forged(BOUGHT, 11, quote=9), "the question's last quote"),
-    (forged(BOUGHT, 11, price=400_000_001), "a price of 0.4, as quoted"),
+    (
+        [*BOUGHT[:7], BOUGHT[8], *BOUGHT[8:]],
+        "a quote of question 'rain' before",
+        "executed 0; found 1",
+    ),
+    (
+        forged(BOUGHT, 11, quote=9),
+        "the question's last quote",
+        "quote 8; found 9",
+    ),
+    (
+        forged(BOUGHT, 11, price=400_000_001),
+        "a price of 0.4, as quoted",
+        "price 0.4; found 0.400000001",
+    ),
     (
         forged(BOUGHT, 8, quoted_at=micros(1)),
         "a quote of at most 3600 s before 2026-03-02T00:00:00Z",
+        "executed 0; found 1",
     ),
     # purchases
     (
         forged(BOUGHT, 11, outcome=1, price=600_000_000),
         "the question and side of the bet",
+        "outcome 0; found 1",
     ),
     (
         forged(BOUGHT, 11, amount=500_000_001),
         "the amount of the bet",
+        "amount 500.00; found 500.000001",
     ),
-    (carried_out(BEYOND, BEYOND[10]), "a bet of 50.00 to 1875.00"),
-    (forged(BOUGHT, 11, cash=10**10 - 1), "cash of 10000.00 before"),
+    (
+        carried_out(BEYOND, BEYOND[10]),
+        "a bet of 50.00 to 1875.00",
+        "executed 1; found 2",
+    ),
+    (
+        forged(BOUGHT, 11, cash=10**10 - 1),
+        "cash of 10000.00 before",
+        "cash 10000.00; found 9999.999999",
+    ),
     (
         carried_out(AT_NOTHING, PURCHASE, question=COLOUR, outcome=2, price=0, quote=9),
         "a price at which the amount buys shares",
+        "executed 0; found 1",
     ),
-    (forged(BOUGHT, 11, shares=1_250_000_001), "1250.00 shares, what the amount buys"),
+    (
+        forged(BOUGHT, 11, shares=1_250_000_001),
+        "1250.00 shares, what the amount buys",
+        "shares 1250.00; found 1250.000001",
+    ),
     (
         carried_out(AT_NEARLY_NOTHING, PURCHASE, price=1, quote=10, amount=25 * 10**8, shares=25 * 10**17),
         "at most 1000000000000.00 shares that one account buys",
+        "executed 0; found 1",
     ),
     (
         forged(BOUGHT, 11, confidence=200_000_001),
         "a confidence of 0.2, as the amount implies",
+        "confidence 0.2; found 0.200000001",
     ),
-    (forged(BOUGHT, 11, position=2), "the number of the open position or the next one"),
+    (
+        forged(BOUGHT, 11, position=2),
+        "the number of the open position or the next one",
+        "position 1; found 2",
+    ),
     # sales
     (
         forged(SOLD, 13, sells=(events.Sale(position="7", percentage=50 * 10**6),)),
         "the position of the sale",
+        "executed 0; found 1",
     ),
-    (forged(SOLD, 14, position=7), "a position that was bought before"),
-    (carried_out(TWICE, TWICE[13]), "position 1 to be open"),
+    (
+        forged(SOLD, 14, position=7),
+        "a position that was bought before",
+        "position 1; found 7",
+    ),
+    (
+        carried_out(TWICE, TWICE[13]),
+        "position 1 to be open",
+        "executed 1; found 2",
+    ),
     (
         forged(SOLD, 14, outcome=1, price=600_000_000),
         "question and outcome 'rain', 0, of the position",
+        "outcome 0; found 1",
     ),
-    (carried_out(BITS, SALE, shares=0), "a percentage that sells shares"),
-    (forged(SOLD, 14, shares=626_000_000), "625.00 shares, the percentage asked for"),
-    (forged(SOLD, 14, cost=249_999_999), "a cost of 250.00, of the shares sold"),
+    (
+        carried_out(BITS, SALE, shares=0),
+        "a percentage that sells shares",
+        "executed 0; found 1",
+    ),
+    (
+        forged(SOLD, 14, shares=626_000_000),
+        "625.00 shares, the percentage asked for",
+        "shares 625.00; found 626.00",
+    ),
+    (
+        forged(SOLD, 14, cost=249_999_999),
+        "a cost of 250.00, of the shares sold",
+        "cost 250.00; found 249.999999",
+    ),
     (
         forged(SOLD, 14, proceeds=250_000_001),
         "proceeds of 250.00, of the shares at the price",
+        "proceeds 250.00; found 250.000001",
     ),
     # what ends a position
-    (forged(SETTLED, 13, outcome=1), "outcome 0, of the position"),
-    (forged(SETTLED, 13, shares=1), "1250.00 shares, of the position"),
-    (forged(SETTLED, 13, cost=0), "a cost of 500.00, of the position"),
-    (forged(SETTLED, 13, payout=HALF), "a payout of 1, as resolved"),
-    (forged(SETTLED, 13, proceeds=10**9), "an amount of 1250.00, what the position is worth"),
-    (forged(REFUNDED, 13, cost=499_000_000), "a cost of 500.00, of the position"),
-    (forged(VOIDED, 13, amount=499_000_000), "an amount of 500.00, what the position is worth"),
-    (forged(REVERSED, 15, reverses=12), "to reverse log position 13, which ended the position"),
-    (forged(REVERSED, 15, amount=0), "an amount of 1250.00, what the position was settled with"),
-    (forged(REVERSED, 15, outcome=1), "outcome 0, of the position"),
-    ([*FLOOR, structs.replace(IN_PARTS, outcome=0)], "outcome -1 beside payouts"),
-    ([*FLOOR, structs.replace(IN_PARTS, payouts=(HALF, 0))], "2 payouts that sum to 1"),
+    (
+        forged(SETTLED, 13, outcome=1),
+        "outcome 0, of the position",
+        "outcome 0; found 1",
+    ),
+    (
+        forged(SETTLED, 13, shares=1),
+        "1250.00 shares, of the position",
+        "shares 1250.00; found 0.000001",
+    ),
+    (
+        forged(SETTLED, 13, cost=0),
+        "a cost of 500.00, of the position",
+        "cost 500.00; found 0.00",
+    ),
+    (
+        forged(SETTLED, 13, payout=HALF),
+        "a payout of 1, as resolved",
+        "payout 1; found 0.5",
+    ),
+    (
+        forged(SETTLED, 13, proceeds=10**9),
+        "an amount of 1250.00, what the position is worth",
+        "proceeds 1250.00; found 1000.00",
+    ),
+    (
+        forged(REFUNDED, 13, cost=499_000_000),
+        "a cost of 500.00, of the position",
+        "cost 500.00; found 499.00",
+    ),
+    (
+        forged(VOIDED, 13, amount=499_000_000),
+        "an amount of 500.00, what the position is worth",
+        "amount 500.00; found 499.00",
+    ),
+    (
+        forged(REVERSED, 15, reverses=12),
+        "to reverse log position 13, which ended the position",
+        "reverses 13; found 12",
+    ),
+    (
+        forged(REVERSED, 15, amount=0),
+        "an amount of 1250.00, what the position was settled with",
+        "amount 1250.00; found 0.00",
+    ),
+    (
+        forged(REVERSED, 15, outcome=1),
+        "outcome 0, of the position",
+        "outcome 0; found 1",
+    ),
+    (
+        [*FLOOR, structs.replace(IN_PARTS, outcome=0)],
+        "outcome -1 beside payouts",
+        "outcome -1; found 0",
+    ),
+    (
+        [*FLOOR, structs.replace(IN_PARTS, payouts=(HALF, 0))],
+        "2 payouts that sum to 1",
+        "resolve_question to be allowed; found not_summing_to_one: payouts = '0.5'",
+    ),
     (
         [*FLOOR, structs.replace(IN_PARTS, payouts=(3 * HALF, -HALF))],
         "payouts from 0 to below 1",
+        "resolve_question to be allowed; found out_of_range: payouts.yes = '1.500000000'",
     ),
 ]
 
 
-@pytest.mark.parametrize(("log", "rule"), BROKEN_ACCOUNTS, ids=[rule for _, rule in BROKEN_ACCOUNTS])
-def test_an_event_that_breaks_a_rule_of_accounts_is_found(log: list[AnyEvent], rule: str) -> None:
-    """The position is that of the last event or of its command's first event; the rows before it are right."""
+@pytest.mark.parametrize(("log", "rule", "difference"), BROKEN_ACCOUNTS, ids=[rule for _, rule, _ in BROKEN_ACCOUNTS])
+def test_an_event_that_breaks_a_rule_of_accounts_is_found(log: list[AnyEvent], rule: str, difference: str) -> None:
+    """The message names the mismatch; the position is that of the last event or of its command's first event."""
     position, message = stopped_at(log)
     assert SAYS_BOTH.fullmatch(message), rule
+    assert message.partition("expected ")[2].startswith(difference), rule
     assert [each.command_id for each in enveloped(log)][position - 1] == enveloped(log)[-1].command_id
 
 
