@@ -2,7 +2,8 @@
 
 What a block is follows from the word behind its fence:
 
-- `console`: lines that begin with `$ ` are commands for the shell, the others what they print; `...` is any text.
+- `console`: lines that begin with `$ ` are commands for the shell, the others what they print. `...` stands for any text
+  within a line; a line that is only `...` stands for any number of lines.
 - `sh`: the two commands that set everything up, which `.ci/run` takes from the README and runs.
 - `python` with `>>>`: examples, as doctest has them, all of a page in one namespace.
 - any other word: a file to save, named behind that word.
@@ -178,12 +179,20 @@ def _compare(where: str, _: Block, printed: Printed) -> None:
 
 
 def agree(expected: str, got: str) -> bool:
-    r"""Whether a command printed what a page says; `...` stands for any text, two spaces for any more of them.
+    r"""Return whether a command printed what a page says; two spaces stand for two or more.
 
-    >>> agree("digest ...\n", "digest 12 \n"), agree("ok\n", "ok\nmore\n")
+    `...` stands for any text within a line, and a line that is only `...` for any number of lines.
+
+    >>> agree("digest ...\n", "digest 12 \n"), agree("digest ...\n", "digest 12\nmore\n")
     (True, False)
+    >>> agree("first\n...\nlast\n", "first\n2\n3\nlast\n")
+    True
     """
-    return doctest.OutputChecker().check_output(_stripped(expected), _stripped(got), FLAGS)
+    lines = [
+        r"(?:.*\n)*" if line == "..." else ".*".join(map(re.escape, line.split("..."))) + r"\n"
+        for line in _stripped(expected).splitlines()
+    ]
+    return re.fullmatch("".join(lines), _stripped(got)) is not None
 
 
 def _stripped(text: str) -> str:

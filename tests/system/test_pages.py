@@ -44,6 +44,9 @@ def test_every_block_of_a_page_does_what_the_page_says(page: Path, tmp_path: Pat
     [
         "```console\n$ echo one\ntwo\n```\n",
         "```console\n$ echo one\n```\n",
+        "```console\n$ echo one; echo two\no...\n```\n",
+        "```console\n$ echo one; echo two; echo three\no...\nthree\n```\n",
+        "```console\n$ echo one; echo two\n...\none\n```\n",
         "```console\n$ false\n$ echo $?\n0\n```\n",
         "```console\none\n```\n",
         "```python\n>>> 1 + 1\n3\n\n```\n",
@@ -53,6 +56,9 @@ def test_every_block_of_a_page_does_what_the_page_says(page: Path, tmp_path: Pat
     ids=[
         "other text",
         "text that is not shown",
+        "a line more than the ellipsis",
+        "a line swallowed by an ellipsis",
+        "a line more than after any lines",
         "another exit code",
         "no command",
         "another value",
@@ -66,6 +72,14 @@ def test_a_block_that_is_not_true_is_found(text: str, tmp_path: Path) -> None:
     page.write_text(text, encoding="utf-8")
     with pytest.raises(AssertionError):
         run(page, tmp_path, command_folder(tmp_path / "bin"))
+
+
+def test_an_ellipsis_stands_for_text_within_a_line_and_alone_for_any_lines(tmp_path: Path) -> None:
+    """Lines before and after any lines are compared; no line at all is any lines too."""
+    page = tmp_path / "page.md"
+    text = "```console\n$ echo one; echo two; echo three\no...\n...\nthree\n$ echo four\n...\nf...r\n```\n"
+    page.write_text(text, encoding="utf-8")
+    run(page, tmp_path, command_folder(tmp_path / "bin"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
