@@ -13,6 +13,7 @@ from forecast_ledger.ledger.model.log import START, Checkpoint, Recorded, comput
 from forecast_ledger.ledger.model.mismatch import instant_text
 from forecast_ledger.ledger.storing.store import Store
 from forecast_ledger.replay.reading.event_text import sentence
+from forecast_ledger.replay.reading.replay import BEYOND_END
 from forecast_ledger.replay.reading.text_tables import PrintedRow, escape
 
 EVENT_LIST_COLUMNS = ["log_position", "recorded_at", "at", "type", "says"]
@@ -46,19 +47,19 @@ class EventFilter(NamedTuple):
 class EventList:
     """The rows of a list of events. last: the last event read; shown: the number of rows so far."""
 
-    def __init__(self, wanted: EventFilter, limit: int | None = None, after: Checkpoint = START) -> None:
+    def __init__(self, selection: EventFilter, limit: int | None = None, after: Checkpoint = START) -> None:
         self.last = after
         self.shown = 0
-        self._wanted, self._limit = wanted, limit
+        self._selection, self._limit = selection, limit
 
     def rows(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[PrintedRow]:
         """Return the events that pass the filter, up to the limit; stop reading at `until`."""
         for page in pages:
             for recorded in page:
-                if self._wanted.until is not None and recorded.recorded_at >= self._wanted.until:
+                if self._selection.until is not None and recorded.recorded_at >= self._selection.until:
                     return
                 self.last = Checkpoint(recorded.position, recorded.digest)
-                if self._wanted.includes(recorded):
+                if self._selection.includes(recorded):
                     self.shown += 1
                     yield event_row(recorded)
                     if self.shown == self._limit:
@@ -99,7 +100,8 @@ def row_bytes(store: Store, position: int) -> bytes:
     """Return the bytes of a row. Raises Refused (the log ends before it), Corrupt (it is missing)."""
     rows = store.read(position - 1, 1)
     if not rows:
-        raise Refused("out_of_range", "position", position, f"the log ends at position {store.newest()}")
+        wrong = f"the log ends at position {store.newest()}"
+        raise Refused("out_of_range", "position", position, wrong, remedy=BEYOND_END)
     return rows[0]
 
 

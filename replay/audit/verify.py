@@ -150,7 +150,7 @@ def _with_rounded(result: CheckResult, rounded: int) -> CheckResult:
     """Add to the result of `decided` how many commands could not be rebuilt in full."""
     if (result.check, result.found) != (_READING, "ok"):
         return result
-    commands = "1 command" if rounded == 1 else f"{rounded} commands"
+    commands = "1 command" if rounded == 1 else f"{rounded:,} commands"
     return result._replace(says=f"{result.says}; {commands} had fields that the events do not record")
 
 

@@ -101,7 +101,8 @@ def verify(
     if not quiet or findings:
         say_as_of(report.head)
     if earlier is None and not quiet:
-        say(_checkpoint_advice(log, name))
+        for line in _checkpoint_advice(log, name):
+            say(line)
     if findings:
         say(f" {_count(len(findings), 'finding')}; the log can be read", "not ok:", RED)
         sys.exit(FINDINGS)
@@ -113,8 +114,8 @@ def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-def _checkpoint_advice(log: str, name: str) -> str:
-    """Return a note: the log alone cannot show that it was cut, and the commands that can."""
+def _checkpoint_advice(log: str, name: str) -> tuple[str, str]:
+    """Return the commands that make and use a checkpoint; the log alone cannot show that its newest rows are gone."""
     from shlex import join
 
     from forecast_ledger.ledger.storing.store import redacted
@@ -122,8 +123,8 @@ def _checkpoint_advice(log: str, name: str) -> str:
     ledger = [redacted(log), *([] if name == "main" else ["--name", name])]
     keep, compare = join(["forecast-ledger", "checkpoint", *ledger]), join(["forecast-ledger", "verify", *ledger])
     return (
-        "the log alone cannot show whether its newest rows were removed; a checkpoint that you keep elsewhere can: "
-        f"`{keep} > FILE` makes one, `{compare} --checkpoint FILE` compares the log with it"
+        f"to keep a checkpoint elsewhere: {keep} > FILE",
+        f"to find removed rows with it: {compare} --checkpoint FILE",
     )
 
 

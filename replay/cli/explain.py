@@ -44,7 +44,7 @@ _SPARE = (
     "from_at",
     "of_coverage",
 )  # columns of parts that are left out first
-_PARTS = Look(keep=("contribution", "points"), spare=_SPARE)
+_PARTS = Look(keep=("contribution", "points", "prize"), spare=_SPARE)
 _COMPARED = {
     "none": "nothing",
     "uniform": "the uniform distribution",
@@ -92,7 +92,7 @@ def explain(
     and --limit choose among the parts. --format json prints one object, --format csv only the parts.
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
     if len(key) != len(NUMBERS[number]):
-        fail(f"explain LOG {number} takes {' '.join(NUMBERS[number]).upper()}", USAGE)
+        fail(f"`explain LOG {number}` needs {' '.join(NUMBERS[number]).upper()}", USAGE)
     if model is not None and number != "score":
         fail("--model can only be used with a score: leave it out; for other numbers the whole log is read", USAGE)
     with progress("read") as watch:
@@ -140,7 +140,7 @@ def diff(log: str, old: str, new: str, projection: str, name: str, view: View) -
         [*CATALOGUE[projection].key, "change", *names],
         rows,
         view,
-        Look(keep=("column", "old", "new"), spare=("events",)),
+        Look(keep=("column", "old", "new"), spare=("events",), key=CATALOGUE[projection].key),
     )
     count = len(difference.changes)
     say(f"{count:,} {'row differs' if count == 1 else 'rows differ'}, {difference.equal:,} equal")
@@ -275,12 +275,13 @@ def _dependence(others: dict[str, Any]) -> str:
     """Say on whose forecasts a number depends."""
     comparison = f"compared with {_COMPARED[others['compared_with']]}"
     if "count" not in others:
-        return f"{comparison}, " + ", ".join(f"{others[name]} {name}" for name in ("questions", "enrolled", "excluded"))
+        questions = _count(others["questions"], "question")
+        return f"{questions}, {others['enrolled']:,} enrolled, {others['excluded']:,} excluded; {comparison}"
     if not others["count"]:
-        return f"{comparison}, nobody else"
-    count, forecasts = _count(others["count"], "other"), _count(others["forecasts"], "forecast")
+        return f"no other participant; {comparison}"
+    count, forecasts = _count(others["count"], "other participant"), _count(others["forecasts"], "forecast")
     names = ", ".join(others["named"]) + ", …" * (others["count"] > len(others["named"]))
-    return f"{comparison}: {count} ({names}), {forecasts} from #{others['first']} to #{others['last']}"
+    return f"{count} ({names}), {forecasts} from #{others['first']} to #{others['last']}; {comparison}"
 
 
 def _count(count: int, noun: str) -> str:

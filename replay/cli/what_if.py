@@ -58,7 +58,7 @@ def what_if(
     view: View,
     errors: str,
 ) -> None:
-    """Show what would change in a table if more were recorded.
+    """Show what more commands or other rules would change in a table.
 
     COMMANDS has one JSON object per line. They are decided as by `append`, but on a copy of the log in memory; nothing
     is written. With --rules, the contest is scored by other rules. Each value that would differ is one line. Refusals
@@ -101,7 +101,7 @@ def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: st
     with open_overlay(log, name, prizes_from_log, before.checkpoint) as (ledger, _):
         counts = append_lines(ledger, file, refusal_printer(errors), lambda _: None)
         facts = from_log.facts(ledger.read())
-    say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
     return Projections(facts), counts["refused"]
 
 
@@ -123,16 +123,16 @@ def _show(old: "Table", new: "Table", view: View) -> None:
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.reading.table_difference import differences
 
-    changed_rows = list(differences(old, new))
+    key, changed_rows = CATALOGUE[old.name].key, list(differences(old, new))
     rows = (
         {**row.key, "row": row.row, "column": column, "old": before, "new": after}
         for row in changed_rows
         for column, (before, after) in (row.columns or {"": (None, None)}).items()
     )
-    emit([*CATALOGUE[old.name].key, "row", "column", "old", "new"], rows, view, Look(keep=("column", "old", "new")))
+    emit([*key, "row", "column", "old", "new"], rows, view, Look(keep=("column", "old", "new"), key=key))
     numbers = Counter(row.row for row in changed_rows)
-    counts = ", ".join(f"{numbers[kind]} {kind}" for kind in ("changed", "new", "gone"))
-    say(f"rows of {old.name}: {counts}, {len(old) - numbers['changed'] - numbers['gone']} unchanged")
+    counts = ", ".join(f"{numbers[kind]:,} {kind}" for kind in ("changed", "new", "gone"))
+    say(f"rows of {old.name}: {counts}, {len(old) - numbers['changed'] - numbers['gone']:,} unchanged")
 
 
 COMMANDS = (what_if,)

@@ -23,7 +23,7 @@ _TRIMMED = {"points", "share", "take", "term", "probability", "seconds"}  # kind
 _STATES = {"ok": GREEN, "accepted": GREEN, "refused": RED, "damaged": RED, "differs": RED, "not checked": YELLOW}
 _OF_STATES = {"found", "outcome"}  # columns
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z")
-_LEAST = 12  # cells to which a text may be shortened
+_LEAST = 8  # cells to which a text may be shortened
 _LEAST_PROSE = 24  # cells to which a text that is wrapped may be narrowed
 _LONGEST = 40  # characters of a value in a note
 _FIRST = 200  # rows of a long list that decide how wide its columns are
@@ -201,7 +201,8 @@ def _least(column: _Column, *, last: bool) -> int:
 def _drop_columns(columns: list[_Column], look: Look, room: int) -> tuple[list[_Column], list[str]]:
     """Return the columns that fit side by side, and the names of those left out.
 
-    Spare columns are left out first, then columns from the right; never the first column, nor one that the look keeps.
+    Spare columns are left out first, then columns from the right; never the first column, nor one that the look keeps
+    or that is part of the key.
     """
     order = [*(name for name in look.spare), *(column.name for column in reversed(columns[1:]))]
     gone: list[str] = []
@@ -210,7 +211,7 @@ def _drop_columns(columns: list[_Column], look: Look, room: int) -> tuple[list[_
         need = sum(_least(column, last=column is left[-1]) for column in left) + _GAP * (len(left) - 1)
         if need <= room:
             break
-        if name not in look.keep:
+        if name not in {*look.keep, *look.key}:
             gone.append(name)
     gone = [column.name for column in columns if column.name in gone]
     return [column for column in columns if column.name not in gone], gone

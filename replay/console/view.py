@@ -40,7 +40,7 @@ class View(NamedTuple):
     wide: bool = False
 
     def named_columns(self) -> list[str]:
-        """Return the columns that it names, to print or in conditions."""
+        """Return the columns that the view names, to print or in conditions."""
         return [*self.columns, *(condition.column for condition in self.where)]
 
 
@@ -48,11 +48,12 @@ class Look(NamedTuple):
     """How to fit the columns of a table into a terminal.
 
     kinds: column -> its kind in the projection's schema. keep: columns that are shown even if all rows have the same
-    value. spare: columns to leave out first. chosen: the user chose the columns, so none is left out.
+    value. key: columns that are left out only if all rows have the same value. spare: columns to leave out first. chosen: the user chose the columns, so none is left out.
     """
 
     kinds: Mapping[str, str] = {}
     keep: Collection[str] = ()
+    key: Collection[str] = ()
     spare: Collection[str] = ()
     chosen: bool = False
 

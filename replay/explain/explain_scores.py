@@ -105,7 +105,9 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
     if row is None:
         forecast = participant in facts.participant_codes.codes
         wrong = (
-            "the participant had no standing forecast in scored time" if forecast else "no such participant forecast"
+            "no forecast of the participant stood in scored time"
+            if forecast
+            else "no participant of this id made a forecast"
         )
         remedy = "`table LOG scores` lists the participants that have a score"
         raise Refused("nothing_standing", "participant", participant, wrong, remedy=remedy)

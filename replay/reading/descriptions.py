@@ -17,7 +17,7 @@ _EDGES = {"both": "", "opening": ", without a last one that is cut short", "none
 _PERIODS = {
     "scheduled": "over the scheduled period",
     "actual": "over the period until the answer is known",
-    "covered": "over the time that its forecasts covered",
+    "covered": "over the time that the forecasts covered",
 }
 
 

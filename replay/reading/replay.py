@@ -23,6 +23,7 @@ from forecast_ledger.projections.facts import from_log
 from forecast_ledger.projections.facts.columns import Facts
 
 AsOf = int | str | datetime | None  # a log position, an instant of the ledger's own clock, or the whole log
+BEYOND_END = "use that log position or an earlier one"
 _logger = logging.getLogger(__name__)
 Watch = Callable[[int], None]  # called with the number of events read so far
 
@@ -160,7 +161,8 @@ class Cut:
     def reached(self) -> Checkpoint:
         """Return the last event that was read. Raises Refused: the log ends before the cut."""
         if self._position is not None and self._position > self.last.position:
-            raise Refused("out_of_range", "as_of", self._position, f"the log ends at position {self.last.position}")
+            wrong = f"the log ends at position {self.last.position}"
+            raise Refused("out_of_range", "as_of", self._position, wrong, remedy=BEYOND_END)
         return self.last
 
     def pages(self, pages: Iterator[Sequence[Recorded]], watch: Watch) -> Iterator[Sequence[Recorded]]:

@@ -786,13 +786,10 @@ def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
     assert [(check, found, at, meaning.strip('"')) for check, found, at, meaning in rows[1:]] == [
         (check, "ok", "", meaning) for check, meaning in CHECKS.items()
     ]
-    as_of, unseen, verdict = result.stderr.splitlines()
+    as_of, keep, use, verdict = result.stderr.splitlines()
     assert as_of == f"as of log position 13, digest {verify(path).digest}"
-    assert unseen == (
-        "the log alone cannot show whether its newest rows were removed; a checkpoint that you keep elsewhere can: "
-        f"`forecast-ledger checkpoint {path} > FILE` makes one, "
-        f"`forecast-ledger verify {path} --checkpoint FILE` compares the log with it"
-    )
+    assert keep == f"to keep a checkpoint elsewhere: forecast-ledger checkpoint {path} > FILE"
+    assert use == f"to find removed rows with it: forecast-ledger verify {path} --checkpoint FILE"
     assert verdict == "ok: 13 events, 7 checks"
     assert run("verify", path, "--quiet").stderr == ""
 

@@ -41,7 +41,10 @@ def test_what_would_be_kept_nowhere_is_wrong_usage(log: str, tmp_path: Path, whe
 @pytest.mark.parametrize(
     ("question", "says"),
     [
-        ("explain LOG score plain olympics-2021 NOPE", "no such participant forecast; `table LOG scores` lists"),
+        (
+            "explain LOG score plain olympics-2021 NOPE",
+            "no participant of this id made a forecast; `table LOG scores` lists",
+        ),
         ("explain LOG score plain NOPE A", "the question is not in the contest 'plain'; `table LOG scores` lists"),
         ("explain LOG score NOPE olympics-2021 A", "it has: hidden-only, plain; use the id of a contest in the log"),
         (
@@ -56,8 +59,8 @@ def test_what_would_be_kept_nowhere_is_wrong_usage(log: str, tmp_path: Path, whe
             "what-if LOG --show prizes --rules peer-2024-03 --contest NOPE",
             "it has: hidden-only, plain; use the id of a contest in the log",
         ),
-        ("show LOG 35", "the log ends at position 34; give a number in the range"),
-        ("log LOG --after 35", "the log ends at position 34; give a number in the range"),
+        ("show LOG 35", "the log ends at position 34; use that log position or an earlier one"),
+        ("log LOG --after 35", "the log ends at position 34; use that log position or an earlier one"),
     ],
 )
 def test_a_question_about_what_is_not_there_is_told_what_is(log: str, question: str, says: str) -> None:

@@ -139,6 +139,23 @@ def test_columns_that_tell_no_rows_apart_are_left_out_and_said() -> None:
     assert next(iter(lines)).split() == ["contest", "who"]
 
 
+def test_columns_of_a_key_are_left_out_only_if_they_are_the_same_in_every_row() -> None:
+    """Without a key that differs, nobody knows which row a line is about, however narrow the terminal is."""
+    rows = [
+        {"contest": "cup", "member": who, "change": change, "old": "0.123456", "new": "0.234567"}
+        for who, change in (("ada", "new"), ("bo", "gone"))
+    ]
+    names = list(rows[0])
+    lines, note = fit_table(names, rows, Look(keep=("old", "new"), key=("contest", "member")), Screen(28))
+    assert next(lines).split() == ["member", "old", "new"]
+    assert note == "left out: contest = cup (the same in every row); change (no room)"
+    lines, _ = fit_table(names, rows, Look(keep=("old", "new")), Screen(20))
+    assert next(lines).split() == ["member", "old", "new"]  # the first column that differs is always shown
+    others = [{**row, "contest": row["member"]} for row in rows]
+    lines, _ = fit_table(names, others, Look(keep=("old", "new"), key=("contest", "member")), Screen(20))
+    assert next(lines).split() == ["contest", "member", "old", "new"]
+
+
 def test_zeros_at_the_end_of_decimals_go_and_points_stand_below_each_other() -> None:
     """Of quantities with nine or twelve decimals; money, ids and text keep all that they have."""
     kinds = {"score": "points", "prize": "money", "release": "id"}

@@ -306,9 +306,12 @@ def test_what_is_printed_can_be_read_without_knowing_this_code(log: Log) -> None
     """Log positions have their sign, what a number depends on is a sentence, a source is one that is published."""
     score = run("explain", log(METACULUS), "score", "plain", "olympics-2021", "A").stdout.splitlines()
     balance = run("explain", log(ARENA), "balance", "week-1", "ada").stdout.splitlines()
-    assert "depends on  compared with the consensus: 3 others (B, C, bot), 6 forecasts from #13 to #29" in score
+    assert (
+        "depends on  3 other participants (B, C, bot), 6 forecasts from #13 to #29; compared with the consensus"
+        in score
+    )
     assert [line.split()[0] for line in score if "replaced by #22" in line] == ["#12"]
-    assert "depends on  compared with nothing, 5 questions, 3 enrolled, 0 excluded" in balance
+    assert "depends on  5 questions, 3 enrolled, 0 excluded; compared with nothing" in balance
     assert sum(" bought " in line and " #18 " in line for line in balance) == 3
     assert not any("seed " in line for line in (*score, *balance))
 
@@ -317,7 +320,7 @@ def test_the_command_says_which_key_a_number_has(log: Log) -> None:
     """Wrong usage, in one line."""
     result = run("explain", log(METACULUS), "score", "plain", "A")
     assert (result.exit_code, result.stdout) == (USAGE, "")
-    assert "takes CONTEST QUESTION PARTICIPANT" in result.stderr
+    assert "`explain LOG score` needs CONTEST QUESTION PARTICIPANT" in result.stderr
     assert run("explain", log(METACULUS), "fame", "plain", "A").exit_code == USAGE
 
 
