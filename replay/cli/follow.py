@@ -92,9 +92,8 @@ def _follow(log: str, readmodel: str, name: str, once: bool) -> None:
         def report(done: "Refreshed") -> None:
             position, digest = done.reached
             lag = runner.lag()
-            say(
-                f"{done.events:,} events, {done.rows:,} rows changed; lag {lag.positions:,} positions, {lag.seconds:.3f} s"
-            )
+            behind = f"lag {lag.positions:,} positions, {lag.seconds:.3f} s"
+            say(f"{done.events:,} events, {done.rows:,} rows changed; {behind}")
             say(f"as of log position {position}, digest {digest}")
 
         def stop(number: int, _: FrameType | None) -> None:

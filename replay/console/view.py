@@ -48,7 +48,8 @@ class Look(NamedTuple):
     """How to fit the columns of a table into a terminal.
 
     kinds: column -> its kind in the projection's schema. keep: columns that are shown even if all rows have the same
-    value. key: columns that are left out only if all rows have the same value. spare: columns to leave out first. chosen: the user chose the columns, so none is left out.
+    value. key: columns that are left out only if all rows have the same value. spare: columns to leave out first.
+    chosen: the user chose the columns, so none is left out.
     """
 
     kinds: Mapping[str, str] = {}

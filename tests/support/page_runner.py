@@ -2,8 +2,8 @@
 
 What a block is follows from the word behind its fence:
 
-- `console`: lines that begin with `$ ` are commands for the shell, the others what they print. `...` stands for any text
-  within a line; a line that is only `...` stands for any number of lines.
+- `console`: lines that begin with `$ ` are commands for the shell, the others what they print. `...` stands for any
+  text within a line; a line that is only `...` stands for any number of lines.
 - `sh`: the two commands that set everything up, which `.ci/run` takes from the README and runs.
 - `python` with `>>>`: examples, as doctest has them, all of a page in one namespace.
 - any other word: a file to save, named behind that word.
