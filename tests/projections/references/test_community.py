@@ -1,4 +1,4 @@
-"""The consensus as a forecaster: averages of every kind, brought to one, and scored like anybody's forecast."""
+"""The community forecast: averages of every kind, normalized, and scored like any forecast."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -38,19 +38,19 @@ Row = dict[str, Any]
 
 
 def columns(table: Sequence[Sequence[int]]) -> list[Int64Array]:
-    """A table's rows as columns."""
+    """Return the columns of a table."""
     return [np.array(column, np.int64) for column in zip(*table, strict=True)]
 
 
 @st.composite
 def tables(draw: st.DrawFn, value: st.SearchStrategy[int] = DOUBLED) -> list[list[int]]:
-    """A few instants of two to forty outcomes."""
+    """Draw averages of two to forty outcomes at a few instants."""
     width = draw(st.integers(2, 40))
     return draw(st.lists(st.lists(value, min_size=width, max_size=width), min_size=1, max_size=4))
 
 
 def test_every_average_a_rule_set_can_name_exists() -> None:
-    """A community is medians of named outcomes and the mean of a range; each by its own weights."""
+    """The community consensus is the median on named outcomes and the mean on a range, with the rule set's weights."""
     mean = {"equal": recency.plain_means, "recency": recency.means}
     middle = {"equal": community._medians, "recency": recency.medians}
     assert set(AVERAGES.values()) == {*mean.values(), *middle.values()}
@@ -62,8 +62,8 @@ def test_every_average_a_rule_set_can_name_exists() -> None:
             ("mean", mean, mean),
         ):
             rules = own(consensus=kind, consensus_weights=weights)
-            found = average(rules, named=True).average, average(rules, named=False).average
-            assert found == (of_named[weights], of_ranges[weights])
+            functions = average(rules, named=True).average, average(rules, named=False).average
+            assert functions == (of_named[weights], of_ranges[weights])
 
 
 @settings(deadline=None)
@@ -73,15 +73,15 @@ def test_every_average_a_rule_set_can_name_exists() -> None:
 def test_an_outcomes_share_of_all_averages_is_rounded_half_even_once(
     table: list[list[int]], data: st.DataObject | None
 ) -> None:
-    """To 1e-18, given doubled as the averages are; 0 of nothing; of few outcomes and of many; squeezed, too."""
+    """It is in 1e-18 and doubled, as the averages are; it is 0 if all averages are 0; squeezed or not."""
     outcomes = [data.draw(st.integers(0, len(row) - 1)) if data else 0 for row in table]
-    found = share(columns(table), np.array(outcomes))
+    doubled = share(columns(table), np.array(outcomes))
     expected = [
         2 * round(Fraction(row[o] * 10**18, sum(row))) if any(row) else 0
         for row, o in zip(table, outcomes, strict=True)
     ]
-    assert found.tolist() == expected
-    shares = [rules_oracle.squeezed([Fraction(each, 2 * CDF) for each in row]) for row in table]
+    assert doubled.tolist() == expected
+    shares = [rules_oracle.squeezed([Fraction(number, 2 * CDF) for number in row]) for row in table]
     squeezed = [2 * round(row[o] * 10**18) for row, o in zip(shares, outcomes, strict=True)]
     assert share(columns(table), np.array(outcomes), squeezed=True).tolist() == squeezed
 
@@ -91,19 +91,19 @@ def test_an_outcomes_share_of_all_averages_is_rounded_half_even_once(
 @example([[0, 0, 0]])
 @example([[0] * 7])
 def test_averages_of_named_outcomes_become_a_forecast_that_sums_to_one(table: list[list[int]]) -> None:
-    """Each its share, rounded half-even; what is missing to the largest, the first of equals; equal where all are 0."""
+    """Each outcome has its share, rounded half-even; the first largest takes the rest; if all are 0, they are equal."""
     for row, made in zip(table, distributions(columns(table), named=True).tolist(), strict=True):
-        given_any = row if any(row) else [1] * len(row)
-        shares = [round(Fraction(each * BILLION, sum(given_any))) for each in given_any]
+        parts = row if any(row) else [1] * len(row)
+        shares = [round(Fraction(part * BILLION, sum(parts))) for part in parts]
         shares[shares.index(max(shares))] += BILLION - sum(shares)
         assert made == shares
         assert sum(made) == BILLION
 
 
 @given(tables())
-def test_averages_of_a_range_become_a_cdf_as_they_are(table: list[list[int]]) -> None:
-    """Halved, half-even."""
-    expected = [[round(Fraction(each, 2)) for each in row] for row in table]
+def test_averages_of_a_range_become_a_cdf_without_normalization(table: list[list[int]]) -> None:
+    """The doubled averages are halved, half-even."""
+    expected = [[round(Fraction(number, 2)) for number in row] for row in table]
     assert distributions(columns(table), named=False).tolist() == expected
 
 
@@ -111,22 +111,24 @@ def test_averages_of_a_range_become_a_cdf_as_they_are(table: list[list[int]]) ->
 
 
 def own(**fields: Any) -> RuleSet:
-    """The consensus scored by its logarithm, compared with nothing."""
-    given: dict[str, Any] = {"name": "own", "kernel": "ln", "cdf_kernel": "ln", "score_consensus": True}
-    return RuleSet(**(given | fields))
+    """Return rules that score the consensus by its logarithm, without a reference."""
+    defaults: dict[str, Any] = {"name": "own", "kernel": "ln", "cdf_kernel": "ln", "score_consensus": True}
+    return RuleSet(**(defaults | fields))
 
 
 def consensus(
-    rules: RuleSet, *said: AnyCommand, start: OpenQuestion | None = None, label: str = "[consensus]"
+    rules: RuleSet, *commands: AnyCommand, start: OpenQuestion | None = None, label: str = "[consensus]"
 ) -> list[Row]:
-    """What the consensus scored on a question, part by part."""
+    """Return the score parts of the consensus on a question."""
     question = start or opened()
-    asked: list[AnyCommand] = [question, contest(rules=rules), entry(question=question.question), *said]
-    return [row for row in oracle.projected(*asked).table("score_parts").rows() if row["participant"] == label]
+    before: list[AnyCommand] = [question, contest(rules=rules), entry(question=question.question)]
+    return [
+        row for row in oracle.projected(*before, *commands).table("score_parts").rows() if row["participant"] == label
+    ]
 
 
-def said(*chances: str, question: str = "rain") -> list[AnyCommand]:
-    """One participant after another, an hour apart, until the last: all stand from then on."""
+def forecasts(*chances: str, question: str = "rain") -> list[AnyCommand]:
+    """Return forecasts of different participants, an hour apart; all stand from the last one on."""
     return [
         forecast(question, f"p{number}", probability=chance, at=day(10, number))
         for number, chance in enumerate(chances)
@@ -134,12 +136,12 @@ def said(*chances: str, question: str = "rain") -> list[AnyCommand]:
 
 
 def last(rows: list[Row]) -> tuple[str, str]:
-    """The consensus's probability and term in the end."""
+    """Return the probability and term of the last part."""
     return rows[-1]["probability"], rows[-1]["term"]
 
 
 def log_of(chance: Fraction | str) -> str:
-    """A logarithm as a term is printed."""
+    """Return a logarithm as a term is printed."""
     return str(Decimal(oracle.picos("ln", Fraction(chance))).scaleb(-12))
 
 
@@ -157,35 +159,35 @@ FIVE = ("0.1", "0.2", "0.3", "0.8", "0.9")  # the oldest first
     ids=["median", "mean", "by recency", "community"],
 )
 def test_the_consensus_is_scored_as_the_rules_average_it(rules: RuleSet, chance: str) -> None:
-    """By recency the five weigh .29 .44 .60 .79 1: half of 3.12 is passed at the fourth, not at the third."""
-    assert last(consensus(rules, *said(*FIVE), resolution())) == (chance, log_of(chance))
+    """By recency the weights are .29 .44 .60 .79 1: the running weight passes half of 3.12 at the fourth."""
+    assert last(consensus(rules, *forecasts(*FIVE), resolution())) == (chance, log_of(chance))
 
 
 @pytest.mark.parametrize("kernel", ["ln", "log2"])
 @pytest.mark.parametrize(("chances", "chance"), [(("0.1", "0.2"), "0.15"), (("0.1", "0.100000001"), "0.1000000005")])
-def test_the_median_of_an_even_number_is_between_the_two_in_the_middle(
+def test_the_median_of_an_even_number_is_the_mean_of_the_middle_two(
     kernel: str, chances: tuple[str, ...], chance: str
 ) -> None:
-    """Metaculus, Tournament Scoring, question 1, day 1: 15% of 10% and 20%; halves of a billionth are kept."""
-    rows = consensus(own(kernel=kernel, cdf_kernel="none"), *said(*chances), resolution())
+    """Metaculus, Tournament Scoring, question 1, day 1: 15% for 10% and 20%; halves of a billionth are kept."""
+    rows = consensus(own(kernel=kernel, cdf_kernel="none"), *forecasts(*chances), resolution())
     assert last(rows) == (chance, str(Decimal(oracle.picos(kernel, Fraction(chance))).scaleb(-12)))
 
 
-def test_a_mean_by_recency_is_weighed_by_e_to_the_root_of_age() -> None:
-    """Σ w p / Σ w with w = e^(√i - √n): 0.5828… of 0.2, 0.4 and 0.9, to 1e-9, to which weights are counted."""
+def test_a_mean_by_recency_has_the_weights_e_to_the_root_of_the_place() -> None:
+    """It is Σ w p / Σ w with w = e^(√i - √n): 0.5828… for 0.2, 0.4 and 0.9, here to 1e-9."""
     weights = [oracle.EXACT.exp(oracle.EXACT.sqrt(Decimal(i)) - oracle.EXACT.sqrt(Decimal(3))) for i in (1, 2, 3)]
     total = sum(weight * Decimal(p) for weight, p in zip(weights, ("0.2", "0.4", "0.9"), strict=True))
     chance, _ = last(
-        consensus(own(consensus="mean", consensus_weights="recency"), *said("0.2", "0.4", "0.9"), resolution())
+        consensus(own(consensus="mean", consensus_weights="recency"), *forecasts("0.2", "0.4", "0.9"), resolution())
     )
     assert abs(Decimal(chance) - total / sum(weights, Decimal(0))) < Decimal("1e-9")
 
 
-def test_age_is_that_of_the_forecast_also_where_it_was_made_before_the_opening() -> None:
-    """Five begin to stand with the opening, the last first: .9 .8 .3 .2 .1 weigh .29 .44 .60 .79 1, half is 1.56."""
+def test_age_counts_from_the_forecast_also_if_it_was_made_before_the_opening() -> None:
+    """Five were made in reverse order: .9 .8 .3 .2 .1 have the weights .29 .44 .60 .79 1, and half is 1.56."""
     early = [forecast(participant=f"p{number}", probability=p, at=day(9, 5 - number)) for number, p in enumerate(FIVE)]
     assert last(consensus(own(consensus_weights="recency"), *early, resolution()))[0] == "0.2"
-    again = forecast(participant="p4", probability="0.9", at=day(11))  # the oldest makes itself the newest
+    again = forecast(participant="p4", probability="0.9", at=day(11))  # the oldest becomes the newest
     assert last(consensus(own(consensus_weights="recency"), *early, again, resolution()))[0] == "0.3"
 
 
@@ -193,32 +195,32 @@ THREE = [("0.6", "0.3", "0.1"), ("0.2", "0.7", "0.1"), ("0.1", "0.1", "0.8")]
 HALVES = [("0.5", "0.5", "0"), ("0.5", "0", "0.5"), ("0.5", "0.25", "0.25")]
 
 
-def coloured(forecasts: Sequence[tuple[str, str, str]]) -> list[AnyCommand]:
-    """Forecasts on a question of three outcomes."""
+def coloured(rows: Sequence[tuple[str, str, str]]) -> list[AnyCommand]:
+    """Return forecasts on a question with three outcomes."""
     names = ("red", "green", "blue")
     return [
-        forecast("colour", f"p{number}", probabilities=dict(zip(names, each, strict=True)), at=OPENS)
-        for number, each in enumerate(forecasts)
+        forecast("colour", f"p{number}", probabilities=dict(zip(names, row, strict=True)), at=OPENS)
+        for number, row in enumerate(rows)
     ]
 
 
 @pytest.mark.parametrize(("kind", "chance"), [("median", Fraction(3, 10)), ("mean", Fraction(11, 30))])
-def test_of_several_outcomes_the_median_or_mean_of_the_one_that_came_true_counts(kind: str, chance: Fraction) -> None:
-    """Whatever the others are: of 0.3, 0.7 and 0.1."""
+def test_only_the_average_of_the_outcome_that_happened_counts(kind: str, chance: Fraction) -> None:
+    """The averages of the other outcomes change nothing: here of 0.3, 0.7 and 0.1."""
     rows = consensus(own(consensus=kind), *coloured(THREE), resolution("colour", outcome="green"), start=choices())
     assert last(rows)[1] == log_of(chance)
 
 
-def test_a_community_brings_the_medians_of_all_outcomes_to_one() -> None:
-    """Medians 0.2, 0.3 and 0.1 sum to 0.6: green has half of it."""
+def test_a_community_normalizes_the_medians_of_all_outcomes() -> None:
+    """The medians 0.2, 0.3 and 0.1 sum to 0.6: green has half of it."""
     rows = consensus(
         own(consensus="community"), *coloured(THREE), resolution("colour", outcome="green"), start=choices()
     )
     assert last(rows) == ("0.5", log_of("1/2"))
 
 
-def test_a_community_floors_every_outcome_before_it_brings_them_to_one() -> None:
-    """A median of nought counts as 0.001: 0.5 of 0.5 + 0.25 + 0.25, and with two noughts 1 of 1.002."""
+def test_a_community_floors_every_outcome_before_it_normalizes() -> None:
+    """A median of 0 counts as 0.001: 1 of 1.002 with two such medians; without any, 0.5 of 0.5 + 0.25 + 0.25."""
     sure = [("1", "0", "0")] * 3
     rows = consensus(own(consensus="community"), *coloured(sure), resolution("colour", outcome="red"), start=choices())
     assert last(rows)[1] == log_of(Fraction(1000, 1002))
@@ -237,14 +239,14 @@ SQUEEZED = {
 
 @pytest.mark.parametrize("outcome", SQUEEZED)
 def test_a_squeezed_consensus_leaves_a_thousandth_to_every_outcome(outcome: str) -> None:
-    """Medians 0.2, 0.3 and 0.1 less 0.001 sum to 0.597: green has 0.299 of that, of 0.997, and 0.001."""
+    """The medians 0.2, 0.3 and 0.1 less 0.001 sum to 0.597: green has 0.299 / 0.597 · 0.997 + 0.001."""
     answer = resolution("colour", outcome=outcome)
     rows = consensus(own(consensus="squeezed"), *coloured(THREE), answer, start=choices())
     assert last(rows)[1] == log_of(SQUEEZED[outcome])
 
 
 def test_a_squeezed_consensus_scored_whole_is_a_forecast_of_billionths() -> None:
-    """The halved Brier score of the same shares."""
+    """Its score is the halved Brier score of the same shares."""
     rules = own(consensus="squeezed", kernel="brier", cdf_kernel="none", period="covered", total="mean")
     rows = consensus(rules, *coloured(THREE), resolution("colour", outcome="green"), start=choices())
     score = sum(((part - (name == "green")) ** 2 for name, part in SQUEEZED.items()), Fraction(0)) / 2
@@ -254,23 +256,23 @@ def test_a_squeezed_consensus_scored_whole_is_a_forecast_of_billionths() -> None
 @pytest.mark.parametrize(
     ("sure", "shares"),
     [
-        ([("1", "0", "0")] * 3, (Fraction(998, 1_000), Fraction(1, 1_000))),  # medians of a thousandth leave nothing
-        ([("1", "0", "0"), ("0", "1", "0"), ("0", "0", "1")], (Fraction(1, 3), Fraction(1, 3))),  # all alike of nothing
+        ([("1", "0", "0")] * 3, (Fraction(998, 1_000), Fraction(1, 1_000))),  # 0.001 less 0.001 leaves nothing
+        ([("1", "0", "0"), ("0", "1", "0"), ("0", "0", "1")], (Fraction(1, 3), Fraction(1, 3))),  # all are equal
     ],
 )
-def test_a_squeezed_consensus_of_what_is_sure_keeps_within_its_bounds(
+def test_a_squeezed_consensus_of_certain_forecasts_stays_within_its_bounds(
     sure: list[tuple[str, str, str]], shares: tuple[Fraction, Fraction]
 ) -> None:
-    """The most is 1 - 0.001 (K - 1)."""
+    """The greatest probability is 1 - 0.001 (K - 1)."""
     for name, chance in zip(("red", "green"), shares, strict=True):
         answer = resolution("colour", outcome=name)
         rows = consensus(own(consensus="squeezed"), *coloured(sure), answer, start=choices())
         assert last(rows)[1] == log_of(chance)
 
 
-def test_a_squeezed_consensus_of_a_binary_question_is_its_median_and_of_a_range_the_mean() -> None:
-    """Multiple choice of two outcomes is squeezed: 0.3 and 0.7 less 0.001, of 0.998."""
-    assert last(consensus(own(consensus="squeezed"), *said(*FIVE), resolution())) == ("0.3", log_of("0.3"))
+def test_a_squeezed_consensus_is_the_median_on_a_binary_question_and_the_mean_on_a_range() -> None:
+    """Multiple choice with two outcomes is squeezed: 0.3 and 0.7 less 0.001 sum to 0.998."""
+    assert last(consensus(own(consensus="squeezed"), *forecasts(*FIVE), resolution())) == ("0.3", log_of("0.3"))
     answer = resolution("depth", value="2.5")
     assert last(consensus(own(consensus="squeezed"), *deep(), answer, start=numeric())) == ("0.3", log_of("0.3"))
     two = forecast("colour", probabilities={"a": "0.3", "b": "0.7"}, at=OPENS)
@@ -280,59 +282,57 @@ def test_a_squeezed_consensus_of_a_binary_question_is_its_median_and_of_a_range_
 
 
 def test_a_squeezed_consensus_needs_room_for_a_thousandth_each() -> None:
-    """Of 999 outcomes there is some, of 1,000 there is none, and the question is refused."""
+    """There is room for 999 outcomes; a question with 1,000 is refused."""
     for count, refused in ((999, []), (1_000, ["unscorable_question"])):
         names = tuple(f"o{number}" for number in range(count))
-        asked = choices(outcomes=names), contest(rules=own(consensus="squeezed")), entry(question="colour")
-        assert [each.code for each in oracle.attempted(asked)[1]] == refused
+        commands = choices(outcomes=names), contest(rules=own(consensus="squeezed")), entry(question="colour")
+        assert [refusal.code for refusal in oracle.attempted(commands)[1]] == refused
 
 
 DEPTHS = [(0, "0.2", "0.4", "0.8", 1), (0, "0.1", "0.1", "0.2", 1), (0, 0, "0.5", "0.9", 1)]
 
 
 def deep() -> list[AnyCommand]:
-    """Forecasts on a numeric question of four bins."""
+    """Return forecasts on a numeric question with four bins."""
     return [forecast("depth", f"p{number}", cdf=cdf, at=OPENS) for number, cdf in enumerate(DEPTHS)]
 
 
 @pytest.mark.parametrize(("kind", "chance"), [("median", "0.4"), ("mean", "0.3"), ("community", "0.3")])
 def test_a_numeric_community_is_a_mean(kind: str, chance: str) -> None:
-    """0.4, 0.1 and 0.4 on the third bin."""
+    """The forecasts give the third bin 0.4, 0.1 and 0.4."""
     rows = consensus(own(consensus=kind), *deep(), resolution("depth", value="2.5"), start=numeric())
     assert last(rows) == (chance, log_of(chance))
 
 
 def test_a_kernel_of_whole_distributions_scores_the_average_of_every_number() -> None:
-    """Medians .2 .3 .1 are brought to .333 .5 .167, means are .3 .3667 .3333: halved Brier scores by hand."""
+    """The medians .2 .3 .1 become .333 .5 .167, the means are .3 .3667 .3333: halved Brier scores by hand."""
     fields = {"kernel": "brier", "cdf_kernel": "crps", "period": "covered", "total": "mean"}
     answer = resolution("colour", outcome="green")
     for kind, numbers in (("median", (2, 3, 1)), ("community", (2, 3, 1)), ("mean", (9, 11, 10))):
         rows = consensus(own(consensus=kind, **fields), *coloured(THREE), answer, start=choices())
-        shares = [Fraction(round(Fraction(each, sum(numbers)) * BILLION), BILLION) for each in numbers]
+        shares = [Fraction(round(Fraction(number, sum(numbers)) * BILLION), BILLION) for number in numbers]
         score = (shares[0] ** 2 + (shares[1] - 1) ** 2 + shares[2] ** 2) / 2
         assert abs(Fraction(last(rows)[1]) - score) < Fraction(2, BILLION)
 
 
 @pytest.mark.parametrize("kind", ["median", "mean"])
-def test_the_crps_of_the_consensus_is_that_of_the_average_cdf(kind: str) -> None:
-    """Medians or means at every edge; as a forecast of its own it would score the same."""
+def test_the_crps_of_the_consensus_is_the_crps_of_the_average_cdf(kind: str) -> None:
+    """The average is taken at every edge; a participant who forecasts it scores the same."""
     fields = {"kernel": "none", "cdf_kernel": "crps", "period": "covered", "total": "mean"}
     middle = {
-        "median": [median(Fraction(each) for each in edge) for edge in zip(*DEPTHS, strict=True)],
-        "mean": [
-            Fraction(round(sum(Fraction(each) for each in edge) / 3 * CDF), CDF) for edge in zip(*DEPTHS, strict=True)
-        ],
+        "median": [median(map(Fraction, edge)) for edge in zip(*DEPTHS, strict=True)],
+        "mean": [Fraction(round(sum(map(Fraction, edge)) / 3 * CDF), CDF) for edge in zip(*DEPTHS, strict=True)],
     }[kind]
     answer = resolution("depth", value="1.3")
     rows = consensus(own(consensus=kind, **fields), *deep(), answer, start=numeric())
-    itself = forecast("depth", "p9", cdf=[Decimal(int(each * CDF)).scaleb(-10) for each in middle], at=OPENS)
-    alone = consensus(own(consensus=kind, **fields), itself, answer, start=numeric(), label="p9")
+    same = forecast("depth", "p9", cdf=[Decimal(int(height * CDF)).scaleb(-10) for height in middle], at=OPENS)
+    alone = consensus(own(consensus=kind, **fields), same, answer, start=numeric(), label="p9")
     assert last(rows)[1] == last(alone)[1]
     assert rows[-1]["probability"] is None
 
 
-def test_medians_that_are_all_nought_are_equal() -> None:
-    """Each of three is sure of another outcome: (2/3)² + 2 (1/3)², halved, whichever came true."""
+def test_medians_that_are_all_zero_are_equal() -> None:
+    """Three participants are certain of three outcomes: any outcome scores (2/3)² + 2 (1/3)², halved."""
     rules = own(kernel="brier", cdf_kernel="none", period="covered", total="mean", least_probability_ppm=0)
     sure = coloured([("1", "0", "0"), ("0", "1", "0"), ("0", "0", "1")])
     scores = {
@@ -342,16 +342,16 @@ def test_medians_that_are_all_nought_are_equal() -> None:
     assert all(abs(score - Fraction(1, 3)) < Fraction(2, BILLION) for score in scores.values())
 
 
-# --- its row
+# --- the row of the consensus
 
 
-def rows_of(name: str, *asked: AnyCommand) -> list[Row]:
-    """The rows of a table."""
-    return list(oracle.projected(*asked).table(name).rows())
+def rows_of(name: str, *commands: AnyCommand) -> list[Row]:
+    """Return the rows of a table."""
+    return list(oracle.projected(*commands).table(name).rows())
 
 
 def test_the_consensus_has_a_row_of_its_own_without_rank_or_prize() -> None:
-    """It covers what anybody covers: here the days from 11 to 13 and from 16 on."""
+    """Its coverage is that of its members: here the days from 11 to 13 and from 16 on."""
     rules = own(take="positive_square", reference="uniform", scale="baseline")
     start: list[AnyCommand] = [opened(), contest(rules=rules, pool=100), entry()]
     made: list[AnyCommand] = [
@@ -367,8 +367,8 @@ def test_the_consensus_has_a_row_of_its_own_without_rank_or_prize() -> None:
     assert board[0]["score"] == board[1]["score"]
 
 
-def test_where_nobody_stands_there_is_no_consensus() -> None:
-    """Its parts leave out the gap; without any member it has no row at all."""
+def test_without_a_standing_forecast_there_is_no_consensus() -> None:
+    """Its parts leave out a gap; without a member it has no row."""
     made: list[AnyCommand] = [forecast(at=day(11)), withdrawal(at=day(13)), forecast(at=day(16)), resolution()]
     spans = [(row["from_at"], row["to_at"]) for row in consensus(own(), *made)]
     assert spans == [(day(11), day(13)), (day(16), day(20))]
@@ -376,31 +376,31 @@ def test_where_nobody_stands_there_is_no_consensus() -> None:
 
 
 def test_only_members_make_the_consensus() -> None:
-    """A bot is compared with it and does not move it."""
-    three = said("0.2", "0.4", "0.9")
+    """A bot is compared with the consensus and does not change it."""
+    three = forecasts("0.2", "0.4", "0.9")
     bot = [enrolment(participant="p2", bot=True)]
     assert last(consensus(own(), *three, resolution()))[0] == "0.4"
     assert last(consensus(own(bots="scored_only"), *bot, *three, resolution()))[0] == "0.3"
     assert last(consensus(own(), *bot, *three, resolution()))[0] == "0.4"
 
 
-def test_the_consensus_is_called_what_nobody_else_is() -> None:
+def test_the_consensus_has_a_name_that_no_participant_has() -> None:
     """A participant may have any id."""
     made: list[AnyCommand] = [forecast(participant="[consensus]", probability="0.8", at=OPENS), resolution()]
     assert [row["probability"] for row in consensus(own(), *made, label="[[consensus]]")] == ["0.8"]
 
 
 def test_against_itself_the_consensus_earns_nothing() -> None:
-    """And has full coverage all the same."""
+    """It has full coverage."""
     rules = own(reference="consensus")
-    start: list[AnyCommand] = [opened(), contest(rules=rules), entry(), *said("0.2", "0.4"), resolution()]
+    start: list[AnyCommand] = [opened(), contest(rules=rules), entry(), *forecasts("0.2", "0.4"), resolution()]
     [row] = [row for row in rows_of("scores", *start) if row["participant"] == "[consensus]"]
     assert (row["score"], row["coverage"]) == ("0.000000000", "1.000000000")
 
 
 @pytest.mark.parametrize(("factor", "times"), [("one", 1), ("members", 2)])
-def test_against_peers_the_consensus_is_nobody_of_them(factor: str, times: int) -> None:
-    """Two members say 0.2 and 0.8: it says 0.5, and ln 0.5 - (ln 0.2 + ln 0.8) / 2 = 0.2231…, as the factor has it."""
+def test_against_peers_the_consensus_is_not_a_member(factor: str, times: int) -> None:
+    """Members forecast 0.2 and 0.8, so it is 0.5: factor · (ln 0.5 - (ln 0.2 + ln 0.8) / 2) = factor · 0.2231…."""
     rules = own(reference="peers", scored_only_factor=factor, scale="peer")
     start: list[AnyCommand] = [opened(), contest(rules=rules), entry()]
     made = [forecast(participant=who, probability=p, at=OPENS) for who, p in (("ada", "0.2"), ("bob", "0.8"))]
@@ -409,13 +409,13 @@ def test_against_peers_the_consensus_is_nobody_of_them(factor: str, times: int) 
     assert Decimal(row["score"]) == oracle.nine(100 * times * lead / 10**12)
 
 
-def test_parts_end_where_the_whole_consensus_changes_though_the_outcomes_share_stays() -> None:
-    """Red has half all along; green and blue change places with Bob's second forecast."""
+def test_parts_end_where_any_probability_of_the_consensus_changes() -> None:
+    """Red has half all the time; with the second forecast of p1, green and blue change."""
     rules = RuleSet(name="own", kernel="brier", reference="consensus", consensus="mean", least_probability_ppm=0)
     start: list[AnyCommand] = [choices(), contest(rules=rules), entry(question="colour")]
     made = coloured([("0.5", "0.5", "0"), ("0.5", "0.5", "0")])
     again = forecast("colour", "p1", probabilities={"red": "0.5", "green": 0, "blue": "0.5"}, at=day(14))
     parts = rows_of("score_parts", *start, *made, again, resolution("colour", outcome="red"))
-    found = [(row["from_at"], row["to_at"], row["term"]) for row in parts if row["participant"] == "p0"]
-    assert found == [(OPENS, day(14), "0.000000000000"), (day(14), day(20), "0.062500000000")]
+    own_parts = [(row["from_at"], row["to_at"], row["term"]) for row in parts if row["participant"] == "p0"]
+    assert own_parts == [(OPENS, day(14), "0.000000000000"), (day(14), day(20), "0.062500000000")]
     assert {(row["probability"], row["reference"], row["peers"]) for row in parts} == {("0.5", "0.5", None)}

@@ -1,4 +1,4 @@
-"""The community forecast by recency, and as a mean, against its definition instant by instant."""
+"""The consensus weighted by recency, and as a mean, against its definition at every instant."""
 
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -23,10 +23,10 @@ from forecast_ledger.projections.references.recency import FINE_WEIGHT, WEIGHT, 
 from tests.support.oracle import EXACT
 
 LARGEST = 10**10
-APART = 10**6  # how far the instants of one group lie from those of the next
+APART = 10**6  # distance between the instants of two groups
 
 Average = Callable[[Aged, Int64Array], Consensus]
-Row = tuple[int, int, int, int]  # instant, how many stand, low, high
+Row = tuple[int, int, int, int]  # instant, number of standing forecasts, low, high
 
 
 class Interval(NamedTuple):
@@ -46,44 +46,44 @@ MEANS = pytest.mark.parametrize("average", [recency.means, recency.plain_means])
 
 
 def columns(rows: Sequence[Interval]) -> list[Int64Array]:
-    """Intervals as columns."""
+    """Return intervals as columns."""
     return [np.array([row[i] for row in rows], np.int64) for i in range(5)]
 
 
-def said(rows: Sequence[Interval]) -> tuple[Aged, Int64Array]:
-    """Intervals, and the value of each."""
+def aged(rows: Sequence[Interval]) -> tuple[Aged, Int64Array]:
+    """Return intervals, and the value of each."""
     start, end, group, value, order = columns(rows)
     return Aged(start, end, group, order), value
 
 
 def fast(average: Average, rows: Sequence[Interval], block: int = recency.BLOCK) -> list[Row]:
-    """What the code says, looking at so many instants together."""
+    """Return the rows that the module computes with this size of block."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recency, "BLOCK", block)
-        found = average(*said(rows))
-    return list(zip(*(part.tolist() for part in found[:4]), strict=True))
+        averages = average(*aged(rows))
+    return list(zip(*(part.tolist() for part in averages[:4]), strict=True))
 
 
 # --- the slow definition
 
 
 @cache
-def counted(place: int, root: int, unit: int) -> int:
-    """e^(√place - root) in 1 / unit, from 60 digits."""
+def slow_weight(place: int, root: int, unit: int) -> int:
+    """Return e^(√place - root) in 1 / unit, from 60 digits."""
     exponent = EXACT.subtract(EXACT.sqrt(place), root)
     return int(EXACT.quantize(EXACT.multiply(EXACT.exp(exponent), unit), Decimal(1)))
 
 
-def weighing(count: int, unit: int) -> list[int]:
-    """What each of so many weighs, the oldest first."""
+def slow_weights(count: int, unit: int) -> list[int]:
+    """Return the weights of `count` forecasts, the oldest first."""
     if count <= 2:
         return [1] * count
     root = isqrt(count - 1) + 1
-    return [counted(place, root, unit) for place in range(1, count + 1)]
+    return [slow_weight(place, root, unit) for place in range(1, count + 1)]
 
 
 def middle(weighed: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Of (value, weight): the first, ascending, up to which weights come to half or more, and to more than half."""
+    """Return the first values, ascending, at which the running weight is at least half, and more than half."""
     ascending = sorted(weighed)
     half = Fraction(sum(weight for _, weight in ascending), 2)
     upto = list(accumulate(weight for _, weight in ascending))
@@ -93,32 +93,32 @@ def middle(weighed: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def balance(weighed: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The mean, rounded half-even, twice."""
+    """Return the mean, rounded half-even, twice."""
     total = sum(weight for _, weight in weighed)
     mean = round(Fraction(sum(value * weight for value, weight in weighed), total))
     return mean, mean
 
 
 def slow(average: Average, rows: Sequence[Interval]) -> list[Row]:
-    """At each instant of change, what stands, by age."""
+    """Return the rows by definition: at each instant of change, order the standing forecasts by age."""
     table: list[Row] = []
     for instant in sorted({row.start for row in rows} | {row.end for row in rows}):
         stands = sorted((row for row in rows if row.start <= instant < row.end), key=lambda row: (row.start, row.order))
         values = [row.value for row in stands]
         unit = FINE_WEIGHT if average is recency.means else WEIGHT
-        heavy = [1] * len(values) if average is recency.plain_means else weighing(len(values), unit)
+        heavy = [1] * len(values) if average is recency.plain_means else slow_weights(len(values), unit)
         centre = middle if average is recency.medians else balance
         low, high = centre(list(zip(values, heavy, strict=True))) if values else (0, 0)
         table.append((instant, len(values), low, high))
     return table
 
 
-# --- what it is tried on
+# --- random intervals
 
 
 @st.composite
 def intervals(draw: st.DrawFn) -> list[Interval]:
-    """Intervals of a few groups on few instants, so that many begin and end together, in any order."""
+    """Draw intervals of a few groups on few instants, so that many begin and end together, in any order."""
     rows = []
     for group in range(draw(st.integers(1, 3))):
         ages = draw(st.permutations(range(draw(st.integers(0, 12)))))
@@ -130,7 +130,7 @@ def intervals(draw: st.DrawFn) -> list[Interval]:
 
 
 def crowd(seed: int, count: int, last: int) -> list[Interval]:
-    """Random intervals of two groups on instants up to the last; some values come many times."""
+    """Return random intervals of two groups on instants up to the last, with repeated values."""
     choose = Random(seed)
     rows = []
     for order in choose.sample(range(count), count):
@@ -142,7 +142,7 @@ def crowd(seed: int, count: int, last: int) -> list[Interval]:
 
 
 def standing(*values: int) -> list[Interval]:
-    """One forecast after another, at 0, 1, 2 …, all standing until 99."""
+    """Return forecasts that begin at 0, 1, 2 … and stand until 99."""
     return [Interval(start, 99, 0, value, 0) for start, value in enumerate(values)]
 
 
@@ -151,37 +151,40 @@ def standing(*values: int) -> list[Interval]:
 
 @pytest.mark.parametrize("unit", [WEIGHT, FINE_WEIGHT])
 @pytest.mark.parametrize("root", [*range(1, 40), 64])
-def test_weights_are_those_of_sixty_digits(root: int, unit: int) -> None:
-    """Every place from the oldest; place 0 is for what does not stand."""
-    assert recency.weights(root, unit).tolist() == [0, *(counted(place, root, unit) for place in range(1, root**2 + 1))]
+def test_weights_agree_with_sixty_digits(root: int, unit: int) -> None:
+    """Every place counts from the oldest; place 0 is for a forecast that does not stand."""
+    assert recency.weights(root, unit).tolist() == [
+        0,
+        *(slow_weight(place, root, unit) for place in range(1, root**2 + 1)),
+    ]
 
 
-def test_the_newest_keeps_at_least_a_third_and_the_very_old_weigh_nothing() -> None:
+def test_the_newest_weighs_at_least_a_third_and_the_very_old_nothing() -> None:
     """e^-1 or more, for √n - ⌈√n⌉ > -1; and e^(√i - 40) is less than half of 1e-9 where √i < 40 - ln(2e9) = 18.58."""
     for count in range(3, 1_601):
         assert recency.weights(isqrt(count - 1) + 1, WEIGHT)[count] >= 367_879_441
     assert np.flatnonzero(recency.weights(40, WEIGHT))[0] == 346  # 18.58² = 345.3
 
 
-def test_two_or_fewer_weigh_the_same() -> None:
-    """The rule begins with three."""
+def test_one_or_two_forecasts_have_equal_weights() -> None:
+    """The rule applies from three forecasts on."""
     assert recency.weights(0, WEIGHT).tolist() == recency.weights(0, FINE_WEIGHT).tolist() == [0, 1, 1]
 
 
 def test_weights_cannot_be_changed() -> None:
-    """They are kept for the next who asks."""
+    """They are cached and shared."""
     for root in (0, 3):
         with pytest.raises(ValueError, match="read-only"):
             recency.weights(root, FINE_WEIGHT)[1] = 5
 
 
-# --- worked by hand
+# --- by hand
 
 
-def test_of_three_the_weights_are_048_073_and_1() -> None:
+def test_three_forecasts_have_the_weights_048_073_and_1() -> None:
     """e^(1 - √3) = 0.480922, e^(√2 - √3) = 0.727721, 1; half of 2.208643 is 1.104321.
 
-    Of 0.2, 0.4, 0.9 the first two come to 1.208643, so that 0.4 is the median; the mean is
+    The weights of 0.2 and 0.4 sum to 1.208643, so the median of 0.2, 0.4 and 0.9 is 0.4; the mean is
     (0.2 · 0.480922 + 0.4 · 0.727721 + 0.9) / 2.208643 = 1.287273 / 2.208643 = 0.582834.
     """
     rows = standing(2 * 10**9, 4 * 10**9, 9 * 10**9)
@@ -191,10 +194,10 @@ def test_of_three_the_weights_are_048_073_and_1() -> None:
     assert low == high
 
 
-def test_of_four_the_newer_two_outweigh_the_older_two() -> None:
-    """e^-1, e^(√2 - 2), e^(√3 - 2), 1 = 0.368, 0.557, 0.765, 1: half is 1.345, where the plain one is 2 to 8.
+def test_the_newer_two_of_four_outweigh_the_older_two() -> None:
+    """e^-1, e^(√2 - 2), e^(√3 - 2), 1 = 0.368, 0.557, 0.765, 1: half is 1.345; the unweighted median is 2 to 8.
 
-    1, 2, 8 come to 0.368, 0.925, 1.689; in the other order 1, 2 come to 1, 1.765.
+    The weights of 1, 2, 8 sum to 0.368, 0.925, 1.689; in reverse order, those of 1, 2 sum to 1, 1.765.
     """
     assert fast(recency.medians, standing(1, 2, 8, 9))[3] == (3, 4, 8, 8)
     assert fast(recency.medians, standing(9, 8, 2, 1))[3] == (3, 4, 2, 2)
@@ -203,34 +206,36 @@ def test_of_four_the_newer_two_outweigh_the_older_two() -> None:
 @pytest.mark.parametrize(
     ("average", "low", "high"), [(recency.medians, 10, 40), (recency.means, 25, 25), (recency.plain_means, 25, 25)]
 )
-def test_two_are_averaged_as_equals(average: Average, low: int, high: int) -> None:
-    """The median of two lies halfway, and so does the mean."""
+def test_two_forecasts_are_averaged_with_equal_weights(average: Average, low: int, high: int) -> None:
+    """The median of two is halfway between them, and so is the mean."""
     assert fast(average, standing(10, 40)) == [(0, 1, 10, 10), (1, 2, low, high), (99, 0, 0, 0)]
 
 
 @MEANS
 @pytest.mark.parametrize(("values", "mean"), [((0, 1), 0), ((1, 2), 2), ((2, 3), 2), ((LARGEST, LARGEST - 1), LARGEST)])
 def test_a_mean_halfway_goes_to_the_even_neighbour(average: Average, values: tuple[int, int], mean: int) -> None:
-    """0.5, 1.5, 2.5, 9,999,999,999.5."""
+    """The means are 0.5, 1.5, 2.5 and 9,999,999,999.5."""
     assert fast(average, standing(*values))[1] == (1, 2, mean, mean)
 
 
-def test_of_those_that_start_together_the_order_says_which_is_older() -> None:
-    """Whatever the order of the rows: the same as if they had started one after another."""
+def test_forecasts_that_start_together_are_ordered_by_order() -> None:
+    """The order of the rows changes nothing."""
     together = [Interval(0, 9, 0, value, order) for value, order in [(9, 7), (1, 2), (8, 5), (2, 3)]]
     assert fast(recency.medians, together)[0] == (0, 4, 8, 8)
     reversed_ages = [row._replace(order=-row.order) for row in together]
     assert fast(recency.medians, reversed_ages)[0] == (0, 4, 2, 2)
 
 
-def test_a_forecast_repeated_is_a_newer_one() -> None:
-    """9 weighs 0.368 at first, and 1 once said again: 1, 2 come to 0.765, 1.765, then 1, 2, 8 to 0.557, 1.322, 1.690.
+def test_a_repeated_forecast_is_newer() -> None:
+    """The weight of 9 is 0.368 at first, and 1 once it is repeated.
+
+    The weights of 1, 2 sum to 0.765, 1.765, and then those of 1, 2, 8 to 0.557, 1.322, 1.690.
 
     The mean is (9 · 0.368 + 8 · 0.557 + 1 · 0.765 + 2) / 2.689 = 10.529 / 2.689 = 3.91, then
-    (8 · 0.368 + 1 · 0.557 + 2 · 0.765 + 9) / 2.689 = 14.030 / 2.689 = 5.22; the plain one stays 5.
+    (8 · 0.368 + 1 · 0.557 + 2 · 0.765 + 9) / 2.689 = 14.030 / 2.689 = 5.22; the unweighted mean stays 5.
     """
-    others = [Interval(1, 8, 0, value, order) for order, value in enumerate([8, 1, 2])]
-    rows = [Interval(0, 4, 0, 9, 0), *others, Interval(4, 8, 0, 9, 0)]
+    later = [Interval(1, 8, 0, value, order) for order, value in enumerate([8, 1, 2])]
+    rows = [Interval(0, 4, 0, 9, 0), *later, Interval(4, 8, 0, 9, 0)]
     averages = (recency.medians, recency.means, recency.plain_means)
     lows = [[row[2] for row in fast(average, rows)] for average in averages]
     assert lows == [[9, 2, 8, 0], [9, 4, 5, 0], [9, 5, 5, 0]]
@@ -245,8 +250,8 @@ def test_a_gap_has_no_average(average: Average) -> None:
 
 
 @AVERAGES
-def test_nothing_has_no_average(average: Average) -> None:
-    """No interval, no instant of change."""
+def test_without_intervals_there_is_no_average(average: Average) -> None:
+    """There is no instant of change."""
     assert fast(average, []) == []
 
 
@@ -256,36 +261,36 @@ def test_nothing_has_no_average(average: Average) -> None:
 @AVERAGES
 @settings(max_examples=200, deadline=None)
 @given(rows=intervals(), block=BLOCKS)
-def test_an_average_is_that_of_the_definition(average: Average, rows: list[Interval], block: int) -> None:
-    """Groups, gaps, ties of start, end and value; however many instants are looked at together."""
+def test_an_average_agrees_with_its_definition(average: Average, rows: list[Interval], block: int) -> None:
+    """There are groups, gaps, and ties of start, end and value; blocks have any size."""
     assert fast(average, rows, block) == slow(average, rows)
 
 
 @AVERAGES
 @settings(max_examples=50, deadline=None)
 @given(rows=intervals())
-def test_instants_counts_and_places_are_those_of_the_plain_median(average: Average, rows: list[Interval]) -> None:
-    """Only what lies in the middle differs, so that one may stand in for another."""
+def test_instants_counts_and_places_equal_those_of_the_plain_median(average: Average, rows: list[Interval]) -> None:
+    """Only low and high differ, so averages are interchangeable."""
     start, end, group, value, order = columns(rows)
     plain = consensus.medians(start, end, group, value)
-    found = average(Aged(start, end, group, order), value)
+    weighted = average(Aged(start, end, group, order), value)
     for name in ("instant", "stand", "begins", "ends"):
-        assert getattr(found, name).tolist() == getattr(plain, name).tolist()
-        assert getattr(found, name).dtype == np.int64
+        assert getattr(weighted, name).tolist() == getattr(plain, name).tolist()
+        assert getattr(weighted, name).dtype == np.int64
 
 
 @AVERAGES
 @pytest.mark.parametrize(("seed", "block"), [(1, 1), (2, 50), (3, recency.BLOCK)])
-def test_an_average_of_hundreds_is_that_of_the_definition(average: Average, seed: int, block: int) -> None:
-    """The number that stands goes up and down across squares."""
+def test_an_average_of_hundreds_agrees_with_its_definition(average: Average, seed: int, block: int) -> None:
+    """The number of standing forecasts goes up and down across squares."""
     rows = crowd(seed, count=600, last=200)
     assert fast(average, rows, block) == slow(average, rows)
 
 
 @AVERAGES
 @pytest.mark.parametrize(("block", "within"), [(1, 6), (2, 1), (4, 6), (recency.BLOCK, 1)])
-def test_the_oldest_of_many_weigh_again_once_newer_ones_are_gone(average: Average, block: int, within: int) -> None:
-    """Of 1,300 the oldest 200 or so weigh nothing; then 900 of the newest withdraw, at one instant or within a few."""
+def test_the_oldest_of_many_regain_weight_once_newer_ones_withdraw(average: Average, block: int, within: int) -> None:
+    """About 200 of 1,300 forecasts weigh nothing; then the 900 newest withdraw, at one or several instants."""
     choose = Random(7)
     rows = [Interval(place // 100, 99, 0, choose.randrange(LARGEST), place % 100) for place in range(1_300)]
     rows[400:] = [row._replace(end=choose.randrange(20, 20 + within), value=row.value // 9) for row in rows[400:]]
@@ -295,43 +300,43 @@ def test_the_oldest_of_many_weigh_again_once_newer_ones_are_gone(average: Averag
 
 @settings(max_examples=100, deadline=None)
 @given(rows=intervals(), block=BLOCKS)
-def test_if_all_weigh_the_same_the_medians_and_means_are_the_plain_ones(rows: list[Interval], block: int) -> None:
-    """Then half of the sum is often met exactly, and low is not high."""
+def test_with_equal_weights_the_averages_are_the_plain_ones(rows: list[Interval], block: int) -> None:
+    """Then the running weight is often exactly half, and low differs from high."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recency, "weights", lambda root, _: np.array([0] + [3] * max(root**2, 2)))
-        found, mean = fast(recency.medians, rows, block), fast(recency.means, rows, block)
+        middle_values, mean = fast(recency.medians, rows, block), fast(recency.means, rows, block)
     start, end, group, value, _ = columns(rows)
     plain = consensus.medians(start, end, group, value)
-    assert found == list(zip(*(part.tolist() for part in plain[:4]), strict=True))
+    assert middle_values == list(zip(*(part.tolist() for part in plain[:4]), strict=True))
     assert mean == fast(recency.plain_means, rows)
 
 
 @settings(max_examples=100, deadline=None)
 @given(values=st.lists(VALUES, min_size=3, max_size=30))
-def test_counting_the_weights_moves_the_mean_by_next_to_nothing(values: list[int]) -> None:
-    """Against e^(√i - √n) to 60 digits: n weights, each off by 5e-19 at most, in a sum of more than e^-1."""
+def test_rounding_the_weights_hardly_moves_the_mean(values: list[int]) -> None:
+    """The oracle has e^(√i - √n) to 60 digits; each of n weights is off by 5e-19 at most, in a sum above e^-1."""
     exact = [EXACT.exp(EXACT.subtract(EXACT.sqrt(place + 1), EXACT.sqrt(len(values)))) for place in range(len(values))]
     heavy = [Fraction(weight) for weight in exact]
     mean = sum((weight * value for weight, value in zip(heavy, values, strict=True)), Fraction(0)) / sum(heavy)
-    found = recency.means(*said(standing(*values)), finer=10**8).low[len(values) - 1]
-    assert abs(int(found) - mean * 10**8) < Fraction(1, 2) + Fraction(len(values) * LARGEST * 10**8, 10**18) * 3
+    finer = recency.means(*aged(standing(*values)), finer=10**8).low[len(values) - 1]
+    assert abs(int(finer) - mean * 10**8) < Fraction(1, 2) + Fraction(len(values) * LARGEST * 10**8, 10**18) * 3
 
 
 @MEANS
 @settings(max_examples=100, deadline=None)
 @given(rows=intervals(), block=BLOCKS)
 def test_a_finer_mean_is_rounded_once(average: Average, rows: list[Interval], block: int) -> None:
-    """To 1e-8 of the unit of the values: what that of values 1e8 times as large would be, which do not fit."""
+    """Its unit is 1e-8 of the unit of the values: it equals the mean of values 1e8 times as large."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(recency, "BLOCK", block)
-        found = average(*said(rows), finer=10**8)  # type: ignore[call-arg]
+        finer = average(*aged(rows), finer=10**8)  # type: ignore[call-arg]
     larger = [row._replace(value=row.value * 10**8) for row in rows]
-    assert found.low.tolist() == found.high.tolist() == [low for _, _, low, _ in slow(average, larger)]
+    assert finer.low.tolist() == finer.high.tolist() == [low for _, _, low, _ in slow(average, larger)]
 
 
 @AVERAGES
 def test_five_thousand_of_the_largest_do_not_wrap(average: Average) -> None:
-    """One weight times one value is 1e19, more than 64 bits hold; nobody is nearer to nought than the largest."""
+    """A weight times a value is 1e19, which 64 bits do not hold."""
     rows = [Interval(0, 1, 0, LARGEST, order) for order in range(5_000)]
     assert fast(average, rows) == [(0, 5_000, LARGEST, LARGEST), (1, 0, 0, 0)]
     mixed = [row._replace(value=row.order * 7_919 % 5_000 * 2_000_000 + 1) for row in rows]
@@ -339,17 +344,17 @@ def test_five_thousand_of_the_largest_do_not_wrap(average: Average) -> None:
 
 
 def peak(count: int) -> int:
-    """Most bytes held for the medians of so many forecasts by a hundred people, each replacing their last."""
+    """Return the peak of memory for the medians of `count` forecasts of which 100 stand at a time."""
     start = np.arange(count)
-    of, value = Aged(start, start + 100, np.zeros(count, np.int64), start), start * 7_919 % LARGEST
-    recency.medians(of, value)  # the weights are there
+    rows, value = Aged(start, start + 100, np.zeros(count, np.int64), start), start * 7_919 % LARGEST
+    recency.medians(rows, value)  # computes the weights
     tracemalloc.start()
-    recency.medians(of, value)
+    recency.medians(rows, value)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return most
 
 
 def test_memory_grows_with_the_forecasts_and_not_with_their_square() -> None:
-    """What is laid out instant by interval is one block."""
+    """Only one block has a cell for each instant and interval."""
     assert peak(40_000) < 5 * peak(10_000)

@@ -1,4 +1,4 @@
-"""Which instants count: every one, the end of each day, or one; by hand, and against counting dates one by one."""
+"""Sampling of every instant, the end of each day, or one instant; by hand, and against counting dates."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
@@ -37,30 +37,30 @@ Row = dict[str, Any]
 
 
 def column(*values: int) -> Int64Array:
-    """Values as a column."""
+    """Return values as a column."""
     return np.array(values, np.int64)
 
 
 def day_of(opens: int, until: int, day_minutes: int = 0, edges: Any = "both") -> Ruler:
-    """A ruler over one question that is cut in days."""
+    """Return a ruler over one question that is divided into days."""
     rules = RuleSet(name="x", sampling="day", day_minutes=day_minutes, day_edges=edges)
     return ruler(column(opens), column(until), column(until), rules)
 
 
-def units(name: str, of: Ruler, *at: int) -> list[int]:
-    """The units of these instants on the one question."""
-    found: list[int] = SAMPLINGS[name].units(of, column(*at), np.zeros(len(at), np.int64)).tolist()
-    return found
+def units(name: str, ruler: Ruler, *at: int) -> list[int]:
+    """Return the units of these instants on the question."""
+    numbers: list[int] = SAMPLINGS[name].units(ruler, column(*at), np.zeros(len(at), np.int64)).tolist()
+    return numbers
 
 
-def instants(name: str, of: Ruler, *unit: int) -> list[int]:
-    """The instants at which these units begin."""
-    found: list[int] = SAMPLINGS[name].instants(of, column(*unit), np.zeros(len(unit), np.int64)).tolist()
-    return found
+def instants(name: str, ruler: Ruler, *unit: int) -> list[int]:
+    """Return the instants at which these units begin."""
+    begins: list[int] = SAMPLINGS[name].instants(ruler, column(*unit), np.zeros(len(unit), np.int64)).tolist()
+    return begins
 
 
 def dates(minutes: int, first: int, end: int) -> list[date]:
-    """The dates that [first, end) touches so far east of UTC, looked up every quarter of an hour."""
+    """Return the dates that [first, end) touches at this offset from UTC, looked up every quarter of an hour."""
     looks = [*range(first, end, 15 * MINUTE), end - 1]
     moments = [EPOCH + timedelta(microseconds=at) + timedelta(minutes=minutes) for at in looks]
     return sorted({moment.date() for moment in moments})
@@ -69,7 +69,7 @@ def dates(minutes: int, first: int, end: int) -> list[date]:
 @pytest.mark.parametrize(("late", "days"), [(-1, 2), (0, 2), (1, 3)])
 @pytest.mark.parametrize("east", [0, 1, -60, 1_440])
 def test_a_day_is_touched_by_its_first_instant(late: int, days: int, east: int) -> None:
-    """From one midnight to the second after it, a µs less or more, wherever midnight is."""
+    """The period runs from a midnight to the second one after it, a µs shorter or longer, at any offset."""
     midnight = micros(10) - east * MINUTE
     assert units("day", day_of(midnight, midnight + 2 * DAY + late, east), midnight + 2 * DAY + late) == [days]
 
@@ -85,35 +85,35 @@ QUARTERS = st.integers(0, 5 * 96)  # quarters of an hour in five days
 @example(95, 96, 0)
 @example(40, 41, 0)
 @example(0, 284, 60)
-def test_scored_time_has_as_many_days_as_it_touches_dates(one: int, other: int, minutes: int) -> None:
-    """Also where it opens in the middle of a day, ends at midnight or in the middle of a day, or all on one day."""
-    first, end = sorted((one, other + (one == other)))
+def test_scored_time_has_as_many_days_as_it_touches_dates(start: int, stop: int, minutes: int) -> None:
+    """It may open or end in the middle of a day or at midnight, and may lie within one day."""
+    first, end = sorted((start, stop + (start == stop)))
     opens, until = micros(10) + first * 15 * MINUTE, micros(10) + end * 15 * MINUTE
-    of = day_of(opens, until, minutes)
-    assert units("day", of, opens, until) == [0, len(dates(minutes, opens, until))]
+    period = day_of(opens, until, minutes)
+    assert units("day", period, opens, until) == [0, len(dates(minutes, opens, until))]
 
 
 @given(QUARTERS, st.lists(QUARTERS, min_size=3, max_size=3, unique=True), st.integers(-1_440, 1_440))
 def test_of_each_day_counts_what_stands_just_before_it_ends(offset: int, at: list[int], minutes: int) -> None:
     """A forecast on [start, end) has the dates whose last instant, or whose last scored instant, lies in it."""
-    start, end, until = (micros(10) + (offset + each + 1) * 15 * MINUTE for each in sorted(at))
+    start, end, until = (micros(10) + (offset + quarter + 1) * 15 * MINUTE for quarter in sorted(at))
     opens = micros(10) + offset * 15 * MINUTE
-    of = day_of(opens, until, minutes)
+    period = day_of(opens, until, minutes)
     touched = dates(minutes, opens, until)
-    lasts = [*(last_of(each, minutes) for each in touched[:-1]), until - 1]
+    lasts = [*(last_of(day_touched, minutes) for day_touched in touched[:-1]), until - 1]
     for first, end_of in ((start, end), (opens, start), (end, until)):
-        low, high = units("day", of, first, end_of)
+        low, high = units("day", period, first, end_of)
         assert list(range(low, high)) == [unit for unit, last in enumerate(lasts) if first <= last < end_of]
 
 
-def last_of(one: date, minutes: int) -> int:
-    """The last µs of a date so far east of UTC."""
-    midnight = datetime.combine(one, time(), UTC) + timedelta(days=1, minutes=-minutes)
+def last_of(touched: date, minutes: int) -> int:
+    """Return the last µs of a date at this offset from UTC."""
+    midnight = datetime.combine(touched, time(), UTC) + timedelta(days=1, minutes=-minutes)
     return (midnight - EPOCH) // timedelta(microseconds=1) - 1
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "counted"),
+    ("start", "end", "days"),
     [
         (micros(10), micros(11), [0]),
         (micros(10), micros(11) - 1, []),
@@ -124,10 +124,10 @@ def last_of(one: date, minutes: int) -> int:
         (micros(14), micros(14, 6) - 1, []),
     ],
 )
-def test_a_day_belongs_to_who_stands_as_it_ends(start: int, end: int, counted: list[int]) -> None:
+def test_a_day_counts_for_the_forecast_that_stands_as_it_ends(start: int, end: int, days: list[int]) -> None:
     """From the 10th until the 14th at six: the last day ends then, the others just before midnight."""
     low, high = units("day", day_of(micros(10), micros(14, 6)), start, end)
-    assert list(range(low, high)) == counted
+    assert list(range(low, high)) == days
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_a_day_belongs_to_who_stands_as_it_ends(start: int, end: int, counted: l
     ],
 )
 def test_days_cut_short_count_as_the_rules_say(edges: str, start: int, end: int, begins: list[int]) -> None:
-    """From the 10th at six until the 14th at six: both edges, that of the opening, or neither."""
-    of = day_of(micros(10, 6), micros(14, 6), edges=edges)
-    assert units("day", of, micros(10, 6), micros(14, 6)) == [start, end]
-    assert instants("day", of, *range(end + 1)) == begins
+    """From the 10th at six until the 14th at six: both edges count, the opening edge, or neither."""
+    period = day_of(micros(10, 6), micros(14, 6), edges=edges)
+    assert units("day", period, micros(10, 6), micros(14, 6)) == [start, end]
+    assert instants("day", period, *range(end + 1)) == begins
     whole = day_of(micros(10), micros(14), edges=edges)
     assert units("day", whole, micros(10), micros(14)) == [0, 4]
     within = day_of(micros(10, 6), micros(10, 8), edges=edges)
@@ -155,8 +155,8 @@ def test_a_forecast_made_after_the_last_full_day_earns_nothing() -> None:
     Source: Cultivate Labs, Forecasts, support article "Why didn't I receive a score in a question I forecasted?".
     """
     late = forecast(participant="late", at=day(12, 5))
-    said: list[AnyCommand] = [opened(), contest(rules="brier-daily"), entry(), forecast(at=day(11, 12)), late]
-    rows = oracle.projected(*said, resolution(known_at=day(12, 6))).table("scores").rows()
+    commands: list[AnyCommand] = [opened(), contest(rules="brier-daily"), entry(), forecast(at=day(11, 12)), late]
+    rows = oracle.projected(*commands, resolution(known_at=day(12, 6))).table("scores").rows()
     assert [(row["participant"], row["coverage"], row["attainable"]) for row in rows] == [
         ("ada", "0.100000000", "0.200000000")
     ]
@@ -165,40 +165,44 @@ def test_a_forecast_made_after_the_last_full_day_earns_nothing() -> None:
 def test_a_question_without_a_full_day_is_scored_for_nobody() -> None:
     """Open for two hours of one day, under rules of full days only."""
     brief = opened(opens_at=day(10, 6), closes_at=day(10, 8))
-    said: list[AnyCommand] = [brief, contest(rules="brier-daily"), entry(), forecast(at=day(10, 6)), resolution()]
-    found = oracle.projected(*said)
-    assert (list(found.table("scores").rows()), list(found.table("leaderboard").rows())) == ([], [])
+    commands: list[AnyCommand] = [brief, contest(rules="brier-daily"), entry(), forecast(at=day(10, 6)), resolution()]
+    projections = oracle.projected(*commands)
+    assert (list(projections.table("scores").rows()), list(projections.table("leaderboard").rows())) == ([], [])
 
 
 def test_days_may_end_at_another_hour_than_in_utc() -> None:
     """East of UTC a day ends earlier; there is no summer time: the same offset all year."""
     summer = 120 * DAY  # from March into July
     for shift in (0, summer):
-        of = day_of(micros(10) + shift, micros(12) + shift, 60)
-        assert units("day", of, *(at + shift for at in (micros(10), micros(10, 23) - 1, micros(10, 23)))) == [0, 0, 1]
-        assert units("day", of, micros(12) + shift) == [3]  # 00:00 to 01:00 of the 12th, an hour east, is touched
-        assert instants("day", of, 0, 1, 2, 3) == [
-            each + shift for each in (micros(10), micros(10, 23), micros(11, 23), micros(12))
+        period = day_of(micros(10) + shift, micros(12) + shift, 60)
+        assert units("day", period, *(at + shift for at in (micros(10), micros(10, 23) - 1, micros(10, 23)))) == [
+            0,
+            0,
+            1,
+        ]
+        assert units("day", period, micros(12) + shift) == [3]  # 00:00 to 01:00 of the 12th, an hour east, is touched
+        assert instants("day", period, 0, 1, 2, 3) == [
+            at + shift for at in (micros(10), micros(10, 23), micros(11, 23), micros(12))
         ]
 
 
 def test_the_instants_of_days_are_midnights_between_opening_and_end() -> None:
     """Clipped to scored time at both ends."""
-    of = day_of(micros(10, 12), micros(12, 18))
-    assert instants("day", of, 0, 1, 2, 3) == [micros(10, 12), micros(11), micros(12), micros(12, 18)]
+    period = day_of(micros(10, 12), micros(12, 18))
+    assert instants("day", period, 0, 1, 2, 3) == [micros(10, 12), micros(11), micros(12), micros(12, 18)]
 
 
 @given(st.integers(-(10**16), 10**16), st.integers(1, 10**15), st.data())
 def test_time_is_counted_in_microseconds_from_the_opening(opens: int, lasts: int, data: st.DataObject) -> None:
-    """And back."""
-    of = day_of(opens, opens + lasts)
+    """Units are turned back into the same instants."""
+    period = day_of(opens, opens + lasts)
     at = data.draw(st.lists(st.integers(opens, opens + lasts), min_size=1))
-    assert units("time", of, *at) == [each - opens for each in at]
-    assert instants("time", of, *units("time", of, *at)) == at
+    assert units("time", period, *at) == [instant - opens for instant in at]
+    assert instants("time", period, *units("time", period, *at)) == at
 
 
 def spot(opens: int, until: int, at: int) -> Ruler:
-    """A ruler over one question of which one instant counts."""
+    """Return a ruler over one question on which one instant counts."""
     return ruler(column(opens), column(until), column(at), RuleSet(name="x", sampling="spot"))
 
 
@@ -214,7 +218,7 @@ def spot(opens: int, until: int, at: int) -> Ruler:
     ],
 )
 def test_a_forecast_counts_that_was_made_by_the_spot_and_stands_beyond_it(start: int, end: int, counts: bool) -> None:
-    """Made at the very instant, it counts; replaced or withdrawn then, it does not. The spot is 30 of 10 to 50."""
+    """Made at that instant it counts; replaced or withdrawn then it does not. The spot is 30, the period 10 to 50."""
     low, high = units("spot", spot(10, 50, 30), start, end)
     assert high - low == counts
     assert instants("spot", spot(10, 50, 30), 0, 1) == [30, 31]
@@ -225,7 +229,7 @@ def test_a_forecast_counts_that_was_made_by_the_spot_and_stands_beyond_it(start:
 def test_where_scored_time_ends_before_the_spot_what_stands_just_before_its_end_counts(
     at: int, start: int, end: int, counts: bool
 ) -> None:
-    """From 10 to 50, the spot at the end or later."""
+    """The period is 10 to 50, and the spot at its end or later."""
     low, high = units("spot", spot(10, 50, at), start, end)
     assert high - low == counts
     assert instants("spot", spot(10, 50, at), 0, 1) == [49, 50]
@@ -235,31 +239,31 @@ def test_where_scored_time_ends_before_the_spot_what_stands_just_before_its_end_
 def test_of_forecasts_that_follow_one_another_one_counts_at_the_spot(
     opens: int, lasts: int, at: int, cuts: list[int]
 ) -> None:
-    """If any stands: the last one made at or before it, or before the end of scored time."""
+    """It is the last one made at or before the spot, or before the end of scored time."""
     until = opens + lasts
     edges = sorted({opens, until, *(cut for cut in cuts if opens < cut < until)})
-    of = spot(opens, until, max(at, opens))
-    counted = [units("spot", of, start, end) for start, end in pairwise(edges)]
+    period = spot(opens, until, max(at, opens))
+    spans = [units("spot", period, start, end) for start, end in pairwise(edges)]
     last = max(edge for edge in edges[:-1] if edge <= max(at, opens))
-    assert [high - low for low, high in counted] == [int(edge == last) for edge in edges[:-1]]
+    assert [high - low for low, high in spans] == [int(edge == last) for edge in edges[:-1]]
 
 
 # --- whole logs
 
 
-def scores(*said: AnyCommand, rules: RuleSet, question: AnyCommand | None = None, **added: Any) -> list[Row]:
-    """The scores in a contest under these rules over one question, the 10th to the 20th unless another is given."""
+def scores(*commands: AnyCommand, rules: RuleSet, question: AnyCommand | None = None, **added: Any) -> list[Row]:
+    """Return the scores in a contest over one question, from the 10th to the 20th unless another is given."""
     start: list[AnyCommand] = [question or opened(), contest(rules=rules), entry(**added)]
-    return list(oracle.projected(*start, *said).table("scores").rows())
+    return list(oracle.projected(*start, *commands).table("scores").rows())
 
 
 def brier(**fields: Any) -> RuleSet:
-    """The halved Brier score, over what one covered."""
+    """Return rules with the halved Brier score, averaged over the covered time."""
     return RuleSet(name="brier", kernel="brier", **({"period": "covered", "total": "mean"} | fields))
 
 
 def only(rows: list[Row]) -> tuple[str, str]:
-    """Score and coverage of the one row there is."""
+    """Return score and coverage of the only row."""
     [row] = rows
     return row["score"], row["coverage"]
 
@@ -291,28 +295,28 @@ def test_days_after_scored_time_do_not_count_and_its_last_counts_with_what_stood
     until: str, score: str, coverage: str
 ) -> None:
     """At midnight of the 12th two days are over; at noon a third counts; by hand, e.g. (3 · 0.0625 + 0.01) / 4."""
-    found = only(scores(*STAIRS, closing(at=until), resolution(), rules=brier(sampling="day")))
+    actual = only(scores(*STAIRS, closing(at=until), resolution(), rules=brier(sampling="day")))
     expected = {"0.0494": Fraction(3 * 625 + 100, 40_000)}.get(score, Fraction(score))
-    assert (Fraction(found[0]), Fraction(found[1])) == (expected, Fraction(coverage))
+    assert (Fraction(actual[0]), Fraction(actual[1])) == (expected, Fraction(coverage))
 
 
 def test_a_forecast_replaced_within_its_day_counts_nowhere() -> None:
-    """Nor does it cover anything."""
-    said: list[AnyCommand] = [forecast(probability="0.1", at=day(12, 1)), withdrawal(at=day(12, 23)), resolution()]
-    assert scores(*said, rules=brier(sampling="day")) == []
-    assert only(scores(*said, rules=brier())) == ("0.810000000", str(oracle.nine(Fraction(22, 240))))
+    """It has no coverage either."""
+    commands: list[AnyCommand] = [forecast(probability="0.1", at=day(12, 1)), withdrawal(at=day(12, 23)), resolution()]
+    assert scores(*commands, rules=brier(sampling="day")) == []
+    assert only(scores(*commands, rules=brier())) == ("0.810000000", str(oracle.nine(Fraction(22, 240))))
 
 
 def test_a_day_may_be_any_zones() -> None:
-    """Withdrawn at 23:30 UTC: in UTC that day is lost, an hour east it is not; but eleven dates are touched there."""
-    said: list[AnyCommand] = [
+    """A withdrawal at 23:30 UTC costs that day in UTC, but not an hour east, where the period touches eleven dates."""
+    commands: list[AnyCommand] = [
         forecast(probability="0.5", at=OPENS),
         withdrawal(at="2026-03-12T23:30:00Z"),
         resolution(),
     ]
-    found = {east: only(scores(*said, rules=brier(sampling="day", day_minutes=east))) for east in (0, 60, -60)}
+    actual = {east: only(scores(*commands, rules=brier(sampling="day", day_minutes=east))) for east in (0, 60, -60)}
     of_eleven = str(oracle.nine(Fraction(3, 11)))  # an hour west the 9th is touched, and covered
-    assert {east: coverage for east, (_, coverage) in found.items()} == {
+    assert {east: coverage for east, (_, coverage) in actual.items()} == {
         0: "0.200000000",
         60: of_eleven,
         -60: of_eleven,
@@ -335,11 +339,11 @@ SPOT = RuleSet(name="spot", kernel="brier", sampling="spot", period="covered", t
 def test_the_spot_is_the_entrys_own_else_the_reveal_else_the_close(
     question: AnyCommand, added: dict[str, str], spot_at: str
 ) -> None:
-    """One part, of one unit, an instant long, at the spot; at the close, the last instant before it."""
+    """There is one part of one unit: the instant of the spot, or the last instant before the close."""
     start: list[AnyCommand] = [question, contest(rules=SPOT), entry(**added)]
-    found = oracle.projected(*start, forecast(at=day(9)), resolution())
-    [part] = found.table("score_parts").rows()
-    [row] = found.table("scores").rows()
+    projections = oracle.projected(*start, forecast(at=day(9)), resolution())
+    [part] = projections.table("score_parts").rows()
+    [row] = projections.table("scores").rows()
     first = f"{day(19)[:11]}23:59:59.999999Z" if spot_at == CLOSES else spot_at
     assert (part["from_at"], part["weight"], row["coverage"]) == (first, 1, "1.000000000")
 
@@ -350,28 +354,32 @@ def test_the_spot_is_the_entrys_own_else_the_reveal_else_the_close(
 )
 def test_what_is_said_at_the_spot_counts_and_what_is_said_after_does_not(at: str, score: str) -> None:
     """The spot is midnight of the 14th."""
-    said: list[AnyCommand] = [forecast(probability="0.5", at=OPENS), forecast(probability="0.9", at=at), resolution()]
-    assert only(scores(*said, rules=SPOT, spot_at=day(14)))[0] == score
+    commands: list[AnyCommand] = [
+        forecast(probability="0.5", at=OPENS),
+        forecast(probability="0.9", at=at),
+        resolution(),
+    ]
+    assert only(scores(*commands, rules=SPOT, spot_at=day(14)))[0] == score
     gone: list[AnyCommand] = [forecast(probability="0.5", at=OPENS), withdrawal(at=at), resolution()]
     assert len(scores(*gone, rules=SPOT, spot_at=day(14))) == (score == "0.250000000")
 
 
 def test_an_early_end_moves_the_spot_to_what_stood_as_scored_time_ended() -> None:
-    """Resolved on the 12th, the spot being the 14th."""
-    said: list[AnyCommand] = [
+    """The question is resolved on the 12th; the spot is the 14th."""
+    commands: list[AnyCommand] = [
         forecast(probability="0.5", at=OPENS),
         forecast(probability="0.9", at=day(13)),
         resolution(known_at=day(12)),
     ]
-    assert only(scores(*said, rules=SPOT, spot_at=day(14))) == ("0.250000000", "1.000000000")
+    assert only(scores(*commands, rules=SPOT, spot_at=day(14))) == ("0.250000000", "1.000000000")
 
 
 @pytest.mark.parametrize("sampling", ["time", "day", "spot"])
 def test_an_answer_known_at_the_opening_leaves_nothing_to_attain(sampling: str) -> None:
-    """Nobody has a row there; on the other question all of it can be covered: half of the two."""
+    """That question has no rows; the other one can be covered whole: half of the two questions."""
     rules = brier(sampling=sampling)
     start: list[AnyCommand] = [opened(), opened("wind", opens_at=day(10, 6)), contest(rules=rules)]
-    said: list[AnyCommand] = [entry(), entry(question="wind"), forecast(at=day(9)), forecast("wind", at=day(9))]
-    found = oracle.projected(*start, *said, resolution(), resolution("wind", known_at=day(10, 6)))
-    [row] = found.table("leaderboard").rows()
+    commands: list[AnyCommand] = [entry(), entry(question="wind"), forecast(at=day(9)), forecast("wind", at=day(9))]
+    projections = oracle.projected(*start, *commands, resolution(), resolution("wind", known_at=day(10, 6)))
+    [row] = projections.table("leaderboard").rows()
     assert (row["coverage"], row["attainable"], row["completion"]) == ("0.500000000", "0.500000000", "1/2")

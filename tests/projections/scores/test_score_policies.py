@@ -1,4 +1,4 @@
-"""The policies of a score beside its kernel: what a least, a uniform distribution and a point are."""
+"""Score policies: limits of probabilities, the uniform distribution, and units per point."""
 
 from fractions import Fraction
 from typing import Any, get_args, get_type_hints
@@ -35,15 +35,15 @@ FIELDS = {"crps": "cdf_kernel", "pinball": "quantile_kernel"}
 FIELDS |= dict.fromkeys(["absolute", "absolute_clipped"], "quantile_kernel")
 
 
-def asked(question: OpenQuestion) -> QuestionOpened:
-    """The question as it is recorded."""
+def recorded(question: OpenQuestion) -> QuestionOpened:
+    """Return the question as it is recorded."""
     [recorded] = history(question)
     assert isinstance(recorded.event, QuestionOpened)
     return recorded.event
 
 
 def test_every_policy_a_rule_set_can_name_exists() -> None:
-    """And no policy exists that none can name."""
+    """No rule set lacks a policy, and no policy is unused."""
     hints = get_type_hints(RuleSet)
     named = {field: set(get_args(hints[field])) for field in hints}
     assert set(REFERENCES) == named["reference"]
@@ -58,7 +58,7 @@ def test_every_policy_a_rule_set_can_name_exists() -> None:
 
 @pytest.mark.parametrize("table", [AGGREGATIONS, REFERENCES, SAMPLINGS, SCALES, TAKES, TOTALS])
 def test_every_policy_has_words_and_a_source_that_can_be_looked_up(table: Any) -> None:
-    """No two have the same words; only what changes nothing has none. A source is no name of a file of ours."""
+    """All words differ; only policies without effect have none. No source is the name of a file of this project."""
     words = [row.words for row in table.values()]
     assert len(set(words)) == len(words)
     assert {name for name, row in table.items() if not row.words} <= {"none", "plain"}
@@ -66,7 +66,7 @@ def test_every_policy_has_words_and_a_source_that_can_be_looked_up(table: Any) -
 
 
 def test_an_average_that_is_normalized_is_of_kinds_that_have_outcomes() -> None:
-    """And an aggregation is made of averages that there are, whichever weights they have."""
+    """An aggregation uses averages that exist with all weights."""
     for row in AGGREGATIONS.values():
         assert {row.of_named, row.of_ranges} <= {average for average, _ in AVERAGES}
         assert set(row.normalized) <= {"binary", "multiple_choice"}
@@ -74,7 +74,7 @@ def test_an_average_that_is_normalized_is_of_kinds_that_have_outcomes() -> None:
 
 
 def test_a_kernel_is_a_loss_or_a_gain() -> None:
-    """Of losses the least is best; a rule set's kernels agree on it."""
+    """The least loss is best; all kernels of a rule set agree on the direction."""
     assert {name for name, kernel in KERNELS.items() if kernel.lower_is_better} == set(LOSSES)
     for name in LOSSES:
         fields: dict[str, str] = dict.fromkeys(["kernel", "cdf_kernel", "quantile_kernel"], "none")
@@ -85,10 +85,10 @@ def test_a_kernel_is_a_loss_or_a_gain() -> None:
 
 
 def test_a_question_is_scored_by_the_kernel_of_its_form() -> None:
-    """Named outcomes, bins and quantiles each have their own."""
+    """Named outcomes, bins and quantiles have a kernel each."""
     rules = RuleSet(name="own", kernel="brier", cdf_kernel="crps", quantile_kernel="pinball")
     questions = opened(), choices(), numeric(), quartiles()
-    assert [kernel_of(rules, asked(each)) for each in questions] == ["brier", "brier", "crps", "pinball"]
+    assert [kernel_of(rules, recorded(question)) for question in questions] == ["brier", "brier", "crps", "pinball"]
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_a_preset_floors_probabilities_and_densities(preset: str, outcome: int, 
     ("ppm", "bins", "least"), [(1, 32, 312), (3, 32, 938), (1, 10_000, 1), (1, 3, 3_333), (2, 3, 6_667), (0, 3, 0)]
 )
 def test_the_least_density_is_rounded_half_even(ppm: int, bins: int, least: int) -> None:
-    """In 1e-10 it is ppm · 10^4 / bins: 312.5 and 937.5 go to the even neighbour; it is nought only where ppm is."""
+    """In 1e-10 it is ppm · 10^4 / bins: 312.5 and 937.5 go to the even neighbour; it is 0 only if ppm is 0."""
     rules = RuleSet(name="own", kernel="ln", least_density_ppm=ppm)
     assert least_chance(rules, 1, bins) == least
 
 
 def test_the_least_probability_is_the_rule_sets_own() -> None:
-    """In 1e-6, and apart from the least density."""
+    """It is in 1e-6 and independent of the least density."""
     rules = RuleSet(name="own", kernel="ln", least_probability_ppm=7, least_density_ppm=9)
     assert least_chance(rules, 1, 0) == least_chance(rules, 0, 3) == least_chance(rules, 4, 3) == 70_000
     assert least_chance(rules, 3, 3) == 30_000
@@ -121,7 +121,7 @@ def test_the_least_probability_is_the_rule_sets_own() -> None:
 
 @pytest.mark.parametrize(("outcome", "bins"), [(0, 0), (1, 0), (0, 200), (1, 200), (200, 200), (201, 200)])
 def test_without_a_cap_nothing_is_cut_and_without_the_word_nothing_is_added(outcome: int, bins: int) -> None:
-    """A whole, which is 10^10, is let be, and so is all that 10,000 bins of half the uniform density could add."""
+    """A probability of 1, which is 10^10, is kept, and so is the most that 10,000 bins of half the density can add."""
     for rules in PRESETS.values():
         assert greatest_chance(rules, outcome, bins) >= 10**10
         assert added_chance(rules, outcome, bins) == 0
@@ -137,7 +137,7 @@ def test_without_a_cap_nothing_is_cut_and_without_the_word_nothing_is_added(outc
     ],
 )
 def test_the_greatest_density_is_so_many_times_the_uniform_one(ppm: int, bins: int, greatest: int) -> None:
-    """In 1e-10 it is ppm · 10^4 / bins, half-even: 312500312.5 goes down. Open ends have the probability's."""
+    """In 1e-10 it is ppm · 10^4 / bins, half-even: 312500312.5 goes down. Open ends have the limit of probabilities."""
     rules = RuleSet(name="own", kernel="ln", greatest_density_ppm=ppm, greatest_probability_ppm=999_000)
     assert [greatest_chance(rules, outcome, bins) for outcome in (1, bins)] == [greatest, greatest]
     assert [greatest_chance(rules, outcome, bins) for outcome in (0, bins + 1)] == [9_990_000_000] * 2
@@ -145,7 +145,7 @@ def test_the_greatest_density_is_so_many_times_the_uniform_one(ppm: int, bins: i
 
 
 def test_a_density_is_added_to_bins_alone() -> None:
-    """Metaculus, Scores FAQ: 0.01 of the uniform density, 0.01 / 200 of each of 200 bins; nothing else has any."""
+    """Metaculus, Scores FAQ: 0.01 of the uniform density, 0.01 / 200 of each of 200 bins; nothing else is added to."""
     rules = RuleSet(name="own", kernel="ln", cdf_kernel="ln", density_floor="added")
     assert [added_chance(rules, outcome, 200) for outcome in (0, 1, 200, 201)] == [0, 500_000, 500_000, 0]
     assert added_chance(rules, 1, 0) == 0
@@ -172,36 +172,36 @@ def test_the_uniform_distribution_gives_each_open_end_a_twentieth(
     rules = RuleSet(name="own", kernel=name, cdf_kernel=name, reference="uniform")
     share, _, bins = chance.partition("/")
     expected = picos(name, Fraction(share) / int(bins or 1))
-    assert uniform_term(rules, Answer(asked(question), outcome, "1")) == expected
+    assert uniform_term(rules, Answer(recorded(question), outcome, "1")) == expected
 
 
 def test_quantiles_have_no_uniform_reference() -> None:
-    """No rule set asks for one; who does gets no number."""
+    """No rule set asks for one; the function raises ValueError."""
     rules = RuleSet(name="own", quantile_kernel="pinball")
     with pytest.raises(ValueError, match="pinball cannot score a uniform"):
-        uniform_term(rules, Answer(asked(quartiles()), 1, "1"))
+        uniform_term(rules, Answer(recorded(quartiles()), 1, "1"))
 
 
 def test_a_point_is_a_whole_a_hundredth_or_what_certainty_leaves_of_the_uniform() -> None:
-    """Metaculus, Scores FAQ: peer scores times 100, half for ranges; a sure forecast is 100 above the uniform one."""
+    """Metaculus, Scores FAQ: peer scores times 100, half for ranges; a certain forecast is 100 above the uniform."""
     ln = RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="uniform", scale="baseline")
     log2 = RuleSet(name="own", kernel="log2", cdf_kernel="log2", reference="uniform", scale="baseline")
     peer = RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="peers", scale="peer")
     plain = RuleSet(name="own", kernel="brier", cdf_kernel="crps")
-    named, ranged = asked(choices()), asked(numeric())
-    assert [per_point(peer, each) for each in (named, ranged)] == [Fraction(PICO, 100), Fraction(PICO, 50)]
-    assert [per_point(plain, each) for each in (named, ranged)] == [PICO, PICO]
-    assert per_point(ln, named) * 100 == picos("ln", Fraction(3))
-    assert per_point(log2, named) * 100 == picos("log2", Fraction(3))
-    assert per_point(log2, asked(opened())) == Fraction(PICO, 100)
-    assert [per_point(each, ranged) for each in (ln, log2)] == [Fraction(PICO, 50)] * 2
+    choice, ranged = recorded(choices()), recorded(numeric())
+    assert [per_point(peer, question) for question in (choice, ranged)] == [Fraction(PICO, 100), Fraction(PICO, 50)]
+    assert [per_point(plain, question) for question in (choice, ranged)] == [PICO, PICO]
+    assert per_point(ln, choice) * 100 == picos("ln", Fraction(3))
+    assert per_point(log2, choice) * 100 == picos("log2", Fraction(3))
+    assert per_point(log2, recorded(opened())) == Fraction(PICO, 100)
+    assert [per_point(rules, ranged) for rules in (ln, log2)] == [Fraction(PICO, 50)] * 2
 
 
 @pytest.mark.parametrize(("decimals", "unit"), [(0, 10**4), (3, 10**7), (8, 10**12), (12, 10**12)])
 def test_a_score_by_quantiles_is_counted_in_its_questions_unit(decimals: int, unit: int) -> None:
-    """Four digits finer than its values; an absolute error, which has none, like every other."""
-    question = asked(quartiles(decimals=decimals))
+    """A quantile score has four digits more than its values; other kernels have 12 digits."""
+    question = recorded(quartiles(decimals=decimals))
     pinball = RuleSet(name="own", quantile_kernel="pinball")
     assert kernel_unit(pinball, question) == per_point(pinball, question) == unit
     assert kernel_unit(RuleSet(name="own", quantile_kernel="absolute"), question) == PICO
-    assert kernel_unit(RuleSet(name="own", kernel="ln", quantile_kernel="pinball"), asked(opened())) == PICO
+    assert kernel_unit(RuleSet(name="own", kernel="ln", quantile_kernel="pinball"), recorded(opened())) == PICO

@@ -1,4 +1,4 @@
-"""The questions of a contest that count, and what scoring them needs to know of each."""
+"""The questions of a contest that count, and the numbers that scoring them needs."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -53,53 +53,65 @@ PINBALL = MEAN | {"kernel": "none", "cdf_kernel": "none", "quantile_kernel": "pi
 
 
 def rules(**fields: Any) -> RuleSet:
-    """The natural logarithm against the consensus, unless otherwise given."""
-    given: dict[str, Any] = {"name": "own", "kernel": "ln", "cdf_kernel": "ln", "reference": "consensus"}
-    return RuleSet(**(given | fields))
+    """Return rules: the natural logarithm against the consensus, unless other fields are given."""
+    defaults: dict[str, Any] = {"name": "own", "kernel": "ln", "cdf_kernel": "ln", "reference": "consensus"}
+    return RuleSet(**(defaults | fields))
 
 
-def read(*said: AnyCommand) -> tuple[Facts, Contest]:
-    """The facts and the contest in them."""
-    found = oracle.projected(*said).facts
-    return found, found.contests["cup"]
+def read(*commands: AnyCommand) -> tuple[Facts, Contest]:
+    """Return the facts after these commands, and the contest in them."""
+    facts = oracle.projected(*commands).facts
+    return facts, facts.contests["cup"]
 
 
-def scored(*said: AnyCommand, under: RuleSet | None = None) -> Questions:
-    """The questions that count after this was said in a contest under these rules."""
-    return scored_questions(*read(contest(rules=under or rules()), *said))
+def scored(*commands: AnyCommand, under: RuleSet | None = None) -> Questions:
+    """Return the questions that count after these commands in a contest under these rules."""
+    return scored_questions(*read(contest(rules=under or rules()), *commands))
 
 
-def one(question: OpenQuestion, *said: AnyCommand, under: RuleSet | None = None, **added: Any) -> Questions:
-    """The one question of a contest, once it is resolved."""
+def only(question: OpenQuestion, *commands: AnyCommand, under: RuleSet | None = None, **added: Any) -> Questions:
+    """Return the only question of a contest, once it is resolved."""
     answer: dict[str, Any] = {"value": "1.5"} if question.kind == "numeric" else {}
     answer |= {"outcome": "green"} if question.kind == "multiple_choice" else {}
-    said = said or (resolution(question.question, **answer),)
-    return scored(question, entry(question=question.question, **added), *said, under=under)
+    commands = commands or (resolution(question.question, **answer),)
+    return scored(question, entry(question=question.question, **added), *commands, under=under)
 
 
 def test_a_question_counts_that_was_added_and_is_resolved() -> None:
-    """Of five, one is open, one annulled, one revoked, and one in no contest; in order of their opening in the log."""
+    """Open, annulled and revoked questions do not count, nor one without a contest; the order is that of opening."""
     names = ("hail", "rain", "wind", "snow", "frost", "fog")
-    asked: list[AnyCommand] = [opened(name) for name in names]
-    asked += [contest(rules=rules()), *(entry(question=name) for name in reversed(names[:-1]))]
-    asked += [resolution("fog"), resolution("frost", outcome="no"), resolution(), annulment("wind"), annulment("snow")]
-    asked += [revocation("snow"), resolution("hail"), revocation("hail")]
-    found = scored_questions(*read(*asked))
-    assert [names[code] for code in found.code] == ["rain", "frost"]
-    assert found.outcome.tolist() == [0, 1]
-    assert [answer.question.question for answer in found.answers] == ["rain", "frost"]
+    commands: list[AnyCommand] = [opened(name) for name in names]
+    commands += [contest(rules=rules()), *(entry(question=name) for name in reversed(names[:-1]))]
+    commands += [
+        resolution("fog"),
+        resolution("frost", outcome="no"),
+        resolution(),
+        annulment("wind"),
+        annulment("snow"),
+    ]
+    commands += [revocation("snow"), resolution("hail"), revocation("hail")]
+    questions = scored_questions(*read(*commands))
+    assert [names[code] for code in questions.code] == ["rain", "frost"]
+    assert questions.outcome.tolist() == [0, 1]
+    assert [answer.question.question for answer in questions.answers] == ["rain", "frost"]
 
 
 def test_a_sealed_board_counts_the_questions_as_they_were() -> None:
-    """Later answers, revocations and closings are none of its business."""
-    asked: list[AnyCommand] = [opened(), opened("wind"), contest(rules=rules()), entry(), entry(question="wind")]
-    asked += [resolution(known_at=day(15)), finalization(), resolution("wind"), revocation(), resolution(outcome="no")]
-    found = scored_questions(*read(*asked))
-    assert (found.code.tolist(), found.outcome.tolist(), found.until.tolist()) == ([0], [0], [micros(15)])
+    """Later answers, revocations and closings change nothing."""
+    commands: list[AnyCommand] = [opened(), opened("wind"), contest(rules=rules()), entry(), entry(question="wind")]
+    commands += [
+        resolution(known_at=day(15)),
+        finalization(),
+        resolution("wind"),
+        revocation(),
+        resolution(outcome="no"),
+    ]
+    questions = scored_questions(*read(*commands))
+    assert (questions.code.tolist(), questions.outcome.tolist(), questions.until.tolist()) == ([0], [0], [micros(15)])
 
 
 @pytest.mark.parametrize(
-    ("said", "until"),
+    ("commands", "until"),
     [
         ([resolution()], 20),
         ([closing(at=day(14)), resolution()], 14),
@@ -109,11 +121,11 @@ def test_a_sealed_board_counts_the_questions_as_they_were() -> None:
         ([resolution(known_at=day(24))], 20),
     ],
 )
-def test_scored_time_lasts_until_the_close_or_the_answer(said: list[AnyCommand], until: int) -> None:
-    """Whichever is first; the period is the scheduled one."""
-    found = one(opened(), *said)
-    assert (found.opens.tolist(), found.until.tolist()) == ([micros(10)], [micros(until)])
-    assert (found.length.tolist(), found.reached.tolist()) == ([10 * DAY], [(until - 10) * DAY])
+def test_scored_time_lasts_until_the_close_or_the_answer(commands: list[AnyCommand], until: int) -> None:
+    """The first of the two ends it; the period is the scheduled one."""
+    questions = only(opened(), *commands)
+    assert (questions.opens.tolist(), questions.until.tolist()) == ([micros(10)], [micros(until)])
+    assert (questions.length.tolist(), questions.reached.tolist()) == ([10 * DAY], [(until - 10) * DAY])
 
 
 @pytest.mark.parametrize(
@@ -124,9 +136,9 @@ def test_periods_are_counted_in_the_units_of_the_rule_set(
     sampling: str, length: int, reached: int, hidden: int
 ) -> None:
     """From the 10th at six to the 20th at midnight, hidden until the 12th, known on the 13th at six."""
-    asked = opened(opens_at=day(10, 6), reveals_at=day(12))
-    found = one(asked, resolution(known_at=day(13, 6)), under=rules(sampling=sampling))
-    assert [column.tolist() for column in (found.length, found.reached, found.hidden)] == [
+    commands = opened(opens_at=day(10, 6), reveals_at=day(12))
+    questions = only(commands, resolution(known_at=day(13, 6)), under=rules(sampling=sampling))
+    assert [column.tolist() for column in (questions.length, questions.reached, questions.hidden)] == [
         [length],
         [reached],
         [hidden],
@@ -135,9 +147,9 @@ def test_periods_are_counted_in_the_units_of_the_rule_set(
 
 @pytest.mark.parametrize("sampling", ["time", "day", "spot"])
 def test_nothing_is_reached_of_a_question_whose_answer_is_known_as_it_opens(sampling: str) -> None:
-    """Opened in the middle of a day, even that day's end is not."""
-    found = one(opened(opens_at=day(10, 6)), resolution(known_at=day(10, 6)), under=rules(sampling=sampling))
-    assert found.reached.tolist() == [0]
+    """The question opens in the middle of a day, and the end of that day is not scored either."""
+    questions = only(opened(opens_at=day(10, 6)), resolution(known_at=day(10, 6)), under=rules(sampling=sampling))
+    assert questions.reached.tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -156,17 +168,17 @@ def test_a_hidden_weight_counts_where_the_hidden_period_and_the_rest_both_have_u
 ) -> None:
     """A reveal on the first day leaves no whole hidden day; one instant is not divided."""
     question = opened(reveals_at=reveals_at)
-    found = one(question, under=rules(sampling=sampling), hidden_coverage_weight="0.25", weight="2.5")
-    assert (found.hidden_weight.tolist(), found.weight.tolist()) == ([share], [2_500_000])
-    assert one(question, under=rules(sampling=sampling)).hidden_weight.tolist() == [-1]
+    questions = only(question, under=rules(sampling=sampling), hidden_coverage_weight="0.25", weight="2.5")
+    assert (questions.hidden_weight.tolist(), questions.weight.tolist()) == ([share], [2_500_000])
+    assert only(question, under=rules(sampling=sampling)).hidden_weight.tolist() == [-1]
 
 
 def test_a_question_hidden_to_its_close_has_all_its_weight_there() -> None:
-    """By the clock; by days there is no rest, and coverage is plain, which is the same."""
+    """So it is by time; by days there is no rest, and coverage is plain, which is the same."""
     question = opened(reveals_at=CLOSES)
     for sampling, share in (("time", 10**6), ("day", -1)):
-        found = one(question, under=rules(sampling=sampling), hidden_coverage_weight=1)
-        assert (found.hidden.tolist(), found.hidden_weight.tolist()) == (found.length.tolist(), [share])
+        questions = only(question, under=rules(sampling=sampling), hidden_coverage_weight=1)
+        assert (questions.hidden.tolist(), questions.hidden_weight.tolist()) == (questions.length.tolist(), [share])
 
 
 @pytest.mark.parametrize(
@@ -176,10 +188,10 @@ def test_a_question_hidden_to_its_close_has_all_its_weight_there() -> None:
 def test_the_spot_is_its_own_else_the_reveal_else_the_close(
     reveals_at: str | None, added: int | None, spot: int
 ) -> None:
-    """Whatever the sampling: only one of them looks at it."""
+    """It does not depend on the sampling, although only spot sampling reads it."""
     question = opened(reveals_at=None if reveals_at is None else day(int(reveals_at)))
-    found = one(question, spot_at=None if added is None else day(added))
-    assert found.spot.tolist() == [micros(spot)]
+    questions = only(question, spot_at=None if added is None else day(added))
+    assert questions.spot.tolist() == [micros(spot)]
 
 
 QUESTIONS: dict[str, tuple[OpenQuestion, int, int, int, int]] = {
@@ -194,10 +206,10 @@ QUESTIONS: dict[str, tuple[OpenQuestion, int, int, int, int]] = {
 def test_a_question_has_the_form_and_width_of_its_forecasts(
     question: OpenQuestion, form: int, width: int, bins: int, outcome: int
 ) -> None:
-    """Probabilities, the cdf at every edge, or a quantile a level."""
+    """A forecast has probabilities, a cdf at every edge, or a quantile for each level."""
     under = rules(quantile_kernel="pinball", kernel="brier", cdf_kernel="crps", reference="none", **MEAN)
-    found = one(question, under=under)
-    columns = (found.form, found.width, found.bins, found.outcome)
+    questions = only(question, under=under)
+    columns = (questions.form, questions.width, questions.bins, questions.outcome)
     assert [column.tolist() for column in columns] == [[form], [width], [bins], [outcome]]
 
 
@@ -213,15 +225,15 @@ def test_a_question_has_the_form_and_width_of_its_forecasts(
     ],
 )
 def test_only_a_logarithm_floors_what_it_scores(question: OpenQuestion, fields: dict[str, Any], least: int) -> None:
-    """0.1% of an outcome, a hundredth of the uniform density of a bin; other kernels take a forecast as it is."""
-    assert one(question, under=rules(**fields)).least.tolist() == [least]
+    """0.1% of an outcome, a hundredth of the uniform density of a bin; other kernels score a forecast unchanged."""
+    assert only(question, under=rules(**fields)).least.tolist() == [least]
 
 
 def test_what_a_quadratic_kernel_scored_is_shown_as_it_was() -> None:
-    """A probability of nought is nought, although the rule set has a floor for logarithms."""
+    """A probability of 0 is scored as 0, although the rule set has a floor for logarithms."""
     under = rules(kernel="brier", cdf_kernel="none", reference="none", **MEAN)
-    asked: list[AnyCommand] = [opened(), contest(rules=under), entry(), forecast(probability=0), resolution()]
-    [part] = oracle.projected(*asked).table("score_parts").rows()
+    commands: list[AnyCommand] = [opened(), contest(rules=under), entry(), forecast(probability=0), resolution()]
+    [part] = oracle.projected(*commands).table("score_parts").rows()
     assert (part["probability"], part["term"]) == ("0", "1.000000000000")
 
 
@@ -244,8 +256,8 @@ def test_the_uniform_distribution_has_what_each_open_end_leaves(
     """Metaculus, Scores FAQ and Metaculus's published code: 1 / K; (1 - 0.05 B) / bins inside, 0.05 outside."""
     under = rules(kernel=kernel, cdf_kernel=kernel, reference="uniform")
     answer: dict[str, Any] = {"value": value} if value else {"outcome": (question.outcomes or ("yes",))[0]}
-    found = one(question, resolution(question.question, **answer), under=under)
-    assert found.uniform.tolist() == [oracle.picos(kernel, chance)]
+    questions = only(question, resolution(question.question, **answer), under=under)
+    assert questions.uniform.tolist() == [oracle.picos(kernel, chance)]
 
 
 def test_an_open_end_of_the_uniform_distribution_is_the_rule_sets_own() -> None:
@@ -253,8 +265,8 @@ def test_an_open_end_of_the_uniform_distribution_is_the_rule_sets_own() -> None:
     under = rules(reference="uniform", open_end_ppm=100_000)
     for value, chance in (("1", "0.2"), ("9", "0.1")):
         question = numeric(open_lower=True, open_upper=True)
-        found = one(question, resolution("depth", value=value), under=under)
-        assert found.uniform.tolist() == [oracle.picos("ln", Fraction(chance))]
+        questions = only(question, resolution("depth", value=value), under=under)
+        assert questions.uniform.tolist() == [oracle.picos("ln", Fraction(chance))]
 
 
 @pytest.mark.parametrize(
@@ -269,9 +281,9 @@ def test_an_open_end_of_the_uniform_distribution_is_the_rule_sets_own() -> None:
 def test_the_uniform_distribution_is_scored_by_the_rule_sets_kernel(
     fields: dict[str, Any], question: OpenQuestion, uniform: Fraction
 ) -> None:
-    """Of three outcomes the second came true; 1.5 of 0 to 4 is three eighths of the way: (y³ + (1 - y)³) / 3."""
+    """The second of three outcomes happened; 1.5 from 0 to 4 is at 3/8: (y³ + (1 - y)³) / 3."""
     under = rules(**({"cdf_kernel": "none", "reference": "uniform"} | fields))
-    assert one(question, under=under).uniform.tolist() == [round(uniform * PICO)]
+    assert only(question, under=under).uniform.tolist() == [round(uniform * PICO)]
 
 
 @pytest.mark.parametrize(
@@ -290,17 +302,17 @@ def test_the_uniform_distribution_is_scored_by_the_rule_sets_kernel(
 def test_a_point_is_so_much_of_the_kernels_unit(
     fields: dict[str, Any], question: OpenQuestion, unit: int, per_point: Fraction
 ) -> None:
-    """Certainty is worth 100 on the baseline scale: ln 3 = 1.098612288668; quantiles of 3 decimals count 7."""
-    found = one(question, under=rules(**fields))
-    assert (found.unit.tolist(), found.per_point) == ([unit], [per_point])
+    """On the baseline scale a certain forecast has 100 points: ln 3 = 1.098612288668; 3 decimals make 7."""
+    questions = only(question, under=rules(**fields))
+    assert (questions.unit.tolist(), questions.per_point) == ([unit], [per_point])
 
 
 def test_some_of_the_questions_are_a_slice_of_every_column() -> None:
-    """Whatever there is of them."""
+    """All their columns are cut."""
     names = ("rain", "wind", "snow")
-    asked: list[AnyCommand] = [opened(name) for name in names]
-    asked += [entry(question=name, weight=number + 1) for number, name in enumerate(names)]
-    whole = scored(*asked, *(resolution(name) for name in names))
+    commands: list[AnyCommand] = [opened(name) for name in names]
+    commands += [entry(question=name, weight=number + 1) for number, name in enumerate(names)]
+    whole = scored(*commands, *(resolution(name) for name in names))
     part = whole.of(slice(1, 3))
     assert (part.code.tolist(), part.weight.tolist()) == ([1, 2], [2 * 10**6, 3 * 10**6])
     assert [answer.question.question for answer in part.answers] == ["wind", "snow"]
@@ -308,63 +320,67 @@ def test_some_of_the_questions_are_a_slice_of_every_column() -> None:
 
 
 def test_a_contest_without_questions_has_empty_columns() -> None:
-    """And a ruler without a period."""
-    found, empty = read(contest())
-    questions = scored_questions(found, empty)
+    """Its ruler has no period."""
+    facts, empty = read(contest())
+    questions = scored_questions(facts, empty)
     assert len(questions.code) == len(questions.answers) == len(question_ruler(empty, questions).opens) == 0
 
 
 def test_the_ruler_of_a_contest_ends_with_scored_time() -> None:
-    """Its days are those of the rule set."""
-    asked: list[AnyCommand] = [opened(), contest(rules=rules(day_minutes=90)), entry(spot_at=day(13))]
-    found, cup = read(*asked, resolution(known_at=day(15)))
-    of = question_ruler(cup, scored_questions(found, cup))
-    assert (of.opens.tolist(), of.until.tolist(), of.spot.tolist()) == ([micros(10)], [micros(15)], [micros(13)])
-    assert of.east == 90 * HOUR // 60
+    """Its days are the days of the rule set."""
+    commands: list[AnyCommand] = [opened(), contest(rules=rules(day_minutes=90)), entry(spot_at=day(13))]
+    facts, cup = read(*commands, resolution(known_at=day(15)))
+    ruler = question_ruler(cup, scored_questions(facts, cup))
+    assert (ruler.opens.tolist(), ruler.until.tolist(), ruler.spot.tolist()) == (
+        [micros(10)],
+        [micros(15)],
+        [micros(13)],
+    )
+    assert ruler.east == 90 * HOUR // 60
 
 
 PEOPLE = ("ada", "bob", "cyd", "dan")
 
 
-def who_counts(under: RuleSet, *said: AnyCommand) -> list[str]:
-    """The members among four who forecast."""
-    asked: list[AnyCommand] = [opened(), contest(rules=under), *(forecast(participant=who) for who in PEOPLE)]
-    found, cup = read(*asked, *said)
-    return [who for who, counts in zip(found.participant_codes.labels, members(found, cup), strict=True) if counts]
+def counting_members(under: RuleSet, *commands: AnyCommand) -> list[str]:
+    """Return the members among four participants with forecasts."""
+    before: list[AnyCommand] = [opened(), contest(rules=under), *(forecast(participant=who) for who in PEOPLE)]
+    facts, cup = read(*before, *commands)
+    return [who for who, counts in zip(facts.participant_codes.labels, members(facts, cup), strict=True) if counts]
 
 
 def test_everybody_is_a_member_unless_the_rules_say_otherwise() -> None:
-    """Bots, and who is excluded, only where they are named."""
-    said: list[AnyCommand] = [
+    """Bots and excluded participants are left out only if the rules name them."""
+    commands: list[AnyCommand] = [
         enrolment(participant="ada", bot=True),
         exclusion(participant="bob", level="hidden"),
         exclusion(participant="zoe"),
     ]
-    assert who_counts(rules(), *said) == list(PEOPLE)
-    assert who_counts(rules(bots="scored_only"), *said) == ["bob", "cyd", "dan"]
-    assert who_counts(rules(scored_only_levels=("hidden",)), *said) == ["ada", "cyd", "dan"]
-    assert who_counts(rules(scored_only_levels=("no_prize", "no_rank")), *said) == list(PEOPLE)
+    assert counting_members(rules(), *commands) == list(PEOPLE)
+    assert counting_members(rules(bots="scored_only"), *commands) == ["bob", "cyd", "dan"]
+    assert counting_members(rules(scored_only_levels=("hidden",)), *commands) == ["ada", "cyd", "dan"]
+    assert counting_members(rules(scored_only_levels=("no_prize", "no_rank")), *commands) == list(PEOPLE)
 
 
 def test_the_last_enrolment_and_the_last_exclusion_count() -> None:
-    """Also of somebody who never forecast, and in this contest only."""
+    """It also holds for a participant without a forecast, and in this contest only."""
     under = rules(bots="scored_only", scored_only_levels=("no_rank",))
-    said: list[AnyCommand] = [enrolment(participant="ada", bot=True), enrolment(participant="ada")]
-    said += [
+    commands: list[AnyCommand] = [enrolment(participant="ada", bot=True), enrolment(participant="ada")]
+    commands += [
         enrolment(participant="zoe", bot=True),
         enrolment(participant="bob"),
         enrolment(participant="bob", bot=True),
     ]
-    said += [exclusion(participant="cyd", level="no_rank"), exclusion(participant="cyd", level="hidden")]
-    said += [contest("league"), enrolment("league", "dan", bot=True), exclusion("league", "dan", level="no_rank")]
-    assert who_counts(under, *said) == ["ada", "cyd", "dan"]
+    commands += [exclusion(participant="cyd", level="no_rank"), exclusion(participant="cyd", level="hidden")]
+    commands += [contest("league"), enrolment("league", "dan", bot=True), exclusion("league", "dan", level="no_rank")]
+    assert counting_members(under, *commands) == ["ada", "cyd", "dan"]
 
 
 @settings(max_examples=100, deadline=None)
 @given(oracle.logs())
-def test_the_questions_that_count_are_those_of_the_slow_definition(asked: list[AnyCommand]) -> None:
-    """With outcome, weight, and end of scored time, over logs of all kinds."""
-    recorded, _ = oracle.attempted(asked)
+def test_the_questions_that_count_agree_with_the_slow_definition(commands: list[AnyCommand]) -> None:
+    """Outcome, weight and end of scored time agree, for logs of all kinds."""
+    recorded, _ = oracle.attempted(commands)
     projections = Projections(oracle.told(recorded))
     for name in projections.contests:
         questions = projections.scored(name).questions
@@ -379,9 +395,9 @@ def test_the_questions_that_count_are_those_of_the_slow_definition(asked: list[A
             )
         }
         slow = {
-            question: (found.resolved.outcome, added.weight, found.scored_until())
-            for question, (found, added) in oracle.counting(recorded, name).items()
-            if found.resolved
+            question: (slow.resolved.outcome, added.weight, slow.scored_until())
+            for question, (slow, added) in oracle.counting(recorded, name).items()
+            if slow.resolved
         }
         assert fast == slow
 
@@ -389,10 +405,10 @@ def test_the_questions_that_count_are_those_of_the_slow_definition(asked: list[A
 @given(st.integers(1, 10_000), st.integers(1, 500_000))
 @settings(max_examples=25, deadline=None)
 def test_the_least_density_of_a_bin_is_a_share_of_the_uniform_one(bins: int, ppm: int) -> None:
-    """Rounded half-even to 1e-10, and never nought."""
+    """It is rounded half-even to 1e-10 and never 0."""
     made = commands.OpenQuestion(
         at=BEFORE, question="depth", kind="numeric", opens_at=OPENS, closes_at=CLOSES,
         range=commands.Range(lower=0, upper=1, bins=bins),
     )  # fmt: skip
-    found = one(made, resolution("depth", value=Decimal("0.5")), under=rules(least_density_ppm=ppm))
-    assert found.least.tolist() == [max(round(Fraction(ppm * 10**4, bins)), 1)]
+    questions = only(made, resolution("depth", value=Decimal("0.5")), under=rules(least_density_ppm=ppm))
+    assert questions.least.tolist() == [max(round(Fraction(ppm * 10**4, bins)), 1)]
