@@ -1,4 +1,4 @@
-"""What trading has come to: profit, Brier scores of stakes, skill, win rate, turnover, ranks."""
+"""Results of trading: profit, Brier scores of stakes, skill, win rate, turnover and ranks."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -24,8 +24,8 @@ END = "2026-03-20T00:00:00Z"
 LEVELS = ("hidden", "no_rank", "no_prize")
 
 
-def told(*commands: dict[str, Any], names: str = "ada") -> Projections:
-    """What follows from commands after questions q1, q2 … and a contest with these participants have been opened."""
+def projected(*commands: dict[str, Any], names: str = "ada") -> Projections:
+    """Build the tables of these commands, after a contest with questions q1 to q4 and these participants was opened."""
     opening: list[dict[str, Any]] = [
         {"type": "open_contest", "contest": "cup", "rules": "arena-v1"},
         *(
@@ -48,44 +48,44 @@ def told(*commands: dict[str, Any], names: str = "ada") -> Projections:
 
 
 def quote(question: str, yes: float, at: str = START) -> dict[str, Any]:
-    """The price of yes."""
+    """A quote of the price of yes."""
     return {"type": "quote", "question": question, "prices": {"yes": yes}, "source": "x", "quoted_at": at, "at": at}
 
 
 def bet(who: str, *bets: tuple[str, str, float], period: int = 1) -> dict[str, Any]:
     """A decision to bet: question, side and amount of each leg."""
-    asked = [{"market_id": question, "side": side, "amount": amount} for question, side, amount in bets]
+    legs = [{"market_id": question, "side": side, "amount": amount} for question, side, amount in bets]
     own = {"contest": "cup", "participant": who, "period": period, "reasoning": "."}
-    return {"type": "record_decision", "action": "BET", "bets": asked, **own}
+    return {"type": "record_decision", "action": "BET", "bets": legs, **own}
 
 
 def resolved(question: str, outcome: str) -> dict[str, Any]:
-    """The answer."""
+    """A resolution at the end."""
     return {"type": "resolve_question", "question": question, "outcome": outcome, "at": END}
 
 
-def board(found: Projections) -> dict[str, dict[str, Any]]:
-    """The board by participant."""
-    return {row["participant"]: row for row in found.table("arena_leaderboard").rows()}
+def board(projections: Projections) -> dict[str, dict[str, Any]]:
+    """Return the leaderboard by participant."""
+    return {row["participant"]: row for row in projections.table("arena_leaderboard").rows()}
 
 
-def test_portfolio_return_of_the_document() -> None:
-    """Cash 7,500 and positions of 3,200 after starting with 10,000: 10,700, +700, +7.0%.
+def test_portfolio_return_of_the_methodology() -> None:
+    """Cash of 7,500 and positions worth 3,200 after a start with 10,000: 10,700, +700, +7.0%.
 
     Source: Forecaster Arena, Scoring Methodology, "Portfolio Calculations".
     """
-    row = board(told(quote("q1", 0.5), bet("ada", ("q1", "YES", 2500)), quote("q1", 0.64, LATER)))["ada"]
+    row = board(projected(quote("q1", 0.5), bet("ada", ("q1", "YES", 2500)), quote("q1", 0.64, LATER)))["ada"]
     assert (row["total"], row["profit"], row["return_percent"]) == ("10700.00", "700.00", "7.000000000")
     assert row["turnover"] == "0.250000000"
 
 
 @pytest.mark.parametrize("row", expected(ARENA, "published_confidences"), ids=lambda row: row["amount"])
-def test_confidences_of_the_document(row: dict[str, str]) -> None:
+def test_confidences_of_the_methodology(row: dict[str, str]) -> None:
     """Source: Forecaster Arena, Scoring Methodology, "Deriving Confidence from Bet Size"."""
     [trade] = [
-        each
-        for each in rows(ARENA, "trades", contest=row["contest"], participant=row["participant"])
-        if str(each["log_position"]) == row["log_position"]
+        trade
+        for trade in rows(ARENA, "trades", contest=row["contest"], participant=row["participant"])
+        if str(trade["log_position"]) == row["log_position"]
     ]
     assert Decimal(trade["amount"]) == Decimal(row["amount"])
     assert Decimal(trade["cap"]) == Decimal(row["cap"])
@@ -93,12 +93,12 @@ def test_confidences_of_the_document(row: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("row", expected(ARENA, "published_bet_brier"), ids=lambda row: row["outcome"] + row["brier"])
-def test_brier_scores_of_the_document(row: dict[str, str]) -> None:
+def test_brier_scores_of_the_methodology(row: dict[str, str]) -> None:
     """Source: Forecaster Arena, Scoring Methodology, "Handling YES vs NO Bets"."""
     [stake] = [
-        each
-        for each in rows(ARENA, "bet_brier", contest=row["contest"], participant=row["participant"])
-        if str(each["log_position"]) == row["log_position"]
+        stake
+        for stake in rows(ARENA, "bet_brier", contest=row["contest"], participant=row["participant"])
+        if str(stake["log_position"]) == row["log_position"]
     ]
     assert {name: Decimal(stake[name]) for name in ("confidence", "f_yes", "brier")} == {
         name: Decimal(row[name]) for name in ("confidence", "f_yes", "brier")
@@ -107,21 +107,21 @@ def test_brier_scores_of_the_document(row: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("row", expected(ARENA, "published_positions"), ids=lambda row: row["shares"])
-def test_shares_and_profit_of_the_document(row: dict[str, str]) -> None:
-    """500 on yes at 0.40 buys 1,250 shares, which pay +750. Source: Forecaster Arena, Scoring Methodology, "Settlement
+def test_shares_and_profit_of_the_methodology(row: dict[str, str]) -> None:
+    """500 on yes at 0.40 buys 1,250 shares, a profit of 750. Source: Forecaster Arena, Scoring Methodology, "Settlement
     (Market Resolution)".
     """
     [position] = [
-        each
-        for each in rows(ARENA, "positions", contest=row["contest"], participant=row["participant"])
-        if str(each["position"]) == row["position"]
+        position
+        for position in rows(ARENA, "positions", contest=row["contest"], participant=row["participant"])
+        if str(position["position"]) == row["position"]
     ]
     numbers = {name: Decimal(position[name]) for name in ("shares", "cost", "realised")}
     assert numbers == {name: Decimal(row[name]) for name in ("shares", "cost", "realised")}
 
 
-def test_skill_of_the_document_and_of_nothing() -> None:
-    """0.15 against 0.25 is 0.40; against a reference of 0, or with no score, there is no skill.
+def test_skill_of_the_methodology_and_without_a_reference() -> None:
+    """0.15 against 0.25 is 0.40; against a reference of 0, or without a score, there is no skill.
 
     Source: Forecaster Arena, Scoring Methodology, "Brier Skill Score".
     """
@@ -137,57 +137,63 @@ def test_skill_against_the_market_is_a_ratio_of_means() -> None:
     The mean of ratios would be 1 - (0 + 25) / 2.
     """
     made = (quote("q1", 0.5), quote("q2", 0.9), bet("ada", ("q1", "yes", 2500), ("q2", "yes", 937.5)))
-    row = board(told(*made, resolved("q1", "yes"), resolved("q2", "yes")))["ada"]
+    row = board(projected(*made, resolved("q1", "yes"), resolved("q2", "yes")))["ada"]
     assert (row["n"], row["brier"], row["skill_against_market"]) == (2, "0.125000000", "0.038461538")
     assert (row["skill_against_even_odds"], row["win_rate"]) == ("0.500000000", "1.000000000")
 
 
-def test_a_market_that_was_certain_leaves_no_skill_to_speak_of() -> None:
-    """A share bought at 1 that pays 1: the reference is 0."""
-    row = board(told(quote("q1", 1), bet("ada", ("q1", "yes", 500)), resolved("q1", "yes")))["ada"]
+def test_there_is_no_skill_against_a_market_that_was_certain() -> None:
+    """A share bought at 1 pays 1: the reference is 0."""
+    row = board(projected(quote("q1", 1), bet("ada", ("q1", "yes", 500)), resolved("q1", "yes")))["ada"]
     assert (row["brier"], row["skill_against_market"]) == ("0.640000000", None)
 
 
-def test_nothing_resolved_is_no_score_and_not_a_perfect_one() -> None:
+def test_an_account_without_resolved_purchases_has_no_score() -> None:
     """A mean of nothing is empty, and so is the rank by it."""
-    row = board(told(quote("q1", 0.5), bet("ada", ("q1", "yes", 500))))["ada"]
+    row = board(projected(quote("q1", 0.5), bet("ada", ("q1", "yes", 500))))["ada"]
     names = ("n", "brier", "brier_rank", "skill_against_even_odds", "skill_against_market", "win_rate")
     assert [row[name] for name in names] == [0, None, None, None, None, None]
 
 
-def test_half_and_half_is_no_win() -> None:
-    """A share that pays 0.5 has not won; its Brier score is of 0.5: (0.2 - 0.5)² = 0.09."""
+def test_a_payout_of_one_half_is_not_a_win() -> None:
+    """The Brier score is (0.2 - 0.5)² = 0.09."""
     halves = {"type": "resolve_question", "question": "q1", "payouts": {"yes": 0.5, "no": 0.5}, "at": END}
-    row = board(told(quote("q1", 0.5), bet("ada", ("q1", "yes", 500)), halves))["ada"]
+    row = board(projected(quote("q1", 0.5), bet("ada", ("q1", "yes", 500)), halves))["ada"]
     assert (row["n"], row["brier"], row["win_rate"]) == (1, "0.090000000", "0.000000000")
 
 
-def test_ranks_are_of_competitions_and_ties_are_exact() -> None:
-    """1, 2, 2, 4: the same profit is the same rank, however it came about; ids order equals."""
+def test_equal_profits_share_a_rank() -> None:
+    """Ranks are 1, 2, 2, 4: the same exact profit gives the same rank; ids order equal rows."""
     sides = {"d": "yes", "c": "no", "b": "no", "a": "no"}
-    made = [quote("q1", 0.5), *(bet(who, ("q1", side, 100)) for who, side in sides.items())]
-    found = board(told(*made, bet("e", ("q1", "no", 50)), resolved("q1", "yes"), names="a b c d e"))
-    assert [(row["rank"], who) for who, row in found.items()] == [(1, "d"), (2, "e"), (3, "a"), (3, "b"), (3, "c")]
-    assert [row["brier_rank"] for row in found.values()] == [5, 1, 2, 2, 2]
+    commands = [quote("q1", 0.5), *(bet(who, ("q1", side, 100)) for who, side in sides.items())]
+    leaderboard = board(projected(*commands, bet("e", ("q1", "no", 50)), resolved("q1", "yes"), names="a b c d e"))
+    assert [(row["rank"], who) for who, row in leaderboard.items()] == [
+        (1, "d"),
+        (2, "e"),
+        (3, "a"),
+        (3, "b"),
+        (3, "c"),
+    ]
+    assert [row["brier_rank"] for row in leaderboard.values()] == [5, 1, 2, 2, 2]
 
 
-def test_who_is_excluded_is_hidden_or_without_a_rank() -> None:
-    """The winner is hidden, the next has no rank: the third is first, of the profits and of the Brier scores."""
-    said = {"type": "exclude_participant", "contest": "cup", "reason": "staff"}
-    made = [quote("q1", 0.5), *(bet(who, ("q1", "yes", 300 - 50 * i)) for i, who in enumerate("abcd"))]
-    levels = [said | {"participant": who, "level": level} for who, level in zip("abc", LEVELS, strict=True)]
-    found = board(told(*made, resolved("q1", "yes"), *levels, names="a b c d"))
-    rows = [(who, row["rank"], row["brier_rank"], row["excluded"]) for who, row in found.items()]
+def test_an_excluded_participant_is_hidden_or_has_no_rank() -> None:
+    """The best is hidden, the next has no rank: the third is first by profit and by Brier score."""
+    exclude = {"type": "exclude_participant", "contest": "cup", "reason": "staff"}
+    commands = [quote("q1", 0.5), *(bet(who, ("q1", "yes", 300 - 50 * i)) for i, who in enumerate("abcd"))]
+    levels = [exclude | {"participant": who, "level": level} for who, level in zip("abc", LEVELS, strict=True)]
+    leaderboard = board(projected(*commands, resolved("q1", "yes"), *levels, names="a b c d"))
+    rows = [(who, row["rank"], row["brier_rank"], row["excluded"]) for who, row in leaderboard.items()]
     assert rows == [("b", None, None, "no_rank"), ("c", 1, 1, "no_prize"), ("d", 2, 2, "")]
 
 
-def test_means_over_contests_are_named_for_what_they_are() -> None:
-    """Of one family a row of 0.64 in a contest, and rows of 0.04 and 0.09 in another.
+def test_means_over_contests() -> None:
+    """A family has a score of 0.64 in one contest, and 0.04 and 0.09 in another.
 
-    Pooled 0.77 / 3 = 0.256667; mean of means (0.64 + 0.065) / 2 = 0.3525; by the stakes of 500, 2,000 and 1,400
+    Pooled 0.77 / 3 = 0.256667; mean of means (0.64 + 0.065) / 2 = 0.3525; weighted by stakes of 500, 2,000 and 1,400
     (320 + 80 + 126) / 3,900 = 0.134872.
     """
-    stories = told(
+    projections = projected(
         {"type": "open_contest", "contest": "two", "rules": "arena-v1", "series": "other"},
         {"type": "add_question", "contest": "two", "question": "q1"},
         {"type": "add_question", "contest": "two", "question": "q2"},
@@ -199,7 +205,7 @@ def test_means_over_contests_are_named_for_what_they_are() -> None:
         resolved("q1", "yes"),
         resolved("q2", "no"),
     )
-    [row] = [row for row in stories.table("arena_overall").rows() if row["by"] == "family"]
+    [row] = [row for row in projections.table("arena_overall").rows() if row["by"] == "family"]
     assert (row["contests"], row["participants"], row["n"]) == (2, 2, 3)
     assert (row["pooled_brier"], row["mean_of_contest_means"]) == ("0.256666667", "0.352500000")
     assert row["stake_weighted_brier"] == "0.134871795"
@@ -211,7 +217,9 @@ def test_means_over_contests_are_named_for_what_they_are() -> None:
     ("cash", "is_open", "state"),
     [(200, False, "active"), (199, False, "ruined"), (199, True, "active"), (-1, False, "debt"), (-1, True, "debt")],
 )
-def test_ruin_is_when_no_bet_is_possible_and_nothing_is_open(cash: int, is_open: bool, state: str) -> None:
+def test_an_account_is_ruined_if_no_bet_is_possible_and_no_position_is_open(
+    cash: int, is_open: bool, state: str
+) -> None:
     """A least bet of 50 needs 200 of cash."""
     trading = PRESETS["arena-v1"].trading
     assert trading is not None
@@ -220,8 +228,8 @@ def test_ruin_is_when_no_bet_is_possible_and_nothing_is_open(cash: int, is_open:
     assert arena.account_state(trading, account) == state
 
 
-def test_implied_yes_of_either_side() -> None:
-    """A bet on no with confidence 0.8 says 0.2 of yes; scores of side and of yes are the same."""
+def test_implied_probability_of_yes_of_both_sides() -> None:
+    """A bet on no with confidence 0.8 implies 0.2 for yes; the scores of the side and of yes are equal."""
     for confidence in map(Fraction, ("0", "0.3", "0.8", "1")):
         for won in (0, PROBABILITY):
             paid = Fraction(won, PROBABILITY)
@@ -229,8 +237,8 @@ def test_implied_yes_of_either_side() -> None:
             assert no == (confidence - paid) ** 2
 
 
-def test_an_account_whose_cash_is_not_granted_yet_is_on_the_board_with_nothing() -> None:
-    """A log can be read up to any of its events, also between an enrolment and the grant that follows it."""
+def test_an_account_without_its_starting_cash_is_on_the_leaderboard() -> None:
+    """A log can be read up to any event, also between an enrolment and the grant that follows it."""
     with Ledger.open(":memory:") as ledger:
         for number, command in enumerate(
             (
@@ -239,6 +247,6 @@ def test_an_account_whose_cash_is_not_granted_yet_is_on_the_board_with_nothing()
             )
         ):
             ledger.handle_many([read(msgspec.json.encode({"id": str(number), "at": START, **command}))])
-        recorded = [each for page in ledger.read() for each in page]
+        recorded = [event for page in ledger.read() for event in page]
     [row] = Projections(facts([recorded[:2]])).table("arena_leaderboard").rows()
     assert (row["participant"], row["total"], row["drawdown"], row["state"]) == ("ada", "0.00", "0.000000000", "ruined")
