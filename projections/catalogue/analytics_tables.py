@@ -110,11 +110,11 @@ def admissions_values(analysis: Analysis) -> list[Values]:
                 attestation = facts.attestations.get(position) or Attestation()
                 empty = "empty" if admission.empty_window(opens_at, cutoff) else "open"
                 rows.append([position, cutoff, *receipt, *_declared_columns(attestation, cutoff), empty])
-    made = int64_array(index)
+    row_numbers = int64_array(index)
     return [
         Ids(int64_array(codes), analysis.contests),
-        Ids(forecasts.question[made], facts.question_codes.labels),
-        Ids(forecasts.participant[made], facts.participant_codes.labels),
+        Ids(forecasts.question[row_numbers], facts.question_codes.labels),
+        Ids(forecasts.participant[row_numbers], facts.participant_codes.labels),
         *transposed(rows, 10),
     ]
 

@@ -253,4 +253,4 @@ CATALOGUE: dict[str, Projection] = {
         division="receipts",
     ),
 } | TRADING
-BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.on_request)  # by a replay
+BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.on_request)  # a replay builds these

@@ -219,7 +219,9 @@ def _fallen(peak: int, deepest: Fraction, totals: list[int]) -> tuple[int, Fract
 
 
 class _Worth:
-    """For each of n rows: the sum of shares x price, as high·2^27 + low; the number of stale marks; and the instant of
+    """The values of n rows.
+
+    low, high: the sum of shares x price is high·2^27 + low. stale: the number of stale marks. oldest: the instant of
     the oldest mark, _LAST if there is none.
     """
 
@@ -280,13 +282,13 @@ def _pieces(histories: AccountHistories) -> dict[tuple[int, int], list[_Piece]]:
     """Return the pieces held by question and outcome; the pieces of one account do not overlap."""
     pieces: dict[tuple[int, int], list[_Piece]] = {}
     for moves, first, end in zip(histories.own, histories.first.tolist(), histories.first[1:].tolist(), strict=False):
-        held: dict[int, tuple[int, int]] = {}  # position -> since which movement, how many shares
-        for here, move in enumerate(moves, first):
+        held: dict[int, tuple[int, int]] = {}  # position -> row of the movement that changed it last, shares
+        for row, move in enumerate(moves, first):
             if move.shares:
-                since, shares = held.get(move.number, (here, 0))
+                since, shares = held.get(move.number, (row, 0))
                 if shares:
-                    pieces.setdefault((move.question, move.outcome), []).append(_Piece(since, here, shares))
-                held[move.number] = here, shares + move.shares
+                    pieces.setdefault((move.question, move.outcome), []).append(_Piece(since, row, shares))
+                held[move.number] = row, shares + move.shares
         for since, shares in held.values():
             if shares:
                 move = moves[since - first]

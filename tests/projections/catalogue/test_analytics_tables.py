@@ -68,9 +68,9 @@ def contest_of(answers: str, name: str = "cup", prefix: str = "q", **percents: s
     return commands
 
 
-def brier_row(answers: str, who: str = "ada", **percents: str) -> Printed:
+def brier_row(answers: str, participant: str = "ada", **percents: str) -> Printed:
     """Return one participant's row in the table of Brier scores of one contest."""
-    [row] = table(oracle.projected(*contest_of(answers, **percents)), "brier", participant=who)
+    [row] = table(oracle.projected(*contest_of(answers, **percents)), "brier", participant=participant)
     return row
 
 
@@ -164,7 +164,7 @@ def test_a_score_worse_than_the_reference_has_a_negative_skill() -> None:
 
     Against the consensus 1 - 0.45 / 0.1825 = -1.465753425; against even odds -0.8.
     """
-    row = brier_row("yn", who="bob", ada="80 20", bob="10 30")
+    row = brier_row("yn", participant="bob", ada="80 20", bob="10 30")
     assert (row["brier"], row["consensus_brier"]) == ("0.450000000", "0.182500000")
     assert (row["skill_against_even_odds"], row["skill_against_consensus"]) == ("-0.800000000", "-1.465753425")
     assert row["skill_against_base_rate"] == "-0.800000000"
@@ -183,9 +183,9 @@ def test_the_consensus_is_scored_on_the_questions_that_the_participant_forecast(
     percents = {"ada": "90 - 90", "bob": "70 50 30"}
     row = brier_row("yyy", **percents)
     assert (row["n"], row["brier"], row["consensus_brier"]) == (2, "0.010000000", "0.100000000")
-    row = brier_row("yyy", who="bob", **percents)
+    row = brier_row("yyy", participant="bob", **percents)
     assert (row["n"], row["consensus_brier"]) == (3, "0.150000000")
-    row = brier_row("yyy", who=CONSENSUS, **percents)
+    row = brier_row("yyy", participant=CONSENSUS, **percents)
     assert (row["n"], row["brier"], row["consensus_brier"]) == (3, "0.150000000", "0.150000000")
 
 
@@ -215,15 +215,15 @@ def test_the_interpretation_depends_on_the_exact_score() -> None:
 
 def test_the_rows_come_in_order_of_contest_and_participant() -> None:
     """The order of the commands does not matter; a contest without a binary question that counts has no row."""
-    asked_of = [
+    commands = [
         *contest_of("y", "zip", "z", bob="10", ada="20"),
         contest("mid"),
         *contest_of("n", "a", "a", cyd="30", bob="40"),
     ]
-    rows = [(row["contest"], row["participant"]) for row in table(oracle.projected(*asked_of), "brier")]
+    rows = [(row["contest"], row["participant"]) for row in table(oracle.projected(*commands), "brier")]
     assert rows == [
-        *(("a", who) for who in (CONSENSUS, "bob", "cyd")),
-        *(("zip", who) for who in (CONSENSUS, "ada", "bob")),
+        *(("a", participant) for participant in (CONSENSUS, "bob", "cyd")),
+        *(("zip", participant) for participant in (CONSENSUS, "ada", "bob")),
     ]
 
 
@@ -235,8 +235,8 @@ def test_over_all_contests_scores_are_pooled_and_contests_are_averaged() -> None
 
     Source: Forecaster Arena, Scoring Methodology, "1.4 Aggregate Brier Score": the mean of all individual Brier scores.
     """
-    of = oracle.projected(*contest_of("y", ada="90"), *contest_of("yny", "cap", "c", ada="50 50 30"))
-    [row] = table(of, "brier_overall", participant="ada")
+    projections = oracle.projected(*contest_of("y", ada="90"), *contest_of("yny", "cap", "c", ada="50 50 30"))
+    [row] = table(projections, "brier_overall", participant="ada")
     assert row == {
         "participant": "ada",
         "contests": 2,
@@ -256,8 +256,11 @@ def test_a_question_in_two_contests_counts_in_each() -> None:
 
 def test_a_contest_without_a_forecast_of_the_participant_counts_in_neither_mean() -> None:
     """Bob takes part in one of the two contests."""
-    of = oracle.projected(*contest_of("y", ada="90", bob="80"), *contest_of("y", "cap", "c", ada="70"))
-    rows = {row["participant"]: (row["contests"], row["n"], row["pooled_brier"]) for row in table(of, "brier_overall")}
+    projections = oracle.projected(*contest_of("y", ada="90", bob="80"), *contest_of("y", "cap", "c", ada="70"))
+    rows = {
+        row["participant"]: (row["contests"], row["n"], row["pooled_brier"])
+        for row in table(projections, "brier_overall")
+    }
     assert rows["bob"] == (1, 1, "0.040000000")
     assert list(rows) == [CONSENSUS, "ada", "bob"]
 
@@ -326,8 +329,8 @@ def scored_forecasts(recorded: Sequence[Recorded]) -> Iterator[Forecasts]:
     """Yield the scored forecasts of each contest and participant."""
     for name in sorted(oracle.world(recorded).contests):
         rows = sorted(judged(recorded, name).elements())
-        for who in sorted({row.participant for row in rows}):
-            yield Forecasts(name, who, [row for row in rows if row.participant == who])
+        for participant in sorted({row.participant for row in rows}):
+            yield Forecasts(name, participant, [row for row in rows if row.participant == participant])
 
 
 def aggregate(own: Forecasts) -> Printed:
@@ -381,11 +384,11 @@ def test_means_over_contests_equal_the_slow_definition(recorded: list[Recorded])
     """Both means are tested: over all scores, and over the contests' means."""
     everywhere = list(scored_forecasts(recorded))
     expected = []
-    for who in sorted({own.participant for own in everywhere}):
-        mine = [own for own in everywhere if own.participant == who]
+    for participant in sorted({own.participant for own in everywhere}):
+        mine = [own for own in everywhere if own.participant == participant]
         n = sum(len(own.rows) for own in mine)
         pooled = sum((len(own.rows) * own.score for own in mine), Fraction(0)) / n
-        expected.append([who, len(mine), n, nine(pooled), nine(mean([own.score for own in mine]))])
+        expected.append([participant, len(mine), n, nine(pooled), nine(mean([own.score for own in mine]))])
     rows = table(Projections(oracle.told(recorded)), "brier_overall")
     assert [list(row.values()) for row in rows] == expected
 
@@ -409,8 +412,8 @@ def test_bins_equal_the_slow_definition(recorded: list[Recorded]) -> None:
     rows = table(projections, "calibration")
     assert [list(row.values())[:-2] for row in rows] == expected
     for row in rows:
-        low, seen, high = (Fraction(row[name]) for name in ("wilson_low", "observed_frequency", "wilson_high"))
-        assert 0 <= low <= seen <= high <= 1
+        low, observed, high = (Fraction(row[name]) for name in ("wilson_low", "observed_frequency", "wilson_high"))
+        assert 0 <= low <= observed <= high <= 1
     counts = {(row["contest"], row["participant"]): row["n"] for row in table(projections, "brier")}
     assert counts == {
         key: sum(row["n"] for row in rows if key == (row["contest"], row["participant"])) for key in counts
@@ -429,7 +432,7 @@ def utc(text: str) -> int:
     )
 
 
-# The question of the rules: it closes on Mar 23, 2022, 10:19 UTC, so that its cut-off is Mar 22, 2022, 23:59:59 UTC.
+# A question that closes on Mar 23, 2022, 10:19 UTC, so that its cut-off is Mar 22, 2022, 23:59:59 UTC.
 SEASON: dict[str, Any] = {
     "at": "2022-03-01T00:00:00Z",
     "opens_at": "2022-03-01T00:00:00Z",
@@ -438,10 +441,10 @@ SEASON: dict[str, Any] = {
 START: list[AnyCommand] = [opened(**SEASON), contest(rules=RULES), entry()]
 
 
-def attested(who: str = "ada", question: str = "rain", **declared: Any) -> AnyCommand:
+def attested(participant: str = "ada", question: str = "rain", **declared: Any) -> AnyCommand:
     """A forecast that claims the instant Mar 2, with an attestation."""
     attestation = Attestation(**declared) if declared else None
-    return forecast(question, who, at="2022-03-02T00:00:00Z", attestation=attestation)
+    return forecast(question, participant, at="2022-03-02T00:00:00Z", attestation=attestation)
 
 
 def admissions(*commands: AnyCommand | tuple[AnyCommand, str], name: str = "cup") -> list[Printed]:
@@ -659,8 +662,10 @@ def test_forecasts_on_questions_of_every_kind_and_status_are_examined() -> None:
 def test_only_attested_contests_are_examined() -> None:
     """One forecast has a row in each of two attested contests, and in no other."""
     others: list[AnyCommand] = [contest("cap", rules=RULES), entry("cap"), contest("plain", rules=TIME), entry("plain")]
-    both = [table(oracle.projected(*START, *others, attested()), "admissions", contest=name) for name in ("cap", "cup")]
-    assert [(row["contest"], row["log_position"]) for [row] in both] == [("cap", 8), ("cup", 8)]
+    by_contest = [
+        table(oracle.projected(*START, *others, attested()), "admissions", contest=name) for name in ("cap", "cup")
+    ]
+    assert [(row["contest"], row["log_position"]) for [row] in by_contest] == [("cap", 8), ("cup", 8)]
     assert table(oracle.projected(*START, *others, attested()), "admissions", contest="plain") == []
 
 
@@ -736,7 +741,7 @@ def test_brier_scores_are_printed_in_each_format(tmp_path: Path) -> None:
         "-1.560000000,0.000000000",
     )
     header, *rows = printed(log, "brier", "csv").splitlines()
-    assert rows == [f"cup,{who},{loss},{skills},,Very Poor" for who in (CONSENSUS, "ada")]
+    assert rows == [f"cup,{participant},{loss},{skills},,Very Poor" for participant in (CONSENSUS, "ada")]
     parsed = json.loads(printed(log, "brier", "json"))
     assert list(parsed[0]) == header.split(",")
     assert (parsed[1]["skill_against_even_odds"], parsed[1]["skill_against_base_rate"]) == ("-1.560000000", None)

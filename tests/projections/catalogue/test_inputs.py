@@ -154,8 +154,8 @@ def table_changes(recorded: Sequence[Recorded]) -> Iterator[Change]:
 
 def tables(recorded: Sequence[Recorded]) -> dict[str, Table]:
     """Build every table from these events."""
-    every = Projections(facts([recorded] if recorded else []))
-    return {name: every.table(name) for name in CATALOGUE}
+    projections = Projections(facts([recorded] if recorded else []))
+    return {name: projections.table(name) for name in CATALOGUE}
 
 
 def changed_keys(changed: Change) -> Iterator[dict[str, Any]]:
@@ -185,14 +185,14 @@ def test_a_table_reads_every_kind_of_facts_that_changes_its_rows(case: str) -> N
 
 def test_every_table_is_changed_by_every_kind_of_facts_that_it_reads() -> None:
     """Each pair occurs in one of the logs above; a kind that never changes the table would not need to be read."""
-    seen = {
+    changed_by = {
         (change.after.name, kind)
         for case in CASES
         for change in changes(case)[1]
         for kind in CATALOGUE[change.after.name].reads
         if INPUTS[kind].has(change.recorded.event, answered=change.answered)
     }
-    assert {(name, kind) for name, row in CATALOGUE.items() for kind in row.reads} - seen == UNSEEN
+    assert {(name, kind) for name, row in CATALOGUE.items() for kind in row.reads} - changed_by == UNSEEN
 
 
 def missing_parts(name: str, row: Projection) -> list[str]:

@@ -174,8 +174,8 @@ def test_a_leaderboard_is_in_order_of_contest_take_and_id() -> None:
     """The best participant of each contest is first."""
     rows = list(oracle.projected(*story()).table("leaderboard").rows())
     names = [(row["contest"], row["participant"]) for row in rows]
-    hidden_only = [("hidden-only", who) for who in ("B", "A", "C", "bot")]
-    assert names == hidden_only + [("plain", who) for who in ("B", "A", "bot", "C")]
+    hidden_only = [("hidden-only", participant) for participant in ("B", "A", "C", "bot")]
+    assert names == hidden_only + [("plain", participant) for participant in ("B", "A", "bot", "C")]
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 10**9])

@@ -29,8 +29,8 @@ def projected(*commands: dict[str, Any], names: str = "ada") -> Projections:
     opening: list[dict[str, Any]] = [
         {"type": "open_contest", "contest": "cup", "rules": "arena-v1"},
         *(
-            {"type": "enrol_participant", "contest": "cup", "participant": who, "family": who[0]}
-            for who in names.split()
+            {"type": "enrol_participant", "contest": "cup", "participant": participant, "family": participant[0]}
+            for participant in names.split()
         ),
     ]
     for question in ("q1", "q2", "q3", "q4"):
@@ -52,10 +52,10 @@ def quote(question: str, yes: float, at: str = START) -> dict[str, Any]:
     return {"type": "quote", "question": question, "prices": {"yes": yes}, "source": "x", "quoted_at": at, "at": at}
 
 
-def bet(who: str, *bets: tuple[str, str, float], period: int = 1) -> dict[str, Any]:
+def bet(participant: str, *bets: tuple[str, str, float], period: int = 1) -> dict[str, Any]:
     """A decision to bet: question, side and amount of each leg."""
     legs = [{"market_id": question, "side": side, "amount": amount} for question, side, amount in bets]
-    own = {"contest": "cup", "participant": who, "period": period, "reasoning": "."}
+    own = {"contest": "cup", "participant": participant, "period": period, "reasoning": "."}
     return {"type": "record_decision", "action": "BET", "bets": legs, **own}
 
 
@@ -165,9 +165,9 @@ def test_a_payout_of_one_half_is_not_a_win() -> None:
 def test_equal_profits_share_a_rank() -> None:
     """Ranks are 1, 2, 2, 4: the same exact profit gives the same rank; ids order equal rows."""
     sides = {"d": "yes", "c": "no", "b": "no", "a": "no"}
-    commands = [quote("q1", 0.5), *(bet(who, ("q1", side, 100)) for who, side in sides.items())]
+    commands = [quote("q1", 0.5), *(bet(participant, ("q1", side, 100)) for participant, side in sides.items())]
     leaderboard = board(projected(*commands, bet("e", ("q1", "no", 50)), resolved("q1", "yes"), names="a b c d e"))
-    assert [(row["rank"], who) for who, row in leaderboard.items()] == [
+    assert [(row["rank"], participant) for participant, row in leaderboard.items()] == [
         (1, "d"),
         (2, "e"),
         (3, "a"),
@@ -180,10 +180,15 @@ def test_equal_profits_share_a_rank() -> None:
 def test_an_excluded_participant_is_hidden_or_has_no_rank() -> None:
     """The best is hidden, the next has no rank: the third is first by profit and by Brier score."""
     exclude = {"type": "exclude_participant", "contest": "cup", "reason": "staff"}
-    commands = [quote("q1", 0.5), *(bet(who, ("q1", "yes", 300 - 50 * i)) for i, who in enumerate("abcd"))]
-    levels = [exclude | {"participant": who, "level": level} for who, level in zip("abc", LEVELS, strict=True)]
+    commands = [
+        quote("q1", 0.5),
+        *(bet(participant, ("q1", "yes", 300 - 50 * i)) for i, participant in enumerate("abcd")),
+    ]
+    levels = [
+        exclude | {"participant": participant, "level": level} for participant, level in zip("abc", LEVELS, strict=True)
+    ]
     leaderboard = board(projected(*commands, resolved("q1", "yes"), *levels, names="a b c d"))
-    rows = [(who, row["rank"], row["brier_rank"], row["excluded"]) for who, row in leaderboard.items()]
+    rows = [(participant, row["rank"], row["brier_rank"], row["excluded"]) for participant, row in leaderboard.items()]
     assert rows == [("b", None, None, "no_rank"), ("c", 1, 1, "no_prize"), ("d", 2, 2, "")]
 
 
@@ -209,7 +214,7 @@ def test_means_over_contests() -> None:
     assert (row["contests"], row["participants"], row["n"]) == (2, 2, 3)
     assert (row["pooled_brier"], row["mean_of_contest_means"]) == ("0.256666667", "0.352500000")
     assert row["stake_weighted_brier"] == "0.134871795"
-    # 500 + 2000 + 1400 won at even prices, of 20,000
+    # 500 + 2,000 + 1,400 won at even prices; 20,000 deposited
     assert (row["profit"], row["return_percent"], row["win_rate"]) == ("3900.00", "19.500000000", "1.000000000")
 
 

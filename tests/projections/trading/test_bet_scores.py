@@ -117,12 +117,12 @@ def test_the_mean_equals_the_mean_of_fractions(drawn: list[tuple[int, int, tuple
     """At every place the exact mean of the scores that count there is rounded half-even once, also for ties."""
     spans = [ScoredSpan(begin, begin + length, {number: score}) for number, (begin, length, score) in enumerate(drawn)]
     steps = {place: (mean, count) for place, mean, count in mean_changes(spans)}
-    here = (NO_SCORE, 0)
+    current = (NO_SCORE, 0)
     for place in range(15):
-        here = steps.get(place, here)
+        current = steps.get(place, current)
         scores = [Fraction(*score) for begin, length, score in drawn if begin <= place < begin + length]
         expected = round(sum(scores) / len(scores) * PROBABILITY) if scores else NO_SCORE
-        assert here == (expected, len(scores))
+        assert current == (expected, len(scores))
 
 
 def test_a_tie_of_long_fractions_is_rounded_half_even() -> None:

@@ -172,5 +172,5 @@ def test_marks_follow_a_log_that_grows() -> None:
             stale, rebuilt = (marks.stale(PRIOR, 0, at, at, upto).tolist() for marks in (updated, Marks(log_facts)))
             assert stale == rebuilt
             last.append(updated.last(PRIOR, 0, 0, micros(10))[0])
-    assert rebuilt == [False] * 5 + [True] * 2  # open until the correction, position 6, says that it closed before
+    assert rebuilt == [False] * 5 + [True] * 2  # the correction, position 6, closes the question earlier
     assert last == [NO_PRICE, NO_PRICE, 400_000_000, 900_000_000, 400_000_000, 400_000_000, 400_000_000]

@@ -127,9 +127,9 @@ def test_a_portfolio_is_cash_and_positions_at_their_last_price() -> None:
 def test_a_tick_at_the_instant_of_a_movement_includes_the_movement() -> None:
     """Rows of one instant are in order of log position, the tick last; the tick before does not include it."""
     snapshot_rows = portfolios(facts_after(*trading_floor(), decision(bet(), bet(100, "NO"))))
-    there = [line for line in lines(snapshot_rows) if line["at"] == micros(2)]
-    assert [line["log_position"] for line in there] == [11, 12, MISSING]
-    assert [line["cash"] for line in there] == [money("9500"), money("9400"), money("9400")]
+    rows = [line for line in lines(snapshot_rows) if line["at"] == micros(2)]
+    assert [line["log_position"] for line in rows] == [11, 12, MISSING]
+    assert [line["cash"] for line in rows] == [money("9500"), money("9400"), money("9400")]
     assert tick(snapshot_rows, micros(2) - TICK)["cash"] == money("10000")
 
 
@@ -223,7 +223,12 @@ def test_rows_are_in_order_of_participant() -> None:
     snapshot_rows = portfolios(facts_after(*trading_floor("bo", "Zoe", "ada", "ad")))
     assert snapshot_rows.participants == ["Zoe", "ad", "ada", "bo"]
     assert snapshot_rows.participant.tolist() == sorted(snapshot_rows.participant.tolist())
-    assert [lines(snapshot_rows, who)[0]["log_position"] for who in snapshot_rows.participants] == [9, 13, 11, 7]
+    assert [lines(snapshot_rows, participant)[0]["log_position"] for participant in snapshot_rows.participants] == [
+        9,
+        13,
+        11,
+        7,
+    ]
 
 
 def test_ticks_end_when_the_contest_is_complete() -> None:
@@ -887,7 +892,10 @@ def test_later_events_do_not_change_the_row_of_a_movement(seed: int | None) -> N
     log = recorded("arena-week") if seed is None else season(seed)[1]
     whole = facts([log])
     rows = {
-        name: {who: movement_lines(portfolios(whole, name), who) for who in portfolios(whole, name).participants}
+        name: {
+            participant: movement_lines(portfolios(whole, name), participant)
+            for participant in portfolios(whole, name).participants
+        }
         for name in trading_contests(whole)
     }
     ends = [a.position for a, b in pairwise(log) if a.command_id != b.command_id]
@@ -895,9 +903,9 @@ def test_later_events_do_not_change_the_row_of_a_movement(seed: int | None) -> N
         log_facts = facts([log[:end]])
         for name in trading_contests(log_facts):
             snapshot_rows = portfolios(log_facts, name)
-            for who in snapshot_rows.participants:
-                assert movement_lines(snapshot_rows, who) == [
-                    line for line in rows[name][who] if line["log_position"] <= end
+            for participant in snapshot_rows.participants:
+                assert movement_lines(snapshot_rows, participant) == [
+                    line for line in rows[name][participant] if line["log_position"] <= end
                 ]
 
 
