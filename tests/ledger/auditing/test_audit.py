@@ -75,15 +75,15 @@ def of_season(seed: int) -> list[Recorded]:
 def of_trading(seed: int, steps: int = 60) -> list[Recorded]:
     """Return the rows that a ledger records for trading: in batches, each sent twice, with a clock that jumps."""
     random, now = Random(seed), [0]
-    asked = [read(json.dumps(command)) for command, _ in TradingSeason(seed, steps).said]
+    commands_sent = [read(json.dumps(command)) for command, _ in TradingSeason(seed, steps).said]
     with Ledger.open(":memory:", clock=lambda: now[0], prizes=prizes_from_log) as ledger:
-        while asked:
+        while commands_sent:
             size = random.randint(1, 9)
             now[0] += random.choice([-7, 0, 11])
             for _ in range(random.choice([1, 2])):
-                ledger.handle_many(asked[:size])
-            asked = asked[size:]
-        return [each for page in ledger.read() for each in page]
+                ledger.handle_many(commands_sent[:size])
+            commands_sent = commands_sent[size:]
+        return [recorded for page in ledger.read() for recorded in page]
 
 
 # --- honest logs
@@ -160,7 +160,7 @@ def test_of_a_command_that_said_more_than_its_events_keep_the_digest_is_not_aske
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "commands_sent",
     [
         [numeric(bins=2), forecast("depth", probability=None, cdf=(0, 0.1 + 0.2, 1))],
         [choices(), forecast("colour", probability=None, probabilities={"red": 1 / 3, "green": 1 / 3, "blue": 1 / 3})],
@@ -174,9 +174,9 @@ def test_of_a_command_that_said_more_than_its_events_keep_the_digest_is_not_aske
     ],
     ids=["cdf", "thirds", "quantiles that a closed end rounds to", "next to nothing", "legs", "a Wednesday"],
 )
-def test_rounding_is_not_taken_for_forgery(asked: list[AnyCommand]) -> None:
+def test_rounding_is_not_taken_for_forgery(commands_sent: list[AnyCommand]) -> None:
     """A rounded number is in its unit, and does not change when it is decided again."""
-    audited(oracle.history(*asked))
+    audited(oracle.history(*commands_sent))
 
 
 MALFORMED: dict[str, dict[str, Any]] = {
@@ -203,7 +203,7 @@ def test_a_reply_that_is_no_decision_is_decided_again(fault: str, response: str 
     floor = trading_floor(rules="arena-v2")
     fields = {"response": response} | MALFORMED[fault] if response else MALFORMED[fault]
     log = oracle.history(*floor, decision(**fields))
-    [malformed] = [each.event for each in log if isinstance(each.event, events.DecisionMalformed)]
+    [malformed] = [recorded.event for recorded in log if isinstance(recorded.event, events.DecisionMalformed)]
     assert malformed.fault == fault
     assert audited(log).lossy_commands == (response is not None and fault != "unreadable")
 
@@ -213,24 +213,24 @@ def test_a_reply_that_is_no_decision_is_decided_again(fault: str, response: str 
 
 def stops(log: Sequence[Recorded], *, cut: bool = False) -> tuple[int, str]:
     """Return where deciding a log again stops and the message, which must not depend on the size of the pages."""
-    found = set()
+    results = set()
     for page in (2, 500):
         with pytest.raises(Corrupt) as stopped:
             audited(log, cut=cut, page=page)
         assert SAYS_BOTH.fullmatch(str(stopped.value)), stopped.value
-        found.add((stopped.value.position, str(stopped.value).partition(": ")[2]))
-    [only] = found
+        results.add((stopped.value.position, str(stopped.value).partition(": ")[2]))
+    [only] = results
     return only
 
 
-def of(log: Sequence[Recorded], kind: type[Any]) -> int:
+def index_of(log: Sequence[Recorded], kind: type[Any]) -> int:
     """Return the index of the first event of a type."""
-    return next(place for place, each in enumerate(log) if isinstance(each.event, kind))
+    return next(place for place, recorded in enumerate(log) if isinstance(recorded.event, kind))
 
 
 def another(log: Sequence[Recorded], kind: type[Any], **fields: Any) -> list[Recorded]:
     """Return the log with the first event of a type changed."""
-    place = of(log, kind)
+    place = index_of(log, kind)
     changed = structs.replace(log[place], event=structs.replace(log[place].event, **fields))
     return chained([*log[:place], changed, *log[place + 1 :]])
 
@@ -240,7 +240,7 @@ FLOOR = [*trading_floor("ada", "bob"), decision(bet(2_500), bet(2_500), prompt="
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind", "fields", "says"),
+    ("commands_sent", "kind", "fields", "says"),
     [
         (CUT, events.QuestionResolved, {"outcome": 1}, "expected outcome 5; found 1"),
         (CUT, events.QuestionResolved, {"value": "11", "outcome": 6}, "found open_end_needed: value = '11': "),
@@ -275,14 +275,14 @@ FLOOR = [*trading_floor("ada", "bob"), decision(bet(2_500), bet(2_500), prompt="
     ],
 )
 def test_a_field_that_no_decider_records_is_found(
-    asked: list[AnyCommand], kind: type[Any], fields: dict[str, Any], says: str
+    commands_sent: list[AnyCommand], kind: type[Any], fields: dict[str, Any], says: str
 ) -> None:
     """The message has the expected and the actual value of the first field that differs, or the refusal."""
-    log = oracle.history(*asked, opened("more follows"))
+    log = oracle.history(*commands_sent, opened("more follows"))
     audited(log)
-    position, said = stops(another(log, kind, **fields))
-    assert says in said
-    assert position == of(log, kind) + 1 or kind is events.TextKept
+    position, message = stops(another(log, kind, **fields))
+    assert says in message
+    assert position == index_of(log, kind) + 1 or kind is events.TextKept
 
 
 REPLY = '{"action": "BET", "bets": [{"market_id": "rain", "side": "YES", "amount": 500}], "reasoning": "It will."}'
@@ -301,21 +301,23 @@ def test_a_decision_is_what_the_text_of_its_response_says(fields: dict[str, Any]
     """The command digest shows that only the text was given, even if the text was already stored for another
     participant.
     """
-    for asked in ([replied(REPLY)], [replied(REPLY, "bob"), replied(REPLY)]):
-        log = oracle.history(*trading_floor("ada", "bob"), *asked)
+    for commands_sent in ([replied(REPLY)], [replied(REPLY, "bob"), replied(REPLY)]):
+        log = oracle.history(*trading_floor("ada", "bob"), *commands_sent)
         audited(log)
         place = len(log) - 2
         changed = structs.replace(log[place].event, **fields)
-        position, said = stops(chained([*log[:place], structs.replace(log[place], event=changed), *log[place + 1 :]]))
-        assert (position, says in said) == (place + 1, True), said
+        position, message = stops(
+            chained([*log[:place], structs.replace(log[place], event=changed), *log[place + 1 :]])
+        )
+        assert (position, says in message) == (place + 1, True), message
 
 
 def test_a_command_that_loses_nothing_said_what_its_digest_is_of() -> None:
     """The decider records such an event only for another command."""
     log = oracle.history(opened(), forecast(), withdrawal())
     for fields in ({"command": log[1].command}, {"event": structs.replace(log[2].event, at=micros(14))}):
-        position, said = stops(chained([*log[:2], structs.replace(log[2], **fields)]))
-        assert (position, said.startswith("forecast_withdrawn.v1: expected the command digest ")) == (3, True)
+        position, message = stops(chained([*log[:2], structs.replace(log[2], **fields)]))
+        assert (position, message.startswith("forecast_withdrawn.v1: expected the command digest ")) == (3, True)
 
 
 @pytest.mark.parametrize("digest", ["", "0" * 31, "0" * 33, "X" * 32, "é" * 32])
@@ -332,9 +334,9 @@ def test_a_digest_is_a_digest_whatever_it_is_of(digest: str) -> None:
 
 def test_a_contest_keeps_the_preset_as_it_was_when_it_was_opened() -> None:
     """The preset had other rules before; a name with rules that the preset never had is found."""
-    asked = {"type": "open_contest", "at": "2026-03-02T00:00:00Z", "contest": "cup", "rules": "brier-daily"}
+    fields = {"type": "open_contest", "at": "2026-03-02T00:00:00Z", "contest": "cup", "rules": "brier-daily"}
     with Ledger.open(":memory:", clock=lambda: 0) as ledger:
-        ledger.handle(read(json.dumps(asked)), "c1")
+        ledger.handle(read(json.dumps(fields)), "c1")
         [[opened]] = ledger.read()
     assert isinstance(opened.event, events.ContestOpened)
 
@@ -354,8 +356,8 @@ def test_a_command_id_is_used_once() -> None:
     for place in (1, 2, 3):
         again = chained([*log[:place], structs.replace(log[place], command_id=log[0].command_id), *log[place + 1 :]])
         assert stops(again)[0] == place + 1
-    position, said = stops(chained([*log[:3], structs.replace(log[3], command_id=log[1].command_id)]))
-    assert (position, said) == (
+    position, message = stops(chained([*log[:3], structs.replace(log[3], command_id=log[1].command_id)]))
+    assert (position, message) == (
         4,
         "question_opened.v1: expected a command id that is not in use; found 'c1', as at log position 2",
     )
@@ -374,10 +376,10 @@ def test_a_command_id_is_an_id(command_id: str) -> None:
 def test_a_command_is_recorded_at_once_and_says_one_thing() -> None:
     """All rows of a command have one recorded instant and one digest."""
     log = oracle.history(*trading_floor())
-    place = of(log, events.CashGranted)
+    place = index_of(log, events.CashGranted)
     for fields in ({"recorded_at": 1}, {"command": "0" * 32}):
-        position, said = stops(chained([*log[:place], structs.replace(log[place], **fields), *log[place + 1 :]]))
-        assert (position, f"{next(iter(fields))} " in said) == (place + 1, True)
+        position, message = stops(chained([*log[:place], structs.replace(log[place], **fields), *log[place + 1 :]]))
+        assert (position, f"{next(iter(fields))} " in message) == (place + 1, True)
 
 
 def test_a_command_is_there_to_its_last_event() -> None:
@@ -386,7 +388,7 @@ def test_a_command_is_there_to_its_last_event() -> None:
     A log that ends within a command is cut, which a reader up to a log position may accept.
     """
     log = oracle.history(*FLOOR)
-    grant = of(log, events.CashGranted)
+    grant = index_of(log, events.CashGranted)
     assert stops(chained([*log[:grant], *log[grant + 1 :]])) == (
         grant + 1,
         "participant_enrolled.v1: expected cash_granted.v1 here; found another command, 'c6'",
@@ -396,10 +398,10 @@ def test_a_command_is_there_to_its_last_event() -> None:
         "expected cash_granted.v1 after this; found the end of the log",
     )
     audited(log[:grant], cut=True)
-    kept = of(log, events.TextKept)
-    assert stops(log[: kept + 1])[0] == kept + 1
-    audited(log[: kept + 1], cut=True)
-    assert stops(chained([*log[: kept + 2], opened_later(log)]))[0] == kept + 3
+    text_index = index_of(log, events.TextKept)
+    assert stops(log[: text_index + 1])[0] == text_index + 1
+    audited(log[: text_index + 1], cut=True)
+    assert stops(chained([*log[: text_index + 2], opened_later(log)]))[0] == text_index + 3
 
 
 def opened_later(log: Sequence[Recorded]) -> Recorded:
@@ -411,12 +413,13 @@ def opened_later(log: Sequence[Recorded]) -> Recorded:
 def test_what_follows_from_something_does_not_stand_alone() -> None:
     """Such an event cannot be the first of a command, and a command has no more events than the decider gives it."""
     log = oracle.history(*FLOOR)
-    grant = of(log, events.CashGranted)
+    grant = index_of(log, events.CashGranted)
     alone = structs.replace(log[grant], command_id="alone")
-    said = "cash_granted.v1: expected the first event of a command; found an event that only follows another one"
-    assert stops(chained([*log, alone])) == (len(log) + 1, said)
-    position, said = stops(chained([*log[: grant + 1], *log[grant:]]))
-    assert (position, said) == (grant + 2, "cash_granted.v1: expected no more events of command 'c5'; found one more")
+    message = "cash_granted.v1: expected the first event of a command; found an event that only follows another one"
+    assert stops(chained([*log, alone])) == (len(log) + 1, message)
+    position, message = stops(chained([*log[: grant + 1], *log[grant:]]))
+    assert position == grant + 2
+    assert message == "cash_granted.v1: expected no more events of command 'c5'; found one more"
 
 
 def test_a_command_of_many_pages_is_read_once() -> None:
@@ -436,11 +439,11 @@ def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatc
     row.
     """
     random, log = Random(seed), of_season(seed)
-    made = [place for place, each in enumerate(log) if isinstance(each.event, events.ForecastMade)]
+    made = [place for place, recorded in enumerate(log) if isinstance(recorded.event, events.ForecastMade)]
     logs = [log, *(nudged(random, log, random.choice(made)) for _ in range(60))]
-    quick = [outcome(each) for each in logs]
+    quick = [outcome(season) for season in logs]
     monkeypatch.setattr(ForecastCheck, "content", lambda *_: None)
-    assert [outcome(each) for each in logs] == quick
+    assert [outcome(season) for season in logs] == quick
     assert len(set(quick)) > 10
 
 
@@ -457,8 +460,8 @@ def test_a_quick_look_does_not_pass_what_comes_after_the_answer() -> None:
     """A forecast is not accepted after the resolution, at the close, or before the participant's last forecast."""
     log = oracle.history(opened(), forecast(), forecast(at=day(13)), resolution(), opened("more follows"))
     late = [log[0], log[1], log[3], log[2], log[4]]
-    position, said = stops(chained(late))
-    assert (position, "found question_resolved: at = '2026-03-13T00:00:00Z': " in said) == (4, True)
+    position, message = stops(chained(late))
+    assert (position, "found question_resolved: at = '2026-03-13T00:00:00Z': " in message) == (4, True)
     assert "found out_of_order: " in stops(chained([log[0], log[2], log[1], *log[3:]]))[1]
 
 
@@ -515,9 +518,9 @@ def test_prizes_that_are_paid_in_two_commands_are_decided_as_they_were(tmp_path:
     path = written(tmp_path / "log.db", half)
     with Ledger.open(path, prizes=prizes_from_log) as ledger:
         assert pay(ledger, "cup", AFTER)
-        whole = [each for page in ledger.read() for each in page]
+        whole = [recorded for page in ledger.read() for recorded in page]
     assert len(whole) == len(log)
     audited(whole)
     assert "found prizes_paid: " in stops(chained([*whole, structs.replace(whole[-1], command_id="again")]))[1]
-    twice = [structs.replace(each, command_id="again") for each in log[-2:]]
+    twice = [structs.replace(recorded, command_id="again") for recorded in log[-2:]]
     assert stops(chained([*half, *twice])) == (9, "prize_paid.v1: expected participant 'bob'; found 'ada'")

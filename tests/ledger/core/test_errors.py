@@ -77,11 +77,11 @@ LONG_ID, LONG_TEXT = "x" * 201, "x" * 10_001
 declared: Callable[..., Any] = Attestation  # filled with anything
 
 
-def code_of(*asked: tuple[str, AnyCommand]) -> str | None:
+def code_of(*commands_sent: tuple[str, AnyCommand]) -> str | None:
     """Return the code with which the last of some commands is refused; None if it is accepted."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         try:
-            for command_id, command in asked:
+            for command_id, command in commands_sent:
                 ledger.handle(command, command_id)
         except Refused as refused:
             return refused.code
@@ -128,7 +128,7 @@ def test_every_decider_promises_its_refusals() -> None:
     assert decide.__doc__
     rooms = [question_rules, contest_rules, account_rules, decision_rules]
     deciders = {
-        name for room in rooms for name, found in vars(room).items() if "Refuses, first" in (found.__doc__ or "")
+        name for room in rooms for name, member in vars(room).items() if "Refuses, first" in (member.__doc__ or "")
     }
     assert deciders == {function.__name__ for function in DECIDERS}
 
@@ -243,8 +243,8 @@ def test_a_reused_command_id_is_reported_after_what_cannot_be_read_and_before_th
     assert code_of(first, ("c1", forecast("snow"))) == "command_id_reused"
     assert code_of(first, ("c1", forecast("snow", probability=2))) == "command_id_reused"
     assert code_of(first, ("c1", forecast("snow", probability="1e31"))) == "command_id_reused"
-    found = [ORDER.index(code) for code in ("bad_instant", "not_finite", "command_id_reused", "out_of_range")]
-    assert found == sorted(found)
+    order = [ORDER.index(code) for code in ("bad_instant", "not_finite", "command_id_reused", "out_of_range")]
+    assert order == sorted(order)
 
 
 TWO_ROOMS: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
@@ -273,13 +273,13 @@ TWO_ROOMS: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "history", "command"), TWO_ROOMS)
+@pytest.mark.parametrize(("first_code", "second_code", "history", "command"), TWO_ROOMS)
 def test_of_two_rules_of_the_ledger_the_earlier_in_the_table_is_reported(
-    one: str, other: str, history: list[AnyCommand], command: AnyCommand
+    first_code: str, second_code: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
     """Both rules are broken; the earlier code in the table is reported."""
-    asked = [(f"c{number}", earlier) for number, earlier in enumerate([*history, command])]
-    assert code_of(*asked) == min(one, other, key=ORDER.index)
+    commands_sent = [(f"c{number}", earlier) for number, earlier in enumerate([*history, command])]
+    assert code_of(*commands_sent) == min(first_code, second_code, key=ORDER.index)
 
 
 @pytest.mark.parametrize("code", REFUSALS)

@@ -149,12 +149,12 @@ def test_anything_to_the_power_zero_is_exactly_one(factor: Fraction, base: str) 
 
 
 @given(FACTORS, FACTORS)
-def test_magnitudes_compare_as_the_numbers_do(one: Fraction, other: Fraction) -> None:
+def test_magnitudes_compare_as_the_numbers_do(first_number: Fraction, second_number: Fraction) -> None:
     """Equal magnitudes share a rank, so equality matters as much as order; each number has one form."""
-    first, second = [exact.power(factor, "e", Fraction(0)) for factor in (one, other)]
-    assert (first < second, first == second) == (one < other, one == other)
-    assert 1 <= first.mantissa < 10 or (first.mantissa == 0 and one == 0)
-    assert first.positive == (one > 0)
+    first, second = [exact.power(factor, "e", Fraction(0)) for factor in (first_number, second_number)]
+    assert (first < second, first == second) == (first_number < second_number, first_number == second_number)
+    assert 1 <= first.mantissa < 10 or (first.mantissa == 0 and first_number == 0)
+    assert first.positive == (first_number > 0)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_scores_of_any_size_have_a_take_and_a_rank(smaller: int, larger: int, ba
 def test_a_number_just_below_a_power_of_ten_has_its_place_below_it() -> None:
     """Sixty nines are less than ten, although thirty or forty of their digits round to ten."""
     nines = Fraction(10**60 - 1, 10**60)
-    low, one = [exact.power(factor, "e", Fraction(0)) for factor in (nines, Fraction(1))]
-    assert low < one
+    low, unit = [exact.power(factor, "e", Fraction(0)) for factor in (nines, Fraction(1))]
+    assert low < unit
     assert number(low) == nines
     assert 1 <= low.mantissa < 10
 
@@ -181,9 +181,9 @@ def test_a_number_just_below_a_power_of_ten_has_its_place_below_it() -> None:
 def test_magnitudes_become_integers_in_exact_proportion(factors: list[Fraction]) -> None:
     """The integers are the smallest in that proportion."""
     whole = exact.magnitudes_to_integers([exact.power(factor, "e", Fraction(0)) for factor in factors])
-    shares = {Fraction(found) / factor for found, factor in zip(whole, factors, strict=True) if factor}
+    shares = {Fraction(part) / factor for part, factor in zip(whole, factors, strict=True) if factor}
     assert len(shares) <= 1
-    assert [found == 0 for found in whole] == [factor == 0 for factor in factors]
+    assert [part == 0 for part in whole] == [factor == 0 for factor in factors]
     assert gcd(*whole) in {0, 1}
 
 

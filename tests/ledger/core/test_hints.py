@@ -14,10 +14,10 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import NOW, cancellation, contest, day, exclusion, opened
 
 
-def literals(of: type) -> dict[str, tuple[str, ...]]:
+def literals(struct: type) -> dict[str, tuple[str, ...]]:
     """Return the fields of a struct that take one of a few words, with these words, as the type declares them."""
     hints = {
-        name: get_args(kind)[0] if get_origin(kind) is tuple else kind for name, kind in get_type_hints(of).items()
+        name: get_args(kind)[0] if get_origin(kind) is tuple else kind for name, kind in get_type_hints(struct).items()
     }
     return {name: get_args(kind) for name, kind in hints.items() if get_origin(kind) is Literal}
 
@@ -40,7 +40,7 @@ def handled(command: Any) -> Refused:
     return refused.value
 
 
-def said(path: str, word: Any) -> dict[str, Any]:
+def command_with(path: str, word: Any) -> dict[str, Any]:
     """Return a command as a dict with a word at a path."""
     command = BASE.get(path, contest())
     fields: dict[str, Any] = json.decode(json.encode(command))
@@ -55,11 +55,11 @@ def said(path: str, word: Any) -> dict[str, Any]:
 
 def test_every_field_of_a_few_words_is_looked_at() -> None:
     """The vocabulary has exactly the words of the types of commands, rule sets and trading rules."""
-    known = vocabulary(AnyCommand)
+    values = vocabulary(AnyCommand).values
     assert {path: set(words) for path, words in EVERY} == {
-        path: set(words) for path, words in known.values.items() if path != "type"
+        path: set(words) for path, words in values.items() if path != "type"
     }
-    assert set(known.values["type"]) == {kind.__struct_config__.tag for kind in get_args(AnyCommand)}
+    assert set(values["type"]) == {kind.__struct_config__.tag for kind in get_args(AnyCommand)}
 
 
 @pytest.mark.parametrize(("path", "words"), EVERY, ids=[path for path, _ in EVERY])
@@ -67,7 +67,7 @@ def test_every_field_of_a_few_words_is_looked_at() -> None:
 def test_a_word_that_is_none_of_a_few_is_told_which_is_nearest(path: str, words: tuple[str, ...], python: bool) -> None:
     """Every word with one letter added is refused; the refusal names the field and the word, and lists all words."""
     for word in words:
-        fields = said(path, f"{word}x".upper() if word == words[0] else f"{word}x")
+        fields = command_with(path, f"{word}x".upper() if word == words[0] else f"{word}x")
         if python:
             fields.pop("type")
             refused = handled(type(BASE.get(path, contest()))(**fields))

@@ -46,12 +46,12 @@ terms = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(terms, terms, st.fractions(max_denominator=10**6), st.integers(1, 10**12))
 def test_all_that_is_asked_of_a_sum_is_as_of_a_fraction(
-    one: list[tuple[int, int]], other: list[tuple[int, int]], factor: Fraction, units: int
+    first_terms: list[tuple[int, int]], second_terms: list[tuple[int, int]], factor: Fraction, units: int
 ) -> None:
     """Sums, differences, multiples, quotients, comparisons and roundings agree, for few terms, many, and those that
     cancel.
     """
-    a, b, x, y = sum_of_terms(one), sum_of_terms(other), slow(one), slow(other)
+    a, b, x, y = sum_of_terms(first_terms), sum_of_terms(second_terms), slow(first_terms), slow(second_terms)
     assert (a, b) == (x, y)
     for left, right, exact in (
         (a + b, b + a, x + y),
@@ -144,10 +144,10 @@ def test_squares_are_those_of_fractions(
         assert left - right == exact - beside
     assert (2 * sum_of_terms(one)) ** 2 * Fraction(1, 4) == a
     numbers, exacts = [a, b * factor, factor, a * 2], [x, y * factor, factor, x * 2]
-    found = integers_in_proportion(numbers)
-    for i, p in zip(found, exacts, strict=True):
+    integers = integers_in_proportion(numbers)
+    for i, p in zip(integers, exacts, strict=True):
         assert bool(i) == bool(p)
-        assert all(i * q == j * p for j, q in zip(found, exacts, strict=True))
+        assert all(i * q == j * p for j, q in zip(integers, exacts, strict=True))
 
 
 def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,12 +179,12 @@ def test_terms_that_are_whole_are_added_as_such() -> None:
 @given(st.lists(st.tuples(terms, st.fractions(min_value=0, max_value=9, max_denominator=50)), min_size=1, max_size=5))
 def test_integers_in_proportion_are_that(numbers: list[tuple[list[tuple[int, int]], Fraction]]) -> None:
     """Every ratio is exact, for sums, for plain fractions and for a mix of both."""
-    exact = [abs(slow(each)) * factor for each, factor in numbers]
-    found = integers_in_proportion([abs(sum_of_terms(each)) * factor for each, factor in numbers])
-    for one, a in zip(found, exact, strict=True):
-        for other, b in zip(found, exact, strict=True):
-            assert one * b == other * a
-    assert [bool(each) for each in found] == [bool(each) for each in exact]
+    exact = [abs(slow(summands)) * factor for summands, factor in numbers]
+    integers = integers_in_proportion([abs(sum_of_terms(summands)) * factor for summands, factor in numbers])
+    for i, p in zip(integers, exact, strict=True):
+        for j, q in zip(integers, exact, strict=True):
+            assert i * q == j * p
+    assert [bool(number) for number in integers] == [bool(number) for number in exact]
 
 
 @settings(max_examples=60, deadline=None)

@@ -518,7 +518,7 @@ NUMBERS = (
     )
     | st.sampled_from([Decimal("0.0000000005" + "0" * 60), "0." + "3" * 400, Decimal(10**30), Decimal(10**30) + 1])
 )
-ALIKE = st.one_of(*(st.lists(each, max_size=6) for each in (st.floats(-1, 2), st.integers(-1, 2), st.decimals(-9, 9))))
+ALIKE = st.one_of(*(st.lists(kind, max_size=6) for kind in (st.floats(-1, 2), st.integers(-1, 2), st.decimals(-9, 9))))
 
 
 def outcome(call: Callable[[], Any]) -> Any:
@@ -536,10 +536,12 @@ def test_many_numbers_are_read_as_each_alone(numbers: list[Any]) -> None:
     spelt = outcome(lambda: [str(number) for number in values.read_decimals(numbers, "f")])
     assert spelt == outcome(lambda: [str(values.read_decimal(number, "f")) for number in numbers])
     measured = outcome(lambda: values.read_measures(numbers, 10**4, "f"))
-    assert measured == outcome(lambda: [round(Fraction(values.read_measure(each, "f")) * 10**4) for each in numbers])
+    assert measured == outcome(
+        lambda: [round(Fraction(values.read_measure(number, "f")) * 10**4) for number in numbers]
+    )
     unit, low, high = values.CUMULATIVE, 0, values.CUMULATIVE
-    found = outcome(lambda: values.read_each_fixed(numbers, unit, "f", low, high))
-    assert found == outcome(lambda: [values.read_fixed(number, unit, "f", low, high) for number in numbers])
+    result = outcome(lambda: values.read_each_fixed(numbers, unit, "f", low, high))
+    assert result == outcome(lambda: [values.read_fixed(number, unit, "f", low, high) for number in numbers])
 
 
 HALVES = st.integers(-(10**13), 10**13).map(lambda units: Decimal(f"{units}.5").scaleb(-12))
@@ -548,8 +550,8 @@ HALVES = st.integers(-(10**13), 10**13).map(lambda units: Decimal(f"{units}.5").
 @given(st.lists(st.decimals(-(10**29), 10**29, allow_nan=False) | HALVES, max_size=5), st.integers(0, 12))
 def test_measures_are_counted_half_even_once(numbers: list[Decimal], places: int) -> None:
     """Every number is rounded once, like its exact fraction by Python's `round`."""
-    found = values.read_measures(numbers, 10**places, "f")
-    assert found == [round(Fraction(values.read_measure(each, "f")) * 10**places) for each in numbers]
+    result = values.read_measures(numbers, 10**places, "f")
+    assert result == [round(Fraction(values.read_measure(number, "f")) * 10**places) for number in numbers]
 
 
 def test_what_a_program_does_with_decimals_changes_no_number() -> None:

@@ -106,10 +106,10 @@ NO_CASH: list[tuple[str, str, list[AnyCommand], dict[str, Any]]] = [
 Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
 REFUSED: list[Promise] = [
     *[("quote_prices", *row) for row in NO_QUOTES],
-    *[("deposit_cash", code, field, history, deposit(**said)) for code, field, history, said in NO_CASH],
+    *[("deposit_cash", code, field, history, deposit(**fields)) for code, field, history, fields in NO_CASH],
     ("deposit_cash", "out_of_range", "amount", OPEN_FLOOR, deposit("1000000000.000001")),
     ("deposit_cash", "no_recapitalisation", "amount", [*OPEN_FLOOR, deposit(10**9)], deposit("0.000001")),
-    *[("withdraw_cash", code, field, history, cash_out(**said)) for code, field, history, said in NO_CASH],
+    *[("withdraw_cash", code, field, history, cash_out(**fields)) for code, field, history, fields in NO_CASH],
     ("withdraw_cash", "not_enough_cash", "amount", OPEN_FLOOR, cash_out("10000.000001")),
     ("withdraw_cash", "not_enough_cash", "amount", [*OPEN_FLOOR, decision(bet(500))], cash_out(9_501)),
     ("withdraw_cash", "not_enough_cash", "amount", [*OPEN_FLOOR, cash_out(10_000)], cash_out("0.000001")),
@@ -163,10 +163,10 @@ def test_of_two_broken_rules_the_earlier_is_reported(
     assert outcome.code == first
 
 
-def quoted(*each: tuple[str, tuple[int | None, ...]], at: int = micros(2), quoted_at: int = micros(2)) -> AnyEvent:
+def quoted(*quotes: tuple[str, tuple[int | None, ...]], at: int = micros(2), quoted_at: int = micros(2)) -> AnyEvent:
     """Return the event of a quote."""
-    found = tuple(events.Quote(question=question, prices=prices) for question, prices in each)
-    return events.PricesQuoted(at=at, source="feed", quoted_at=quoted_at, quotes=found)
+    recorded = tuple(events.Quote(question=question, prices=prices) for question, prices in quotes)
+    return events.PricesQuoted(at=at, source="feed", quoted_at=quoted_at, quotes=recorded)
 
 
 @pytest.mark.parametrize(
@@ -261,8 +261,8 @@ HELD = [*TRADED, decision(bet(500))]  # 1,250 shares of yes at 0.40, cash 9,500
 
 def of_yes(kind: Any, **fields: Any) -> Any:
     """Return an event about Ada's first position, after the close."""
-    said = {"at": micros(25), "contest": "week", "participant": "ada", "question": "rain", "outcome": 0, "position": 1}
-    return kind(**(said | fields))
+    position = {"contest": "week", "participant": "ada", "question": "rain", "outcome": 0, "position": 1}
+    return kind(**({"at": micros(25)} | position | fields))
 
 
 ALL: dict[str, Any] = {"shares": 1_250 * SHARES, "cost": 500 * MONEY}
@@ -555,12 +555,12 @@ def test_a_refused_atomic_batch_leaves_the_whole_state_as_it_was(
     bad: AnyCommand = structs.replace(quote("hail"), id="bad")
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         ledger.handle_many([structs.replace(command, id=f"b{number}") for number, command in enumerate(before)])
-        known, head = remembered(ledger), ledger.head()
-        named = [structs.replace(command, id=f"c{number}") for number, command in enumerate(batch)]
-        assert all(isinstance(outcome, Refused) for outcome in ledger.handle_many([*named, bad], atomic=True))
-        assert (remembered(ledger), ledger.head()) == (known, head)
-        assert not any(isinstance(outcome, Refused) for outcome in ledger.handle_many(named, atomic=True))
-        assert remembered(ledger) != known
+        state, head = remembered(ledger), ledger.head()
+        commands_sent = [structs.replace(command, id=f"c{number}") for number, command in enumerate(batch)]
+        assert all(isinstance(outcome, Refused) for outcome in ledger.handle_many([*commands_sent, bad], atomic=True))
+        assert (remembered(ledger), ledger.head()) == (state, head)
+        assert not any(isinstance(outcome, Refused) for outcome in ledger.handle_many(commands_sent, atomic=True))
+        assert remembered(ledger) != state
 
 
 def test_a_state_read_from_the_log_is_that_of_who_wrote_it(tmp_path: Any) -> None:
@@ -568,7 +568,7 @@ def test_a_state_read_from_the_log_is_that_of_who_wrote_it(tmp_path: Any) -> Non
     story = [*BROKE, resolution(outcome="no"), deposit(5_000), cohort("next", at=day(8)), annulment("colour")]
     with Ledger.open(tmp_path / "a.db", clock=lambda: NOW) as ledger:
         ledger.handle_many([structs.replace(command, id=f"c{number}") for number, command in enumerate(story)])
-        known = remembered(ledger)
+        state = remembered(ledger)
     with Ledger.open(tmp_path / "a.db", clock=lambda: NOW) as reader:
         reader.head()
-        assert remembered(reader) == known
+        assert remembered(reader) == state

@@ -386,14 +386,14 @@ def test_a_ledger_that_does_not_know_what_a_board_is_worth_pays_nobody(history: 
 @pytest.mark.parametrize("history", [[], [WITH_POOL], PAYABLE[:-1], [*PAYABLE, payment()]])
 def test_what_a_board_is_worth_is_asked_last(history: list[AnyCommand]) -> None:
     """It takes as long as reading the log, so it is computed after all other checks."""
-    asked: list[str] = []
+    contests_read: list[str] = []
 
-    def counted(pages: Iterable[Sequence[Recorded]], name: str) -> Mapping[str, int]:
-        asked.append(name)
+    def prizes(pages: Iterable[Sequence[Recorded]], name: str) -> Mapping[str, int]:
+        contests_read.append(name)
         return prizes_from_log(pages, name)
 
-    assert isinstance(given(*history).when(payment(), prizes=counted).outcome, Refused)
-    assert asked == ["cup"] * (payment() in history)
+    assert isinstance(given(*history).when(payment(), prizes=prizes).outcome, Refused)
+    assert contests_read == ["cup"] * (payment() in history)
 
 
 HOSTILE: list[dict[Any, Any]] = [

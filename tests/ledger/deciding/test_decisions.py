@@ -202,16 +202,16 @@ def test_every_cohort_decides_where_the_rules_do_not_say() -> None:
 PROMPT, SAID = "Decide.", '{"action": "HOLD", "reasoning": "Wait."}'
 
 
-def kept(text: str, at: int = micros(2)) -> events.TextKept:
+def text_kept(text: str, at: int = micros(2)) -> events.TextKept:
     """Return the event that stores a text under its digest."""
     return events.TextKept(at=at, digest=sha256(text.encode()).hexdigest(), text=text)
 
 
 def held_after(prompt: str, response: str, **fields: Any) -> events.DecisionRecorded:
     """Return the event of a HOLD that names the digests of its prompt and response."""
-    named = {"prompt": sha256(prompt.encode()).hexdigest(), "response": sha256(response.encode()).hexdigest()}
-    said = {"at": micros(2), **OF_KEY, "attempt": 1, "action": "HOLD", "reasoning": "Wait."}
-    return events.DecisionRecorded(**(said | named | fields))
+    texts = {"prompt": sha256(prompt.encode()).hexdigest(), "response": sha256(response.encode()).hexdigest()}
+    defaults = {"at": micros(2), **OF_KEY, "attempt": 1, "action": "HOLD", "reasoning": "Wait."}
+    return events.DecisionRecorded(**(defaults | texts | fields))
 
 
 def test_prompt_and_reply_are_kept_before_the_decision_that_names_them() -> None:
@@ -219,23 +219,27 @@ def test_prompt_and_reply_are_kept_before_the_decision_that_names_them() -> None
 
     Source: Forecaster Arena, Methodology v1, "Reproducibility and Auditability".
     """
-    given(*BOTH_TRADE).when(replied(SAID, prompt=PROMPT)).records(kept(PROMPT), kept(SAID), held_after(PROMPT, SAID))
+    given(*BOTH_TRADE).when(replied(SAID, prompt=PROMPT)).records(
+        text_kept(PROMPT), text_kept(SAID), held_after(PROMPT, SAID)
+    )
 
 
 def test_a_text_is_kept_once() -> None:
     """A text that the log already has, from any participant and in any role, is named and not stored again."""
     history = [*BOTH_TRADE, replied(SAID, prompt=PROMPT)]
     given(*history).when(replied(SAID, "bob", prompt=PROMPT)).records(held_after(PROMPT, SAID, participant="bob"))
-    given(*history).when(replied(SAID, "bob", prompt="?")).records(kept("?"), held_after("?", SAID, participant="bob"))
-    given(*BOTH_TRADE).when(replied(SAID, prompt=SAID)).records(kept(SAID), held_after(SAID, SAID))
+    given(*history).when(replied(SAID, "bob", prompt="?")).records(
+        text_kept("?"), held_after("?", SAID, participant="bob")
+    )
+    given(*BOTH_TRADE).when(replied(SAID, prompt=SAID)).records(text_kept(SAID), held_after(SAID, SAID))
 
 
 def test_a_reply_that_is_no_decision_is_recorded_with_its_fault() -> None:
     """The attempt is used up, and no shares are bought."""
     malformed = events.DecisionMalformed(
-        at=micros(2), **OF_KEY, attempt=1, fault="unreadable", response=kept("No.").digest
+        at=micros(2), **OF_KEY, attempt=1, fault="unreadable", response=text_kept("No.").digest
     )
-    given(*BOTH_TRADE).when(replied("No.")).records(kept("No."), malformed)
+    given(*BOTH_TRADE).when(replied("No.")).records(text_kept("No."), malformed)
 
 
 def test_after_two_malformed_attempts_one_holds_by_default() -> None:
@@ -245,11 +249,11 @@ def test_after_two_malformed_attempts_one_holds_by_default() -> None:
         **OF_KEY,
         attempt=2,
         fault="no_reasoning",
-        response=kept('{"action":"HOLD","reasoning":""}').digest,
+        response=text_kept('{"action":"HOLD","reasoning":""}').digest,
     )
     defaulted = events.DecisionDefaulted(at=micros(2), **OF_KEY)
     given(*BOTH_TRADE, replied("No.")).when(decision(attempt=2, reasoning="")).records(
-        kept('{"action":"HOLD","reasoning":""}'), second, defaulted
+        text_kept('{"action":"HOLD","reasoning":""}'), second, defaulted
     )
 
 
@@ -307,8 +311,8 @@ def test_what_was_asked_for_is_recorded_as_it_was_written() -> None:
     outcome = given(*BOTH_TRADE).when(decision(sale("0.9999996", 12), sale(50, "twelve"))).outcome
     assert isinstance(outcome, list)
     assert isinstance(outcome[0], events.DecisionRecorded)
-    asked = (events.Sale(position="12", percentage=1_000_000), events.Sale(position="twelve", percentage=50_000_000))
-    assert outcome[0].sells == asked
+    sales = (events.Sale(position="12", percentage=1_000_000), events.Sale(position="twelve", percentage=50_000_000))
+    assert outcome[0].sells == sales
 
 
 def test_a_reopened_contest_takes_decisions_again() -> None:
@@ -327,16 +331,16 @@ def test_one_enrolled_in_two_contests_decides_in_each() -> None:
     assert isinstance(story[-1], events.SharesBought)
 
 
-def named(command_id: str, command: AnyCommand) -> AnyCommand:
+def with_id(command_id: str, command: AnyCommand) -> AnyCommand:
     """Return the command with an id."""
     return structs.replace(command, id=command_id)
 
 
-SETTING = [named(f"c{number}", command) for number, command in enumerate(BOTH_TRADE)]
+SETTING = [with_id(f"c{number}", command) for number, command in enumerate(BOTH_TRADE)]
 BETTING = decision(bet(), bet(50, "no"), bet(50, "up"), prompt=PROMPT)  # a text, the decision, and three legs
 
 
-def told(outcome: Receipt | Refused) -> tuple[Any, ...]:
+def summary(outcome: Receipt | Refused) -> tuple[Any, ...]:
     """Return the outcome of a command in short form."""
     if isinstance(outcome, Refused):
         return outcome.code, outcome.field
@@ -352,19 +356,19 @@ def test_a_recorded_attempt_sent_again_under_another_id_is_a_duplicate(tmp_path:
     """
     again = decision(bet("500.00"), bet(5e1, "no"), bet("50", "up"), prompt=PROMPT, at="2026-03-02T01:00:00+01:00")
     other = decision(bet("500.000001"), bet(50, "no"), bet(50, "up"), prompt=PROMPT)
-    calls = [named("first", BETTING), named("second", again), named("third", other), named("first", again)]
+    calls = [with_id("first", BETTING), with_id("second", again), with_id("third", other), with_id("first", again)]
     first = len(ran(*BOTH_TRADE)) + 1
     expected: list[Any] = [("first", first, first + 4, False), ("second", first, first + 4, True)]
     expected += [("decision_taken", "attempt"), ("first", first, first + 4, True)]
     with Ledger.open(tmp_path / "a.db", clock=lambda: NOW) as ledger:
         ledger.handle_many(SETTING)
         outcomes = ledger.handle_many(calls) if batched else [ledger.handle_many([call])[0] for call in calls]
-        assert [told(outcome) for outcome in outcomes] == expected
+        assert [summary(outcome) for outcome in outcomes] == expected
         before = remembered(ledger)
     with Ledger.open(tmp_path / "a.db", clock=lambda: NOW) as reopened:
         assert reopened.head().position == first + 4
         assert remembered(reopened) == before
-        assert [told(outcome) for outcome in reopened.handle_many(calls[1:])] == expected[1:]
+        assert [summary(outcome) for outcome in reopened.handle_many(calls[1:])] == expected[1:]
 
 
 def test_every_attempt_is_known_again() -> None:
@@ -376,17 +380,22 @@ def test_every_attempt_is_known_again() -> None:
         ledger.handle(resolution(at=AFTER), "r")
         for number, command in enumerate(attempts):
             receipt = ledger.handle(command, f"again-{number}")
-            assert told(receipt) == (f"again-{number}", first[number].first, first[number].last, True)
+            assert summary(receipt) == (f"again-{number}", first[number].first, first[number].last, True)
 
 
 def test_an_attempt_that_was_undone_with_its_batch_is_not_known() -> None:
     """A refused atomic batch leaves cash, positions, texts, attempts, cohorts and quotes unchanged."""
     batch: list[AnyCommand] = [
-        *[named("b1", BETTING), named("b2", replied("No.", "bob", prompt="?")), named("b3", quote(at=day(3)))],
-        *[named("b4", cohort("next", at=day(8))), named("b5", cohort("other", series="new"))],
-        *[named("b6", resolution()), named("b7", revocation()), named("b8", cancellation()), named("b9", BETTING)],
+        *[with_id("b1", BETTING), with_id("b2", replied("No.", "bob", prompt="?")), with_id("b3", quote(at=day(3)))],
+        *[with_id("b4", cohort("next", at=day(8))), with_id("b5", cohort("other", series="new"))],
+        *[
+            with_id("b6", resolution()),
+            with_id("b7", revocation()),
+            with_id("b8", cancellation()),
+            with_id("b9", BETTING),
+        ],
     ]
-    bad = named("bad", decision(participant="nobody"))
+    bad = with_id("bad", decision(participant="nobody"))
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         ledger.handle_many(SETTING)
         before, head = remembered(ledger), ledger.head()
@@ -406,7 +415,7 @@ def test_two_writers_of_one_file_take_a_decision_once(tmp_path: Path) -> None:
         one.handle_many(SETTING)
         other.head()
         first = one.handle(BETTING, "one")
-        assert told(other.handle(BETTING, "other")) == ("other", first.first, first.last, True)
+        assert summary(other.handle(BETTING, "other")) == ("other", first.first, first.last, True)
         with pytest.raises(Refused, match="decision_taken"):
             other.handle(decision(), "third")
         assert one.head() == other.head()

@@ -130,7 +130,7 @@ def test_confidence_depends_on_the_order_of_the_bets(
     Source: Forecaster Arena's published code.
     """
     bought = carried_out(TRADED, *map(bet, amounts))
-    assert [leg.confidence for leg in bought] == [round(each * ONE) for each in confidences]
+    assert [leg.confidence for leg in bought] == [round(confidence * ONE) for confidence in confidences]
     assert [leg.cash for leg in bought] == [10_000 * MONEY, (10_000 - amounts[0]) * MONEY]
 
 
@@ -280,8 +280,8 @@ def test_sales_give_no_more_than_there_is(amount: int, bought_at: int, sold_at: 
     legs = [sale(written(part, 10**6)) for part in parts]
     shares, cost = bought.shares, amount
     for part, leg in zip([*parts, 10**8], carried_out(history, *legs, sale(100), period=2), strict=True):
-        of = Fraction(part, 10**8)
-        count = floor(shares * of)
+        sold_part = Fraction(part, 10**8)
+        count = floor(shares * sold_part)
         if not count:
             assert leg == ("no_shares" if shares else "no_position")
             continue
@@ -536,8 +536,8 @@ def test_the_price_is_that_of_the_last_quote_and_no_earlier_one() -> None:
 
 def test_a_question_called_yes_and_no_of_another_kind_takes_its_outcomes_exactly() -> None:
     """A question is binary by its kind, not by the names of its outcomes."""
-    named = palette("vote", outcomes=("No", "yes", "no"))
-    history = [*TRADED, named, entry("week", "vote"), quote("vote", prices={"No": "0.2", "yes": "0.3", "no": "0.5"})]
+    vote = palette("vote", outcomes=("No", "yes", "no"))
+    history = [*TRADED, vote, entry("week", "vote"), quote("vote", prices={"No": "0.2", "yes": "0.3", "no": "0.5"})]
     legs = carried_out(history, bet(100, "No", "vote"), bet(100, "no", "vote"), bet(100, "NO", "vote"))
     assert [leg if isinstance(leg, str) else (leg.outcome, leg.price) for leg in legs] == [
         *[(0, 200_000_000), (2, 500_000_000), "unknown_side"],

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.model import commands as said
+from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.model.events import Attestation
@@ -112,9 +112,9 @@ def test_a_field_left_out_says_its_default() -> None:
     assert canonical_content(given.cohort(starts_at=None, series=None)) == canonical_content(given.cohort())
     assert canonical_content(given.enrolment(family=None, release=None)) == canonical_content(given.enrolment())
     assert canonical_content(given.resolution(outcome="yes", payouts=None)) == canonical_content(given.resolution())
-    refunded = said.CancelMarket(at=day(25), question="rain", reason="no source")
+    refunded = commands.CancelMarket(at=day(25), question="rain", reason="no source")
     assert canonical_content(given.cancellation(policy="refund_cost")) == canonical_content(refunded)
-    held = said.RecordDecision(
+    held = commands.RecordDecision(
         at=given.TRADES, contest="week", participant="ada", period=1, action="HOLD", reasoning="It will."
     )
     assert canonical_content(given.decision(attempt=1, prompt=None, response=None)) == canonical_content(held)
@@ -179,7 +179,7 @@ def test_a_rule_set_is_spelt_without_its_defaults() -> None:
     assert canonical_content(given.contest(rules=rules)).decode().endswith('{"name":"own","trading":{}}]')
 
 
-RANGE = said.Range(lower=0, upper=4, bins=4)
+RANGE = commands.Range(lower=0, upper=4, bins=4)
 OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
     (
         given.opened(kind="numeric", range=RANGE, title="t"),
@@ -273,7 +273,7 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "at": day(3),
             "question": "snow",
             "prices": {"yes": "0.400000000001"},
-            "quotes": (said.Prices(question="rain", prices={"yes": 1}),),
+            "quotes": (commands.Prices(question="rain", prices={"yes": 1}),),
             "source": "wire",
             "quoted_at": day(1),
         },
@@ -451,7 +451,7 @@ def test_another_rule_says_something_else(field: str) -> None:
         (given.resolution(outcome="yes"), given.resolution(payouts={"yes": 1, "no": 0})),
         (
             given.quote("rain"),
-            given.quotes(said.Prices(question="rain", prices={"yes": "0.4"})),
+            given.quotes(commands.Prices(question="rain", prices={"yes": "0.4"})),
         ),
     ],
     ids=lambda value: type(value).__name__,

@@ -14,7 +14,7 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model import commands as said
+from forecast_ledger.ledger.model import commands as command_types
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.canonical import canonical_content
 from forecast_ledger.ledger.model.commands import AnyCommand, read
@@ -63,14 +63,14 @@ def test_every_command_is_read_from_a_line_of_its_type() -> None:
     assert all((command.id, command.at) == ("c1", day(15)) for command in commands)
 
 
-PARTS_OF_COMMANDS = [said.Range, Attestation, said.Prices, said.Bet, said.Sale]
+PARTS_OF_COMMANDS = [command_types.Range, Attestation, command_types.Prices, command_types.Bet, command_types.Sale]
 
 
 @pytest.mark.parametrize("kind", [*get_args(AnyCommand), *PARTS_OF_COMMANDS], ids=lambda kind: kind.__name__)
 def test_a_command_does_not_change_once_it_is_made(kind: type[msgspec.Struct]) -> None:
     """A command is frozen, and its fields are given by name, so that the decided command is the one that was sent."""
     assert kind.__struct_config__.frozen
-    assert not [name for name, found in inspect.signature(kind).parameters.items() if found.kind is not KEYWORD]
+    assert not [name for name, parameter in inspect.signature(kind).parameters.items() if parameter.kind is not KEYWORD]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_an_attestation_is_read_from_an_object() -> None:
     """Every field of an attestation is optional; a given field is recorded as it is written."""
     declared = {"newest_source": "2026-03", "restricted_sources": False, "note": "by hand"}
     command = read(line("submit_forecast", attestation=declared))
-    assert isinstance(command, said.SubmitForecast)
+    assert isinstance(command, command_types.SubmitForecast)
     assert command.attestation == Attestation(newest_source="2026-03", restricted_sources=False, note="by hand")
     assert command.attestation.model_released is None
     assert command.attestation.restricted_list == ""
@@ -150,7 +150,7 @@ def test_an_attestation_is_read_from_an_object() -> None:
 def test_a_whole_rule_set_is_read_from_an_object() -> None:
     """`rules` is the name of a preset or a whole rule set."""
     command = read(line("open_contest", rules={"name": "own", "kernel": "log2"}))
-    assert isinstance(command, said.OpenContest)
+    assert isinstance(command, command_types.OpenContest)
     assert command.rules == RuleSet(name="own", kernel="log2")
 
 
@@ -584,7 +584,7 @@ def test_a_row_without_end_is_refused(place: str, value: bytes, codes: set[str])
 ruled: Callable[..., Any] = RuleSet  # both filled with anything
 declared: Callable[..., Any] = Attestation
 staked: Callable[..., Any] = Trading
-priced: Callable[..., Any] = said.Prices
+priced: Callable[..., Any] = command_types.Prices
 
 
 JSON = st.recursive(
@@ -598,7 +598,7 @@ EVERY_FIELD = [
     for field in msgspec.structs.fields(kind)
     if field.name not in {"id", "type"}
 ]
-PARTS = {"range": said.Range, "attestation": Attestation, "rules": RuleSet}
+PARTS = {"range": command_types.Range, "attestation": Attestation, "rules": RuleSet}
 
 
 @st.composite
@@ -636,9 +636,9 @@ class Odd:
     """An object whose type JSON does not have."""
 
 
-def paying(**fields: Any) -> said.PayPrizes:
+def paying(**fields: Any) -> command_types.PayPrizes:
     """Return the prizes of a contest that is finalized and not yet paid."""
-    return said.PayPrizes(**({"contest": "done", "at": day(25)} | fields))
+    return command_types.PayPrizes(**({"contest": "done", "at": day(25)} | fields))
 
 
 LOOP: list[Any] = []
@@ -875,7 +875,7 @@ def test_a_field_of_the_wrong_python_type_is_refused(make: Callable[..., AnyComm
         (given.contest("new", rules=ruled(name="x", kernel="lg")), "rules"),
         (given.choices("new", outcomes=("a", "b\n")), "outcomes"),
         (given.quote(prices={"yes": "half"}), "prices"),
-        (given.quotes(said.Prices(question="a\n", prices={})), "quotes"),
+        (given.quotes(command_types.Prices(question="a\n", prices={})), "quotes"),
         (given.quote(quoted_at="noon"), "quoted_at"),
         (given.decision(given.bet("half")), "bets"),
         (given.decision(given.sale("half")), "sells"),

@@ -74,11 +74,11 @@ def forged(log: list[AnyEvent], position: int, /, **fields: Any) -> list[AnyEven
 
 def carried_out(log: list[AnyEvent], leg: events.Event, **fields: Any) -> list[AnyEvent]:
     """Return a log whose last leg was refused as if that leg had been carried out, and its decision said so."""
-    refused, [made] = log[-1], [each for each in log if isinstance(each, events.DecisionRecorded)][-1:]
+    refused, [made] = log[-1], [event for event in log if isinstance(event, events.DecisionRecorded)][-1:]
     assert isinstance(refused, events.LegRefused)
     decided = structs.replace(made, executed=made.executed + 1)
     done = structs.replace(leg, at=refused.at, period=refused.period, leg=refused.leg, **fields)
-    return [*(decided if each is made else each for each in log[:-1]), done]  # type: ignore[list-item]
+    return [*(decided if event is made else event for event in log[:-1]), done]  # type: ignore[list-item]
 
 
 # Ada has 10,000. Quotes: at 8 rain, yes 0.40; at 9 colours. What comes then starts at log position 10.
@@ -483,7 +483,7 @@ def test_an_event_that_breaks_a_rule_of_accounts_is_found(log: list[AnyEvent], r
     position, message = stopped_at(log)
     assert SAYS_BOTH.fullmatch(message), rule
     assert message.partition("expected ")[2].startswith(difference), rule
-    assert [each.command_id for each in enveloped(log)][position - 1] == enveloped(log)[-1].command_id
+    assert [recorded.command_id for recorded in enveloped(log)][position - 1] == enveloped(log)[-1].command_id
 
 
 def test_a_question_opened_only_after_its_forecast_is_named() -> None:

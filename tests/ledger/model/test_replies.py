@@ -36,8 +36,8 @@ V1, V2 = Trading(), Trading(legs="all_or_nothing", sum_capped=True)
 
 def text(action: Any = "BET", **fields: Any) -> str:
     """Return a reply as a forecaster writes it; a field that is None is left out."""
-    said = {"action": action, "reasoning": "It will."} | fields
-    return json.dumps({name: value for name, value in said.items() if value is not None})
+    fields_given = {"action": action, "reasoning": "It will."} | fields
+    return json.dumps({name: value for name, value in fields_given.items() if value is not None})
 
 
 def betting(amount: Any = 500, side: Any = "YES", market_id: Any = "rain", **fields: Any) -> str:
@@ -307,9 +307,9 @@ def test_a_hostile_reply_is_recorded_as_malformed(reply: str) -> None:
     started = time.process_time()
     story = ran(*trading_floor(), replied(reply), replied(reply, attempt=2))
     assert [type(event) for event in story[-4:]] == [TextKept, DecisionMalformed, DecisionMalformed, DecisionDefaulted]
-    kept = story[-4]
-    assert isinstance(kept, TextKept)
-    assert (kept.text, kept.digest) == (reply, sha256(reply.encode()).hexdigest())
+    text_kept = story[-4]
+    assert isinstance(text_kept, TextKept)
+    assert (text_kept.text, text_kept.digest) == (reply, sha256(reply.encode()).hexdigest())
     assert time.process_time() - started < 5
 
 
@@ -366,11 +366,11 @@ def test_a_decision_said_in_fields_is_the_same_as_its_text() -> None:
     bets = [{"market_id": "rain", "side": "YES", "amount": 500}, {"market_id": "colour", "side": "red", "amount": 50}]
     fields = ran(*trading_floor(), decision(bet(), bet(50, "red", "colour")))
     texts = ran(*trading_floor(), replied(text(bets=bets)))
-    kept = texts.pop(-4)
-    assert isinstance(kept, TextKept)
+    text_kept = texts.pop(-4)
+    assert isinstance(text_kept, TextKept)
     recorded = texts.pop(-3)
     assert isinstance(recorded, DecisionRecorded)
-    assert recorded.response == kept.digest
+    assert recorded.response == text_kept.digest
     assert texts == fields[:-3] + fields[-2:]
     assert (recorded.bets, recorded.executed) == (fields[-3].bets, 2)  # type: ignore[union-attr]
 
@@ -384,15 +384,15 @@ def test_an_action_given_with_a_response_counts_and_the_response_is_kept_beside_
 def test_a_malformed_decision_in_fields_is_kept_as_canonical_json() -> None:
     """The stored text has the given fields only, in order of their names; it was written by hand."""
     story = ran(*trading_floor(), decision(bet("49.5"), bet("1e3", "no")))
-    kept, malformed = story[-2:]
-    said = (
+    text_kept, malformed = story[-2:]
+    stored = (
         '{"action":"BET","bets":[{"amount":"49.5","market_id":"rain","side":"YES"},'
         '{"amount":"1e3","market_id":"rain","side":"no"}],"reasoning":"It will."}'
     )
-    assert isinstance(kept, TextKept)
-    assert kept.text == said
+    assert isinstance(text_kept, TextKept)
+    assert text_kept.text == stored
     assert isinstance(malformed, DecisionMalformed)
-    assert (malformed.fault, malformed.response) == ("below_least_bet", sha256(said.encode()).hexdigest())
+    assert (malformed.fault, malformed.response) == ("below_least_bet", sha256(stored.encode()).hexdigest())
 
 
 def test_a_malformed_decision_of_a_line_is_kept_with_its_numbers_as_they_were_written() -> None:
@@ -437,8 +437,8 @@ def test_whatever_a_text_says_it_is_a_decision_or_has_a_fault(reply: str) -> Non
 )
 def test_a_number_of_a_leg_is_the_nearest_unit(bets: list[Bet], sells: list[Sale]) -> None:
     """In fields or in a text, a number is rounded half-even to 1e-6 of the currency or of a percent."""
-    said: Any = {"bets": tuple(bets), "sells": tuple(sells)}
-    reply = read_reply(reply_text(decision(action="BET", **said)))
+    legs: Any = {"bets": tuple(bets), "sells": tuple(sells)}
+    reply = read_reply(reply_text(decision(action="BET", **legs)))
     assert reply is not None
     for read_as, given_as in zip(reply.bets, bets, strict=True):
         assert read_as.amount == round(Decimal(given_as.amount) * 10**6)

@@ -258,10 +258,10 @@ def test_a_rule_set_that_contradicts_itself_in_one_thing_is_found(
 def test_every_contradiction_is_tested_above() -> None:
     """The tables in the code have the same rows as the table here."""
     tables = [node for node in ast.walk(ast.parse(inspect.getsource(rules_module))) if isinstance(node, ast.Return)]
-    keys = [key for each in tables if isinstance(each.value, ast.Dict) for key in each.value.keys if key]
+    keys = [key for statement in tables if isinstance(statement.value, ast.Dict) for key in statement.value.keys if key]
     rows = [eval(ast.unparse(key), vars(rules_module)) for key in keys]  # noqa: S307 - some name kernels of the module
-    found = {inconsistency(RuleSet(name="x", **fields)) for _, fields, _ in CONTRADICTIONS}
-    assert set(rows) == found
+    messages = {inconsistency(RuleSet(name="x", **fields)) for _, fields, _ in CONTRADICTIONS}
+    assert set(rows) == messages
 
 
 @pytest.mark.parametrize(
@@ -372,11 +372,11 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
         == set(recorded_fields(plain))
         == set(recorded_fields(PRESETS["peer-2025-06"]))
     )
-    every = {"consensus_of": "others", "least_prize_passes": "one", "density_floor": "added"}
+    later = {"consensus_of": "others", "least_prize_passes": "one", "density_floor": "added"}
     limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
-    every |= {"coverage_period": "actual", "day_edges": "opening"}
-    assert set(LATER_FIELDS) == {*every, *limits, "trading"}
-    assert recorded_fields(read(**every, **limits)) | every | limits == recorded_fields(read(**every, **limits))
+    later |= {"coverage_period": "actual", "day_edges": "opening"}
+    assert set(LATER_FIELDS) == {*later, *limits, "trading"}
+    assert recorded_fields(read(**later, **limits)) | later | limits == recorded_fields(read(**later, **limits))
     assert recorded_fields(PRESETS["arena-v1"])["trading"] == Trading()
     assert read(**recorded_fields(plain)) == plain
 
@@ -421,12 +421,12 @@ SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "span", "reason"), SCORABLE)
+@pytest.mark.parametrize(("rules", "span", "reason"), SCORABLE)
 def test_a_rule_set_says_which_questions_it_cannot_score(
-    asked: RuleSet, span: NumericRange | None, reason: str
+    rules: RuleSet, span: NumericRange | None, reason: str
 ) -> None:
     """Each form of distribution needs a kernel; a bounded distance also needs a bounded range and a point."""
-    assert why_unscorable(span, asked) == reason
+    assert why_unscorable(span, rules) == reason
 
 
 OPTIONS: dict[str, list[Any]] = {
@@ -462,33 +462,33 @@ EVERY_FORM: list[tuple[OpenQuestion, list[dict[str, Any]], dict[str, Any]]] = [
 ]
 
 
-def season(asked: RuleSet) -> list[Any]:
+def season(rules: RuleSet) -> list[Any]:
     """Return commands: questions of every form, certain and wrong forecasts, gaps, a bot, a hidden participant."""
-    said: list[Any] = [contest(rules=asked, pool=100), enrolment(participant="bot", bot=True, entrant="ada")]
-    said.append(exclusion(participant="eve", level="hidden", at=BEFORE))
+    commands: list[Any] = [contest(rules=rules, pool=100), enrolment(participant="bot", bot=True, entrant="ada")]
+    commands.append(exclusion(participant="eve", level="hidden", at=BEFORE))
     for question, distributions, answer in EVERY_FORM:
         name = question.question
         hidden: dict[str, Any] = {} if question.reveals_at is None else {"hidden_coverage_weight": 1}
-        said += [question, entry(question=name, spot_at=day(14) if name == "colour" else None, **hidden)]
+        commands += [question, entry(question=name, spot_at=day(14) if name == "colour" else None, **hidden)]
         for number, (who, at) in enumerate([("ada", 6), ("bob", 13), ("bot", 11), ("eve", 12), ("ada", 15)]):
             declared = Attestation(newest_source=f"2026-03-{9 + number:02}") if number else None
-            said.append(forecast(name, who, at=day(at, number), attestation=declared, **distributions[number % 3]))
-        said += [withdrawal(name, "bob", at=day(16)), resolution(name, known_at=day(18), **answer)]
-    if asked.trading:  # the bot bets before the questions resolve
+            commands.append(forecast(name, who, at=day(at, number), attestation=declared, **distributions[number % 3]))
+        commands += [withdrawal(name, "bob", at=day(16)), resolution(name, known_at=day(18), **answer)]
+    if rules.trading:  # the bot bets before the questions resolve
         stakes: list[Any] = [
             quote(at=day(11)),
             decision(bet(), bet(100, "no"), contest="cup", participant="bot", at=day(11)),
         ]
-        first = next(number for number, command in enumerate(said) if isinstance(command, ResolveQuestion))
-        said[first:first] = stakes
-    return [*said, finalization()]
+        first = next(number for number, command in enumerate(commands) if isinstance(command, ResolveQuestion))
+        commands[first:first] = stakes
+    return [*commands, finalization()]
 
 
-def worked_out(said: list[Any]) -> Projections:
+def worked_out(commands: list[Any]) -> Projections:
     """Return the tables of these commands, four hours apart; some questions may be refused as not scorable."""
     hours = count(micros(5), 4 * HOUR)
     with Ledger.open(":memory:", clock=lambda: next(hours)) as ledger:
-        for number, command in enumerate(said):
+        for number, command in enumerate(commands):
             [outcome] = ledger.handle_many([msgspec.structs.replace(command, id=f"c{number}")])
             assert not isinstance(outcome, Refused) or outcome.code == "unscorable_question"
         return Projections(facts(ledger.read()))
@@ -502,10 +502,10 @@ def test_whatever_rules_go_together_every_table_can_be_worked_out(seed: int) -> 
     """
     chance, tried = Random(seed), 0
     while tried < 12:
-        asked = RuleSet(name="drawn", **{field: chance.choice(options) for field, options in OPTIONS.items()})
-        if inconsistency(asked):
+        rules = RuleSet(name="drawn", **{field: chance.choice(options) for field, options in OPTIONS.items()})
+        if inconsistency(rules):
             continue
         tried += 1
-        found = worked_out(season(asked))
-        assert [list(found.table(name).rows()) for name in CATALOGUE]
-        assert sum(prize.prize for prize in found.prizes("cup")) in {0, 100 * 10**6}
+        tables = worked_out(season(rules))
+        assert [list(tables.table(name).rows()) for name in CATALOGUE]
+        assert sum(prize.prize for prize in tables.prizes("cup")) in {0, 100 * 10**6}

@@ -28,7 +28,7 @@ from tests.system.test_architecture import NAMES
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
     """Return the records logged from now on, each as its fields."""
     caplog.set_level(logging.DEBUG)
-    told: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     plain = {*vars(logging.makeLogRecord({})), "message"}
 
     class Kept(logging.Handler):
@@ -36,11 +36,11 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
 
         def emit(self, record: logging.LogRecord) -> None:
             fields = {name: value for name, value in vars(record).items() if name not in plain}
-            told.append({"event": record.getMessage(), "level": record.levelname, "logger": record.name, **fields})
+            records.append({"event": record.getMessage(), "level": record.levelname, "logger": record.name, **fields})
 
     handler = Kept()
     logging.getLogger().addHandler(handler)
-    yield told
+    yield records
     logging.getLogger().removeHandler(handler)
     structlog.contextvars.clear_contextvars()
 
@@ -73,7 +73,7 @@ def test_a_batch_is_one_line(lines: list[dict[str, Any]]) -> None:
     """A batch is logged in one record, however many commands and events it has."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         commands: list[AnyCommand] = [opened(), opened("snow"), forecast(), forecast("hail")]
-        ledger.handle_many([structs.replace(each, id=f"c{number}") for number, each in enumerate(commands)])
+        ledger.handle_many([structs.replace(command, id=f"c{number}") for number, command in enumerate(commands)])
     [line] = lines
     assert line.pop("duration_us") > 0
     assert line == {
@@ -187,9 +187,9 @@ def test_the_guards_see_what_they_guard_against(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", GUARDED, "culprit"], cwd=tmp_path, capture_output=True, check=True, text=True
     )
-    found = " ".join(json.loads(done.stdout))
+    modules = " ".join(json.loads(done.stdout))
     for what in ("opens culprit.txt", "sqlite3.", "configures logging", "starts", "leaves a thread", "filters"):
-        assert what in found
+        assert what in modules
 
 
 @pytest.mark.parametrize("statement", ["import forecast_ledger", "from forecast_ledger import Ledger"])

@@ -81,7 +81,7 @@ def test_every_kind_of_row_is_read_back_as_it_was_written(server: str) -> None:
     """Quantiles, attestations, enrolments, whole rule sets and prizes come back; prizes are paid once."""
     declared = events.Attestation(newest_source="2026-03", restricted_sources=False, note="by hand; caf\u00e9")
     rules = RuleSet(name="own", quantile_kernel="pinball", reference="peers", scored_only_levels=("hidden",))
-    asked: list[commands.AnyCommand] = [
+    commands_sent: list[commands.AnyCommand] = [
         quartiles(open_upper=True, decimals=12),
         contest(rules=rules),
         entry(question="flow", spot_at=day(12)),
@@ -94,13 +94,13 @@ def test_every_kind_of_row_is_read_back_as_it_was_written(server: str) -> None:
         Ledger.open(server, "every", clock=lambda: NOW, prizes=prizes_from_log) as ledger,
         Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as other,
     ):
-        first = [ledger.handle(command, f"c{number}") for number, command in enumerate(asked)]
-        assert [other.handle(command, f"c{number}") for number, command in enumerate(asked)] == first
+        first = [ledger.handle(command, f"c{number}") for number, command in enumerate(commands_sent)]
+        assert [other.handle(command, f"c{number}") for number, command in enumerate(commands_sent)] == first
         assert (first[-1].first, first[-1].last) == (14, 16)
         assert ledger.head() == other.head()
         assert list(ledger.read()) == list(other.read())
     with Ledger.open(server, "every") as ledger:
-        assert ledger.handle(asked[-1], "c13") == Receipt("c13", 14, 16, duplicate=True)
+        assert ledger.handle(commands_sent[-1], "c13") == Receipt("c13", 14, 16, duplicate=True)
         assert ledger.head().position == 16
     assert verify(server, "every").position == 16
 
@@ -317,7 +317,7 @@ def test_what_would_be_is_not_written_to_a_server_either(server: str) -> None:
         assert connection.execute(tables).fetchall() == [(0,)]
     assert CliRunner().invoke(main, ["append", fresh, str(STORY)]).exit_code == FINE
     before = replay(fresh).checkpoint
-    asked = [str(STORY.with_name("what-if.jsonl")), "--show", "leaderboard", "--format", "json"]
-    shown = CliRunner().invoke(main, ["what-if", fresh, *asked])
+    arguments = [str(STORY.with_name("what-if.jsonl")), "--show", "leaderboard", "--format", "json"]
+    shown = CliRunner().invoke(main, ["what-if", fresh, *arguments])
     assert (shown.exit_code, json.loads(shown.stdout) != []) == (FINE, True), shown.stderr
     assert replay(fresh).checkpoint == before

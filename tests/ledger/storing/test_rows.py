@@ -42,78 +42,78 @@ KEPT: dict[str, tuple[Callable[[Path], Rows], int]] = {  # how it is made, and h
 }
 
 
-def recorded(rows: Rows, there: int = 0) -> Rows:
-    """Insert the rows of FIVE except for the first `there`, which the rows already have."""
-    for first in range(there, 5, 2):
+def recorded(rows: Rows, start: int = 0) -> Rows:
+    """Insert the rows of FIVE except for the first `start`, which the rows already have."""
+    for first in range(start, 5, 2):
         with rows.turn() as turn:
             turn.insert(FIVE[first : min(first + 2, 5)])
     return rows
 
 
 @pytest.fixture(params=KEPT.values(), ids=[*KEPT])
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rows]:
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rows]:
     """Return rows in which the five are recorded."""
-    make, there = request.param
-    rows = recorded(make(tmp_path), there)
+    make, start = request.param
+    rows = recorded(make(tmp_path), start)
     yield rows
     rows.close()
 
 
-def test_rows_are_read_after_a_position(kept: Rows) -> None:
+def test_rows_are_read_after_a_position(stored: Rows) -> None:
     """Rows come in order from any position, at most as many as requested; after the last there are none."""
     for after in range(7):
         for limit in range(1, 7):
             expected = [(position, row) for position, _, row in FIVE[after : after + limit]]
-            found = [*kept.select(after, limit)]
-            assert found == expected[: len(found)]
-            assert bool(found) == bool(expected)
+            selected = [*stored.select(after, limit)]
+            assert selected == expected[: len(selected)]
+            assert bool(selected) == bool(expected)
 
 
-def test_rows_are_found_by_their_positions(kept: Rows) -> None:
+def test_rows_are_found_by_their_positions(stored: Rows) -> None:
     """Rows that exist are returned; a store requests again those that a first answer leaves out."""
-    assert [row for _, row in kept.select_at([4])] == [b"4"]
-    assert [*kept.select_at([6, 7])] == []
-    assert Store(kept, "main").at([1, 3, 5]) == [b"1", b"3", b"5"]
+    assert [row for _, row in stored.select_at([4])] == [b"4"]
+    assert [*stored.select_at([6, 7])] == []
+    assert Store(stored, "main").at([1, 3, 5]) == [b"1", b"3", b"5"]
 
 
-def test_the_head_is_the_last_position_that_was_recorded(kept: Rows) -> None:
+def test_the_head_is_the_last_position_that_was_recorded(stored: Rows) -> None:
     """The newest position does not change when the base grows."""
-    assert kept.newest() == 5
-    assert not kept.has_unindexed(5)
-    assert [*kept.faults()] == []
+    assert stored.newest() == 5
+    assert not stored.has_unindexed(5)
+    assert [*stored.faults()] == []
 
 
-def test_types_of_events_are_kept_beside_the_rows(kept: Rows) -> None:
+def test_types_of_events_are_kept_beside_the_rows(stored: Rows) -> None:
     """Event types are returned as bytes, page after page."""
-    pages = [*Store(kept, "main").pages_with_types(2)]
+    pages = [*Store(stored, "main").pages_with_types(2)]
     assert [row for rows, _ in pages for row in rows] == [row for *_, row in FIVE]
     assert {topic for _, topics in pages for topic in topics} == {b"seen.v1"}
 
 
-def test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them(kept: Rows) -> None:
+def test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them(stored: Rows) -> None:
     """Rows that the writer has inserted are there when the turn ends; others are not."""
-    with kept.turn() as turn:
+    with stored.turn() as turn:
         assert [*turn.select(4, 9)] == [(5, b"5")]
         turn.insert([(6, "seen.v1", b"6")])
-    with kept.turn():
+    with stored.turn():
         pass
-    assert [*kept.select(5, 9)] == [(6, b"6")]
-    assert kept.newest() == 6
+    assert [*stored.select(5, 9)] == [(6, b"6")]
+    assert stored.newest() == 6
 
 
-def test_a_position_that_is_taken_is_not_taken_again(kept: Rows) -> None:
+def test_a_position_that_is_taken_is_not_taken_again(stored: Rows) -> None:
     """If a position is taken, none of the new rows is recorded."""
-    with pytest.raises(TakenError), kept.turn() as turn:
+    with pytest.raises(TakenError), stored.turn() as turn:
         turn.insert([(5, "seen.v1", b"again"), (6, "seen.v1", b"6")])
-    assert [*kept.select(4, 9)] == [(5, b"5")]
-    with kept.turn() as turn:
+    assert [*stored.select(4, 9)] == [(5, b"5")]
+    with stored.turn() as turn:
         turn.insert([(6, "seen.v1", b"6")])
-    assert kept.newest() == 6
+    assert stored.newest() == 6
 
 
-def test_a_store_reads_whatever_keeps_its_rows(kept: Rows) -> None:
+def test_a_store_reads_whatever_keeps_its_rows(stored: Rows) -> None:
     """A store returns all rows, page by page and in order."""
-    store = Store(kept, "main")
+    store = Store(stored, "main")
     assert [row for page in store.pages(limit=2) for row in page] == [row for *_, row in FIVE]
     assert store.newest() == 5
 

@@ -52,19 +52,19 @@ def changed(path: Path, *statements: str) -> Path:
 
 def positions(path: Path | str, *, read_only: bool = True) -> list[int]:
     """Return the positions that a reader gets, with every digest checked."""
-    with closing(Store.open(str(path), "main", read_only=read_only)) as kept:
-        return [recorded.position for page in log.unseal_pages(kept.pages()) for recorded in page]
+    with closing(Store.open(str(path), "main", read_only=read_only)) as store:
+        return [recorded.position for page in log.unseal_pages(store.pages()) for recorded in page]
 
 
 def stops_at(path: Path) -> list[int]:
     """Return where a reader of the store, and a writer, find the damage."""
-    found = []
+    damage_positions = []
     with pytest.raises(Corrupt) as caught:
         positions(path)
-    found.append(caught.value.position)
+    damage_positions.append(caught.value.position)
     with Ledger.open(path) as ledger, pytest.raises(Corrupt) as caught:
         ledger.handle(opened("new"), "new")
-    return [*found, caught.value.position]
+    return [*damage_positions, caught.value.position]
 
 
 def test_rows_come_back_in_order_of_position(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_path_is_taken_as_it_is(tmp_path: Path, name: str, suffix: str) -> Non
     """No part of a file name is read as a URL: that file is created, and no other."""
     path = tmp_path / (name + suffix)
     filled(path, 1)
-    assert [found.name for found in tmp_path.iterdir() if not found.name.endswith(("-wal", "-shm"))] == [path.name]
+    assert [file.name for file in tmp_path.iterdir() if not file.name.endswith(("-wal", "-shm"))] == [path.name]
     assert positions(path) == [1]
     assert positions(str(path)) == [1]
 
@@ -273,8 +273,8 @@ def test_an_unknown_scheme_is_refused(url: str, read_only: bool) -> None:
 def test_no_part_of_a_password_is_shown(password: str) -> None:
     """The password is hidden whatever characters it has, and even if the URL is malformed."""
     for read_only in (True, False):
-        said = unavailable(f"postgresql://ada:{password}@127.0.0.1:1/none?x", read_only=read_only)
-        assert "r3t" not in said
+        message = unavailable(f"postgresql://ada:{password}@127.0.0.1:1/none?x", read_only=read_only)
+        assert "r3t" not in message
 
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/none", "postgres://127.0.0.1:1/none"])
@@ -305,7 +305,7 @@ def test_a_missing_folder_is_not_created(tmp_path: Path, read_only: bool) -> Non
     (tmp_path / "file").write_bytes(b"")
     for path in [tmp_path / "none" / "a.db", tmp_path / "file" / "a.db"]:
         assert str(path) in unavailable(path, read_only=read_only)
-    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -387,8 +387,8 @@ def test_a_file_with_anything_but_a_ledgers_table_is_not_opened(tmp_path: Path, 
     """The message names the entry, no SQL of the file is run, and the file does not change."""
     path = changed(filled(tmp_path / "a.db"), *STRANGE[says])
     before = path.read_bytes()
-    said = unavailable(path, read_only=read_only)
-    assert (says.lower() if "another definition" in says else says.removeprefix("the ")) in said
+    message = unavailable(path, read_only=read_only)
+    assert (says.lower() if "another definition" in says else says.removeprefix("the ")) in message
     assert path.read_bytes() == before
 
 
@@ -396,12 +396,12 @@ def test_an_endless_view_is_refused_at_once_by_every_command(tmp_path: Path) -> 
     """A view in place of the table gives exit code 3 before any row is read."""
     path = changed(tmp_path / "a.db", f"CREATE VIEW stored_events AS {ENDLESS}")
     (tmp_path / "file.jsonl").write_bytes(b"")
-    asked = [
+    command_lines = [
         *(["verify"], ["replay"], ["leaderboard", "k"], ["log"], ["show", "1"], ["checkpoint"], ["pay", "k"]),
         *(["append", str(tmp_path / "file.jsonl")], ["append", str(tmp_path / "file.jsonl"), "--dry-run"]),
         *(["follow", str(tmp_path / "model.db"), "--once"], ["export", str(tmp_path / "out"), "--format", "csv"]),
     ]
-    for command, *rest in asked:
+    for command, *rest in command_lines:
         result = CliRunner().invoke(main, [command, str(path), *rest])
         assert (result.exit_code, "the view 'stored_events'" in result.stderr) == (UNREADABLE, True), result.output
 
@@ -452,11 +452,11 @@ def test_each_connection_is_told_how_to_write_and_what_to_distrust(
     if others:
         for name, value in {"synchronous": 1, "cell_size_check": 0, "trusted_schema": 1}.items():
             monkeypatch.setitem(PRAGMAS, name, value)
-    asked = {**PRAGMAS} if others else {"synchronous": 2, "trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0}
-    kept = SQLite(str(filled(tmp_path / "a.db")), "main", read_only=read_only)
-    with closing(kept), kept._datastore.get_connection(commit=not read_only) as connection:
+    pragmas = {**PRAGMAS} if others else {"synchronous": 2, "trusted_schema": 0, "cell_size_check": 1, "mmap_size": 0}
+    sqlite = SQLite(str(filled(tmp_path / "a.db")), "main", read_only=read_only)
+    with closing(sqlite), sqlite._datastore.get_connection(commit=not read_only) as connection:
         connected = connection.cursor().sqlite_cursor.connection
-        assert {name: connected.execute(f"PRAGMA {name}").fetchone()[0] for name in asked} == asked
+        assert {name: connected.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas} == pragmas
         assert connected.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         assert connected.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.MAX_ROW_BYTES
 
@@ -475,23 +475,23 @@ def test_a_row_too_long_for_any_command_is_damage(tmp_path: Path, monkeypatch: p
 def test_pages_of_long_rows_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page has at most so many bytes, but at least a few rows; every row comes once."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.sqlite._PAGE_BYTES", 1_000)
-    kept = [(position, "t", bytes([position]) * 200) for position in range(1, 31)]
+    long_rows = [(position, "t", bytes([position]) * 200) for position in range(1, 31)]
     with closing(Store.open(":memory:", "main")) as memory:
-        memory.append(kept)
+        memory.append(long_rows)
         pages = [*memory.pages()]
-        assert [row for page in pages for row in page] == [row for *_, row in kept]
+        assert [row for page in pages for row in page] == [row for *_, row in long_rows]
         assert max(map(len, pages)) == 8
-        assert memory.at([*range(1, 31)]) == [row for *_, row in kept]
-        assert [row for page, _ in memory.pages_with_types() for row in page] == [row for *_, row in kept]
+        assert memory.at([*range(1, 31)]) == [row for *_, row in long_rows]
+        assert [row for page, _ in memory.pages_with_types() for row in page] == [row for *_, row in long_rows]
 
 
 def test_what_lies_before_a_gap_is_read(tmp_path: Path) -> None:
     """A page ends at the gap, so a log can be exported up to its damage."""
     path = changed(filled(tmp_path / "a.db"), "DELETE FROM stored_events WHERE originator_version = 4")
-    with closing(Store.open(str(path), "main", read_only=True)) as kept:
-        assert len(kept.read(0)) == 3
+    with closing(Store.open(str(path), "main", read_only=True)) as store:
+        assert len(store.read(0)) == 3
         with pytest.raises(Corrupt, match="log position 4: the row is missing; the next one is 5"):
-            kept.read(3)
+            store.read(3)
     assert replay(str(path), as_of=3).checkpoint.position == 3
 
 
@@ -500,13 +500,13 @@ def test_the_type_beside_a_row_is_compared_and_never_stops_a_reader(tmp_path: Pa
     """The digest does not cover the type, so no result depends on it, even if it is not UTF-8; `verify` reports it."""
     path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET topic = {topic} WHERE originator_version = 3")  # noqa: S608
     assert positions(path) == [1, 2, 3, 4, 5]
-    with closing(Store.open(str(path), "main")) as kept:
-        assert (kept.newest(), len(kept.at([3, 4]))) == (5, 2)
-    found = run_checks(str(path))
-    assert [(result.check, result.found, result.position) for result in found.results if result.found != "ok"] == [
+    with closing(Store.open(str(path), "main")) as store:
+        assert (store.newest(), len(store.at([3, 4]))) == (5, 2)
+    report = run_checks(str(path))
+    assert [(result.check, result.found, result.position) for result in report.results if result.found != "ok"] == [
         ("store", "damaged", 3)
     ]
-    assert "the event has type question_opened.v1, but the store's column has" in str(found.damage[0])
+    assert "the event has type question_opened.v1, but the store's column has" in str(report.damage[0])
     with Ledger.open(path) as ledger:
         assert ledger.handle(opened("new"), "new").first == 6
 
@@ -518,8 +518,8 @@ def test_a_table_that_its_index_does_not_agree_with_is_found(tmp_path: Path) -> 
     assert before.count(b"main\x03question_opened.v1") == 1
     path.write_bytes(before.replace(b"main\x03question_opened.v1", b"main\x02question_opened.v1"))
     assert positions(path) == [1, 2, 3, 4, 5]
-    found = run_checks(str(path))
-    [wrong] = found.damage
+    report = run_checks(str(path))
+    [wrong] = report.damage
     assert (wrong.check, "integrity_check: row 3 missing from index" in str(wrong)) == ("store", True)
     assert run_checks(str(path), only=["digests"]).damage == []
 
@@ -561,10 +561,10 @@ def whether(path: Path, *, read_only: bool) -> str:
     except Corrupt:
         return "damaged"
     except Unavailable as error:
-        said = str(error)
-    if "the file is not an SQLite database" in said:
+        message = str(error)
+    if "the file is not an SQLite database" in message:
         return "no database"
-    return "how to start one" if f"`forecast-ledger append {path} FILE`" in said else said
+    return "how to start one" if f"`forecast-ledger append {path} FILE`" in message else message
 
 
 def test_half_a_transaction_is_told_to_a_reader(tmp_path: Path) -> None:
@@ -585,8 +585,8 @@ os._exit(0)
     assert positions(filled(path)) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("kept", ["", "CREATE TABLE people (name TEXT);"], ids=["ours", "another's"])
-def test_half_a_transaction_that_a_crash_has_left_is_taken_back_first(tmp_path: Path, kept: str) -> None:
+@pytest.mark.parametrize("schema", ["", "CREATE TABLE people (name TEXT);"], ids=["ours", "another's"])
+def test_half_a_transaction_that_a_crash_has_left_is_taken_back_first(tmp_path: Path, schema: str) -> None:
     """SQLite rolls it back for every writer, and only then can the store see which program the file belongs to."""
     path = tmp_path / "a.db"
     script = """
@@ -596,9 +596,9 @@ database.executescript("PRAGMA user_version = 1;" + sys.argv[2] + "PRAGMA cache_
 database.executemany("INSERT INTO half VALUES (?)", [("x" * 1000,)] * 5000)
 os._exit(0)
 """
-    subprocess.run([sys.executable, "-c", script, str(path), kept], check=True)
+    subprocess.run([sys.executable, "-c", script, str(path), schema], check=True)
     assert path.with_name("a.db-journal").stat().st_size
-    if kept:
+    if schema:
         assert "no table stored_events; its tables are: people" in unavailable(path, read_only=False)
     else:
         assert positions(filled(path)) == [1, 2, 3, 4, 5]

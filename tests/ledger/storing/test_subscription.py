@@ -36,12 +36,12 @@ with Ledger.open(sys.argv[1]) as ledger:
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """Return a ledger of six events in a file."""
-    with Ledger.open(tmp_path / "log.db") as found:
-        told(found, 0, 6)
-        yield found
+    with Ledger.open(tmp_path / "log.db") as opened_ledger:
+        open_questions(opened_ledger, 0, 6)
+        yield opened_ledger
 
 
-def told(ledger: Ledger, first: int, end: int) -> None:
+def open_questions(ledger: Ledger, first: int, end: int) -> None:
     """Open questions, one event each."""
     for number in range(first, end):
         ledger.handle(opened(f"q{number}"), f"c{number}")
@@ -66,7 +66,7 @@ def listening(subscription: Subscription, until: int) -> tuple[Thread, list[Reco
 def test_it_hands_out_what_there_is_after_a_position_and_then_what_comes(ledger: Ledger, after: int) -> None:
     """Each event comes once, in order, from any starting position."""
     thread, heard = listening(ledger.subscribe(after), 9)
-    told(ledger, 6, 9)
+    open_questions(ledger, 6, 9)
     thread.join(10)
     assert [recorded.position for recorded in heard] == list(range(after + 1, 10))
     assert heard == [recorded for page in ledger.read(after) for recorded in page]
@@ -78,7 +78,7 @@ def test_an_append_of_the_same_process_wakes_it_at_once(ledger: Ledger) -> None:
     ledger._subscriptions.add(subscription)
     thread, heard = listening(subscription, 7)
     time.sleep(SOON)
-    told(ledger, 6, 7)
+    open_questions(ledger, 6, 7)
     thread.join(10)
     assert [recorded.position for recorded in heard] == [7]
 
@@ -97,7 +97,7 @@ def test_stopping_ends_a_wait_and_so_do_leaving_and_closing(tmp_path: Path) -> N
     """
     with Ledger.open(tmp_path / "log.db") as ledger:
         first, second = ledger.subscribe(), ledger.subscribe()
-        threads = [listening(each, 1)[0] for each in (first, second)]
+        threads = [listening(subscription, 1)[0] for subscription in (first, second)]
         first.stop()
         first.stop()
         threads[0].join(10)
@@ -176,7 +176,7 @@ def test_a_row_replaced_behind_it_does_not_follow_what_it_handed_out(ledger: Led
     subscription = ledger.subscribe(6)
     forged = tmp_path / "forged.db"
     with Ledger.open(forged) as other:
-        told(other, 10, 18)
+        open_questions(other, 10, 18)
     with closing(Store.open(str(forged), "main", read_only=True)) as others:
         rows = others.read(6)
         [seventh, eighth] = [log.unseal_row(row, position) for position, row in enumerate(rows, 7)]

@@ -65,7 +65,7 @@ from tests.support.given import (
 from tests.support.paths import ROOT
 
 
-def named(command_id: str, command: Command) -> AnyCommand:
+def with_id(command_id: str, command: Command) -> AnyCommand:
     """Return the command with an id."""
     return cast("AnyCommand", msgspec.structs.replace(command, id=command_id))
 
@@ -91,7 +91,7 @@ def test_a_receipt_says_where_the_events_are(ledger: Ledger) -> None:
     """Positions count from 1, without gaps."""
     assert ledger.head() == START
     assert ledger.handle(opened(), "c1") == Receipt("c1", 1, 1, duplicate=False)
-    assert ledger.handle(named("c2", forecast())) == Receipt("c2", 2, 2, duplicate=False)
+    assert ledger.handle(with_id("c2", forecast())) == Receipt("c2", 2, 2, duplicate=False)
     assert [(row.position, row.command_id) for row in recorded(ledger)] == [(1, "c1"), (2, "c2")]
     assert ledger.head() == Checkpoint(2, recorded(ledger)[-1].digest)
 
@@ -101,8 +101,8 @@ def test_a_command_needs_an_id(ledger: Ledger) -> None:
     with pytest.raises(Refused, match="id_empty: id"):
         ledger.handle(opened())
     with pytest.raises(Refused, match="id_empty: id"):
-        ledger.handle(named("c1", opened()), "")
-    assert ledger.handle(named("c1", opened()), "c2").command_id == "c2"
+        ledger.handle(with_id("c1", opened()), "")
+    assert ledger.handle(with_id("c1", opened()), "c2").command_id == "c2"
     [unnamed] = ledger.handle_many([opened("snow")])
     assert isinstance(unnamed, Refused)
 
@@ -118,7 +118,7 @@ def test_a_retry_returns_the_first_receipt(ledger: Ledger) -> None:
 
 
 SEALED = won(chances={"eve": "0.2", "bob": "0.5", "ada": "0.8"})  # eight rows
-PAID: list[AnyCommand] = [named(f"c{number}", command) for number, command in enumerate([*SEALED, payment()], 1)]
+PAID: list[AnyCommand] = [with_id(f"c{number}", command) for number, command in enumerate([*SEALED, payment()], 1)]
 
 
 def test_a_command_of_several_events_has_one_receipt(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_the_events_of_one_command_are_recorded_together_or_not_at_all(tmp_path:
 
 def test_a_refused_batch_takes_all_the_events_of_a_command_back(ledger: Ledger) -> None:
     """A prize paid in an atomic batch that fails is not paid, and can be paid later."""
-    batch = [*PAID, named("c10", forecast("snow"))]
+    batch = [*PAID, with_id("c10", forecast("snow"))]
     codes = [outcome.code for outcome in ledger.handle_many(batch, atomic=True) if isinstance(outcome, Refused)]
     assert codes == ["batch_refused"] * 9 + ["unknown_question"]
     assert ids(ledger) == []
@@ -267,7 +267,7 @@ def test_a_retry_is_known_after_a_restart(tmp_path: Path) -> None:
     """The writer recognizes a retry from the log alone."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as first:
-        first.handle_many([named("c1", opened()), named("c2", forecast())])
+        first.handle_many([with_id("c1", opened()), with_id("c2", forecast())])
     with Ledger.open(path) as second:
         assert second.handle(forecast(probability="0.700"), "c2") == Receipt("c2", 2, 2, duplicate=True)
         with pytest.raises(Refused, match="command_id_reused"):
@@ -279,13 +279,13 @@ def test_each_command_of_a_batch_is_decided_after_the_one_before(ledger: Ledger)
     """A refusal affects only that command; the others are decided as if it had not been sent."""
     outcomes = ledger.handle_many(
         [
-            named("c1", forecast()),  # not open yet
-            named("c2", opened()),
-            named("c3", forecast(at=day(12))),
-            named("c4", forecast(at=day(11))),  # earlier than c3
-            named("c5", withdrawal(at=day(13))),
-            named("c6", withdrawal(at=day(14))),  # nothing stands after c5
-            named("c7", resolution()),
+            with_id("c1", forecast()),  # not open yet
+            with_id("c2", opened()),
+            with_id("c3", forecast(at=day(12))),
+            with_id("c4", forecast(at=day(11))),  # earlier than c3
+            with_id("c5", withdrawal(at=day(13))),
+            with_id("c6", withdrawal(at=day(14))),  # nothing stands after c5
+            with_id("c7", resolution()),
         ]
     )
     codes = [outcome.code if isinstance(outcome, Refused) else (outcome.first, outcome.last) for outcome in outcomes]
@@ -295,8 +295,8 @@ def test_each_command_of_a_batch_is_decided_after_the_one_before(ledger: Ledger)
 
 def test_a_batch_may_hold_a_command_twice(ledger: Ledger) -> None:
     """The second is a retry, or, with other content, a reuse of the id."""
-    twice = named("c1", opened())
-    one, two, three = ledger.handle_many([twice, twice, named("c1", opened("snow"))])
+    twice = with_id("c1", opened())
+    one, two, three = ledger.handle_many([twice, twice, with_id("c1", opened("snow"))])
     assert one == Receipt("c1", 1, 1)
     assert two == Receipt("c1", 1, 1, duplicate=True)
     assert isinstance(three, Refused)
@@ -309,11 +309,11 @@ def test_a_batch_may_be_empty_or_come_from_a_generator(ledger: Ledger) -> None:
     assert ledger.handle_many([]) == []
     assert ledger.handle_many([], atomic=True) == []
     assert ledger.head() == START
-    receipts = ledger.handle_many(named(f"c{number}", opened(f"q{number}")) for number in range(3))
+    receipts = ledger.handle_many(with_id(f"c{number}", opened(f"q{number}")) for number in range(3))
     assert receipts == [Receipt("c0", 1, 1), Receipt("c1", 2, 2), Receipt("c2", 3, 3)]
 
 
-GOOD, BETTER, BAD = named("c1", opened()), named("c2", forecast()), named("c3", forecast("snow"))
+GOOD, BETTER, BAD = with_id("c1", opened()), with_id("c2", forecast()), with_id("c3", forecast("snow"))
 
 
 @pytest.mark.parametrize("batch", [[GOOD, BETTER, BAD], [BAD, GOOD, BETTER], [GOOD, BAD, BETTER]])
@@ -332,7 +332,7 @@ def test_after_a_refused_atomic_batch_the_log_goes_on_without_a_gap(tmp_path: Pa
     path = tmp_path / "a.db"
     with Ledger.open(path) as first:
         first.handle(opened("snow"), "c0")
-        first.handle_many([GOOD, BETTER, named("c4", forecast("hail"))], atomic=True)
+        first.handle_many([GOOD, BETTER, with_id("c4", forecast("hail"))], atomic=True)
         assert first.handle(GOOD).first == 2
         assert ids(first) == ["c0", "c1"]
     with Ledger.open(path) as second:
@@ -342,8 +342,8 @@ def test_after_a_refused_atomic_batch_the_log_goes_on_without_a_gap(tmp_path: Pa
 
 def test_a_refused_atomic_batch_acknowledges_only_what_is_in_the_log(ledger: Ledger) -> None:
     """A retry of an earlier command keeps its receipt; a command that is in the batch twice gets none."""
-    ledger.handle(named("c0", opened("hail")))
-    outcomes = ledger.handle_many([named("c0", opened("hail")), GOOD, GOOD, BAD], atomic=True)
+    ledger.handle(with_id("c0", opened("hail")))
+    outcomes = ledger.handle_many([with_id("c0", opened("hail")), GOOD, GOOD, BAD], atomic=True)
     assert outcomes[0] == Receipt("c0", 1, 1, duplicate=True)
     codes = [outcome.code for outcome in outcomes[1:] if isinstance(outcome, Refused)]
     assert codes == ["batch_refused", "batch_refused", "unknown_question"]
@@ -359,7 +359,7 @@ def test_an_atomic_batch_of_retries_and_new_commands_is_accepted(ledger: Ledger)
 
 
 STORY: list[AnyCommand] = [
-    named(f"c{number}", command)
+    with_id(f"c{number}", command)
     for number, command in enumerate(
         [
             opened(),
@@ -399,7 +399,7 @@ STORY: list[AnyCommand] = [
 ]
 STORY += [STORY[3], STORY[11], STORY[29]]  # retried
 STAKING: list[AnyCommand] = [
-    named(f"c{number}", command)
+    with_id(f"c{number}", command)
     for number, command in enumerate(
         [
             *trading_floor("ada", "bob"),
@@ -420,7 +420,7 @@ STAKING: list[AnyCommand] = [
 ]
 
 
-def told_apart(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt | Refused], int]:
+def send_both_ways(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt | Refused], int]:
     """Check that batches leave the same bytes as single commands; return the outcomes and the number of rows."""
     one, other = Store.open(":memory:", "main"), Store.open(":memory:", "main")
     with Ledger(one, lambda: NOW, prizes_from_log) as single, Ledger(other, lambda: NOW, prizes_from_log) as batched:
@@ -435,7 +435,7 @@ def told_apart(story: list[AnyCommand], cuts: list[int]) -> tuple[list[Receipt |
 @examples(st.lists(st.integers(0, len(STORY)), max_size=6).map(sorted))
 def test_a_batch_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int]) -> None:
     """A story cut into batches at any point gives the same rows, receipts and refusals."""
-    singly, rows = told_apart(STORY, cuts)
+    singly, rows = send_both_ways(STORY, cuts)
     assert rows == 24
     assert singly[-3:] == [
         Receipt("c3", 3, 3, duplicate=True),
@@ -447,7 +447,7 @@ def test_a_batch_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int
 @examples(st.lists(st.integers(0, len(STAKING)), max_size=6).map(sorted))
 def test_a_batch_of_trades_leaves_the_same_bytes_as_its_commands_one_by_one(cuts: list[int]) -> None:
     """Decisions, settlements and corrections are included; an attempt sent again is recognized in any batch."""
-    singly, rows = told_apart(STAKING, cuts)
+    singly, rows = send_both_ways(STAKING, cuts)
     assert rows == 11 + 4 + 2 + 2 + 1 + 2 + 3 + 3 + 3 + 1
     refused = [outcome.code for outcome in singly if isinstance(outcome, Refused)]
     assert refused == ["decision_taken", "contest_not_complete"]
@@ -458,7 +458,7 @@ def test_reading_from_a_position_still_checks_what_comes_before(tmp_path: Path) 
     """A reader gets pages from the position on; damage before it still stops the reader."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger:
-        ledger.handle_many([named(f"c{number}", opened(f"q{number}")) for number in range(5)])
+        ledger.handle_many([with_id(f"c{number}", opened(f"q{number}")) for number in range(5)])
         assert [row.position for row in recorded(ledger, 3)] == [4, 5]
         assert list(ledger.read(5)) == list(ledger.read(99)) == []
         with closing(sqlite3.connect(path)) as database, database:
@@ -602,7 +602,7 @@ def test_a_failed_append_leaves_everything_as_it_was(reason: BaseException, many
     store = FailingStore.open(":memory:", "main")
     with Ledger(store, lambda: NOW) as ledger:
         ledger.handle(opened(), "c1")
-        batch = [named("c2", forecast()), named("c3", resolution())]
+        batch = [with_id("c2", forecast()), with_id("c3", resolution())]
         store.reason = reason
         with pytest.raises(type(reason)):
             ledger.handle_many(batch) if many else ledger.handle(batch[0])
@@ -618,7 +618,7 @@ def test_a_batch_is_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """If the database refuses the third of five rows, none of the five is recorded."""
     monkeypatch.setattr("forecast_ledger.ledger.storing.writer.MAX_TRIES", 2)
     path = tmp_path / "a.db"
-    batch = [named(f"c{number}", opened(f"q{number}")) for number in range(5)]
+    batch = [with_id(f"c{number}", opened(f"q{number}")) for number in range(5)]
     with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute(
             "CREATE TRIGGER stop BEFORE INSERT ON stored_events WHEN NEW.originator_version = 3 "
@@ -710,10 +710,10 @@ def test_eight_threads_share_one_ledger(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "a.db") as shared:
         shared.handle(opened(), "c1")
         with ThreadPoolExecutor(8) as threads:
-            receipts = [receipt for found in threads.map(work, range(8)) for receipt in found]
-        found = recorded(shared)
-        at = {row.command_id: row.position for row in found}
-        assert len(at) == len(found) == 1 + 8 * 40 + 10
+            receipts = [receipt for batch in threads.map(work, range(8)) for receipt in batch]
+        rows = recorded(shared)
+        at = {row.command_id: row.position for row in rows}
+        assert len(at) == len(rows) == 1 + 8 * 40 + 10
         assert Counter(receipt.duplicate for receipt in receipts) == {False: 330, True: 70}
         assert all(at[receipt.command_id] == receipt.first == receipt.last for receipt in receipts)
         assert all(at[f"t{thread}-{n}"] < at[f"t{thread}-{n + 1}"] for thread in range(8) for n in range(39))
@@ -764,13 +764,13 @@ def in_four_processes(work: Callable[[Path, int, Barrier, Answers], None], path:
     workers = [spawn.Process(target=work, args=(path, number, start, answers)) for number in range(4)]
     for worker in workers:
         worker.start()
-    found = [answers.get(timeout=60) for _ in workers]
+    results = [answers.get(timeout=60) for _ in workers]
     for worker in workers:
         worker.join(60)
-    for answer in found:
+    for answer in results:
         if isinstance(answer, Exception):
             raise answer
-    return [receipt for answer in found for receipt in answer]
+    return [receipt for answer in results for receipt in answer]
 
 
 def test_four_processes_write_to_one_file(tmp_path: Path) -> None:
@@ -781,12 +781,12 @@ def test_four_processes_write_to_one_file(tmp_path: Path) -> None:
     with Ledger.open(path) as ledger:
         ledger.handle(opened(), "c-open")
         receipts = in_four_processes(send, path)
-        found = {row.command_id: row.position for row in recorded(ledger)}
-        assert set(found) == {"c-open", *(f"c{number}" for number in range(125))}
-        assert ledger.head().position == len(found) == 126
-        assert all(found[command_id] == first for command_id, first, _ in receipts)
+        positions = {row.command_id: row.position for row in recorded(ledger)}
+        assert set(positions) == {"c-open", *(f"c{number}" for number in range(125))}
+        assert ledger.head().position == len(positions) == 126
+        assert all(positions[command_id] == first for command_id, first, _ in receipts)
         firsts = sorted(command_id for command_id, _, duplicate in receipts if not duplicate)
-        assert firsts == sorted(found.keys() - {"c-open"})
+        assert firsts == sorted(positions.keys() - {"c-open"})
 
 
 def test_four_processes_may_start_the_same_ledger(tmp_path: Path) -> None:
@@ -883,8 +883,8 @@ def test_the_head_is_the_digest_of_the_last_row(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger:
         ledger.handle(opened(), "c1")
-        kept = ledger.head()
+        head = ledger.head()
         ledger.handle(forecast(), "c2")
-        assert recorded(ledger)[kept.position - 1].digest == kept.digest
+        assert recorded(ledger)[head.position - 1].digest == head.digest
         with closing(Store.open(str(path), "main", read_only=True)) as store:
-            assert [row.position for row in log.unseal(store.read(kept.position), kept)] == [2]
+            assert [row.position for row in log.unseal(store.read(head.position), head)] == [2]
