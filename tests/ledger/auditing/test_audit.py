@@ -134,7 +134,7 @@ EXACT: dict[str, list[AnyCommand]] = {
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_the_digest_of_what_was_said_is_rebuilt(name: str) -> None:
+def test_the_digest_of_a_command_is_rebuilt(name: str) -> None:
     """The digest is rebuilt if numbers have no more decimals than their units, in any of the equivalent notations."""
     assert audited(oracle.history(*EXACT[name])).lossy_commands == 0
 
@@ -153,7 +153,7 @@ ROUNDED: dict[str, list[AnyCommand]] = {
 
 
 @pytest.mark.parametrize("kind", ROUNDED)
-def test_of_a_command_that_said_more_than_its_events_keep_the_digest_is_not_asked_for(kind: str) -> None:
+def test_the_digest_of_a_lossy_command_is_not_compared(kind: str) -> None:
     """Every detail that is lost is tried; such commands are counted, and their events are decided again."""
     assert audited(oracle.history(*ROUNDED[kind])).lossy_commands == 1
     assert ROUNDED.keys() == LOST_DETAILS.keys()
@@ -196,7 +196,7 @@ MALFORMED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("fault", REPLY_FAULTS)
 @pytest.mark.parametrize("response", [None, "I would rather wait."])
-def test_a_reply_that_is_no_decision_is_decided_again(fault: str, response: str | None) -> None:
+def test_a_reply_that_is_not_a_decision_is_decided_again(fault: str, response: str | None) -> None:
     """The reply is given in fields, from which its text is made, or in fields beside a text; these are lost, but not
     the fault.
     """
@@ -274,7 +274,7 @@ FLOOR = [*trading_floor("ada", "bob"), decision(bet(2_500), bet(2_500), prompt="
         ([contest()], events.ContestOpened, {"currency": "x" * 10_001}, "found text_too_long: "),
     ],
 )
-def test_a_field_that_no_decider_records_is_found(
+def test_a_field_that_the_decider_does_not_record_is_found(
     commands_sent: list[AnyCommand], kind: type[Any], fields: dict[str, Any], says: str
 ) -> None:
     """The message has the expected and the actual value of the first field that differs, or the refusal."""
@@ -297,7 +297,7 @@ REPLY = '{"action": "BET", "bets": [{"market_id": "rain", "side": "YES", "amount
         ({"sells": (events.Sale(position="1", percentage=1),)}, "expected sells of 0 items; found of 1 items"),
     ],
 )
-def test_a_decision_is_what_the_text_of_its_response_says(fields: dict[str, Any], says: str) -> None:
+def test_a_decision_has_the_content_of_its_response(fields: dict[str, Any], says: str) -> None:
     """The command digest shows that only the text was given, even if the text was already stored for another
     participant.
     """
@@ -312,7 +312,7 @@ def test_a_decision_is_what_the_text_of_its_response_says(fields: dict[str, Any]
         assert (position, says in message) == (place + 1, True), message
 
 
-def test_a_command_that_loses_nothing_said_what_its_digest_is_of() -> None:
+def test_a_lossless_command_has_the_rebuilt_digest() -> None:
     """The decider records such an event only for another command."""
     log = oracle.history(opened(), forecast(), withdrawal())
     for fields in ({"command": log[1].command}, {"event": structs.replace(log[2].event, at=micros(14))}):
@@ -321,7 +321,7 @@ def test_a_command_that_loses_nothing_said_what_its_digest_is_of() -> None:
 
 
 @pytest.mark.parametrize("digest", ["", "0" * 31, "0" * 33, "X" * 32, "é" * 32])
-def test_a_digest_is_a_digest_whatever_it_is_of(digest: str) -> None:
+def test_a_command_digest_has_the_form_of_a_digest(digest: str) -> None:
     """A value that is not a digest is found even if the content cannot be rebuilt, by the quick check or in full."""
     log = oracle.history(opened(), forecast(), forecast(participant="bob", probability="0.4"))
     for place in (0, 1, 2):
@@ -373,7 +373,7 @@ def test_a_command_id_is_an_id(command_id: str) -> None:
         assert "expected a valid command id; found id_" in stops(forged)[1]
 
 
-def test_a_command_is_recorded_at_once_and_says_one_thing() -> None:
+def test_the_rows_of_a_command_have_one_instant_and_one_digest() -> None:
     """All rows of a command have one recorded instant and one digest."""
     log = oracle.history(*trading_floor())
     place = index_of(log, events.CashGranted)
@@ -410,7 +410,7 @@ def opened_later(log: Sequence[Recorded]) -> Recorded:
     return structs.replace(row, command_id="later", recorded_at=log[-1].recorded_at)
 
 
-def test_what_follows_from_something_does_not_stand_alone() -> None:
+def test_an_event_that_follows_another_does_not_stand_alone() -> None:
     """Such an event cannot be the first of a command, and a command has no more events than the decider gives it."""
     log = oracle.history(*FLOOR)
     grant = index_of(log, events.CashGranted)
@@ -430,11 +430,11 @@ def test_a_command_of_many_pages_is_read_once() -> None:
         audited(rows, page=1)
 
 
-# --- a quick look at forecasts
+# --- the quick check of forecasts
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quick_check_accepts_only_what_the_decider_records(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without the quick check, the same logs pass with as many digests rebuilt, and others stop at the same
     row.
     """
@@ -451,12 +451,12 @@ def test_a_quick_look_says_yes_only_where_the_decider_does(seed: int, monkeypatc
     st.integers(-(10**13), 10**13) | st.sampled_from([0, 1, 999, 1_000, 10**9 - 1, 10**9, 10**9 + 1]),
     st.integers(0, 12),
 )
-def test_a_number_is_spelt_at_a_quick_look_as_it_is_anywhere(units: int, places: int) -> None:
+def test_the_quick_check_writes_numbers_in_canonical_form(units: int, places: int) -> None:
     """Both use the shortest decimal text."""
     assert _number_bytes(units, places) == b'"%b"' % shortest_text(Decimal(units).scaleb(-places)).encode()
 
 
-def test_a_quick_look_does_not_pass_what_comes_after_the_answer() -> None:
+def test_the_quick_check_refuses_forecasts_out_of_time() -> None:
     """A forecast is not accepted after the resolution, at the close, or before the participant's last forecast."""
     log = oracle.history(opened(), forecast(), forecast(at=day(13)), resolution(), opened("more follows"))
     late = [log[0], log[1], log[3], log[2], log[4]]

@@ -74,7 +74,7 @@ DECIDERS = [
     for name in table.FUNCTIONS
 ]
 LONG_ID, LONG_TEXT = "x" * 201, "x" * 10_001
-declared: Callable[..., Any] = Attestation  # filled with anything
+declared: Callable[..., Any] = Attestation  # a type whose fields are given any value
 
 
 def code_of(*commands_sent: tuple[str, AnyCommand]) -> str | None:
@@ -133,7 +133,7 @@ def test_every_decider_promises_its_refusals() -> None:
     assert deciders == {function.__name__ for function in DECIDERS}
 
 
-# How to break each rule of the edge in one command that opens a question; any two can be broken together.
+# Fields that break each rule about how a command is written; any two can be broken in one command.
 BREAKS: dict[str, dict[str, Any]] = {
     "malformed": {"kind": "ternary"},
     "id_empty": {"question": ""},
@@ -158,7 +158,7 @@ def broken(*codes: str) -> AnyCommand:
 
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.combinations(BREAKS, 2)))
-def test_of_two_faults_at_the_edge_the_earlier_in_the_table_is_reported(first: str, second: str) -> None:
+def test_the_earlier_of_two_faults_of_writing_is_reported(first: str, second: str) -> None:
     """The table decides, not the order of the fields."""
     assert ORDER.index(first) < ORDER.index(second)
     assert code_of(("c1", broken(first, second))) == first
@@ -274,7 +274,7 @@ TWO_ROOMS: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 
 
 @pytest.mark.parametrize(("first_code", "second_code", "history", "command"), TWO_ROOMS)
-def test_of_two_rules_of_the_ledger_the_earlier_in_the_table_is_reported(
+def test_the_earlier_of_two_rules_of_the_ledger_is_reported(
     first_code: str, second_code: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
     """Both rules are broken; the earlier code in the table is reported."""
@@ -310,7 +310,7 @@ def test_a_very_long_value_is_shortened(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\x1b[2Jb", "a\u202eb", "\ud800", b"\xff", "\u2028"], ids=ascii)
-def test_a_refusal_is_printable_whatever_the_value(value: Any) -> None:
+def test_a_refusal_is_printable_for_every_value(value: Any) -> None:
     """A message has no line break, no control sequence and nothing that cannot be encoded."""
     assert str(Refused("id_not_plain", "question", value)).isprintable()
 
@@ -401,7 +401,7 @@ def test_an_unknown_outcome_says_that_it_is_unknown_and_what_is_safe() -> None:
 
 
 @pytest.mark.parametrize("value", ["x" * 10**6, "a\x1b[2J\n", "\ud800", b"\xff", ["a"] * 10**5, 0, ""], ids=ascii)
-def test_the_form_for_programs_is_one_short_line_whatever_the_value(value: Any) -> None:
+def test_the_form_for_programs_is_one_short_line_for_every_value(value: Any) -> None:
     """The line is ASCII, so that nothing in it ends the line, moves a cursor, or cannot be encoded."""
     line = Refused("out_of_range", "value", value).as_json()
     assert line.isascii()

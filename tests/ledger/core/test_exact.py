@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core import exact
 
-GUARD = 10**45  # the oracle's own fixed point: 33 digits finer than the quantum
+GUARD = 10**45  # units in 1 of the slow computation: 33 digits finer than the quantum
 BILLION = 10**9
 NATURAL = st.integers(1, BILLION)
 FACTORS = st.fractions(0, 1, max_denominator=10**12)
@@ -187,7 +187,7 @@ def test_magnitudes_become_integers_in_exact_proportion(factors: list[Fraction])
     assert gcd(*whole) in {0, 1}
 
 
-def test_what_is_lost_in_the_digits_of_the_largest_counts_as_nothing() -> None:
+def test_a_magnitude_far_below_the_largest_counts_as_0() -> None:
     """A part of less than 1e-60 of the largest counts as 0; no prize has ever been paid in such a small unit."""
     takes = [exact.power(Fraction(1, 10**places), "e", Fraction(0)) for places in (0, 59, 61, 10_000)]
     assert exact.magnitudes_to_integers(takes) == [10**59, 1, 0, 0]
@@ -226,7 +226,7 @@ def test_a_callers_decimal_context_changes_nothing() -> None:
         (0, [5, 5], [0, 0]),
         (10, [0, 0], [0, 0]),
         (10, [], []),
-        (5, [1, 3], [1, 4]),  # 1.25 and 3.75: the larger remainder, though later
+        (5, [1, 3], [1, 4]),  # 1.25 and 3.75: the larger remainder, although later
         (7, [10**30, 10**30 + 1], [3, 4]),  # equal in a double
         # Metaculus, Tournament Scoring: takes 0.663, 4.782, 0.275, 0.417 of a pool of 1000 whole dollars
         (1000, [663, 4782, 275, 417], [108, 779, 45, 68]),

@@ -53,7 +53,7 @@ def command_with(path: str, word: Any) -> dict[str, Any]:
     return fields
 
 
-def test_every_field_of_a_few_words_is_looked_at() -> None:
+def test_the_vocabulary_has_every_field_with_a_choice_of_words() -> None:
     """The vocabulary has exactly the words of the types of commands, rule sets and trading rules."""
     values = vocabulary(AnyCommand).values
     assert {path: set(words) for path, words in EVERY} == {
@@ -64,7 +64,7 @@ def test_every_field_of_a_few_words_is_looked_at() -> None:
 
 @pytest.mark.parametrize(("path", "words"), EVERY, ids=[path for path, _ in EVERY])
 @pytest.mark.parametrize("python", [False, True], ids=["JSON", "Python"])
-def test_a_word_that_is_none_of_a_few_is_told_which_is_nearest(path: str, words: tuple[str, ...], python: bool) -> None:
+def test_a_wrong_word_is_refused_with_the_nearest_one(path: str, words: tuple[str, ...], python: bool) -> None:
     """Every word with one letter added is refused; the refusal names the field and the word, and lists all words."""
     for word in words:
         fields = command_with(path, f"{word}x".upper() if word == words[0] else f"{word}x")
@@ -80,7 +80,7 @@ def test_a_word_that_is_none_of_a_few_is_told_which_is_nearest(path: str, words:
         assert set(refused.detail.partition("choose from ")[2].split(", ")) == set(words)
 
 
-def test_a_word_that_is_like_none_is_told_which_there_are() -> None:
+def test_a_wrong_word_that_resembles_none_is_refused_with_all() -> None:
     """If no word is similar, or the value is not a text, the refusal suggests no word and lists all of them."""
     for wrong in ("zzz", 5, None):
         refused = handled(OpenContest(at=day(1), contest="c", rules={"name": "x", "sampling": wrong}))
@@ -102,7 +102,7 @@ def test_a_word_that_is_like_none_is_told_which_there_are() -> None:
         ('{"type": "submit_forecast", "at": "x", "attestation": {"notes": 1}}', "attestation", "note"),
     ],
 )
-def test_an_unknown_name_is_told_which_is_nearest(line: str, field: str, near: str) -> None:
+def test_an_unknown_name_is_refused_with_the_nearest_one(line: str, field: str, near: str) -> None:
     """A type of command or a field that does not exist is refused with the most similar name."""
     with pytest.raises(Refused) as refused:
         read(line)
@@ -110,7 +110,7 @@ def test_an_unknown_name_is_told_which_is_nearest(line: str, field: str, near: s
     assert f"; the nearest is {near}; choose from " in refused.value.detail
 
 
-def test_a_field_that_only_shares_its_name_with_one_of_a_few_words_is_not_told_those() -> None:
+def test_a_field_with_the_name_of_another_gets_no_hint_of_its_words() -> None:
     """The period of a decision is a number, the period of a rule set a word."""
     wrong: Any = 1.0
     refused = handled(RecordDecision(at=day(1), contest="c", participant="p", period=wrong))
@@ -167,7 +167,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("rules", "field"), WRONG.values(), ids=WRONG.keys())
-def test_rules_that_are_none_are_refused_with_what_is_wrong(rules: Any, field: str) -> None:
+def test_invalid_rules_are_refused_with_a_detail(rules: Any, field: str) -> None:
     """The refusal always has a detail, and a batch goes on with the next command."""
     bad = OpenContest(id="a", at=day(1), contest="c", rules=rules)
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
@@ -178,7 +178,7 @@ def test_rules_that_are_none_are_refused_with_what_is_wrong(rules: Any, field: s
     assert not isinstance(receipt, Refused)
 
 
-def test_an_unknown_preset_is_told_which_is_nearest() -> None:
+def test_an_unknown_preset_is_refused_with_the_nearest_one() -> None:
     """The refusal names the preset with the most similar name."""
     refused = handled(contest(rules="peer-2024-3"))
     assert refused.code == "unknown_rules"

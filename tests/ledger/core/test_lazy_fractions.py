@@ -22,7 +22,7 @@ from forecast_ledger.projections.boards.leaderboard import positive_square, publ
 
 PRIMES = [p for p in range(1_000, 2_000) if all(p % q for q in range(2, 50))]
 CONTEXT = Context(prec=40)
-CLOSE = Fraction(1, 10**100)  # nearer to a boundary than any bound tells
+CLOSE = Fraction(1, 10**100)  # nearer to a boundary than the bounds can show
 
 
 def slow(terms: list[tuple[int, int]]) -> Fraction:
@@ -45,7 +45,7 @@ terms = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(terms, terms, st.fractions(max_denominator=10**6), st.integers(1, 10**12))
-def test_all_that_is_asked_of_a_sum_is_as_of_a_fraction(
+def test_every_operation_on_a_sum_gives_the_result_of_a_fraction(
     first_terms: list[tuple[int, int]], second_terms: list[tuple[int, int]], factor: Fraction, units: int
 ) -> None:
     """Sums, differences, multiples, quotients, comparisons and roundings agree, for few terms, many, and those that
@@ -86,7 +86,7 @@ def test_all_that_is_asked_of_a_sum_is_as_of_a_fraction(
 @given(st.integers(-(10**12), 10**12), st.integers(1, 10**9), st.sampled_from([-1, 0, 1]))
 @example(1, 1, 0)
 @example(0, 10**9, 0)
-def test_at_a_boundary_what_is_exact_decides(twice: int, units: int, side: int) -> None:
+def test_at_a_boundary_the_exact_number_decides(twice: int, units: int, side: int) -> None:
     """A tie rounds to even; a number nearer to a tie than its bounds can show is rounded to its own side."""
     exact = Fraction(twice, 2 * units) + side * CLOSE
     number = just(exact)
@@ -110,7 +110,7 @@ def test_equal_sums_of_unlike_terms_are_equal() -> None:
     assert sorted([other, Fraction(1, 3), one], key=lambda number: number)[2] is other
 
 
-def test_a_certain_comparison_does_not_spell_the_number_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certain_comparison_does_not_compute_the_number_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """A comparison, a rounding or a take that the bounds decide does not compute the number in full."""
     made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5)]
     monkeypatch.setattr(lazy_fractions, "_together", None)
@@ -150,7 +150,7 @@ def test_squares_are_those_of_fractions(
         assert all(i * q == j * p for j, q in zip(integers, exacts, strict=True))
 
 
-def test_a_certain_take_of_a_square_is_not_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certain_take_of_a_square_is_not_computed_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """A comparison of two squares does not compute them in full, even if they are equal."""
     made = [sum_of_terms([(number * p, p + 1) for p in PRIMES]) for number in (3, 5, 3)]
     real = lazy_fractions._together

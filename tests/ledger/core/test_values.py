@@ -99,7 +99,7 @@ def test_a_numpy_float_is_a_float() -> None:
     ids=lambda number: ascii(number)[:20],
 )
 @pytest.mark.parametrize("read", [values.read_decimal, values.read_measure, values.read_probability])
-def test_what_is_not_written_in_digits_is_no_number(read: Any, number: Any) -> None:
+def test_a_value_that_is_not_written_in_digits_is_not_a_number(read: Any, number: Any) -> None:
     """Only ASCII digits, point and exponent are a number; a truth value or another object is not."""
     assert refused(read, number, "weight") == ("bad_number", "weight")
 
@@ -304,7 +304,7 @@ def test_an_instant_without_an_offset_is_refused(value: values.Instant) -> None:
         "2026-03-00T00:00:00Z",
         "2026-03-01T24:00:00Z",
         "2026-03-01T00:60:00Z",
-        "2016-12-31T23:59:60Z",  # a leap second that was: µs since the epoch have no place for it
+        "2016-12-31T23:59:60Z",  # a real leap second: µs since the epoch cannot represent it
         "0000-01-01T00:00:00Z",
         "10000-01-01T00:00:00Z",
         "2026-W09-7T00:00:00Z",
@@ -320,7 +320,7 @@ def test_an_instant_without_an_offset_is_refused(value: values.Instant) -> None:
     ],
     ids=lambda value: ascii(value)[:40],
 )
-def test_what_is_no_instant_is_refused(value: Any) -> None:
+def test_a_value_that_is_not_an_instant_is_refused(value: Any) -> None:
     """An instant has seconds and a full offset, on the proleptic calendar of the years 1 to 9999."""
     assert refused(values.read_instant, value, "at") == ("bad_instant", "at")
 
@@ -334,7 +334,7 @@ CHARACTERS = st.sampled_from([*"0123456789TtZz:.,+- W_/", "\u0661", "\ud800", "\
 
 @settings(max_examples=500)
 @given(WRITTEN, st.lists(st.tuples(st.integers(0, 27), CHARACTERS), min_size=1, max_size=3))
-def test_whatever_is_taken_for_an_instant_has_the_form_of_one(text: str, changes: list[tuple[int, str]]) -> None:
+def test_every_accepted_instant_has_the_form_of_one(text: str, changes: list[tuple[int, str]]) -> None:
     """An instant with one to three characters replaced or dropped is refused, unless it is again RFC 3339."""
     for place, character in changes:
         text = text[:place] + character + text[place + 1 :]
@@ -388,7 +388,7 @@ def test_an_instant_is_shown_in_utc(micros: int, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["a", "x" * 200, "Ada Lovelace", "q-1/2:3.4_5", "\u00e9t\u00e9", "\u6c34", "\U0001f600", "'; DROP"]
 )
-def test_an_id_of_printable_characters_is_kept_as_it_is(text: str) -> None:
+def test_an_id_of_printable_characters_is_not_changed(text: str) -> None:
     """An id has one to 200 characters of any script, and may have inner spaces."""
     assert values.check_id(text, "question") == text
 
@@ -433,7 +433,7 @@ def test_an_id_that_could_be_mistaken_is_refused(text: Any, code: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x" * 10_000, "two\nlines\tand \u200b more"])
-def test_prose_may_hold_any_character(text: str) -> None:
+def test_a_text_may_have_any_character(text: str) -> None:
     """A title or reason may have any character, because it is never compared."""
     assert values.check_text(text, "title") == text
 
@@ -443,7 +443,7 @@ def test_prose_may_hold_any_character(text: str) -> None:
     [("x" * 10_001, "text_too_long"), ("a\udfff", "id_not_plain"), (None, "malformed"), (["a"], "malformed")],
     ids=lambda value: ascii(value)[:12],
 )
-def test_prose_that_cannot_be_kept_is_refused(text: Any, code: str) -> None:
+def test_a_text_that_cannot_be_encoded_is_refused(text: Any, code: str) -> None:
     """A text has up to 10,000 characters that UTF-8 can encode."""
     assert refused(values.check_text, text, "reason") == (code, "reason")
 
@@ -462,7 +462,7 @@ def test_prose_that_cannot_be_kept_is_refused(text: Any, code: str) -> None:
         (1_005_000, 10**6, 0, 2, "1"),  # 1.005: the tie goes to 1.00
         (1_015_000, 10**6, 0, 2, "1.02"),
         (1_015_000, 10**6, 2, 2, "1.02"),
-        (-4, 10**6, 0, 2, "0"),  # no minus before nothing
+        (-4, 10**6, 0, 2, "0"),  # no minus sign before 0
     ],
 )
 def test_an_integer_is_shown_as_decimal_text(value: int, unit: int, least: int, most: int | None, text: str) -> None:
@@ -554,7 +554,7 @@ def test_measures_are_counted_half_even_once(numbers: list[Decimal], places: int
     assert result == [round(Fraction(values.read_measure(number, "f")) * 10**places) for number in numbers]
 
 
-def test_what_a_program_does_with_decimals_changes_no_number() -> None:
+def test_a_decimal_context_changes_no_number() -> None:
     """A decimal context with few digits, a small range of exponents or traps changes no result."""
     numbers = (Decimal("0.123456789012"), Decimal("1"))
     with localcontext(Context(prec=2, Emin=-3, Emax=3, traps=[Inexact])):

@@ -152,7 +152,7 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 
 
 @pytest.mark.parametrize(("first", "second", "history", "command"), BOTH)
-def test_of_two_broken_rules_the_earlier_is_reported(
+def test_the_earlier_of_two_broken_rules_is_reported(
     first: str, second: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
     """The rules apply in the order of the docstring's list."""
@@ -193,7 +193,7 @@ def test_one_command_may_quote_many_questions() -> None:
     )
 
 
-def test_a_question_may_be_quoted_at_the_instant_of_the_last_quote_and_whenever_it_is_said() -> None:
+def test_a_question_may_be_quoted_at_the_instant_of_the_last_quote() -> None:
     """Only the instants of the prices must be in order, question by question; the question may be settled or not yet
     open.
     """
@@ -207,7 +207,7 @@ def test_a_question_may_be_quoted_at_the_instant_of_the_last_quote_and_whenever_
     )
 
 
-# What each event does to the cash of the participant it names.
+# The change of the participant's cash by each event.
 CASH: dict[type[AnyEvent], Any] = {
     events.CashGranted: lambda event: event.amount,
     events.CashDeposited: lambda event: event.amount,
@@ -326,7 +326,7 @@ def test_every_open_position_is_settled_in_order_of_contest_participant_and_numb
     ]
 
 
-def test_a_resolution_of_what_nobody_holds_is_the_resolution_alone() -> None:
+def test_a_resolution_without_open_positions_is_a_single_event() -> None:
     """The resolution is then the only event."""
     given(*TRADED).when(resolution()).records(YES)
 
@@ -343,7 +343,7 @@ ANNULLED = events.QuestionAnnulled(at=micros(25), question="rain", reason="no so
 VOID = structs.replace(ANNULLED, policy="void_trades")
 
 
-def test_a_cancelled_market_gives_back_what_the_open_positions_have_cost() -> None:
+def test_a_cancelled_market_refunds_the_cost_of_open_positions() -> None:
     """Earlier sales stand, and closed positions get nothing. Source: Forecaster Arena's published code."""
     given(*HELD).when(annulment()).records(ANNULLED, of_yes(PositionRefunded, **ALL))
     left = of_yes(PositionRefunded, shares=625 * SHARES, cost=250 * MONEY)
@@ -386,10 +386,10 @@ def test_every_position_ever_opened_is_voided() -> None:
 
 
 REVOKED = events.ResolutionRevoked(at=micros(25), question="rain", reason="misread")
-FIRST = len(ran(*HELD)) + 2  # the log position of the first settlement that follows
+FIRST = len(ran(*HELD)) + 2  # the log position of the first settlement after it
 
 
-def test_a_revoked_resolution_takes_back_what_it_paid() -> None:
+def test_a_revoked_resolution_reverses_its_settlements() -> None:
     """Each reversal has the log position of its settlement; the position is open again, and is settled later."""
     back = of_yes(SettlementReversed, reverses=FIRST, amount=1_250 * MONEY)
     given(*HELD, resolution()).when(revocation()).records(REVOKED, back)
@@ -400,7 +400,7 @@ def test_a_revoked_resolution_takes_back_what_it_paid() -> None:
     assert cash(*HELD, resolution(), revocation()) == 9_500
 
 
-def test_a_resolution_that_is_corrected_leaves_what_the_right_one_would_have() -> None:
+def test_a_corrected_resolution_leaves_the_same_cash_as_the_right_one() -> None:
     """There may be any number of corrections, made in any way."""
     once: list[AnyCommand] = [resolution(), revocation()]
     twice: list[AnyCommand] = [HALVES, revocation(), annulment(), revocation(), cancellation()]
@@ -420,7 +420,7 @@ def test_an_annulled_resolution_is_first_reversed() -> None:
     assert cash(*HELD, resolution(), annulment()) == cash(*HELD, resolution(), cancellation()) == 10_000
 
 
-def test_an_annulled_resolution_voids_what_was_closed_before_it_too() -> None:
+def test_an_annulled_resolution_also_voids_positions_closed_before_it() -> None:
     """The resolution did not settle the closed position, so no settlement is reversed."""
     half = of_yes(TradesVoided, shares=0, cost=0, amount=-500 * MONEY)
     given(*part_sold(100), resolution()).when(cancellation()).records(VOID, half)
@@ -445,7 +445,7 @@ def test_a_revoked_annulment_of_a_resolved_question_settles_the_positions_again(
 
 
 @pytest.mark.parametrize("undone", [annulment(), cancellation()], ids=["refund", "void"])
-def test_whatever_was_annulled_and_revoked_leaves_what_the_resolution_would_have(undone: AnyCommand) -> None:
+def test_an_annulment_that_is_revoked_leaves_the_cash_of_the_resolution(undone: AnyCommand) -> None:
     """Partly sold and closed positions are included; a second revocation gives the state before the resolution."""
     for story in (HELD, part_sold(50), part_sold(100)):
         for resolved in (resolution(), resolution(outcome="no"), HALVES):
@@ -463,7 +463,7 @@ def test_a_market_cannot_have_closed_before_a_trade_in_it() -> None:
     assert isinstance(given(*part_sold(50)).when(closing(at="2026-03-09T00:00:00.000001Z")).outcome, list)
 
 
-def test_a_revoked_void_leaves_open_what_was_open_and_closed_what_was_closed() -> None:
+def test_a_revoked_void_restores_open_and_closed_positions() -> None:
     """A negative amount is reversed too; sold positions stay sold."""
     back = of_yes(SettlementReversed, reverses=FIRST + 3, amount=-500 * MONEY)
     given(*part_sold(100), cancellation()).when(revocation()).records(REVOKED, back)
@@ -504,7 +504,7 @@ def test_a_correction_may_leave_a_debt() -> None:
     assert cash(*BROKE, resolution()) == 24_375
 
 
-def test_who_is_in_debt_may_sell_and_pay_in_but_neither_bet_nor_take_out() -> None:
+def test_a_participant_in_debt_may_sell_and_deposit_but_not_bet_or_withdraw() -> None:
     """With negative cash, the cap of a bet is 0."""
     given(*BROKE).when(cash_out("0.000001")).refuses("not_enough_cash", "amount")
     assert cash(*BROKE, deposit(700)) == 75
@@ -563,7 +563,7 @@ def test_a_refused_atomic_batch_leaves_the_whole_state_as_it_was(
         assert remembered(ledger) != state
 
 
-def test_a_state_read_from_the_log_is_that_of_who_wrote_it(tmp_path: Any) -> None:
+def test_a_state_read_from_the_log_is_that_of_its_writer(tmp_path: Any) -> None:
     """Every table is equal, so the next decision does not depend on which writer makes it."""
     story = [*BROKE, resolution(outcome="no"), deposit(5_000), cohort("next", at=day(8)), annulment("colour")]
     with Ledger.open(tmp_path / "a.db", clock=lambda: NOW) as ledger:

@@ -56,7 +56,7 @@ from tests.support.given import (
 )
 
 MILLION = 10**6
-LEAGUE = RuleSet(name="league", trading=Trading(cohorts="none"))  # one trades, and starts on any day
+LEAGUE = RuleSet(name="league", trading=Trading(cohorts="none"))  # a trading contest that starts on any day
 WEEK = cohort()
 TRADED = trading_floor()
 CONTRADICTORY: list[dict[str, Any]] = [
@@ -73,7 +73,7 @@ FLOW, DEPTH = quartiles(), numeric()
 POINT = quartiles(levels=("0.5",))
 WITH_POOL = contest(pool=10)
 PAYABLE = won()
-# Rule sets that score one form of question each.
+# Rule sets that each score one form of question.
 NAMED_ONLY = RuleSet(name="named", kernel="brier", period="covered", total="mean")
 CURVES_ONLY = RuleSet(name="curves", cdf_kernel="crps", period="covered", total="mean")
 QUANTILES_ONLY = RuleSet(name="quantiles", quantile_kernel="pinball", period="covered", total="mean")
@@ -94,7 +94,7 @@ def beside_the_period(spot_at: str) -> Promise:
     return "add_question", "wrong_order_of_instants", "spot_at", [HIDDEN, CUP], entry(spot_at=spot_at)
 
 
-# One row a promise: the decider's function, the code and field it refuses with, the history, the command.
+# One row for each refusal in a docstring: the decider's function, the code and field, the history, the command.
 REFUSED: list[Promise] = [
     ("open_contest", "out_of_range", "pool", [], contest(pool="-0.01")),
     ("open_contest", "out_of_range", "pool", [], contest(pool="1000000000000.01")),
@@ -168,7 +168,7 @@ REFUSED: list[Promise] = [
     ("pay_prizes", "prizes_paid", "contest", [*PAYABLE, payment()], payment()),
     ("pay_prizes", "prizes_paid", "contest", [*PAYABLE, payment()], payment(at=OPENS)),
     ("pay_prizes", "nobody_wins", "contest", [WITH_POOL, finalization()], payment()),
-    ("pay_prizes", "nobody_wins", "contest", won(pool=0), payment()),  # nothing is not worth a record
+    ("pay_prizes", "nobody_wins", "contest", won(pool=0), payment()),  # a prize of 0 is not recorded
     ("exclude_participant", "unknown_contest", "contest", [], exclusion()),
     ("exclude_participant", "contest_finalized", "contest", [CUP, finalization()], exclusion()),
     ("finalize_contest", "unknown_contest", "contest", [], finalization()),
@@ -185,7 +185,7 @@ def test_a_command_that_breaks_one_rule_is_refused_for_it(
     given(*history).when(command).refuses(code, field)
 
 
-# What only a ledger that was opened without prizes refuses, tested below; and of a forged log, tested in test_pay.
+# Refusals of a ledger without prizes, tested below, and of a forged log, tested in test_pay.
 ELSEWHERE = {"pay_prizes": {"prizes_unknown", "prizes_differ"}}
 FUNCTIONS = sorted({function for function, *_ in REFUSED})
 
@@ -247,7 +247,7 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 
 
 @pytest.mark.parametrize(("first", "second", "history", "command"), BOTH)
-def test_of_two_broken_rules_the_earlier_is_reported(
+def test_the_earlier_of_two_broken_rules_is_reported(
     first: str, second: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
     """The rules apply in the order of the docstring's list."""
@@ -378,13 +378,13 @@ def test_a_contest_is_paid_by_itself() -> None:
     ("history", "code"),
     [([], "unknown_contest"), ([WITH_POOL], "contest_not_finalized"), (PAYABLE, "prizes_unknown")],
 )
-def test_a_ledger_that_does_not_know_what_a_board_is_worth_pays_nobody(history: list[AnyCommand], code: str) -> None:
+def test_a_ledger_that_cannot_compute_prizes_pays_nobody(history: list[AnyCommand], code: str) -> None:
     """The refusal comes after all others."""
     given(*history).when(payment(), prizes=None).refuses(code, "contest")
 
 
 @pytest.mark.parametrize("history", [[], [WITH_POOL], PAYABLE[:-1], [*PAYABLE, payment()]])
-def test_what_a_board_is_worth_is_asked_last(history: list[AnyCommand]) -> None:
+def test_prizes_are_computed_last(history: list[AnyCommand]) -> None:
     """It takes as long as reading the log, so it is computed after all other checks."""
     contests_read: list[str] = []
 
@@ -412,12 +412,12 @@ HOSTILE: list[dict[Any, Any]] = [
     {"ada": 9_000_000, "zoe": 1_000_000},
     {"": 10_000_000},
     {1: 10_000_000},
-    {"sun": 10_000_000},  # who forecast, but not in this contest
+    {"sun": 10_000_000},  # a participant who forecast, but not in this contest
 ]
 
 
 @pytest.mark.parametrize("worth", HOSTILE, ids=str)
-def test_what_cannot_be_what_a_board_is_worth_is_not_paid(worth: dict[Any, Any]) -> None:
+def test_prizes_that_no_board_can_give_are_not_paid(worth: dict[Any, Any]) -> None:
     """Prizes must be whole payable units that sum to the pool, for participants who forecast on its questions.
 
     Other prizes are not the fault of a command, so they raise an error, not a refusal. Nothing of the command or its
@@ -463,7 +463,7 @@ def test_a_contest_records_a_whole_rule_set_as_it_was_given() -> None:
         ({"pool": 7, "payable_unit": 7}, 7 * MILLION, 7 * MILLION),
         ({"pool": "0.000001", "payable_unit": "0.000001"}, 1, 1),
         ({"pool": 0, "payable_unit": 10**12}, 0, 10**18),
-        ({"pool": "0.0099999999"}, 10_000, 10_000),  # brought to 1e-6 first
+        ({"pool": "0.0099999999"}, 10_000, 10_000),  # rounded to 1e-6 first
     ],
 )
 def test_a_pool_is_a_whole_number_of_payable_units(fields: dict[str, Any], pool: int, unit: int) -> None:
@@ -486,7 +486,7 @@ def test_a_pool_is_a_whole_number_of_payable_units(fields: dict[str, Any], pool:
         (HIDDEN, {"hidden_coverage_weight": 0}, MILLION, 0),
         (HIDDEN, {"hidden_coverage_weight": "0.3333335"}, MILLION, 333_334),  # half-even: 333333.5
         (HIDDEN, {"hidden_coverage_weight": 1}, MILLION, MILLION),
-        (ALL_HIDDEN, {"hidden_coverage_weight": 1}, MILLION, MILLION),  # nothing follows it: all weight on it
+        (ALL_HIDDEN, {"hidden_coverage_weight": 1}, MILLION, MILLION),  # no period follows it, so it has all the weight
         (ALL_HIDDEN, {}, MILLION, None),
     ],
 )
@@ -511,7 +511,7 @@ def test_a_question_may_be_in_several_contests_and_a_contest_have_several_questi
     [[resolution()], [annulment()], [annulment(), revocation()]],
     ids=["resolved", "annulled", "revoked"],
 )
-def test_a_question_may_be_added_whatever_has_become_of_it(history: list[AnyCommand]) -> None:
+def test_a_question_may_be_added_in_any_state(history: list[AnyCommand]) -> None:
     """The projections decide what counts on the board."""
     assert isinstance(given(RAIN, CUP, *history).when(entry()).outcome, list)
 
@@ -551,13 +551,13 @@ def test_a_contest_and_a_question_may_have_the_same_id() -> None:
     [
         ({"at": SUNDAY}, micros(1)),
         ({"at": "2026-03-01T00:00:00.000001Z"}, micros(1)),
-        ({"at": day(4, 15)}, micros(1)),  # forced on a Wednesday, it is that week's all the same
+        ({"at": day(4, 15)}, micros(1)),  # opened on a Wednesday, it is the cohort of that week
         ({"at": "2026-03-07T23:59:59.999999Z"}, micros(1)),
         ({"at": day(8)}, micros(8)),
         ({"at": "2026-02-28T23:59:59.999999Z"}, micros(1) - 7 * 86_400 * 10**6),
         ({"at": AFTER, "starts_at": day(4)}, micros(1)),
         ({"starts_at": day(12)}, micros(8)),  # it may be opened before it starts
-        ({"starts_at": "0001-01-07T12:00:00Z"}, FIRST_INSTANT + 6 * 86_400 * 10**6),  # the first Sunday there was
+        ({"starts_at": "0001-01-07T12:00:00Z"}, FIRST_INSTANT + 6 * 86_400 * 10**6),  # the first Sunday of the calendar
         ({"starts_at": "2026-03-08T01:00:00+02:00"}, micros(1)),  # Saturday, 23:00 UTC
         ({"starts_at": "2026-03-07T22:30:00-02:00"}, micros(8)),  # Sunday, 00:30 UTC
     ],
@@ -573,14 +573,14 @@ def test_a_weekly_contest_starts_on_the_latest_sunday(fields: dict[str, Any], st
     assert event.starts_at == starts_at
 
 
-def test_a_contest_of_no_week_starts_when_it_says() -> None:
+def test_a_contest_without_weeks_starts_at_starts_at() -> None:
     """Without starts_at, it starts when it is opened; a series may have several such contests at one instant."""
     history = [cohort("a", rules=LEAGUE, starts_at=day(4, 7)), cohort("b", rules=LEAGUE, at=day(4, 7))]
     opened_then = [event for event in ran(*history, cohort("c", at=day(4))) if isinstance(event, events.ContestOpened)]
     assert [event.starts_at for event in opened_then] == [micros(4, 7), micros(4, 7), micros(1)]
 
 
-def test_a_contest_in_which_nobody_trades_has_no_start() -> None:
+def test_a_contest_without_trading_has_no_start() -> None:
     """Its event has the same bytes as before the field existed."""
     [event] = ran(CUP)
     assert isinstance(event, events.ContestOpened)
@@ -613,7 +613,7 @@ def test_a_refused_second_cohort_names_the_first() -> None:
     assert outcome.detail == "'week' is the cohort of 2026-03-01T00:00:00Z"
 
 
-def test_who_is_enrolled_where_one_trades_gets_the_starting_cash() -> None:
+def test_an_enrolment_in_a_trading_contest_grants_the_starting_cash() -> None:
     """The participant gets 10,000 once; the event has the family and the release.
 
     Source: Forecaster Arena, Methodology v1, "Starting Capital".
@@ -688,7 +688,7 @@ def test_a_complete_contest_is_finalized_and_takes_no_more_decisions(history: li
     given(*history).when(enrolment("week", "cyd")).refuses("contest_complete", "contest")
 
 
-def test_what_is_missing_for_completion_is_said() -> None:
+def test_the_refusal_says_what_is_missing_for_completion() -> None:
     """The message gives the number of participants without a decision, and of open positions."""
     outcome = (
         given(*trading_floor("ada", "bob", "cyd"), decision(bet(), bet(50, "no"))).when(finalization("week")).outcome
@@ -697,7 +697,7 @@ def test_what_is_missing_for_completion_is_said() -> None:
     assert outcome.detail == "participants without a decision: 2, open positions: 2"
 
 
-def test_a_contest_without_trading_is_finalized_whenever_asked() -> None:
+def test_a_contest_without_trading_can_always_be_finalized() -> None:
     """Completeness matters only in trading contests."""
     given(RAIN, CUP, entry(), enrolment()).when(finalization()).records(
         events.ContestFinalized(at=micros(25), contest="cup")

@@ -78,12 +78,17 @@ REFUSED: list[Promise] = [
         ("wrong_period", "period", TRADED, of_period(2, "2026-03-07T23:59:59.999999Z")),
         ("wrong_period", "period", TRADED, of_period(0, "2026-02-28T23:59:59Z")),
         ("wrong_period", "period", TRADED, of_period(1, "2026-02-28T23:59:59Z")),
-        ("wrong_period", "period", LATER, of_period(0, day(7))),  # it has not started
+        ("wrong_period", "period", LATER, of_period(0, day(7))),  # the contest has not started
         ("wrong_period", "period", LATER, of_period(1, day(7))),
         ("wrong_period", "period", ANY_TIME, of_period(0, TRADES)),
         ("wrong_period", "period", ANY_TIME, of_period(1, "2026-02-28T23:59:59Z")),
         ("cohort_not_deciding", "contest", FIFTH, of_period(6, APRIL)),
-        ("cohort_not_deciding", "contest", FIFTH, of_period(1, TRADES)),  # it is asked what there is, not when
+        (
+            "cohort_not_deciding",
+            "contest",
+            FIFTH,
+            of_period(1, TRADES),
+        ),  # newer cohorts in the log count, not their instants
         ("decision_taken", "period", [*BOTH_TRADE, decision()], decision(attempt=2)),
         ("decision_taken", "period", [*BOTH_TRADE, decision(bet())], decision(attempt=2)),
         ("decision_taken", "period", [*BOTH_TRADE, decision(bet(), bet(side="up"))], decision(attempt=2)),
@@ -145,7 +150,7 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 
 
 @pytest.mark.parametrize(("first", "second", "history", "command"), BOTH)
-def test_of_two_broken_rules_the_earlier_is_reported(
+def test_the_earlier_of_two_broken_rules_is_reported(
     first: str, second: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
     """The rules apply in the order of the docstring's list."""
@@ -214,7 +219,7 @@ def held_after(prompt: str, response: str, **fields: Any) -> events.DecisionReco
     return events.DecisionRecorded(**(defaults | texts | fields))
 
 
-def test_prompt_and_reply_are_kept_before_the_decision_that_names_them() -> None:
+def test_prompt_and_reply_are_stored_before_the_decision_that_names_them() -> None:
     """Texts are stored whole, under the SHA-256 of their UTF-8.
 
     Source: Forecaster Arena, Methodology v1, "Reproducibility and Auditability".
@@ -224,7 +229,7 @@ def test_prompt_and_reply_are_kept_before_the_decision_that_names_them() -> None
     )
 
 
-def test_a_text_is_kept_once() -> None:
+def test_a_text_is_stored_once() -> None:
     """A text that the log already has, from any participant and in any role, is named and not stored again."""
     history = [*BOTH_TRADE, replied(SAID, prompt=PROMPT)]
     given(*history).when(replied(SAID, "bob", prompt=PROMPT)).records(held_after(PROMPT, SAID, participant="bob"))
@@ -234,7 +239,7 @@ def test_a_text_is_kept_once() -> None:
     given(*BOTH_TRADE).when(replied(SAID, prompt=SAID)).records(text_kept(SAID), held_after(SAID, SAID))
 
 
-def test_a_reply_that_is_no_decision_is_recorded_with_its_fault() -> None:
+def test_a_reply_that_is_not_a_decision_is_recorded_with_its_fault() -> None:
     """The attempt is used up, and no shares are bought."""
     malformed = events.DecisionMalformed(
         at=micros(2), **OF_KEY, attempt=1, fault="unreadable", response=text_kept("No.").digest
@@ -302,7 +307,7 @@ def test_one_leg_carried_out_takes_the_decision_though_others_were_refused() -> 
     assert [type(leg) for leg in legs] == [events.LegRefused, events.SharesBought, events.LegRefused]
 
 
-def test_what_was_asked_for_is_recorded_as_it_was_written() -> None:
+def test_a_decision_is_recorded_as_it_was_written() -> None:
     """Sides and ids are recorded as written, even if they do not exist."""
     outcome = given(*BOTH_TRADE).when(decision(bet("99.9999995", "yEs", "Rain "))).outcome
     assert isinstance(outcome, list)
@@ -371,7 +376,7 @@ def test_a_recorded_attempt_sent_again_under_another_id_is_a_duplicate(tmp_path:
         assert [summary(outcome) for outcome in reopened.handle_many(calls[1:])] == expected[1:]
 
 
-def test_every_attempt_is_known_again() -> None:
+def test_every_attempt_is_recognized() -> None:
     """A malformed, defaulted, refused or taken attempt is recognized, whatever was recorded since."""
     attempts = [replied("No."), structs.replace(FAILED, attempt=2), replied("No.", attempt=3)]
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
@@ -383,7 +388,7 @@ def test_every_attempt_is_known_again() -> None:
             assert summary(receipt) == (f"again-{number}", first[number].first, first[number].last, True)
 
 
-def test_an_attempt_that_was_undone_with_its_batch_is_not_known() -> None:
+def test_an_attempt_that_was_undone_with_its_batch_is_not_recognized() -> None:
     """A refused atomic batch leaves cash, positions, texts, attempts, cohorts and quotes unchanged."""
     batch: list[AnyCommand] = [
         *[with_id("b1", BETTING), with_id("b2", replied("No.", "bob", prompt="?")), with_id("b3", quote(at=day(3)))],
@@ -421,7 +426,7 @@ def test_two_writers_of_one_file_take_a_decision_once(tmp_path: Path) -> None:
         assert one.head() == other.head()
 
 
-def test_who_misses_the_first_period_decides_in_a_later_one() -> None:
+def test_a_participant_who_misses_the_first_period_decides_later() -> None:
     """The first decision of a participant counts in any period; otherwise a missed week would keep a contest open
     forever.
     """

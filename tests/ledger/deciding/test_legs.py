@@ -139,7 +139,7 @@ def test_confidence_depends_on_the_order_of_the_bets(
     [
         ({"yes": "0.3"}, "yes", 500, "1666.666666"),
         ({"yes": "0.7"}, "YES", 100, "142.857142"),
-        ({"yes": "0.9"}, "no", 500, "5000"),  # 1 - 0.9 is 0.1, and no float
+        ({"yes": "0.9"}, "no", 500, "5000"),  # 1 - 0.9 is exactly 0.1
         ({"yes": "0.123456789"}, "NO", 500, "570.422534"),  # 500 / 0.876543211
         ({"yes": 1}, "yes", 50, "50"),
         ({"yes": 0}, "no", 50, "50"),
@@ -218,7 +218,7 @@ def test_all_of_a_position_is_sold() -> None:
         outcome=0,
         position=1,
         price=600_000_000,
-        quote=14,  # after the price of colour, a decision and its leg
+        quote=14,  # after the quote of colour, a decision and its leg
         shares=1_250 * SHARES,
         cost=500 * MONEY,
         proceeds=750 * MONEY,
@@ -323,12 +323,12 @@ GREEN = [*TRADED, decision(bet(50, "green", "colour")), quote("colour", at=day(9
 OLD = {"at": "2026-03-02T01:00:00.000001Z"}  # an hour and a µs after the price
 CENT = "0.000000001"
 
-# Each code of a bet: the history, the bet, what else the decision says.
+# Each code of a bet: the history, the bet, other fields of the decision.
 BETS: list[tuple[str, list[AnyCommand], Bet, dict[str, Any]]] = [
     ("unknown_market", TRADED, bet(market_id="hail"), {}),
     ("unknown_market", TRADED, bet(market_id="Rain"), {}),
     ("unknown_market", TRADED, bet(market_id="rain "), {}),
-    ("unknown_market", [*TRADED, *SNOW], bet(market_id="snow"), {}),  # known, but not of the contest
+    ("unknown_market", [*TRADED, *SNOW], bet(market_id="snow"), {}),  # it exists, but not in the contest
     *[("unknown_side", TRADED, bet(side=side), {}) for side in ("maybe", "y", "yes ", "0", "red", "ye\u017f")],
     *[("unknown_side", TRADED, bet(50, side, "colour"), {}) for side in ("Red", "RED", "yes", "no", "0")],
     ("unknown_side", DEEP, bet(50, "1", "depth"), {}),  # a numeric question has no outcomes to name
@@ -374,7 +374,7 @@ def test_every_code_of_a_leg_is_reached() -> None:
     assert reached == set(LEG_CODES)
 
 
-# Two codes at once: the one that is recorded, the history, the leg, what else the decision says.
+# Two codes at once: the recorded one, the history, the leg, other fields of the decision.
 PAIRS: list[tuple[str, str, list[AnyCommand], Bet | Sale, dict[str, Any]]] = [
     ("unknown_market", "unknown_side", TRADED, bet(side="up", market_id="hail"), {}),
     ("unknown_side", "market_closed", EARLY, bet(side="up", market_id="snow"), {}),
@@ -401,7 +401,7 @@ PAIRS: list[tuple[str, str, list[AnyCommand], Bet | Sale, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("first", "second", "history", "leg", "fields"), PAIRS)
-def test_of_two_codes_of_a_leg_the_earlier_is_recorded(
+def test_the_earlier_of_two_codes_of_a_leg_is_recorded(
     first: str, second: str, history: list[AnyCommand], leg: Bet | Sale, fields: dict[str, Any]
 ) -> None:
     """The codes apply in the order of the table."""
@@ -423,7 +423,7 @@ def test_the_last_instants_and_prices_that_a_rule_allows_are_allowed() -> None:
     assert [getattr(leg, "shares", leg) for leg in legs] == [10**18, "too_many_shares", "too_many_shares"]
 
 
-def test_a_bet_above_the_cap_of_what_the_legs_before_left_is_refused() -> None:
+def test_a_bet_above_the_cap_of_the_remaining_cash_is_refused() -> None:
     """After 2,500, the next bet may be at most 1,875, and so on. Source: Forecaster Arena's published code."""
     legs = carried_out(TRADED, bet(2_500), bet(2_500), bet("1875.000001"), bet(1_875), bet(2_500, "up"))
     assert [leg if isinstance(leg, str) else leg.amount // MONEY for leg in legs] == [
@@ -439,7 +439,7 @@ def test_of_a_price_of_nothing_and_a_bet_above_the_cap_the_price_is_recorded() -
     ]
 
 
-def test_what_a_sale_brings_is_cash_for_what_comes_after() -> None:
+def test_the_proceeds_of_a_sale_are_cash_for_later_bets() -> None:
     """In the next decision, cash is 10,000 - 2,500 + 3,750 = 11,250, a quarter of which is 2,812.50."""
     history = [*TRADED, decision(bet(2_500)), quote(at=day(9), prices={"yes": "0.6"}), decision(sale(), **NEXT)]
     [bought] = carried_out([*history, quote(at=day(15))], bet("2812.5"), period=3, at=day(15))
@@ -462,7 +462,7 @@ def test_the_exact_cap_is_never_refused(amounts: list[str], last: str, more: str
     assert carried_out(TRADED, *map(bet, amounts), bet(more))[-1] == "above_cap"
 
 
-def test_whoever_always_loses_the_exact_cap_is_ruined_after_fourteen_weeks() -> None:
+def test_always_losing_the_exact_cap_ruins_after_fourteen_weeks() -> None:
     """The cap is rounded down to cents each time; then a quarter is less than 50."""
     cash, amounts = 1_000_000, []  # in cents
     while cash >= 4 * 5_000:

@@ -72,7 +72,7 @@ def of_quantiles(code: str, question: AnyCommand, row: tuple[Any, ...]) -> Promi
     return "submit_forecast", code, "quantiles", [question], forecast("flow", quantiles=row)
 
 
-# One row a promise: the decider's function, the code and field it refuses with, the history, the command.
+# One row for each refusal in a docstring: the decider's function, the code and field, the history, the command.
 REFUSED: list[Promise] = [
     ("open_question", "out_of_range", "range.upper", [], numeric(upper="0")),
     ("open_question", "out_of_range", "range.upper", [], numeric(upper="-1")),
@@ -164,13 +164,13 @@ REFUSED: list[Promise] = [
     of_quantiles("decreasing", FLOW, (1, 2, "1.999")),
     of_quantiles("decreasing", OPEN_FLOW, (-1, -2, 3)),
     of_quantiles("open_end_needed", FLOW, ("-0.001", 1, 2)),
-    of_quantiles("open_end_needed", FLOW, ("-1e-30", 1, 2)),  # would be recorded as 0, but was said to be beyond
+    of_quantiles("open_end_needed", FLOW, ("-1e-30", 1, 2)),  # rounds to 0, but is beyond the end
     of_quantiles("open_end_needed", FLOW, (1, 2, "4.001")),
     of_quantiles("open_end_needed", FLOW, (1, 2, "4.0000000001")),
     of_quantiles("open_end_needed", FLOW, (5, 5, 5)),
     of_quantiles("open_end_needed", quartiles(open_upper=True), (-1, 1, 2)),
     of_quantiles("open_end_needed", quartiles(open_lower=True), (1, 2, 5)),
-    of_quantiles("open_end_needed", OPEN_FLOW, (1, 2, "10000000000.001")),  # 1e13 thousandths are the most
+    of_quantiles("open_end_needed", OPEN_FLOW, (1, 2, "10000000000.001")),  # at most 1e13 thousandths
     of_quantiles("open_end_needed", OPEN_FLOW, ("-10000000000.0001", 1, 2)),
     of_quantiles("open_end_needed", quartiles(decimals=12, open_upper=True), (1, 2, 11)),
     (
@@ -408,7 +408,7 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
 
 
 @pytest.mark.parametrize(("first", "second", "history", "command"), BOTH)
-def test_of_two_broken_rules_the_earlier_is_reported(
+def test_the_earlier_of_two_broken_rules_is_reported(
     first: str, second: str, history: list[AnyCommand], command: AnyCommand
 ) -> None:
     """The rules apply in the order of the docstring's list."""
@@ -474,7 +474,7 @@ def test_the_last_instant_that_a_rule_allows_is_allowed(fields: dict[str, Any]) 
     assert isinstance(given().when(opened(**fields)).outcome, list)
 
 
-def test_a_question_asked_by_quantiles_is_recorded_with_its_levels_and_its_unit() -> None:
+def test_a_question_with_levels_is_recorded_with_them_and_its_unit() -> None:
     """Levels are in 1e-9, there are no bins, and the decimals are the unit of the quantiles."""
     span: dict[str, Any] = {"lower": "-1.50", "upper": 1e3, "levels": [0.025, "0.5", Decimal("0.9750")], "decimals": 2}
     given().when(quartiles(**span, open_upper=True, zero_point=-2)).records(
@@ -508,7 +508,7 @@ def test_a_question_asked_by_quantiles_is_recorded_with_its_levels_and_its_unit(
         {"decimals": 12},
         {"decimals": 12, "lower": -10, "upper": 10},
         {"decimals": 0, "lower": "-1e13", "upper": "1e13"},
-        {"decimals": 0, "lower": "0.25", "upper": "0.75"},  # of which no quantile is within; that is the asker's choice
+        {"decimals": 0, "lower": "0.25", "upper": "0.75"},  # no quantile in the unit is within; that is allowed
     ],
     ids=lambda span: str(span)[:40],
 )
@@ -539,11 +539,11 @@ def test_a_binary_forecast_is_recorded_as_yes_and_no(probability: Any, yes: int)
     [
         (("0.2", "0.3", "0.5"), (200_000_000, 300_000_000, 500_000_000)),
         (("0", "0", "1"), (0, 0, BILLION)),
-        # one is missed by 1e-6, the most that is tolerated: the largest gives or takes it
+        # the sum differs from 1 by 1e-6, the tolerance: the largest is adjusted
         (("0.2", "0.3", "0.499999"), (200_000_000, 300_000_000, 500_000_000)),
         (("0.2", "0.3", "0.500001"), (200_000_000, 300_000_000, 500_000_000)),
         (("0.6", "0.200001", "0.2"), (599_999_000, 200_001_000, 200_000_000)),
-        # three thirds, rounded, miss 1e-9: of equals the first
+        # three rounded thirds lack 1e-9: the first of equals gets it
         (("0.333333333333", "0.333333333333", "0.333333333333"), (333_333_334, 333_333_333, 333_333_333)),
         (("0.1", "0.4500000006", "0.4500000006"), (100_000_000, 449_999_999, 450_000_001)),
         (("1.0", "0.000001", "0"), (999_999_000, 1_000, 0)),
@@ -590,7 +590,7 @@ def test_a_recorded_distribution_sums_to_exactly_one(weights: list[int]) -> None
         (DEPTH, (0, 1, 1, 1, 1), (0, CUMULATIVE, CUMULATIVE, CUMULATIVE, CUMULATIVE)),
         (OPEN_DEPTH, ("0.1", "0.1", "0.2", "0.3", "0.9"), (10**9, 10**9, 2 * 10**9, 3 * 10**9, 9 * 10**9)),
         (OPEN_DEPTH, FLAT, (0, 2_500_000_000, 5_000_000_000, 7_500_000_000, CUMULATIVE)),
-        (OPEN_DEPTH, ("1",) * 5, (CUMULATIVE,) * 5),  # all of it below
+        (OPEN_DEPTH, ("1",) * 5, (CUMULATIVE,) * 5),  # all probability is below the range
         # 1e-10, half-even; a closed end that rounds to 0 or 1 is at 0 or 1
         (
             DEPTH,
@@ -613,7 +613,7 @@ def test_a_numeric_forecast_is_recorded_as_its_cdf(question: AnyCommand, cdf: An
         (FLOW, (0, 0, 0), (0, 0, 0)),
         (FLOW, (4, "4.000", 4.0), (4_000, 4_000, 4_000)),
         (FLOW, ("0.0005", "0.0015", "0.0025"), (0, 2, 2)),  # half-even
-        (FLOW, ("1.0004", "1.0003", 2), (1_000, 1_000, 2_000)),  # equal once they are counted in thousandths
+        (FLOW, ("1.0004", "1.0003", 2), (1_000, 1_000, 2_000)),  # equal in thousandths
         (OPEN_FLOW, (-5, "2", "1e10"), (-5_000, 2_000, 10**13)),
         (OPEN_FLOW, ("-1e10", "-1e10", "1e-40"), (-(10**13), -(10**13), 0)),
         (quartiles(decimals=0), ("0.5", "1.5", "2.5"), (0, 2, 2)),
@@ -714,7 +714,7 @@ def test_an_early_close_is_recorded_at_its_instant() -> None:
     given(*history).when(forecast(at=day(15, 6))).refuses("question_closed", "at")
 
 
-def test_a_forecast_made_from_the_close_on_is_no_obstacle_to_it() -> None:
+def test_a_forecast_made_from_the_close_on_does_not_prevent_it() -> None:
     """A close that is recorded late ends later forecasts, which then have no weight."""
     history = [RAIN, forecast(at=day(11)), forecast(participant="bob", at=day(14))]
     given(*history).when(closing(at=day(13))).records(events.QuestionClosed(at=micros(13), question="rain"))
@@ -739,7 +739,7 @@ def test_a_question_may_be_closed_once_more_at_an_earlier_instant() -> None:
         ({"at": AFTER, "known_at": OPENS}, micros(10)),
     ],
 )
-def test_an_answer_is_known_when_said_or_by_the_scheduled_close(fields: dict[str, Any], known_at: int) -> None:
+def test_known_at_defaults_to_the_resolution_or_the_scheduled_close(fields: dict[str, Any], known_at: int) -> None:
     """The default of known_at is the earlier of `at` and `closes_at`."""
     at = micros(int(fields["at"][8:10]))
     given(RAIN).when(resolution(**fields)).records(
@@ -792,7 +792,7 @@ def test_payouts_are_recorded_in_the_order_of_the_outcomes(
         (RAIN, {"yes": 1, "no": 0}, 0),
         (RAIN, {"yes": "0.0", "no": "1.0"}, 1),
         (COLOUR, {"blue": 1, "red": 0, "green": 0}, 2),
-        (RAIN, {"yes": "0.9999995", "no": 0}, 0),  # what is missing goes to the largest
+        (RAIN, {"yes": "0.9999995", "no": 0}, 0),  # the largest gets the difference
     ],
 )
 def test_payouts_of_one_outcome_alone_are_that_outcome(
@@ -805,7 +805,7 @@ def test_payouts_of_one_outcome_alone_are_that_outcome(
     )
 
 
-def test_a_cancelled_market_is_an_annulled_question_that_says_what_becomes_of_the_stakes() -> None:
+def test_a_cancelled_market_is_an_annulled_question_with_a_policy() -> None:
     """The default is a refund; an annulment records the same as a cancellation with refund_cost."""
     voided = events.QuestionAnnulled(at=micros(25), question="rain", reason="no source", policy="void_trades")
     refunded = events.QuestionAnnulled(at=micros(25), question="rain", reason="no source", policy="refund_cost")
@@ -887,7 +887,7 @@ def test_a_revoked_annulment_returns_to_the_resolution_before_it() -> None:
     given(RAIN, WET, revocation(), annulment()).when(revocation(at=day(26))).records(revoked)
 
 
-def test_nothing_returns_to_a_resolution_before_that_was_known() -> None:
+def test_a_resolution_cannot_stand_again_before_it_was_known() -> None:
     """A resolution known on the 12th cannot stand again from the 11th on."""
     history = [RAIN, resolution(known_at=day(12)), annulment()]
     refused = given(*history).when(revocation(at=day(11)))
@@ -1025,7 +1025,7 @@ def test_an_answer_of_a_thousand_decimals_is_binned_at_once() -> None:
         ({"lower": 1, "upper": 16, "zero_point": 17}, 13, 2),
         ({"open_upper": True}, 400, 5),
         ({"open_lower": True}, -400, 0),
-        ({"open_upper": True}, "1e30", 5),  # however far: only quantiles are counted in a unit
+        ({"open_upper": True}, "1e30", 5),  # at any distance: only quantiles have a unit
         ({"lower": 0, "upper": "1e-25", "zero_point": "-1e30"}, "7.6e-26", 4),
     ],
     ids=str,

@@ -25,7 +25,7 @@ SPELLINGS = ["0.25", "0.2500", "25e-2", "+0.25", "2.5E-1", 0.25, Decimal("0.250"
 
 
 @pytest.mark.parametrize("number", SPELLINGS, ids=repr)
-def test_equal_numbers_say_the_same(number: Any) -> None:
+def test_equal_numbers_give_the_same_content(number: Any) -> None:
     """A retry may write a number in another notation."""
     one = given.forecast(probability=Decimal("0.25"))
     assert canonical_content(given.forecast(probability=number)) == canonical_content(one)
@@ -53,7 +53,7 @@ def test_equal_numbers_say_the_same(number: Any) -> None:
 
 
 @pytest.mark.parametrize("zero", [0, "0", "-0", "0.00", "-0.0", 0.0, -0.0, Decimal("-0"), Decimal("0E+9"), "0e-9"])
-def test_every_zero_says_the_same(zero: Any) -> None:
+def test_every_zero_gives_the_same_content(zero: Any) -> None:
     """Minus 0 is 0."""
     assert canonical_content(given.forecast(probability=zero)) == canonical_content(
         given.forecast(probability=Decimal(0))
@@ -68,7 +68,7 @@ SAME_INSTANTS += ["2026-03-15 00:00:00Z", "2026-03-15T00:00:00.0000000004Z"]
 
 
 @pytest.mark.parametrize("instant", [*SAME_INSTANTS, datetime(2026, 3, 15, tzinfo=UTC)], ids=str)
-def test_equal_instants_say_the_same(instant: Any) -> None:
+def test_equal_instants_give_the_same_content(instant: Any) -> None:
     """The offset and the fraction may be written in any way; the instant counts to the recorded µs."""
     assert canonical_content(given.closing(at=instant)) == canonical_content(given.closing(at=day(15)))
     known = given.resolution(known_at=instant)
@@ -78,12 +78,12 @@ def test_equal_instants_say_the_same(instant: Any) -> None:
     assert canonical_content(given.cohort(starts_at=instant)) == canonical_content(given.cohort(starts_at=day(15)))
 
 
-def test_the_id_is_not_part_of_what_a_command_says() -> None:
+def test_the_id_is_not_part_of_the_content() -> None:
     """The id names the command; contents are compared for the same id."""
     assert canonical_content(msgspec.structs.replace(given.closing(), id="other")) == canonical_content(given.closing())
 
 
-def test_a_field_left_out_says_its_default() -> None:
+def test_a_field_left_out_has_the_content_of_its_default() -> None:
     """A retry may give the default of a field."""
     written = given.contest(pool=None, currency="", payable_unit="0.010", title="")
     assert canonical_content(written) == canonical_content(given.contest())
@@ -124,7 +124,7 @@ def test_a_field_left_out_says_its_default() -> None:
     assert canonical_content(given.contest(rules=whole)) == canonical_content(given.contest(rules=OWN))
 
 
-# One spelling of each command without what it may leave out, as it was first recorded: put together by hand.
+# The canonical content of each command without its optional fields, as first recorded; put together by hand.
 AT = "1772928000000000"  # 2026-03-08: seven days after 2026-03-01, 20513 days after the epoch
 CURVED = {"lower": 1, "upper": 4, "bins": 3, "open_upper": True, "zero_point": 0}
 FIRST_SPELLINGS: list[tuple[dict[str, Any], str]] = [
@@ -161,14 +161,14 @@ FIRST_SPELLINGS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("fields", "spelt"), FIRST_SPELLINGS)
-def test_a_field_added_later_changes_nothing_for_who_does_not_use_it(fields: dict[str, Any], spelt: str) -> None:
+def test_a_field_added_later_does_not_change_commands_without_it(fields: dict[str, Any], spelt: str) -> None:
     """A retry of a command that was recorded before the field existed is still recognized."""
     kind = spelt.split('"')[1]
     command = read(json.dumps({"id": "c1", "type": kind, "at": day(8)} | fields))
     assert canonical_content(command).decode() == spelt.replace("AT", AT)
 
 
-def test_a_rule_set_is_spelt_without_its_defaults() -> None:
+def test_the_content_of_a_rule_set_has_no_defaults() -> None:
     """So a rule that is added later does not change the content of older commands."""
     rules = RuleSet(name="own", kernel="brier", total="mean", scored_only_levels=("hidden",))
     spelt = canonical_content(given.contest(rules=rules)).decode()
@@ -308,12 +308,12 @@ CHANGES = [(command, field, value) for command, fields in OTHERS for field, valu
 @pytest.mark.parametrize(
     ("command", "field", "value"), CHANGES, ids=lambda value: value if isinstance(value, str) else type(value).__name__
 )
-def test_another_value_of_any_field_says_something_else(command: AnyCommand, field: str, value: Any) -> None:
+def test_another_value_of_any_field_is_other_content(command: AnyCommand, field: str, value: Any) -> None:
     """Every field of every command is part of the content, so that a reused id is always detected."""
     assert canonical_content(msgspec.structs.replace(command, **{field: value})) != canonical_content(command)
 
 
-def test_those_are_all_the_fields_there_are() -> None:
+def test_those_are_all_fields_of_all_commands() -> None:
     """The table above has every field of every command."""
     for command, changed in OTHERS:
         assert set(changed) == {field.name for field in msgspec.structs.fields(command)} - {"id"}
@@ -333,12 +333,12 @@ LEGS: list[tuple[AnyCommand, AnyCommand]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), LEGS)
-def test_another_leg_says_something_else(one: AnyCommand, other: AnyCommand) -> None:
+def test_another_leg_is_other_content(one: AnyCommand, other: AnyCommand) -> None:
     """Every part of a leg is part of the content, as it is written, so that a changed decision is detected."""
     assert canonical_content(one) != canonical_content(other)
 
 
-def test_legs_in_another_order_say_something_else() -> None:
+def test_legs_in_another_order_are_other_content() -> None:
     """Legs are carried out one after another, so their order is part of the decision."""
     bets, sales = (given.bet(50), given.bet(60)), (given.sale(50, 1), given.sale(50, 2))
     assert canonical_content(given.decision(*bets)) != canonical_content(given.decision(*reversed(bets)))
@@ -348,7 +348,7 @@ def test_legs_in_another_order_say_something_else() -> None:
     )
 
 
-def test_a_position_by_its_number_and_by_its_text_say_the_same() -> None:
+def test_a_position_by_number_and_by_text_gives_the_same_content() -> None:
     """A position may be written as a number or as a text."""
     assert canonical_content(given.decision(given.sale(position_id=7))) == canonical_content(
         given.decision(given.sale(position_id="7"))
@@ -372,7 +372,7 @@ def test_a_position_by_its_number_and_by_its_text_say_the_same() -> None:
     ],
     ids=str,
 )
-def test_another_range_says_something_else(span: dict[str, Any]) -> None:
+def test_another_range_is_other_content(span: dict[str, Any]) -> None:
     """Every part of a range is part of the content, in its place."""
     assert canonical_content(given.numeric(**span)) != canonical_content(given.numeric())
     assert canonical_content(given.numeric(open_lower=True)) != canonical_content(given.numeric(open_upper=True))
@@ -388,7 +388,7 @@ def test_another_range_says_something_else(span: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_another_range_of_quantiles_says_something_else(span: dict[str, Any]) -> None:
+def test_another_range_of_quantiles_is_other_content(span: dict[str, Any]) -> None:
     """The levels, in their order, and the decimals are part of the question."""
     assert canonical_content(given.quartiles(**span)) != canonical_content(given.quartiles())
 
@@ -401,7 +401,7 @@ def test_another_range_of_quantiles_says_something_else(span: dict[str, Any]) ->
         *[("restricted_list", "list 3"), ("note", "by hand")],
     ],
 )
-def test_another_attestation_says_something_else(part: str, value: Any) -> None:
+def test_another_attestation_is_other_content(part: str, value: Any) -> None:
     """Every part of an attestation counts; stamps count as they are written, because their precision matters."""
     declared = Attestation(newest_source="2026-03-01")
     other = msgspec.structs.replace(declared, **{part: value})
@@ -411,7 +411,7 @@ def test_another_attestation_says_something_else(part: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("field", [field for field in RuleSet.__struct_fields__ if field != "name"])
-def test_another_rule_says_something_else(field: str) -> None:
+def test_another_rule_is_other_content(field: str) -> None:
     """Every field of a rule set is part of the content."""
     now = getattr(OWN, field)
     number = int(now) - 1 if type(now) is int and now else 1
@@ -456,13 +456,13 @@ def test_another_rule_says_something_else(field: str) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_commands_that_differ_say_something_else(one: AnyCommand, other: AnyCommand) -> None:
+def test_commands_that_differ_have_other_content(one: AnyCommand, other: AnyCommand) -> None:
     """Commands differ by type, by the order of an array, or by which field has a text."""
     assert canonical_content(one) != canonical_content(other)
 
 
 @examples(st.decimals(-(10**9), 10**9, places=12), st.decimals(-(10**9), 10**9, places=12))
-def test_numbers_say_the_same_only_if_they_are_equal(one: Decimal, other: Decimal) -> None:
+def test_numbers_give_the_same_content_only_if_they_are_equal(one: Decimal, other: Decimal) -> None:
     """Numbers are compared as exact decimals, even if events record fewer digits."""
     same = canonical_content(given.resolution(value=one)) == canonical_content(given.resolution(value=other))
     assert same == (Fraction(one) == Fraction(other))
@@ -487,7 +487,7 @@ def test_a_line_and_its_struct_are_the_same_command() -> None:
 
 
 @pytest.mark.parametrize("field", Trading.__struct_fields__)
-def test_another_trading_rule_says_something_else(field: str) -> None:
+def test_another_trading_rule_is_other_content(field: str) -> None:
     """Every field of the trading rules is part of the content."""
     rules = Trading()
     value = getattr(rules, field)

@@ -122,7 +122,7 @@ def test_a_numeric_range_has_200_bins_and_closed_ends_by_default() -> None:
     )
 
 
-def test_a_range_asked_by_quantiles_has_no_bins_and_six_decimals_by_default() -> None:
+def test_a_range_with_levels_has_no_bins_and_six_decimals_by_default() -> None:
     """A range with levels has no bins."""
     command = read(line("open_question", kind="numeric", range={"lower": 0, "upper": "1e3", "levels": [0.5, "0.90"]}))
     given.given().when(command).records(
@@ -200,7 +200,7 @@ def test_a_field_of_the_wrong_json_type_is_malformed(kind: str, field: str, valu
 
 @pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, fields in NUMBERS_OF.items() for field in fields])
 @pytest.mark.parametrize("value", [[], True, [[1]], {}, {"a": 1}, "", "one"], ids=str)
-def test_a_json_value_that_is_no_number_is_refused(kind: str, field: str, value: Any) -> None:
+def test_a_json_value_that_is_not_a_number_is_refused(kind: str, field: str, value: Any) -> None:
     """The number is refused when the line is read or when the command is handled, with a code for unreadable values."""
     before = [line("open_question"), line("open_contest", id="c2")] if kind != "open_contest" else []
     assert handled(*before, line(kind, id="c3", **{field: value})) in {"malformed", "bad_number"}
@@ -301,7 +301,7 @@ MALFORMED: dict[str, bytes | str] = {
 
 
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_line_that_is_no_command_is_malformed(text: bytes | str) -> None:
+def test_a_line_that_is_not_a_command_is_malformed(text: bytes | str) -> None:
     """Any content of the line gives this refusal, in short time, and no other exception."""
     started = time.process_time()
     with pytest.raises(Refused) as caught:
@@ -321,7 +321,7 @@ def test_any_line_at_all_is_a_command_or_malformed(text: bytes | str) -> None:
 @pytest.mark.parametrize(
     "name", ["a\nb", "a\x1b[31mb", "a\rb", "\u2028", "x" * 100_000], ids=lambda name: ascii(name)[:20]
 )
-def test_a_refusal_is_one_short_printable_line_whatever_the_line_said(name: str) -> None:
+def test_a_refusal_is_one_short_printable_line(name: str) -> None:
     """The content of a line cannot forge another line of a report, control a terminal, or flood it."""
     for text in [line("close_question", **{name: 1}), line("close_question", type=name)]:
         with pytest.raises(Refused) as caught:
@@ -332,7 +332,7 @@ def test_a_refusal_is_one_short_printable_line_whatever_the_line_said(name: str)
 
 NUMBERS = [
     ("0.25", None),
-    ("1e-999999999", None),  # a finite decimal; rounds to 0
+    ("1e-999999999", None),  # a finite decimal that rounds to 0
     ("0e999999999", None),
     ("1e999", "out_of_range"),
     ("1e9999999", "out_of_range"),
@@ -388,13 +388,13 @@ def test_a_number_of_absurd_length_is_refused_at_once(number: str, quote: bytes)
 
 
 @pytest.mark.parametrize(("number", "code"), TEXTS)
-def test_a_text_that_names_no_finite_number_is_refused(number: str, code: str) -> None:
+def test_a_text_that_names_an_infinite_number_is_refused(number: str, code: str) -> None:
     """JSON has no literal for such a number, but a text may have its name."""
     assert handled(line("open_question"), line("submit_forecast", id="c2", probability=number)) == code
 
 
 @pytest.mark.parametrize("number", NO_DECIMALS, ids=ascii)
-def test_a_text_that_is_no_plain_decimal_is_refused(number: str) -> None:
+def test_a_text_that_is_not_a_plain_decimal_is_refused(number: str) -> None:
     """A text has the same digits, point and exponent as a number in Python: no underscore, space, or other script."""
     code = handled(line("open_question"), line("submit_forecast", id="c2", probability=number))
     assert code in {"malformed", "bad_number"}
@@ -409,7 +409,7 @@ WON_CUP += [line("resolve_question", id="r", at=day(25)), line("finalize_contest
 OPEN_STAKES = line("open_contest", id="k", rules={"name": "x", "trading": {"recapitalisation": True}})
 TRADED = [line("open_question", id="q"), OPEN_STAKES, line("add_question", id="e"), line("enrol_participant", id="n")]
 TRADED += [line("quote", id="p")]
-# Where a value is put, by the name of the field, and the lines before that make the command a good one.
+# By the name of a field: a line with a place for a value, and the lines before it that make it valid.
 PLACES: dict[str, tuple[bytes, list[bytes]]] = {
     "levels": (
         line("open_question", kind="numeric", range="@").replace(b'"@"', b'{"lower": 0, "upper": 4, "levels": @}'),
@@ -476,7 +476,7 @@ PLACES: dict[str, tuple[bytes, list[bytes]]] = {
         for field in RuleSet.__struct_fields__
     },
 }
-# What each place takes, so that a hostile value is known to be refused for itself.
+# A valid value for each place, so that only the hostile value can be the reason of a refusal.
 GOOD: dict[str, bytes] = {
     "levels": b"[0.25, 0.5]",
     "level": b"0.75",
@@ -508,7 +508,7 @@ NESTED = [b"[[[1]]]", b'[{"a": [1]}]', b'{"a": {"b": 1}}', b"[null]", b"[true]",
 NESTED += [b"[" * 100_000, b'{"a":' * 100_000]
 NO_TEXTS = [b'"\\ud800"', b'"\\udc00\\ud800"', b'"\xed\xa0\x80"', b'"\xff"', b'"' + b"x" * 10_001 + b'"']
 QUOTED = [b'"' + number + b'"' for number in [*HUGE, b"NaN", b"-Infinity", b"sNaN", b"1_0", b"0x1", b"\\u0000"]]
-TAKES_TEXT = {"note", "restricted_list", "entrant", "rules.name"}  # where a quoted number is a text
+TAKES_TEXT = {"note", "restricted_list", "entrant", "rules.name"}  # in these, a number in quotes is a valid text
 TAKES_TEXT |= {"series", "family", "source"}
 ANYTHING = {"malformed", "id_empty", "id_too_long", "id_not_plain", "text_too_long", "bad_instant", "naive_instant"}
 ANYTHING |= {"bad_number", "not_finite", "out_of_range"}
@@ -525,7 +525,7 @@ def test_a_good_value_is_taken_in_every_place_of_the_test_below(place: str) -> N
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_whatever_a_line_holds_in_a_field_is_refused_at_once(place: str) -> None:
+def test_a_hostile_value_in_a_field_is_refused_at_once(place: str) -> None:
     """A huge, infinite or nested value, or one of another type, is refused at once as unreadable."""
     text, before = PLACES[place]
     started = time.process_time()
@@ -544,7 +544,7 @@ def test_whatever_a_line_holds_in_a_field_is_refused_at_once(place: str) -> None
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_null_is_a_field_left_out_or_refused(place: str) -> None:
+def test_null_means_that_a_field_is_left_out_or_is_refused(place: str) -> None:
     """A null is never a value of its own."""
     text, before = PLACES[place]
     code = handled(*before, text.replace(b"@", b"null"))
@@ -581,7 +581,7 @@ def test_a_row_without_end_is_refused(place: str, value: bytes, codes: set[str])
     assert time.process_time() - started < 10
 
 
-ruled: Callable[..., Any] = RuleSet  # both filled with anything
+ruled: Callable[..., Any] = RuleSet  # types whose fields are given any value
 declared: Callable[..., Any] = Attestation
 staked: Callable[..., Any] = Trading
 priced: Callable[..., Any] = command_types.Prices
@@ -614,7 +614,7 @@ def mutilated(draw: st.DrawFn) -> bytes:
 
 
 @examples(mutilated())
-def test_whatever_json_a_field_holds_the_answer_is_a_receipt_or_a_refusal(text: bytes) -> None:
+def test_any_json_value_in_a_field_gives_a_receipt_or_a_refusal(text: bytes) -> None:
     """There is no other exception, and a refused command leaves nothing behind."""
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=prizes_from_log) as ledger:
         for number, earlier in enumerate([line("open_question"), line("open_contest"), line("submit_forecast")]):
@@ -909,7 +909,7 @@ def test_a_range_of_the_wrong_python_type_is_refused(span: Any) -> None:
 
 
 @pytest.mark.parametrize("command_id", [7, b"c", ["c"], {"c": 1}, "", "x" * 201, "a\n", "\ud800", " c"], ids=shown)
-def test_a_command_id_that_is_no_id_is_refused(command_id: Any) -> None:
+def test_a_command_id_that_is_not_an_id_is_refused(command_id: Any) -> None:
     """The command id is checked like any other id."""
     refused_without_a_trace(lambda: given.opened("new"), command_id)
 

@@ -80,7 +80,9 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 }
 TYPES = get_args(events.AnyEvent)
 EVENTS = st.one_of(
-    *[st.builds(kind, **{name: FIELDS[name] for name in kind.__struct_fields__}) for kind in TYPES]  # every field drawn
+    *[
+        st.builds(kind, **{name: FIELDS[name] for name in kind.__struct_fields__}) for kind in TYPES
+    ]  # every field is random
 )
 
 
@@ -273,7 +275,7 @@ BYTES_OF_EVENTS: list[tuple[events.AnyEvent, bytes]] = [
 
 
 @pytest.mark.parametrize(("event", "body"), BYTES_OF_EVENTS, ids=lambda value: type(value).__name__)
-def test_an_event_says_only_what_is_not_its_default(event: events.AnyEvent, body: bytes) -> None:
+def test_an_event_has_only_fields_that_differ_from_their_defaults(event: events.AnyEvent, body: bytes) -> None:
     """A field added later leaves the bytes of events that do not use it unchanged; the bytes were put together by hand.
 
     A rule set has all its first fields, and fields added later if they differ from their defaults.
@@ -410,7 +412,7 @@ def test_a_record_cut_in_two_rows_is_found_at_the_first() -> None:
         assert damaged([two[:cut], two[cut + 1 :], one + b"," + three]) == 1
 
 
-def test_of_two_damages_the_first_is_named() -> None:
+def test_the_first_of_two_damages_is_named() -> None:
     """The first damage is named even if its row can be decoded and the second cannot."""
     one, two, _ = THREE
     flipped = one.replace(b'"at":1', b'"at":2')
@@ -527,7 +529,7 @@ def test_what_an_event_holds_is_of_the_schema_too(position: int, change: Callabl
 
 
 @pytest.mark.parametrize("row", [b"null", b"{}", b"[]", b"7", b"\xff\xfe", b"[" * 100_000, b'{"event":' * 100_000])
-def test_a_row_that_is_no_record_is_found(row: bytes) -> None:
+def test_a_row_that_is_not_a_record_is_found(row: bytes) -> None:
     """Any bytes give Corrupt, and no other exception."""
     assert damaged([THREE[0], row, THREE[2]]) == 2
 

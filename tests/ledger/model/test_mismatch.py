@@ -44,7 +44,7 @@ from tests.support.given import (
 )
 
 SAYS_BOTH = re.compile(r"log position \d+: (\w+\.v1: )?expected .+; found .{1,120}")
-LONGEST = 250  # characters, where ids are as long as those that are shortened
+LONGEST = 250  # characters of a message whose ids are all shortened
 
 
 def stopped_at(log: list[AnyEvent]) -> tuple[int, str]:
@@ -55,7 +55,7 @@ def stopped_at(log: list[AnyEvent]) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_every_message_says_what_was_expected_and_what_was_found(name: str) -> None:
+def test_every_message_has_the_expected_and_the_found_value(name: str) -> None:
     """All messages have one form and are on one line."""
     _, message = stopped_at(IMPOSSIBLE[name])
     assert SAYS_BOTH.fullmatch(message)
@@ -81,7 +81,7 @@ def carried_out(log: list[AnyEvent], leg: events.Event, **fields: Any) -> list[A
     return [*(decided if event is made else event for event in log[:-1]), done]  # type: ignore[list-item]
 
 
-# Ada has 10,000. Quotes: at 8 rain, yes 0.40; at 9 colours. What comes then starts at log position 10.
+# Ada has 10,000. Quotes: at 8 rain, yes 0.40; at 9 colours. Later events start at log position 10.
 FLOOR, COLOUR = happened(*trading_floor()), "colour"
 FREE = RuleSet(name="free", trading=Trading(recapitalisation=True))
 TINY = RuleSet(name="tiny", trading=Trading(least_bet=1))
@@ -92,7 +92,7 @@ TWICE = happened(*NEXT, decision(sale(100), sale(100), period=2, at=day(9)))  # 
 SETTLED = happened(*BET, resolution())  # 12, 13: a share pays 1
 REVERSED = happened(*BET, resolution(), revocation())  # 14, 15
 REFUNDED, VOIDED = happened(*BET, annulment()), happened(*BET, cancellation())  # 12, 13
-MALFORMED = happened(*trading_floor(), replied("No."), replied("No.", attempt=2))  # 10 text, 11, 12, 13 by default
+MALFORMED = happened(*trading_floor(), replied("No."), replied("No.", attempt=2))  # 10: text; 11, 12; 13: the default
 HELD = happened(*trading_floor(), decision())
 BEYOND = happened(*trading_floor(), decision(bet(2_500), bet(2_500)))  # 11: the first; 12: the second is refused
 AT_NOTHING = happened(*trading_floor(), decision(bet(500, "blue", COLOUR)))
@@ -249,7 +249,7 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
         "a known fault",
         "fault 'unreadable'; found 'odd'",
     ),
-    # what is due
+    # events that are missing or too many
     (
         [*FLOOR[:6], FLOOR[7]],
         "the starting cash after an enrolment",
@@ -408,7 +408,7 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
         "proceeds of 250.00, of the shares at the price",
         "proceeds 250.00; found 250.000001",
     ),
-    # what ends a position
+    # ends of positions
     (
         forged(SETTLED, 13, outcome=1),
         "outcome 0, of the position",

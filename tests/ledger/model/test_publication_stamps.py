@@ -18,7 +18,7 @@ from tests.support.given import DAY, HOUR, MARCH
 MOMENTS = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31))
 YEARS = st.integers(1, 9999)
 MINUTES = st.integers(-12 * 60, 14 * 60)  # the offsets that clocks on Earth keep today
-OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)  # all that can be written
+OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)  # every offset that can be written
 
 
 def at_offset(moment: datetime, minutes: int) -> int:
@@ -220,7 +220,7 @@ def test_a_span_ends_with_the_calendar(text: str, earliest: int, latest: int) ->
         ["2022"],
         object(),
     ],
-    ids=lambda text: ascii(text).partition(" at ")[0][:30],  # not at which address an object is
+    ids=lambda text: ascii(text).partition(" at ")[0][:30],  # without the address of an object
 )
 def test_any_other_text_is_refused(text: Any) -> None:
     """Other notations, days that do not exist, and instants before the year 1 or after 9999 are refused."""

@@ -55,7 +55,7 @@ def bare(reply: str, number: str) -> str:
     return reply.replace('"@"', number)
 
 
-# Forecaster Arena, Methodology v1, "BET format", "SELL format", "HOLD format", word for word but for the ids.
+# Forecaster Arena, Methodology v1, "BET format", "SELL format", "HOLD format", word for word except for the ids.
 FORMS = [
     """{
   "action": "BET",
@@ -98,7 +98,7 @@ def test_an_action_is_read_in_any_case(action: str) -> None:
     assert reply.action == "BET"
 
 
-def test_what_else_a_reply_holds_is_let_be() -> None:
+def test_other_fields_of_a_reply_are_ignored() -> None:
     """A model may add other fields, in the reply or in a leg."""
     legs = [{"market_id": "rain", "side": "YES", "amount": 500, "confidence": 0.9}]
     assert read_reply(text(bets=legs, mood="sure", notes={"a": [1]})) == read_reply(betting())
@@ -163,7 +163,7 @@ FAULTY: list[tuple[str, str, Trading]] = [
 
 
 @pytest.mark.parametrize(("code", "reply", "rules"), FAULTY)
-def test_a_reply_that_is_no_decision_has_a_fault(code: str, reply: str, rules: Trading) -> None:
+def test_a_reply_that_is_not_a_decision_has_a_fault(code: str, reply: str, rules: Trading) -> None:
     """The first fault that applies is recorded, for a participant with 10,000 in cash."""
     assert first_fault(read_reply(reply), rules, CASH) == code
 
@@ -181,7 +181,7 @@ def test_every_fault_is_reached_above() -> None:
         bare(betting("@"), "2500.0000004"),  # half-even to 1e-6 is 2,500
         bare(betting("@"), "49.9999996"),
         bare(betting("@"), "5E+2"),
-        betting(side="yes", market_id="unknown"),  # a leg's own fault is not the reply's
+        betting(side="yes", market_id="unknown"),  # a fault of the leg, not of the reply
         text(bets=[{"market_id": "rain", "side": "YES", "amount": 2_500}] * 4),  # each alone is within the cap
         selling(1),
         selling(100),
@@ -205,12 +205,12 @@ def test_two_bets_may_make_up_the_cap_together() -> None:
     ("cash", "amount", "wrong"),
     [
         ("7333.35", "1833.3375", ""),
-        ("7333.35", "1833.34", "above_cap"),  # what a prompt shows that rounds up
-        ("8975.87", "2243.9675", ""),  # 10,000 - 1,024.13, which floats hold as a little less
+        ("7333.35", "1833.34", "above_cap"),  # as a prompt shows it that rounds up
+        ("8975.87", "2243.9675", ""),  # 10,000 - 1,024.13, which is slightly less in floats
         ("6848.80", "1712.20", ""),  # 10,000 - 1,576.11 - 1,575.09
         ("6848.80", "1712.200001", "above_cap"),
         ("8000", "2000", ""),
-        ("200", "50", ""),  # the least cash with which one may bet
+        ("200", "50", ""),  # the least cash that allows a bet
         ("199.999999", "50", "above_cap"),
         ("0", "50", "above_cap"),
         ("-100", "50", "above_cap"),
@@ -221,7 +221,7 @@ def test_the_cap_is_that_of_the_cash_at_the_start_exactly(cash: str, amount: str
     assert first_fault(read_reply(bare(betting("@"), amount)), V1, int(Decimal(cash) * 10**6)) == wrong
 
 
-# What makes each fault, and no fault before it, whatever else is wrong after it.
+# A reply with each fault and no earlier one; later faults may apply too.
 MARRED: dict[str, dict[str, Any]] = {
     "unknown_action": {"action": "BUY"},
     "no_reasoning": {"reasoning": " "},
@@ -236,7 +236,7 @@ LEGS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.combinations([*MARRED, *LEGS], 2)))
-def test_of_two_faults_the_earlier_is_recorded(first: str, second: str) -> None:
+def test_the_earlier_of_two_faults_is_recorded(first: str, second: str) -> None:
     """The earlier fault is recorded whichever leg has it: a reply is checked as a whole, fault by fault."""
     fields = {name: value for code in (second, first) for name, value in MARRED.get(code, {}).items()}
     legs = [LEGS[code] for code in (second, first) if code in LEGS] or [LEGS["bad_amount"]]
@@ -246,16 +246,16 @@ def test_of_two_faults_the_earlier_is_recorded(first: str, second: str) -> None:
 @pytest.mark.parametrize(
     ("first", "reply", "rules"),
     [
-        ("unknown_action", text("BUY"), V1),  # and no legs
+        ("unknown_action", text("BUY"), V1),  # it has no legs either
         ("no_reasoning", text("BET", reasoning=""), V1),
-        ("no_legs", text("BET", sells=[{"position_id": "1", "percentage": 50}]), V1),  # and of the other action
+        ("no_legs", text("BET", sells=[{"position_id": "1", "percentage": 50}]), V1),  # it has legs of the other action
         ("mixed_legs", selling(0, bets=[LEGS["above_cap"]]), V1),
         ("blank_leg", selling(0, position_id=""), V1),
         ("above_cap", text(bets=[LEGS["above_cap"]] * 2), V2),
         ("below_least_bet", text(bets=[LEGS["below_least_bet"], LEGS["above_cap"]]), V2),
     ],
 )
-def test_of_two_faults_of_other_kinds_too_the_earlier_is_recorded(first: str, reply: str, rules: Trading) -> None:
+def test_the_earlier_of_two_faults_of_different_kinds_is_recorded(first: str, reply: str, rules: Trading) -> None:
     """The earlier fault is recorded also for pairs that cannot be in one reply with all others."""
     assert first_fault(read_reply(reply), rules, CASH) == first
 
@@ -284,7 +284,7 @@ HOSTILE: dict[str, str] = {
     "position of 5,000 digits": bare(selling(position_id="@"), "9" * 5_000),
     "negative percentage": selling(-100),
 }
-CARRIED: dict[str, str] = {  # well formed, and refused leg by leg
+CARRIED: dict[str, str] = {  # valid replies whose legs are refused
     "a market of a million characters": betting(market_id="m" * (MILLION - 200)),
     "a side of many characters": betting(side="\u00df" * (MILLION // 7)),  # six characters each in the text
     "position in text of 5,000 digits": selling(position_id="9" * 5_000),
@@ -326,7 +326,7 @@ def test_a_hostile_leg_is_refused(reply: str) -> None:
     assert time.process_time() - started < 5
 
 
-def test_of_a_field_said_twice_the_last_counts() -> None:
+def test_the_last_of_two_values_of_a_field_counts() -> None:
     """Common JSON readers do the same; the text is stored for readers that differ."""
     twice = text("HOLD")[:-1] + ', "action": "BET", "bets": [{"market_id": "rain", "side": "no", "amount": 50}]}'
     reply = read_reply(twice)
@@ -354,14 +354,14 @@ def test_of_a_field_said_twice_the_last_counts() -> None:
         (decision(sale(position_id=True)), "malformed"),
     ],
 )
-def test_what_cannot_be_said_in_fields_is_refused(command: RecordDecision, code: str) -> None:
+def test_a_value_that_a_field_cannot_have_is_refused(command: RecordDecision, code: str) -> None:
     """Nothing is recorded, and no attempt is used up."""
     outcome = given(*trading_floor()).when(command).outcome
     assert isinstance(outcome, Refused)
     assert outcome.code == code
 
 
-def test_a_decision_said_in_fields_is_the_same_as_its_text() -> None:
+def test_a_decision_in_fields_is_the_same_as_its_text() -> None:
     """The events are the same, except for the text that is stored and its digest."""
     bets = [{"market_id": "rain", "side": "YES", "amount": 500}, {"market_id": "colour", "side": "red", "amount": 50}]
     fields = ran(*trading_floor(), decision(bet(), bet(50, "red", "colour")))
@@ -375,13 +375,13 @@ def test_a_decision_said_in_fields_is_the_same_as_its_text() -> None:
     assert (recorded.bets, recorded.executed) == (fields[-3].bets, 2)  # type: ignore[union-attr]
 
 
-def test_an_action_given_with_a_response_counts_and_the_response_is_kept_beside_it() -> None:
+def test_an_action_counts_and_a_response_beside_it_is_stored() -> None:
     """A sender that gives both has already read the reply."""
     story = ran(*trading_floor(), decision(bet(), response="I bet 500 on rain."))
     assert [type(event) for event in story[-3:]] == [TextKept, DecisionRecorded, SharesBought]
 
 
-def test_a_malformed_decision_in_fields_is_kept_as_canonical_json() -> None:
+def test_a_malformed_decision_in_fields_is_stored_as_canonical_json() -> None:
     """The stored text has the given fields only, in order of their names; it was written by hand."""
     story = ran(*trading_floor(), decision(bet("49.5"), bet("1e3", "no")))
     text_kept, malformed = story[-2:]
@@ -395,7 +395,7 @@ def test_a_malformed_decision_in_fields_is_kept_as_canonical_json() -> None:
     assert (malformed.fault, malformed.response) == ("below_least_bet", sha256(stored.encode()).hexdigest())
 
 
-def test_a_malformed_decision_of_a_line_is_kept_with_its_numbers_as_they_were_written() -> None:
+def test_a_malformed_decision_of_a_line_is_stored_with_its_numbers_as_written() -> None:
     """Numbers of the line are stored as numbers."""
     line = {"type": "record_decision", "at": TRADES, "contest": "week", "participant": "ada", "period": 1}
     fields = {"action": "SELL", "sells": [{"position_id": 1, "percentage": "@"}], "reasoning": "."}
@@ -425,7 +425,7 @@ OFFERED = st.fixed_dictionaries(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @examples(OFFERED.map(json.dumps) | st.text(st.characters(), max_size=100))
-def test_whatever_a_text_says_it_is_a_decision_or_has_a_fault(reply: str) -> None:
+def test_every_text_is_a_decision_or_has_a_fault(reply: str) -> None:
     """Any text is a decision or has a fault, without an exception."""
     assert first_fault(read_reply(reply), V1, CASH) in {"", *REPLY_FAULTS}
 

@@ -43,8 +43,9 @@ from tests.support.given import (
     withdrawal,
 )
 
-# What the documents say of each preset: Metaculus, Tournament Scoring and 001; 003 for autocast-2022; Brier (1950) for
-# brier-daily; 004 for arena-v1, whose trading rules are those of tests/test_trading.py.
+# The rules of each preset in its documents: Metaculus, Tournament Scoring and Scores FAQ, for the first eight, and its
+# published code for peer-average; Autocast competition of 2022, "Evaluation" and "Warm-up Round", for autocast-2022;
+# Brier (1950) for brier-daily; Forecaster Arena, Methodology v1 and Scoring Methodology, for the arena's presets.
 PUBLISHED: dict[str, dict[str, Any]] = {
     "relative-2021-11": {"kernel": "log2", "reference": "consensus", "take": "coverage_exp2", "rank_by": "take"},
     "relative-2022-04": {"kernel": "ln", "reference": "consensus", "take": "coverage_exp", "rank_by": "take"},
@@ -82,7 +83,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_preset_is_what_its_document_says(name: str) -> None:
+def test_a_preset_has_the_values_of_its_document(name: str) -> None:
     """A preset has the values of its document and its own name."""
     preset = PRESETS[name]
     assert {field: getattr(preset, field) for field in PUBLISHED[name]} == PUBLISHED[name]
@@ -95,7 +96,7 @@ def test_those_are_all_the_presets() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
-def test_every_preset_goes_together(preset: RuleSet) -> None:
+def test_every_preset_is_consistent(preset: RuleSet) -> None:
     """Every preset is consistent, and is read back from its recorded fields."""
     assert inconsistency(preset) == ""
     assert msgspec.json.decode(msgspec.json.encode(preset), type=RuleSet) == preset
@@ -129,11 +130,11 @@ def test_a_rule_set_is_described_field_by_field() -> None:
     assert RULES.keys() >= {*RuleSet.__struct_fields__}
 
 
-LOSS = {"kernel": "brier", "period": "covered", "total": "mean"}  # goes together
+LOSS = {"kernel": "brier", "period": "covered", "total": "mean"}  # consistent
 POINTS = {"quantile_kernel": "absolute", "period": "covered", "total": "mean"}
 SPHERICAL = {"kernel": "spherical"}
 OTHERS = {"kernel": "ln", "reference": "consensus", "consensus_of": "others"}
-# What is wrong: fields that contradict one another, and the one field whose change mends it.
+# The message, the fields that contradict each other, and the field whose change corrects it.
 CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("the rule set has no kernel", {}, {"kernel": "ln"}),
     ("the rule set has no kernel", {"reference": "peers"}, {"quantile_kernel": "pinball"}),
@@ -289,7 +290,7 @@ def test_every_contradiction_is_tested_above() -> None:
     ],
     ids=str,
 )
-def test_rules_that_go_together_are_let_be(fields: dict[str, Any]) -> None:
+def test_consistent_rules_are_accepted(fields: dict[str, Any]) -> None:
     """Fields may be combined freely, except where a score cannot be computed or the worst would rank first."""
     assert inconsistency(RuleSet(name="x", **fields)) == ""
 
@@ -300,7 +301,7 @@ LIMITS: dict[str, tuple[int, int]] = {
     "least_prize": (0, 10**18),
     "least_probability_ppm": (0, 500_000),
     "least_density_ppm": (0, 500_000),
-    "open_end_ppm": (0, 499_999),  # two open ends leave something to the bins between
+    "open_end_ppm": (0, 499_999),  # two open ends leave probability for the bins inside
     "greatest_probability_ppm": (500_000, 10**6),
     "greatest_density_ppm": (10**6, 10**12),
 }
@@ -351,14 +352,14 @@ def test_those_are_all_the_fields() -> None:
         ("Kernel", ["ln"]),
     ],
 )
-def test_what_is_of_no_type_of_a_rule_set_is_not_read(field: str, wrong: list[Any]) -> None:
+def test_a_value_of_another_type_in_a_rule_set_is_refused(field: str, wrong: list[Any]) -> None:
     """Unknown fields are refused too: a misspelt rule is never ignored."""
     for value in wrong:
         with pytest.raises(msgspec.ValidationError):
             read(**{field: value})
 
 
-def test_a_rule_set_that_says_its_name_alone_scores_nothing() -> None:
+def test_a_rule_set_with_only_a_name_scores_nothing() -> None:
     """A rule set has no kernel unless it names one."""
     assert (read().kernel, read().cdf_kernel, read().quantile_kernel) == ("none", "none", "none")
     assert inconsistency(read()) == "the rule set has no kernel and no trading, so nothing can be scored"
@@ -400,7 +401,7 @@ SCORABLE: list[tuple[RuleSet, NumericRange | None, str]] = [
     (NAMED_ONLY, QUARTILES, "its rule set has no quantile_kernel"),
     (CURVES_ONLY, None, "its rule set has no kernel for named outcomes"),
     (CURVES_ONLY, BINS, ""),
-    (STAKES_ONLY, None, ""),  # for one can trade on them
+    (STAKES_ONLY, None, ""),  # they can be traded
     (STAKES_ONLY, BINS, "its rule set has no cdf_kernel"),
     (STAKES_ONLY, POINT, "its rule set has no quantile_kernel"),
     (CURVES_ONLY, POINT, "its rule set has no quantile_kernel"),
@@ -495,7 +496,7 @@ def worked_out(commands: list[Any]) -> Projections:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_rules_go_together_every_table_can_be_worked_out(seed: int) -> None:
+def test_every_table_can_be_computed_for_every_consistent_rule_set(seed: int) -> None:
     """No contest that was accepted can stop a reader of the log.
 
     Questions that its rules cannot score are refused, and the prizes of a board sum to the pool, or nobody wins one.

@@ -23,9 +23,9 @@ from tests.support.given import DAY, HOUR, micros
 
 SECOND = 10**6
 MONEY = 10**6
-INSTANTS = st.integers(-6 * 10**16, 2 * 10**17)  # of some 7,000 years
+INSTANTS = st.integers(-6 * 10**16, 2 * 10**17)  # about 7,000 years
 # Forecaster Arena, Methodology v1, "Starting Capital and Constraints", "Schedule", "Decision Protocol", "Snapshot
-# Methodology"; the age of a price and what a closed question is worth are of no document.
+# Methodology"; no document says how old a price may be, or what a closed question is worth.
 PUBLISHED: dict[str, Any] = {
     "starting_cash": 10_000 * MONEY,
     "least_bet": 50 * MONEY,
@@ -121,13 +121,13 @@ def test_every_code_of_a_fault_and_of_a_leg_says_what_is_wrong() -> None:
     [
         ("10000", "2500"),
         ("8000", "2000"),
-        ("7333.35", "1833.3375"),  # a prompt that rounds it to 1,833.34 asks for too much
+        ("7333.35", "1833.3375"),  # 1,833.34, as a rounded prompt shows it, would be too much
         ("8975.87", "2243.9675"),
         ("0.000003", "0"),
         ("0.000004", "0.000001"),
         ("0", "0"),
         ("-0.000001", "0"),
-        ("-5000", "0"),  # in debt nothing may be staked
+        ("-5000", "0"),  # a participant in debt may not bet
     ],
 )
 def test_the_cap_is_a_quarter_of_the_cash_rounded_down(cash: str, most: str) -> None:
@@ -158,7 +158,7 @@ def test_a_week_starts_on_the_latest_sunday_at_midnight(at: int) -> None:
     ("at", "number"),
     [
         (micros(1), 1),
-        (micros(1, 0) + 5 * 60 * SECOND, 1),  # Sunday 00:05, when the first decisions are asked for
+        (micros(1, 0) + 5 * 60 * SECOND, 1),  # Sunday 00:05, when the first decisions are due
         (micros(8) - 1, 1),
         (micros(8), 2),
         (micros(15), 3),

@@ -45,7 +45,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
     structlog.contextvars.clear_contextvars()
 
 
-def test_a_command_is_told_with_its_log_position_and_duration(lines: list[dict[str, Any]]) -> None:
+def test_a_command_is_logged_with_its_log_position_and_duration(lines: list[dict[str, Any]]) -> None:
     """An accepted, duplicate or refused command is logged with its outcome; a refused one also with its code."""
     with Ledger.open(":memory:", clock=lambda: NOW) as ledger:
         ledger.handle(opened(), "c1")
@@ -88,7 +88,7 @@ def test_a_batch_is_one_line(lines: list[dict[str, Any]]) -> None:
     }
 
 
-def test_a_replay_is_told_with_its_checkpoint(lines: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_a_replay_is_logged_with_its_checkpoint(lines: list[dict[str, Any]], tmp_path: Path) -> None:
     """A replay is logged with the log position and digest of the checkpoint that its numbers are for."""
     log = str(tmp_path / "log.db")
     assert run("append", log, str(COMMANDS)).exit_code == FINE
@@ -99,7 +99,7 @@ def test_a_replay_is_told_with_its_checkpoint(lines: list[dict[str, Any]], tmp_p
     assert line["duration_us"] > 0
 
 
-def test_what_is_bound_to_the_context_is_in_the_ledgers_lines(lines: list[dict[str, Any]]) -> None:
+def test_fields_bound_to_the_context_are_in_the_records(lines: list[dict[str, Any]]) -> None:
     """Bound fields such as a request id are added; the record's own fields stay, and names that logging reserves do no
     harm.
     """
@@ -111,7 +111,7 @@ def test_what_is_bound_to_the_context_is_in_the_ledgers_lines(lines: list[dict[s
     assert [line[f"context_{name}"] for name in ("name", "message", "args", "exc_info")] == ["n", "m", (1,), "e"]
 
 
-def test_nothing_is_told_unless_asked(capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_logged_unless_logging_is_configured(capfd: pytest.CaptureFixture[str]) -> None:
     """In a program that does not configure logging, no command is logged."""
     script = "from forecast_ledger.ledger.storing.writer import Ledger; from tests.support.given import opened\n"
     script += "with Ledger.open(':memory:') as ledger: ledger.handle(opened(), 'c1')"

@@ -232,7 +232,7 @@ def test_an_answer_that_does_not_come_leaves_the_outcome_unknown(server: str, mo
         assert ledger.handle(line("one", 0)) == Receipt("one.0", 2, 2, duplicate=True)
 
 
-def test_what_a_server_does_not_keep_is_not_acknowledged(server: str) -> None:
+def test_rows_that_a_server_does_not_store_are_not_acknowledged(server: str) -> None:
     """If a trigger discards rows, the append fails and none of its rows is recorded."""
     swallow = "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;"
     trigger = "CREATE TRIGGER swallow BEFORE INSERT ON stored_events FOR EACH ROW EXECUTE FUNCTION swallow()"
@@ -266,7 +266,7 @@ def test_a_server_that_was_restarted_is_gone_on_with(server: str) -> None:
         assert ledger.handle(line("one", 0)).first == 2
 
 
-def test_a_view_in_the_tables_place_is_no_ledger(server: str) -> None:
+def test_a_view_in_place_of_the_table_is_refused(server: str) -> None:
     """A view in place of the table is refused, even if it is endless."""
     with psycopg.connect(server, autocommit=True) as owner:
         owner.execute("CREATE DATABASE viewed")

@@ -31,7 +31,7 @@ def _started(path: Path) -> Rows:
     return rows
 
 
-KEPT: dict[str, tuple[Callable[[Path], Rows], int]] = {  # how it is made, and how many of the five rows it begins with
+KEPT: dict[str, tuple[Callable[[Path], Rows], int]] = {  # maker, and the number of the five rows it starts with
     "a file": (lambda path: rows_at(str(path / "log.db"), "main"), 0),
     "SQLite's memory": (lambda _: rows_at(":memory:", "main"), 0),
     "memory": (lambda _: Memory(), 0),
@@ -83,7 +83,7 @@ def test_the_head_is_the_last_position_that_was_recorded(stored: Rows) -> None:
     assert [*stored.faults()] == []
 
 
-def test_types_of_events_are_kept_beside_the_rows(stored: Rows) -> None:
+def test_event_types_are_stored_beside_the_rows(stored: Rows) -> None:
     """Event types are returned as bytes, page after page."""
     pages = [*Store(stored, "main").pages_with_types(2)]
     assert [row for rows, _ in pages for row in rows] == [row for *_, row in FIVE]
@@ -111,7 +111,7 @@ def test_a_position_that_is_taken_is_not_taken_again(stored: Rows) -> None:
     assert stored.newest() == 6
 
 
-def test_a_store_reads_whatever_keeps_its_rows(stored: Rows) -> None:
+def test_a_store_reads_every_implementation_of_rows(stored: Rows) -> None:
     """A store returns all rows, page by page and in order."""
     store = Store(stored, "main")
     assert [row for page in store.pages(limit=2) for row in page] == [row for *_, row in FIVE]
@@ -122,11 +122,11 @@ RULES: list[Callable[[Rows], None]] = [
     test_rows_are_read_after_a_position,
     test_rows_are_found_by_their_positions,
     test_the_head_is_the_last_position_that_was_recorded,
-    test_types_of_events_are_kept_beside_the_rows,
+    test_event_types_are_stored_beside_the_rows,
     test_a_writer_sees_all_rows_in_its_turn_and_appends_after_them,
     test_a_position_that_is_taken_is_not_taken_again,
-    test_a_store_reads_whatever_keeps_its_rows,
-]  # what a server has to hold to as well
+    test_a_store_reads_every_implementation_of_rows,
+]  # the rules that hold on a server too
 
 
 def test_what_is_not_started_leaves_nothing(tmp_path: Path) -> None:

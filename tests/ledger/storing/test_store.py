@@ -199,7 +199,7 @@ def test_a_row_added_with_sql_is_found(tmp_path: Path) -> None:
         ("x'05' WHERE originator_version = 5", 5, "expected log position 5; found a row at b'\\x05'"),
     ],
 )
-def test_a_row_where_no_log_position_is_is_found(tmp_path: Path, becomes: str, position: int, says: str) -> None:
+def test_a_row_without_a_valid_log_position_is_found(tmp_path: Path, becomes: str, position: int, says: str) -> None:
     """Positions are integers from 1 on, although SQLite also stores a fraction or a text in their column."""
     path = changed(filled(tmp_path / "a.db"), f"UPDATE stored_events SET originator_version = {becomes}")  # noqa: S608
     assert stops_at(path) == [position, position]
@@ -309,7 +309,7 @@ def test_a_missing_folder_is_not_created(tmp_path: Path, read_only: bool) -> Non
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_folder_is_no_ledger(tmp_path: Path, read_only: bool) -> None:
+def test_a_folder_is_not_a_ledger(tmp_path: Path, read_only: bool) -> None:
     """A folder or the empty path is refused."""
     assert str(tmp_path) in unavailable(tmp_path, read_only=read_only)
     assert unavailable("", read_only=read_only)
@@ -327,7 +327,7 @@ def test_a_path_that_no_file_can_have_is_unavailable(tmp_path: Path, path: str, 
 @pytest.mark.parametrize(
     "content", [b"hello\n", b"{}" * 5_000, b"SQLite format 2\0" + b"\0" * 5_000], ids=["a", "b", "c"]
 )
-def test_a_file_that_is_no_database_is_unavailable_and_untouched(
+def test_a_file_that_is_not_a_database_is_unavailable_and_unchanged(
     tmp_path: Path, content: bytes, read_only: bool
 ) -> None:
     """The message says so, and the file is not changed: it may belong to another program."""
@@ -346,7 +346,7 @@ def test_an_empty_file_becomes_a_ledger_when_written_and_is_none_when_read(tmp_p
     assert positions(filled(path)) == [1, 2, 3, 4, 5]
 
 
-def test_another_programs_database_is_no_ledger(tmp_path: Path) -> None:
+def test_another_programs_database_is_not_a_ledger(tmp_path: Path) -> None:
     """A reader reports it and changes nothing."""
     path = changed(tmp_path / "other.db", "CREATE TABLE people (name TEXT)")
     before = path.read_bytes()
@@ -428,7 +428,7 @@ SWALLOWING = {
 
 
 @pytest.mark.parametrize("trigger", SWALLOWING.values(), ids=SWALLOWING.keys())
-def test_what_is_not_kept_is_not_acknowledged(tmp_path: Path, trigger: str) -> None:
+def test_rows_that_are_not_stored_are_not_acknowledged(tmp_path: Path, trigger: str) -> None:
     """If a trigger that was created later discards rows, the append fails; without the trigger, it succeeds."""
     path = filled(tmp_path / "a.db")
     with Ledger.open(path) as ledger:
@@ -442,7 +442,7 @@ def test_what_is_not_kept_is_not_acknowledged(tmp_path: Path, trigger: str) -> N
 
 @pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("others", [False, True])
-def test_each_connection_is_told_how_to_write_and_what_to_distrust(
+def test_each_connection_has_the_safe_pragmas(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool, others: bool
 ) -> None:
     """A commit is on disk (FULL), no definition in a file is trusted, and the length of a row is limited.
@@ -567,7 +567,7 @@ def whether(path: Path, *, read_only: bool) -> str:
     return "how to start one" if f"`forecast-ledger append {path} FILE`" in message else message
 
 
-def test_half_a_transaction_is_told_to_a_reader(tmp_path: Path) -> None:
+def test_half_a_transaction_is_reported_to_a_reader(tmp_path: Path) -> None:
     """A reader cannot roll it back, and SQLite's own message would be about writing."""
     path = tmp_path / "a.db"
     script = """
@@ -605,7 +605,7 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_the_empty_text_is_no_path(read_only: bool) -> None:
+def test_the_empty_text_is_not_a_path(read_only: bool) -> None:
     """The empty text does not stand for the current folder."""
     assert "no file can have this path" in unavailable("", read_only=read_only)
 

@@ -19,7 +19,7 @@ from forecast_ledger.ledger.storing.subscription import Subscription
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support.given import opened
 
-SOON = 0.1  # s: half of what passes between two looks for what others append
+SOON = 0.1  # s: half of the time between two polls
 CHANGE = """
 UPDATE stored_events SET state = CAST(replace(CAST(state AS TEXT), 'q4', 'q9') AS BLOB) WHERE originator_version = 5
 """
@@ -63,7 +63,7 @@ def listening(subscription: Subscription, until: int) -> tuple[Thread, list[Reco
 
 
 @pytest.mark.parametrize("after", range(7))
-def test_it_hands_out_what_there_is_after_a_position_and_then_what_comes(ledger: Ledger, after: int) -> None:
+def test_it_returns_the_events_after_a_position_and_then_new_ones(ledger: Ledger, after: int) -> None:
     """Each event comes once, in order, from any starting position."""
     thread, heard = listening(ledger.subscribe(after), 9)
     open_questions(ledger, 6, 9)
@@ -83,7 +83,7 @@ def test_an_append_of_the_same_process_wakes_it_at_once(ledger: Ledger) -> None:
     assert [recorded.position for recorded in heard] == [7]
 
 
-def test_what_other_processes_append_is_found(ledger: Ledger, tmp_path: Path) -> None:
+def test_events_of_other_processes_are_found(ledger: Ledger, tmp_path: Path) -> None:
     """Another process cannot wake it, so it polls."""
     thread, heard = listening(ledger.subscribe(6), 9)
     subprocess.run([sys.executable, "-c", ANOTHER, str(tmp_path / "log.db"), "6", "9"], check=True)
@@ -126,7 +126,7 @@ for _ in range(60):
 """
 
 
-def test_closing_waits_for_who_is_reading(tmp_path: Path) -> None:
+def test_closing_waits_for_a_thread_that_reads(tmp_path: Path) -> None:
     """Closing a connection while a thread reads would crash the process, so the test uses another process."""
     done = subprocess.run([sys.executable, "-c", CLOSING, str(tmp_path / "log.db")], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -149,7 +149,7 @@ def test_a_position_that_the_log_does_not_have_is_refused(ledger: Ledger, after:
     assert not ledger._subscriptions
 
 
-def test_a_checkpoint_of_another_log_is_told(ledger: Ledger) -> None:
+def test_a_checkpoint_of_another_log_is_refused(ledger: Ledger) -> None:
     """The digest of the checkpoint differs from that of the row."""
     with pytest.raises(Corrupt, match="log position 3: the row has digest"):
         ledger.subscribe(Checkpoint(3, GENESIS))
@@ -162,7 +162,7 @@ def test_a_checkpoint_of_another_log_is_told(ledger: Ledger) -> None:
         ("DELETE FROM stored_events WHERE originator_version = 4", 4),
     ],
 )
-def test_it_never_hands_out_what_is_damaged(ledger: Ledger, tmp_path: Path, damage: str, position: int) -> None:
+def test_it_never_returns_a_damaged_event(ledger: Ledger, tmp_path: Path, damage: str, position: int) -> None:
     """A changed row or a gap ends the iteration with the log position."""
     with closing(sqlite3.connect(tmp_path / "log.db")) as other, other:
         other.execute(damage)
@@ -171,7 +171,7 @@ def test_it_never_hands_out_what_is_damaged(ledger: Ledger, tmp_path: Path, dama
             list(ledger.subscribe(after))
 
 
-def test_a_row_replaced_behind_it_does_not_follow_what_it_handed_out(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_row_replaced_behind_it_does_not_follow_its_checkpoint(ledger: Ledger, tmp_path: Path) -> None:
     """Rows after the reached checkpoint must continue its digest, even if each continues the one before."""
     subscription = ledger.subscribe(6)
     forged = tmp_path / "forged.db"
@@ -186,7 +186,7 @@ def test_a_row_replaced_behind_it_does_not_follow_what_it_handed_out(ledger: Led
         list(subscription)
 
 
-def test_a_store_that_goes_away_is_told(ledger: Ledger) -> None:
+def test_a_store_that_disappears_raises_unavailable(ledger: Ledger) -> None:
     """The iteration ends with Unavailable and the reason; it does not wait forever."""
     subscription = ledger.subscribe(6)
     ledger._store.close()

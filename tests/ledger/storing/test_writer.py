@@ -87,7 +87,7 @@ def ledger() -> Iterator[Ledger]:
         yield memory
 
 
-def test_a_receipt_says_where_the_events_are(ledger: Ledger) -> None:
+def test_a_receipt_has_the_positions_of_the_events(ledger: Ledger) -> None:
     """Positions count from 1, without gaps."""
     assert ledger.head() == START
     assert ledger.handle(opened(), "c1") == Receipt("c1", 1, 1, duplicate=False)
@@ -180,7 +180,7 @@ def test_a_refused_batch_takes_all_the_events_of_a_command_back(ledger: Ledger) 
 
 RETRIES: list[
     tuple[list[AnyCommand], AnyCommand, AnyCommand, AnyCommand]
-] = [  # before, said, said again, said otherwise
+] = [  # history, command, retry in another notation, another command
     ([], numeric(bins=200), numeric(bins=None), numeric(bins=199)),
     ([], quartiles(), quartiles(levels=[0.25, "0.50", 0.75], lower="0.0"), quartiles(levels=("0.25", "0.5", "0.76"))),
     ([], quartiles(decimals=6), quartiles(decimals=None), quartiles(decimals=3)),
@@ -188,7 +188,7 @@ RETRIES: list[
         [quartiles()],
         forecast("flow", quantiles=(1, 2, 3)),
         forecast("flow", quantiles=["1.0", 2.0, "3e0"]),
-        forecast("flow", quantiles=(1, 2, "3.0000001")),  # recorded alike, and still another command
+        forecast("flow", quantiles=(1, 2, "3.0000001")),  # the same event, but another command
     ),
     (
         [opened()],
@@ -213,7 +213,7 @@ RETRIES: list[
         decision(bet(500, "yes")),
     ),
     (trading_floor(), replied("No."), replied("No.", attempt=1), replied("No")),
-    ([], cohort(), cohort(starts_at=None), cohort(starts_at=day(1))),  # which would start at the same instant
+    ([], cohort(), cohort(starts_at=None), cohort(starts_at=day(1))),  # it would start at the same instant
     (
         trading_floor(),
         resolution(payouts={"yes": "0.5", "no": "0.5"}),
@@ -406,10 +406,10 @@ STAKING: list[AnyCommand] = [
             decision(bet(500), bet(50, "no"), prompt="Decide."),  # a text, the decision and two legs
             decision(bet(50)),  # refused: that attempt is recorded
             replied("No.", "bob", prompt="Decide."),
-            replied("No.", "bob", attempt=2),  # and holds by default
+            replied("No.", "bob", attempt=2),  # the default HOLD follows
             quote(at=day(9), prices={"yes": "0.8"}),
             decision(sale(50), period=2, at=day(9)),
-            finalization("week"),  # refused: something is open
+            finalization("week"),  # refused: a position is open
             resolution(),  # settles two positions
             revocation(),
             annulment(),
@@ -502,7 +502,7 @@ def test_two_ledgers_on_one_file_see_each_others_commands(tmp_path: Path) -> Non
     with Ledger.open(path) as one, Ledger.open(path) as other:
         one.handle(opened(), "c1")
         other.handle(forecast(), "c2")
-        one.handle(withdrawal(), "c3")  # of a forecast that only the other has seen
+        one.handle(withdrawal(), "c3")  # withdraws a forecast that only the other ledger has read
         with pytest.raises(Refused, match="nothing_standing"):
             other.handle(withdrawal(), "c4")
         one.handle(resolution(), "c5")
@@ -815,7 +815,7 @@ def test_a_reader_is_not_blocked_by_a_writer(tmp_path: Path) -> None:
         with Ledger.open(path) as other, closing(Store.open(str(path), "main", read_only=True)) as reader:
             assert ids(other) == ["c1"]
             assert len(reader.read(0)) == 1
-        assert time.monotonic() - started < 10  # a third of what a writer waits for its turn
+        assert time.monotonic() - started < 10  # a third of the time that a writer waits for its turn
         writer.execute("ROLLBACK")
         assert ledger.handle(forecast(), "c2") == Receipt("c2", 2, 2)
 
@@ -872,7 +872,7 @@ def test_a_killed_process_loses_nothing_it_acknowledged(tmp_path: Path, seed: in
     with Ledger.open(path) as ledger:
         parts = Counter(int(name[1:].partition("-")[0]) for name in ids(ledger)[1:])
         assert set(acknowledged) <= set(parts)
-        assert len(parts) - len(acknowledged) <= 2  # at most the one that each was about to acknowledge
+        assert len(parts) - len(acknowledged) <= 2  # at most one each that was recorded but not acknowledged
         assert all(count == number % 4 + 1 for number, count in parts.items())
         assert ledger.handle(resolution(), "c-next").first == sum(parts.values()) + 2
         assert len(recorded(ledger)) == ledger.head().position
