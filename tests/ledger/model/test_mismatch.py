@@ -191,12 +191,12 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
     (
         forged(MALFORMED, 10, digest="0" * 64)[:10],
         "the digest of the text",
-        "a decision that the text belongs to after this; found the end of the log",
+        "the decision that has the text after this; found the end of the log",
     ),
     (
         [*MALFORMED, MALFORMED[9]],
         "a text that is not recorded yet",
-        "a decision that the text belongs to after this; found the end of the log",
+        "the decision that has the text after this; found the end of the log",
     ),
     # decisions
     (
@@ -237,7 +237,7 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
     (
         forged(BOUGHT, 10, action="HOLD")[:10],
         "no bets with HOLD",
-        "text_kept.v1, which is due here; found decision_recorded.v1",
+        "text_kept.v1 here; found decision_recorded.v1",
     ),
     (
         forged(BOUGHT, 10, executed=2)[:10],
@@ -253,7 +253,7 @@ BROKEN_ACCOUNTS: list[tuple[list[AnyEvent], str, str]] = [  # a log, the rule th
     (
         [*FLOOR[:6], FLOOR[7]],
         "the starting cash after an enrolment",
-        "cash_granted.v1, which is due here; found another command, 'c7'",
+        "cash_granted.v1 here; found another command, 'c7'",
     ),
     (
         forged(BOUGHT, 11, leg=2),
