@@ -1,4 +1,4 @@
-"""Whether a forecast was made without knowing the future."""
+"""Admission: cut-offs, and verdicts on receipt, information and sources."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -28,13 +28,13 @@ DECLARED = st.none() | SPANS
 
 
 def utc(text: str) -> int:
-    """A moment in UTC, in µs since the epoch, by Python's calendar."""
+    """Return an instant in UTC, in µs since the epoch, by Python's calendar."""
     moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def stamped(text: str | None) -> StampSpan | None:
-    """The span of a stamp, if there is one."""
+    """Return the span of a stamp, if there is one."""
     return None if text is None else stamp_span(text, "published")
 
 
@@ -68,7 +68,7 @@ def test_the_cutoff_is_the_last_second_of_the_day_before_the_close_date(closes_a
 
 @pytest.mark.parametrize("into_the_day", [0, DAY - 1])
 def test_the_cutoff_of_the_calendars_first_day_is_its_first_instant(into_the_day: int) -> None:
-    """There is no day before the year 1, and what is published must be an instant that can be written."""
+    """No day is before the year 1, and the published cut-off must be an instant that can be written."""
     assert cutoff(FIRST_INSTANT + into_the_day) == FIRST_INSTANT
 
 
@@ -121,7 +121,7 @@ def test_the_newest_source_is_measured_by_the_side_that_can_hurt(published: str,
 
 
 def test_nothing_declared_is_neither_clean_nor_over() -> None:
-    """Without a stamp there is no verdict and no margin, whichever the cut-off."""
+    """Without a stamp there is no verdict and no margin, for any cut-off."""
     for at in (CUTOFF, cutoff(FIRST_INSTANT), cutoff(LAST_INSTANT)):
         assert information_verdict(newest_information(None, None, None), at) == ("undeclared", None)
 
@@ -160,29 +160,30 @@ def test_nothing_declared_is_neither_clean_nor_over() -> None:
         (None, None, None, "undeclared"),
     ],
 )
-def test_sources_and_model_are_judged_together(
+def test_sources_and_model_have_one_verdict(
     source: str | None, training_cutoff: str | None, released: str | None, verdict: str
 ) -> None:
-    """The newer of both counts; models need a clear release or proof about their training data, sources a publish time.
+    """The newer of both counts.
 
-    Released at some time, a model may hold anything older: the verdict on a late release alone is never certain.
+    A model may hold any information older than its release, so a late release alone is never a certain leak.
+    Source: Autocast competition of 2022, "What does simulating forecasting faithfully mean?".
     """
-    found = newest_information(stamped(source), stamped(training_cutoff), stamped(released))
-    assert information_verdict(found, CUTOFF)[0] == verdict
+    newest = newest_information(stamped(source), stamped(training_cutoff), stamped(released))
+    assert information_verdict(newest, CUTOFF)[0] == verdict
 
 
 def test_a_backbone_released_after_the_questions_resolved_may_know_their_answers() -> None:
-    """Released in February 2022, on a question resolving in mid 2021: a possible leak, over by eight months."""
-    found = newest_information(stamp_span("2021-06-01", "published"), None, stamp_span("2022-02", "released"))
+    """A model released in February 2022 on a question of mid 2021 is a possible leak, eight months too late."""
+    newest = newest_information(stamp_span("2021-06-01", "published"), None, stamp_span("2022-02", "released"))
     at = cutoff(utc("2021-07-01T00:00:00"))
-    assert information_verdict(found, at) == (
+    assert information_verdict(newest, at) == (
         "possible",
         -(31 + 31 + 30 + 31 + 30 + 31 + 31 + 28) * DAY - 12 * HOUR - 999_999,
     )
 
 
 @pytest.mark.parametrize(
-    ("source", "training_cutoff", "released", "found"),
+    ("source", "training_cutoff", "released", "expected"),
     [
         ((10, 20), None, None, (10, 20)),
         ((10, 20), (5, 15), None, (10, 20)),
@@ -198,33 +199,33 @@ def test_a_backbone_released_after_the_questions_resolved_may_know_their_answers
     ],
 )
 def test_the_newest_information_is_the_later_of_sources_and_model_at_either_end(
-    source: tuple[int, int], training_cutoff: tuple[int, int] | None, released: tuple[int, int] | None, found: object
+    source: tuple[int, int], training_cutoff: tuple[int, int] | None, released: tuple[int, int] | None, expected: object
 ) -> None:
     """The maximum of two instants lies between the maxima of their ends; a release cuts the model's latest end."""
     model = [None if ends is None else StampSpan(*ends) for ends in (training_cutoff, released)]
-    assert newest_information(StampSpan(*source), *model) == found
+    assert newest_information(StampSpan(*source), *model) == expected
 
 
 @given(SPANS, SPANS, st.integers(0, 10**6), st.integers(0, 10**6))
-def test_the_newer_of_two_readings_lies_within_the_newest(
+def test_the_newer_of_two_readings_lies_within_the_span(
     source: StampSpan, model: StampSpan, here: int, there: int
 ) -> None:
-    """Whatever reading of each is the true one, the later of the two is a reading of the result, which is no wider."""
+    """The later of any reading of each is a reading of the result, and the result is no wider."""
     readings = [
-        one.earliest + (one.latest - one.earliest) * part // 10**6 for one, part in ((source, here), (model, there))
+        span.earliest + (span.latest - span.earliest) * part // 10**6 for span, part in ((source, here), (model, there))
     ]
-    found = newest_information(source, model, None)
-    assert found is not None
-    assert found.earliest <= max(readings) <= found.latest
-    assert found.earliest in (source.earliest, model.earliest)
-    assert found.latest in (source.latest, model.latest)
+    newest = newest_information(source, model, None)
+    assert newest is not None
+    assert newest.earliest <= max(readings) <= newest.latest
+    assert newest.earliest in (source.earliest, model.earliest)
+    assert newest.latest in (source.latest, model.latest)
 
 
 @given(DECLARED, DECLARED, DECLARED, INSTANTS)
-def test_more_is_never_cleaner_for_the_sources_declared(
+def test_a_model_never_makes_a_verdict_milder(
     source: StampSpan | None, training_cutoff: StampSpan | None, released: StampSpan | None, closes_at: int
 ) -> None:
-    """Clean needs declared sources; and a model never makes the verdict on the sources a milder one."""
+    """A clean verdict needs declared sources, and a model can only make it stricter."""
     at = cutoff(closes_at)
     verdict, margin = information_verdict(newest_information(source, training_cutoff, released), at)
     alone, alone_margin = information_verdict(source, at)
@@ -237,17 +238,17 @@ def test_more_is_never_cleaner_for_the_sources_declared(
 
 
 @given(SPANS, INSTANTS)
-def test_a_verdict_is_what_all_readings_agree_on(found: StampSpan, closes_at: int) -> None:
+def test_a_verdict_is_what_all_readings_agree_on(newest: StampSpan, closes_at: int) -> None:
     """Clean: both ends before the midnight that follows the cut-off; certain: neither; possible: they differ."""
     at = cutoff(closes_at)
-    late = [information_verdict(StampSpan(end, end), at)[0] == "certain" for end in found]
+    late = [information_verdict(StampSpan(end, end), at)[0] == "certain" for end in newest]
     expected = {(False, False): "clean", (False, True): "possible", (True, True): "certain"}[late[0], late[1]]
-    assert information_verdict(found, at) == (expected, at - found.latest)
-    assert late == [end >= at + SECOND for end in found]
+    assert information_verdict(newest, at) == (expected, at - newest.latest)
+    assert late == [end >= at + SECOND for end in newest]
 
 
-def test_an_undated_model_is_told_from_no_model() -> None:
-    """UNDECLARED in the place of its training cut-off: sources cannot be clean then, but can still convict."""
+def test_an_undated_model_differs_from_no_model() -> None:
+    """With UNDECLARED as its training cut-off the verdict cannot be clean, but it can be certain."""
     clean, late = stamp_span("2022-03-21", "published"), stamp_span("2022-03-24", "published")
     assert information_verdict(newest_information(clean, UNDECLARED, None), CUTOFF) == ("undeclared", None)
     assert information_verdict(newest_information(late, UNDECLARED, None), CUTOFF) == ("certain", None)
@@ -259,20 +260,20 @@ def test_an_undated_model_is_told_from_no_model() -> None:
 
 
 def test_a_stamp_that_runs_to_the_end_of_the_calendar_bounds_nothing() -> None:
-    """The last day of 9999 without a zone reaches the calendar's end, and says no more than no stamp does."""
+    """The year 9999 without a zone reaches the end of the calendar, which is as good as no stamp."""
     at = cutoff(LAST_INSTANT)
     assert information_verdict(stamp_span("9999", "published"), at) == ("undeclared", None)
     assert information_verdict(stamp_span("9999", "published"), CUTOFF) == ("certain", None)
     assert information_verdict(StampSpan(at, LAST_INSTANT - 1), at) == ("possible", at - LAST_INSTANT + 1)
 
 
-def test_every_verdict_stands_in_the_table_once() -> None:
-    """The table is all there is to learn of verdicts, strictest first; one of them always applies."""
+def test_every_verdict_is_in_the_table_once() -> None:
+    """The table has all verdicts, and the first that applies wins."""
     assert list(VERDICTS) == ["certain", "undeclared", "possible", "clean"]
 
 
 @pytest.mark.parametrize(
-    ("recorded_at", "found"),
+    ("recorded_at", "expected"),
     [
         (CUTOFF, ("in_time", 0)),
         (CUTOFF - 1, ("in_time", 1)),
@@ -285,17 +286,17 @@ def test_every_verdict_stands_in_the_table_once() -> None:
         (LAST_INSTANT, ("late", CUTOFF - LAST_INSTANT)),
     ],
 )
-def test_a_forecast_is_in_time_if_recorded_before_the_close_date(recorded_at: int, found: tuple[str, int]) -> None:
-    """By the ledger's own clock, strictly before 00:00:00Z of the close date; the margin is counted from 23:59:59Z."""
-    assert receipt_verdict(recorded_at, CUTOFF) == found
+def test_a_forecast_is_in_time_if_recorded_before_the_close_date(recorded_at: int, expected: tuple[str, int]) -> None:
+    """The ledger's clock must be before 00:00:00Z of the close date; the margin counts from 23:59:59Z."""
+    assert receipt_verdict(recorded_at, CUTOFF) == expected
 
 
 @given(INSTANTS, INSTANTS)
-def test_receipt_and_information_share_one_line(at: int, closes_at: int) -> None:
-    """An instant that is too late to be known is too late to be received, by the same margin."""
-    known, known_margin = information_verdict(StampSpan(at, at), cutoff(closes_at))
+def test_receipt_and_information_have_the_same_limit(at: int, closes_at: int) -> None:
+    """An instant that is too late for information is too late for receipt, by the same margin."""
+    information, known_margin = information_verdict(StampSpan(at, at), cutoff(closes_at))
     received, margin = receipt_verdict(at, cutoff(closes_at))
-    assert (known == "clean") == (received == "in_time")
+    assert (information == "clean") == (received == "in_time")
     assert known_margin == (None if at == LAST_INSTANT else margin)
 
 
@@ -313,7 +314,7 @@ def test_receipt_and_information_share_one_line(at: int, closes_at: int) -> None
 def test_no_restricted_source_is_a_claim_against_a_named_list(
     declared: bool | None, list_version: str, verdict: str
 ) -> None:
-    """Clean takes both the statement and the version of the list checked; an admission needs no list."""
+    """A clean verdict needs the statement and the version of the list; admitting the use needs no list."""
     assert source_verdict(declared, list_version) == verdict
 
 
@@ -334,5 +335,5 @@ def test_a_question_published_on_its_close_date_leaves_no_time_to_forecast(opens
 
 @given(INSTANTS, INSTANTS)
 def test_a_window_is_empty_if_a_forecast_at_the_opening_is_late(opens_at: int, closes_at: int) -> None:
-    """The first instant a question is open is the last chance where it is the only one."""
+    """The window is empty exactly if the first instant of the question is too late."""
     assert empty_window(opens_at, cutoff(closes_at)) == (receipt_verdict(opens_at, cutoff(closes_at))[0] == "late")

@@ -1,4 +1,4 @@
-"""Brier aggregates and calibration, against the formulas as they are written, in Fractions."""
+"""Brier aggregates and calibration, compared with the published formulas in Fractions."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -36,7 +36,7 @@ PI = Fraction("3.14159265358979323846264338327950288419716939937510582097494")
 
 
 class Row(NamedTuple):
-    """One owner's forecast of one question; probabilities in 1e-9."""
+    """One owner's forecast on one question; probabilities in 1e-9."""
 
     owner: int
     probability: int
@@ -45,47 +45,47 @@ class Row(NamedTuple):
 
 
 def sample(rows: Sequence[Row]) -> Sample:
-    """Rows as columns."""
+    """Return rows as columns."""
     owner, probability, consensus = (np.array([row[i] for row in rows], np.int64) for i in range(3))
     return Sample(owner, probability, consensus, np.array([row.happened for row in rows], np.bool_))
 
 
 def nanos(probability: str) -> int:
-    """A probability in 1e-9."""
+    """Return a probability in 1e-9."""
     return int(Decimal(probability) * PROBABILITY)
 
 
 def row(probability: str, happened: bool | int, consensus: str | None = None, owner: int = 0) -> Row:
-    """A row, with or without a consensus."""
+    """Return a row, with or without a consensus."""
     return Row(owner, nanos(probability), NONE if consensus is None else nanos(consensus), bool(happened))
 
 
-def one(*rows: Row) -> Aggregate:
-    """The aggregate of rows of owner 0 alone."""
-    (found,) = aggregates(sample(rows), 1)
-    return found
+def aggregate_of(*rows: Row) -> Aggregate:
+    """Return the aggregate of rows of owner 0."""
+    (actual,) = aggregates(sample(rows), 1)
+    return actual
 
 
 # --- the formulas as they are written
 
 
 def mean(values: Sequence[Fraction]) -> Fraction:
-    """Of one or more."""
+    """Return the mean of one or more numbers."""
     return sum(values, Fraction(0)) / len(values)
 
 
 def squared(nano: int, happened: bool) -> Fraction:
-    """(p - o)²."""
+    """Return (p - o)²."""
     return (Fraction(nano, PROBABILITY) - happened) ** 2
 
 
 def skill(brier: Fraction, reference: Fraction) -> Fraction | None:
-    """1 - BS / BS_reference."""
+    """Return 1 - BS / BS_reference."""
     return 1 - brier / reference if reference else None
 
 
 def slow(rows: Sequence[Row]) -> Aggregate:
-    """Murphy (1973) over groups of equal forecasts, and skills as ratios of means."""
+    """Return the decomposition of Murphy (1973) over groups of equal forecasts, and skills as ratios of means."""
     if not rows:
         return Aggregate(0)
     n = len(rows)
@@ -113,12 +113,12 @@ def slow(rows: Sequence[Row]) -> Aggregate:
 
 
 def root(number: Fraction) -> Fraction:
-    """Its square root to 60 digits."""
+    """Return the square root to 60 digits."""
     return Fraction(EXACT.sqrt(quotient(number)))
 
 
 def slow_wilson(happened: int, n: int) -> tuple[int, int]:
-    """(p + z²/2n ± z √(p (1 - p) / n + z²/4n²)) / (1 + z²/n), to 60 digits, then rounded half-even."""
+    """Return (p + z²/2n ± z √(p (1 - p) / n + z²/4n²)) / (1 + z²/n), to 60 digits, then rounded half-even."""
     p, square = Fraction(happened, n), Z * Z
     spread = Z * root(p * (1 - p) / n + square / (4 * n * n))
     low, high = ((p + square / (2 * n) + side) / (1 + square / n) for side in (-spread, spread))
@@ -126,8 +126,8 @@ def slow_wilson(happened: int, n: int) -> tuple[int, int]:
 
 
 def slow_bins(rows: Sequence[Row], owners: int, edges: Sequence[int]) -> list[Bin]:
-    """Bin by bin, each [lower, upper), the last with its upper edge."""
-    found = []
+    """Return the bins by definition: each is [lower, upper), and the last has its upper edge, too."""
+    actual = []
     for owner in range(owners):
         for lower, upper in pairwise(edges):
             inside = [
@@ -138,9 +138,9 @@ def slow_bins(rows: Sequence[Row], owners: int, edges: Sequence[int]) -> list[Bi
             ]
             if inside:
                 n, happened = len(inside), sum(each.happened for each in inside)
-                said = sum(each.probability for each in inside)
-                found.append(Bin(owner, lower, upper, n, happened, said, *slow_wilson(happened, n)))
-    return found
+                commands = sum(row.probability for row in inside)
+                actual.append(Bin(owner, lower, upper, n, happened, commands, *slow_wilson(happened, n)))
+    return actual
 
 
 OWNERS = 3
@@ -164,13 +164,13 @@ def test_one_forecast_scores_its_squared_distance(probability: str, happened: in
     """Forecaster Arena, Scoring Methodology, 1.1 and the table of 1.3: 80% of rain scores 0.04 if it rains and 0.64 if
     not; 0 to 1.
     """
-    assert one(row(probability, happened)).brier == Fraction(score)
+    assert aggregate_of(row(probability, happened)).brier == Fraction(score)
 
 
 def test_an_aggregate_is_the_mean_over_questions() -> None:
     """Forecaster Arena, Scoring Methodology, 1.4: (0.04 + 0.64 + 0.64 + 0.04) / 4 = 0.34; two of the four happened."""
-    found = one(row("0.8", 1), row("0.8", 0), row("0.2", 1), row("0.2", 0))
-    assert (found.n, found.brier, found.base_rate) == (4, Fraction(34, 100), Fraction(1, 2))
+    actual = aggregate_of(row("0.8", 1), row("0.8", 0), row("0.2", 1), row("0.2", 0))
+    assert (actual.n, actual.brier, actual.base_rate) == (4, Fraction(34, 100), Fraction(1, 2))
 
 
 def test_ten_forecasts_decompose_as_worked_by_hand() -> None:
@@ -179,8 +179,8 @@ def test_ten_forecasts_decompose_as_worked_by_hand() -> None:
     (2 · 0.5² + 3 · (1/3 - 0.5)² + 5 · (4/5 - 0.5)²) / 10 = 0.103333…, uncertainty 0.5 · 0.5 = 0.25.
     """
     forecasts = ["0.1"] * 2 + ["0.4"] * 3 + ["0.8"] * 5
-    found = one(*map(row, forecasts, [0, 0, 0, 1, 0, 1, 1, 0, 1, 1]))
-    assert found == Aggregate(
+    actual = aggregate_of(*map(row, forecasts, [0, 0, 0, 1, 0, 1, 1, 0, 1, 1]))
+    assert actual == Aggregate(
         n=10,
         brier=Fraction(15, 100),
         base_rate=Fraction(1, 2),
@@ -193,20 +193,24 @@ def test_ten_forecasts_decompose_as_worked_by_hand() -> None:
 
 
 def test_skill_against_the_consensus_is_a_ratio_of_means() -> None:
-    """Own: 0.04 and 0.16, mean 0.10; consensus: 0.01 and 0.25, mean 0.13; 1 - 10/13, not 1 - (4 + 0.64) / 2."""
-    found = one(row("0.8", 1, "0.9"), row("0.4", 0, "0.5"))
-    assert (found.consensus_brier, found.skill_against_consensus) == (Fraction(13, 100), Fraction(3, 13))
+    """Own scores: 0.04 and 0.16, mean 0.10; consensus: 0.01 and 0.25, mean 0.13; 1 - 10/13, not 1 - (4 + 0.64) / 2."""
+    actual = aggregate_of(row("0.8", 1, "0.9"), row("0.4", 0, "0.5"))
+    assert (actual.consensus_brier, actual.skill_against_consensus) == (Fraction(13, 100), Fraction(3, 13))
 
 
 def test_worse_than_a_reference_is_a_skill_below_nought() -> None:
-    """0.64 against 0.25 and against 0.16: 1 - 2.56 and 1 - 4. Equal to it is a skill of 0."""
-    found = one(row("0.2", 1, "0.6"))
-    assert (found.skill_against_even_odds, found.skill_against_consensus) == (Fraction(-156, 100), Fraction(-3))
-    assert one(row("0.5", 1, "0.5")).skill_against_even_odds == one(row("0.5", 1, "0.5")).skill_against_consensus == 0
+    """0.64 against 0.25 and against 0.16: 1 - 2.56 and 1 - 4. An equal score has a skill of 0."""
+    actual = aggregate_of(row("0.2", 1, "0.6"))
+    assert (actual.skill_against_even_odds, actual.skill_against_consensus) == (Fraction(-156, 100), Fraction(-3))
+    assert (
+        aggregate_of(row("0.5", 1, "0.5")).skill_against_even_odds
+        == aggregate_of(row("0.5", 1, "0.5")).skill_against_consensus
+        == 0
+    )
 
 
 def test_without_a_consensus_on_every_question_there_is_no_skill_against_it() -> None:
-    """Only the owner who lacks one on some question loses it; a consensus of 0% is one."""
+    """The consensus fields are None only for an owner with a row without one; a consensus of 0% counts."""
     rows = [row("0.5", 1, "0.4"), row("0.5", 0), row("0.5", 1, "0", owner=1)]
     lacking, complete = aggregates(sample(rows), 2)
     assert (lacking.n, lacking.consensus_brier, lacking.skill_against_consensus) == (2, None, None)
@@ -214,27 +218,27 @@ def test_without_a_consensus_on_every_question_there_is_no_skill_against_it() ->
 
 
 def test_against_a_perfect_consensus_there_is_no_skill() -> None:
-    """Its Brier score is 0, by which nothing can be divided; it is shown."""
-    found = one(row("0.5", 1, "1"), row("0.5", 0, "0"))
-    assert (found.consensus_brier, found.skill_against_consensus) == (Fraction(0), None)
+    """Its Brier score is 0 and cannot be a divisor, but it is shown."""
+    actual = aggregate_of(row("0.5", 1, "1"), row("0.5", 0, "0"))
+    assert (actual.consensus_brier, actual.skill_against_consensus) == (Fraction(0), None)
 
 
 @pytest.mark.parametrize("happened", [1, 0])
 def test_if_all_questions_end_alike_there_is_no_skill_against_the_base_rate(happened: int) -> None:
     """Uncertainty and resolution are 0, and the whole score, (0.04 + 0.64) / 2, is reliability."""
-    found = one(row("0.8", happened), row("0.2", happened))
-    assert found.base_rate == happened
-    assert found.uncertainty == found.resolution_term == 0
-    assert found.reliability == found.brier == Fraction(34, 100)
-    assert found.skill_against_base_rate is None
+    actual = aggregate_of(row("0.8", happened), row("0.2", happened))
+    assert actual.base_rate == happened
+    assert actual.uncertainty == actual.resolution_term == 0
+    assert actual.reliability == actual.brier == Fraction(34, 100)
+    assert actual.skill_against_base_rate is None
 
 
 def test_who_forecast_nothing_has_no_numbers() -> None:
-    """A mean of nothing is missing, not 0, which would be perfect; before, between and after the others."""
+    """A mean of nothing is missing, not 0, which would be perfect; for owners before, between and after the others."""
     rows = [row("0.8", 1, owner=1), row("0.4", 0, owner=3)]
-    found = aggregates(sample(rows), 5)
-    assert [each.n for each in found] == [0, 1, 0, 1, 0]
-    assert {found[owner] for owner in (0, 2, 4)} == {Aggregate(0, *[None] * 9)}
+    actual = aggregates(sample(rows), 5)
+    assert [row.n for row in actual] == [0, 1, 0, 1, 0]
+    assert {actual[owner] for owner in (0, 2, 4)} == {Aggregate(0, *[None] * 9)}
     assert aggregates(sample([]), 2) == [Aggregate(0)] * 2
     assert aggregates(sample([]), 0) == []
 
@@ -242,10 +246,10 @@ def test_who_forecast_nothing_has_no_numbers() -> None:
 @settings(deadline=None)
 @given(ROWS | COMPLETE)
 def test_aggregates_are_those_of_the_definition(rows: list[Row]) -> None:
-    """Every field, to the last digit, for every owner; the identity holds and no part is below 0."""
-    found = aggregates(sample(rows), OWNERS)
-    assert found == [slow([each for each in rows if each.owner == owner]) for owner in range(OWNERS)]
-    for each in found:
+    """Every field agrees for every owner; the identity holds, and no part is below 0."""
+    actual = aggregates(sample(rows), OWNERS)
+    assert actual == [slow([row for row in rows if row.owner == owner]) for owner in range(OWNERS)]
+    for each in actual:
         if each.reliability is not None and each.resolution_term is not None and each.uncertainty is not None:
             assert each.brier == each.reliability - each.resolution_term + each.uncertainty
             assert min(each.reliability, each.resolution_term, each.uncertainty) >= 0
@@ -254,14 +258,14 @@ def test_aggregates_are_those_of_the_definition(rows: list[Row]) -> None:
 @settings(deadline=None)
 @given(st.lists(st.builds(Row, st.just(0), st.sampled_from([0, 1, 2]), st.just(NONE), st.booleans()), min_size=9))
 def test_large_groups_of_different_sizes_decompose_as_defined(rows: list[Row]) -> None:
-    """Forecasts of a few values, so that nearly every group is mixed."""
-    assert one(*rows) == slow(rows)
+    """The forecasts have few values, so nearly every group is mixed."""
+    assert aggregate_of(*rows) == slow(rows)
 
 
 @settings(deadline=None)
 @given(ROWS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(rows: list[Row], choose: Random) -> None:
-    """Neither the aggregates nor the bins."""
+    """Neither the aggregates nor the bins change."""
     shuffled = choose.sample(rows, len(rows))
     assert aggregates(sample(shuffled), OWNERS) == aggregates(sample(rows), OWNERS)
     assert calibration(sample(shuffled), OWNERS) == calibration(sample(rows), OWNERS)
@@ -274,30 +278,30 @@ def test_two_million_rows_sum_exactly() -> None:
     n = 1 << 20
     probability = np.repeat([PROBABILITY, PROBABILITY // 2], n)
     happened = (np.arange(2 * n) >= n) & (np.arange(2 * n) % 2 == 0)
-    (found,) = aggregates(Sample(np.zeros(2 * n, np.int64), probability, PROBABILITY - probability, happened), 1)
-    assert (found.n, found.brier, found.base_rate) == (2 * n, Fraction(5, 8), Fraction(1, 4))
-    parts = (found.reliability, found.resolution_term, found.uncertainty)
+    (actual,) = aggregates(Sample(np.zeros(2 * n, np.int64), probability, PROBABILITY - probability, happened), 1)
+    assert (actual.n, actual.brier, actual.base_rate) == (2 * n, Fraction(5, 8), Fraction(1, 4))
+    parts = (actual.reliability, actual.resolution_term, actual.uncertainty)
     assert parts == (Fraction(1, 2), Fraction(1, 16), Fraction(3, 16))
-    assert (found.consensus_brier, found.skill_against_consensus) == (Fraction(1, 8), Fraction(-4))
+    assert (actual.consensus_brier, actual.skill_against_consensus) == (Fraction(1, 8), Fraction(-4))
 
 
 def test_a_group_for_each_size_up_to_three_hundred_decomposes_exactly() -> None:
-    """Of m forecasts of m · 1e-6 one comes true: no two groups have a common denominator to be summed over."""
+    """One of m forecasts of m · 1e-6 comes true, so no two groups have the same denominator."""
     rows = [Row(0, m * 1000, NONE, i == 0) for m in range(1, 301) for i in range(m)]
     n, happened = 300 * 301 // 2, 300
     base_rate = Fraction(happened, n)
-    found = one(*rows)
-    assert (found.n, found.base_rate) == (n, base_rate)
-    assert found.reliability == sum(m * (Fraction(m, 10**6) - Fraction(1, m)) ** 2 for m in range(1, 301)) / n
-    assert found.resolution_term == sum(m * (Fraction(1, m) - base_rate) ** 2 for m in range(1, 301)) / n
+    actual = aggregate_of(*rows)
+    assert (actual.n, actual.base_rate) == (n, base_rate)
+    assert actual.reliability == sum(m * (Fraction(m, 10**6) - Fraction(1, m)) ** 2 for m in range(1, 301)) / n
+    assert actual.resolution_term == sum(m * (Fraction(1, m) - base_rate) ** 2 for m in range(1, 301)) / n
 
 
 def test_owners_with_large_codes_are_kept_apart() -> None:
-    """A forecast of 100% by one and of 0% by the next lie side by side."""
+    """The forecast 100% of one owner is next to the forecast 0% of the next owner."""
     last = 200_000
     rows = [Row(owner, value, NONE, True) for owner in (last - 1, last) for value in (0, PROBABILITY)]
-    found = aggregates(sample(rows), last + 1)
-    assert found[last - 1 :] == [slow(rows[:2]), slow(rows[2:])]
+    actual = aggregates(sample(rows), last + 1)
+    assert actual[last - 1 :] == [slow(rows[:2]), slow(rows[2:])]
 
 
 @pytest.mark.parametrize(
@@ -312,7 +316,7 @@ def test_owners_with_large_codes_are_kept_apart() -> None:
     ],
 )
 def test_a_number_out_of_range_is_an_error(name: str, bad: Row) -> None:
-    """Among good ones, the ends of the range included; it is never clipped."""
+    """Other rows are valid, including the ends of the range; a bad value is never clipped."""
     good = [Row(0, 0, NONE, True), Row(1, PROBABILITY, PROBABILITY, False)]
     assert len(aggregates(sample(good), 2)) == len(calibration(sample(good), 2)) == 2
     for function in (aggregates, calibration):
@@ -325,30 +329,34 @@ def test_a_number_out_of_range_is_an_error(name: str, bad: Row) -> None:
 
 def test_pooled_and_mean_of_means_differ_where_contests_differ_in_size() -> None:
     """0.04, 0.04, 0.16 in one contest and 0.64 in another: 0.88 / 4 = 0.22 pooled; (0.08 + 0.64) / 2 = 0.36."""
-    small, large = one(row("0.2", 1)), one(row("0.8", 1), row("0.2", 0), row("0.4", 0))
+    small, large = aggregate_of(row("0.2", 1)), aggregate_of(row("0.8", 1), row("0.2", 0), row("0.4", 0))
     assert brier_means([large, small]) == Means(pooled_brier=Fraction(22, 100), mean_of_contest_means=Fraction(36, 100))
 
 
 def test_contests_without_a_score_do_not_count() -> None:
-    """They do not make the mean of means smaller; and of none there is no mean, which is not 0."""
-    assert brier_means([Aggregate(0), one(row("0.8", 1)), Aggregate(0)]) == Means(Fraction(4, 100), Fraction(4, 100))
+    """They do not lower the mean of means; without any score there is no mean, not 0."""
+    assert brier_means([Aggregate(0), aggregate_of(row("0.8", 1)), Aggregate(0)]) == Means(
+        Fraction(4, 100), Fraction(4, 100)
+    )
     assert brier_means([Aggregate(0)]) == brier_means([]) == Means(None, None)
 
 
 def test_a_perfect_contest_counts() -> None:
-    """Its mean is 0, which is not a missing one."""
-    assert brier_means([one(row("1", 1)), one(row("0.5", 1))]) == Means(Fraction(1, 8), Fraction(1, 8))
+    """Its mean is 0, not missing."""
+    assert brier_means([aggregate_of(row("1", 1)), aggregate_of(row("0.5", 1))]) == Means(
+        Fraction(1, 8), Fraction(1, 8)
+    )
 
 
 @settings(deadline=None)
 @given(st.lists(ROWS, max_size=4))
 def test_the_pooled_mean_is_that_of_all_rows_together(contests: list[list[Row]]) -> None:
-    """However they are divided into contests; the other is the mean of the contests' own."""
+    """The division into contests does not matter; the other mean is the mean of the contests' means."""
     mine = [[each._replace(owner=0) for each in rows] for rows in contests]
-    found = brier_means(one(*rows) for rows in mine)
-    assert found.pooled_brier == slow([each for rows in mine for each in rows]).brier
+    actual = brier_means(aggregate_of(*rows) for rows in mine)
+    assert actual.pooled_brier == slow([row for rows in mine for row in rows]).brier
     own = [brier for brier in (slow(rows).brier for rows in mine) if brier is not None]
-    assert found.mean_of_contest_means == (mean(own) if own else None)
+    assert actual.mean_of_contest_means == (mean(own) if own else None)
 
 
 # --- calibration
@@ -357,39 +365,39 @@ def test_the_pooled_mean_is_that_of_all_rows_together(contests: list[list[Row]])
 def test_a_forecast_on_an_edge_is_in_the_bin_that_begins_there() -> None:
     """0.099999999 is in the first tenth, 0.1 in the second; 0.9 and 1 are in the last, which is closed."""
     rows = [row(text, 0) for text in ("0", "0.099999999", "0.1", "0.899999999", "0.9", "1")]
-    found = [(each.lower, each.upper, each.n) for each in calibration(sample(rows), 1)]
+    actual = [(bin_.lower, bin_.upper, bin_.n) for bin_ in calibration(sample(rows), 1)]
     tenth = 10**8
-    assert found == [(0, tenth, 2), (tenth, 2 * tenth, 1), (8 * tenth, 9 * tenth, 1), (9 * tenth, 10 * tenth, 2)]
+    assert actual == [(0, tenth, 2), (tenth, 2 * tenth, 1), (8 * tenth, 9 * tenth, 1), (9 * tenth, 10 * tenth, 2)]
 
 
 def test_a_bin_says_what_was_forecast_and_what_came_true() -> None:
-    """Of 62%, 64% and 69% two come true; by Wilson 2 of 3 is (4 + z² ± z √(z² + 8/3)) / (2 (3 + z²))."""
+    """Two of 62%, 64% and 69% come true; by Wilson 2 of 3 is (4 + z² ± z √(z² + 8/3)) / (2 (3 + z²))."""
     rows = [row("0.62", 1, owner=1), row("0.64", 0, owner=1), row("0.69", 1, owner=1)]
-    (found,) = calibration(sample(rows), 2)
-    assert found[:5] == (1, nanos("0.6"), nanos("0.7"), 3, 2)
-    assert (found.mean_forecast, found.observed_frequency) == (Fraction(65, 100), Fraction(2, 3))
+    (actual,) = calibration(sample(rows), 2)
+    assert actual[:5] == (1, nanos("0.6"), nanos("0.7"), 3, 2)
+    assert (actual.mean_forecast, actual.observed_frequency) == (Fraction(65, 100), Fraction(2, 3))
     spread = Z * root(Z * Z + Fraction(8, 3))
     limits = [(4 + Z * Z + side) / (2 * (3 + Z * Z)) for side in (-spread, spread)]
-    assert [found.wilson_low, found.wilson_high] == [round(limit * PROBABILITY) for limit in limits]
+    assert [actual.wilson_low, actual.wilson_high] == [round(limit * PROBABILITY) for limit in limits]
 
 
 def test_bins_come_in_order_of_owner_then_value() -> None:
-    """Bins nobody forecast in are left out, and so are owners without a forecast."""
+    """Bins without a forecast are left out, and so are owners without a forecast."""
     rows = [row("0.95", 1, owner=2), row("0.05", 1, owner=2), row("0.5", 1, owner=0)]
-    found = [(each.owner, each.lower) for each in calibration(sample(rows), 4)]
-    assert found == [(0, nanos("0.5")), (2, 0), (2, nanos("0.9"))]
+    actual = [(bin_.owner, bin_.lower) for bin_ in calibration(sample(rows), 4)]
+    assert actual == [(0, nanos("0.5")), (2, 0), (2, nanos("0.9"))]
     assert calibration(sample([]), 4) == []
 
 
 def test_deciles_are_ten_equal_bins() -> None:
-    """0, 0.1, … 1."""
+    """They are 0, 0.1, … 1."""
     assert list(DECILES) == [nanos(f"0.{tenth}") for tenth in range(10)] + [PROBABILITY]
 
 
 @settings(deadline=None)
 @given(ROWS, EDGES)
 def test_bins_are_those_of_the_definition(rows: list[Row], edges: list[int]) -> None:
-    """Deciles and any other edges; one bin may be all there is."""
+    """The edges are deciles or others; there may be a single bin."""
     assert calibration(sample(rows), OWNERS) == slow_bins(rows, OWNERS, DECILES)
     assert calibration(sample(rows), OWNERS, edges) == slow_bins(rows, OWNERS, edges)
 
@@ -419,14 +427,14 @@ def test_the_interval_is_the_published_one(happened: int, n: int, low: str, high
 
 @pytest.mark.parametrize("n", [1, 2, 10, 20, 1000, LARGEST_COUNT])
 def test_if_none_or_all_came_true_one_limit_is_certain(n: int) -> None:
-    """None of n: from 0 to z² / (n + z²); all of n: from n / (n + z²) to 1. Both are rational."""
+    """The interval of 0 of n is 0 to z² / (n + z²), of n of n it is n / (n + z²) to 1. Both are rational."""
     assert wilson(0, n) == (0, round(PROBABILITY * Z * Z / (n + Z * Z)))
     assert wilson(n, n) == (round(PROBABILITY * n / (n + Z * Z)), PROBABILITY)
 
 
 @pytest.mark.parametrize("n", [2, 10, 100, 12_346, LARGEST_COUNT])
 def test_half_come_true_lies_in_the_middle(n: int) -> None:
-    """1/2 ± z / (2 √(n + z²)); of 100 it is 0.404 to 0.596."""
+    """It is 1/2 ± z / (2 √(n + z²)); for n = 100, 0.404 to 0.596."""
     half_width = Z / (2 * root(n + Z * Z))
     limits = [round((Fraction(1, 2) + side) * PROBABILITY) for side in (-half_width, half_width)]
     assert list(wilson(n // 2, n)) == limits
@@ -437,7 +445,7 @@ def test_half_come_true_lies_in_the_middle(n: int) -> None:
 @settings(deadline=None)
 @given(COUNTS)
 def test_each_limit_is_the_nearest_billionth_to_a_root(counts: tuple[int, int]) -> None:
-    """Of n (t - k/n)² - z² t (1 - t), which is below 0 between its roots alone; rational at both rounding ties."""
+    """They are the roots of n (t - k/n)² - z² t (1 - t), which is below 0 only between them; both ties are rational."""
     happened, n = counts
     half = Fraction(1, 2 * PROBABILITY)
 
@@ -452,7 +460,7 @@ def test_each_limit_is_the_nearest_billionth_to_a_root(counts: tuple[int, int]) 
 @settings(deadline=None)
 @given(COUNTS)
 def test_the_interval_is_that_of_the_textbook_formula(counts: tuple[int, int]) -> None:
-    """To 60 digits, rounded once; and its mirror image is that of what did not come true."""
+    """It agrees with 60 digits, rounded once, and mirrors the interval of the forecasts that did not come true."""
     happened, n = counts
     low, high = wilson(happened, n)
     assert (low, high) == slow_wilson(happened, n)
@@ -461,7 +469,7 @@ def test_the_interval_is_that_of_the_textbook_formula(counts: tuple[int, int]) -
 
 @pytest.mark.parametrize(("happened", "n"), [(-1, 5), (6, 5), (0, 0), (1, 0), (-1, -1)])
 def test_more_than_all_or_less_than_none_is_an_error(happened: int, n: int) -> None:
-    """And there is no frequency of nothing."""
+    """There is no frequency of 0 forecasts either."""
     with pytest.raises(ValueError, match=f"{happened} of {n}"):
         wilson(happened, n)
 
@@ -508,13 +516,13 @@ def test_a_score_has_the_words_of_the_row_it_begins(brier: str, words: str) -> N
 
 
 def test_the_rows_of_the_table_leave_no_gap() -> None:
-    """Each begins where the one before it ends; the last has no end."""
+    """Each band begins where the one before it ends; the last has no end."""
     assert [row.upper for row in INTERPRETATION] == [*(row.lower for row in INTERPRETATION[1:]), None]
     assert INTERPRETATION[0].lower == 0
 
 
 @pytest.mark.parametrize("brier", [Fraction(-1, 10**18), Fraction(10**18 + 1, 10**18), Fraction(2)])
 def test_a_score_outside_nought_to_one_has_no_words(brier: Fraction) -> None:
-    """Such as one on the scale from 0 to 2."""
+    """An example is a score on the scale from 0 to 2."""
     with pytest.raises(ValueError, match="a Brier score must be from 0 to 1"):
         interpretation(brier)

@@ -1,4 +1,4 @@
-"""What Brier aggregates are computed from: each forecaster's last word on a binary question, beside the consensus."""
+"""Brier samples: each participant's last forecast on a binary question, with the consensus."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ TIME = structs.replace(SPOT, sampling="time")
 
 
 class Row(NamedTuple):
-    """What one forecaster is judged by on one question; probabilities in 1e-9, consensus -1 where there is none."""
+    """One participant's forecast on one question, in 1e-9; the consensus is -1 if there is none."""
 
     participant: str
     probability: int
@@ -58,94 +58,94 @@ class Row(NamedTuple):
 Rows = Counter[Row]
 
 
-def sampled(of: Projections, contest: str = "cup") -> Rows:
-    """The rows of a contest's sample, by name."""
-    sample, owners = of.brier_sample(contest)
-    labels = [*of.facts.participant_codes.labels, CONSENSUS]
+def sampled(projections: Projections, contest: str = "cup") -> Rows:
+    """Return the rows of a contest's sample, by name."""
+    sample, owners = projections.brier_sample(contest)
+    labels = [*projections.facts.participant_codes.labels, CONSENSUS]
     assert owners == len(labels)
     columns = (sample.owner, sample.probability, sample.consensus, sample.happened)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return Counter(Row(labels[owner], *rest) for owner, *rest in rows)
 
 
-def found(*asked: AnyCommand, contest: str = "cup") -> dict[str, tuple[str, ...]]:
-    """By participant, what is judged on each question, in percent: the forecast, and the consensus beside it."""
+def shown_sample(*made: AnyCommand, contest: str = "cup") -> dict[str, tuple[str, ...]]:
+    """Return, by participant, the sampled forecast on each question and the consensus, in percent."""
     shown: dict[str, tuple[str, ...]] = {}
-    for row in sorted(sampled(oracle.projected(*asked), contest).elements()):
+    for row in sorted(sampled(oracle.projected(*made), contest).elements()):
         beside = f" against {percent(row.consensus)}" if row.consensus >= 0 else ""
         shown[row.participant] = (*shown.get(row.participant, ()), f"{percent(row.probability)}{beside}")
     return shown
 
 
 def percent(nanos: int) -> str:
-    """A probability in percent, without zeros that say nothing."""
+    """Return a probability in percent, without trailing zeros."""
     return f"{nanos / 10**7:.7f}".rstrip("0").rstrip(".")
 
 
-def own(*asked: AnyCommand, who: str = "ada") -> list[str]:
-    """What one participant is judged by, in percent, whatever the consensus is."""
-    return [each.split(" ")[0] for each in found(*asked).get(who, ())]
+def own(*made: AnyCommand, who: str = "ada") -> list[str]:
+    """Return the sampled forecasts of one participant, in percent, without the consensus."""
+    return [row.split(" ")[0] for row in shown_sample(*made).get(who, ())]
 
 
 def start(rules: Any = TIME, **fields: Any) -> list[AnyCommand]:
-    """One question in one contest."""
+    """Return a question in a contest."""
     return [opened(reveals_at=REVEALS), contest(rules=rules), entry(**fields)]
 
 
 def at(number: int, probability: str, who: str = "ada", hour: int = 0) -> AnyCommand:
-    """A forecast of so much on a day."""
+    """Return a forecast on a day."""
     return forecast(participant=who, probability=probability, at=day(number, hour))
 
 
 # --- the slow definition
 
 
-def judged(recorded: Sequence[Recorded], name: str) -> Rows:
-    """Question by question, whose forecast stands at the instant that counts, and what the members' average is then."""
+def slow_sample(recorded: Sequence[Recorded], name: str) -> Rows:
+    """Return, for each question, the forecasts that stand at the instant that counts, and the members' average."""
     whole = oracle.world(recorded)
-    known = oracle.world(recorded, whole.contests[name].finalized)
-    held = known.contests[name]
-    rules, rows = held.opened.rules, Rows()
-    apart = {who for who, level in held.levels.items() if level in rules.scored_only_levels}
-    apart |= {who for who, enrolled in held.enrolled.items() if enrolled.bot and rules.bots == "scored_only"}
-    for question, added in held.entries.items():
-        asked = known.questions[question]
-        if asked.opened.kind != "binary" or asked.resolved is None:
+    world = oracle.world(recorded, whole.contests[name].finalized)
+    contest_state = world.contests[name]
+    rules, rows = contest_state.opened.rules, Rows()
+    apart = {who for who, level in contest_state.levels.items() if level in rules.scored_only_levels}
+    apart |= {who for who, enrolled in contest_state.enrolled.items() if enrolled.bot and rules.bots == "scored_only"}
+    for question, added in contest_state.entries.items():
+        question_state = world.questions[question]
+        if question_state.opened.kind != "binary" or question_state.resolved is None:
             continue
-        happened = asked.resolved.outcome == 0
-        stands = standing(known, asked, rules, instant(asked, added, rules))
-        said = {who: words.probabilities[0] for who, words in stands.items()}
-        of_members = [chance for who, chance in said.items() if who not in apart]
+        happened = question_state.resolved.outcome == 0
+        stands = standing(world, question_state, rules, instant(question_state, added, rules))
+        chances = {who: words.probabilities[0] for who, words in stands.items()}
+        of_members = [chance for who, chance in chances.items() if who not in apart]
         consensus = -1
         if of_members:
             middle = (mean if rules.consensus == "mean" else median)(map(Fraction, of_members))
             consensus = round(middle)
             rows[Row(CONSENSUS, consensus, consensus, happened)] += 1
-        for who, chance in said.items():
+        for who, chance in chances.items():
             rows[Row(who, chance, consensus, happened)] += 1
     return rows
 
 
-def instant(asked: oracle.Question, added: events.QuestionAdded, rules: RuleSet) -> int:
-    """The spot of a contest that has one, else the close, but never later than the last µs of scored time."""
-    spot = asked.opened.closes_at
+def instant(question_state: oracle.Question, added: events.QuestionAdded, rules: RuleSet) -> int:
+    """Return the spot of a contest or, without one, the close, but at most the last µs of scored time."""
+    spot = question_state.opened.closes_at
     if rules.sampling == "spot":
-        spot = next(each for each in (added.spot_at, asked.opened.reveals_at, spot) if each is not None)
-    return min(spot, asked.scored_until() - 1)
+        spot = next(at for at in (added.spot_at, question_state.opened.reveals_at, spot) if at is not None)
+    return min(spot, question_state.scored_until() - 1)
 
 
 def standing(
-    known: oracle.World, asked: oracle.Question, rules: RuleSet, instant: int
+    world: oracle.World, question_state: oracle.Question, rules: RuleSet, instant: int
 ) -> dict[str, events.ForecastMade]:
-    """Everyone's last word up to that instant, by the contest's clock, unless it is a withdrawal or came too early."""
+    """Return everybody's last forecast up to an instant, by the contest's clock, without withdrawals and early ones."""
     stands = {}
-    for who, words in asked.said.items():
-        times = [known.recorded_at[place] if rules.clock == "recorded" else word.at for place, word in words]
+    for who, words in question_state.said.items():
+        times = [world.recorded_at[place] if rules.clock == "recorded" else word.at for place, word in words]
         heard = [(when, word) for when, (_, word) in zip(times, words, strict=True) if when <= instant]
-        if not heard or instant < asked.opened.opens_at:
+        if not heard or instant < question_state.opened.opens_at:
             continue
         when, last = heard[-1]
-        if isinstance(last, events.ForecastMade) and (rules.early_forecasts or when >= asked.opened.opens_at):
+        if isinstance(last, events.ForecastMade) and (rules.early_forecasts or when >= question_state.opened.opens_at):
             stands[who] = last
     return stands
 
@@ -169,24 +169,24 @@ RULES = st.builds(
 
 @st.composite
 def seasons(draw: st.DrawFn) -> list[Recorded]:
-    """A log of binary questions, some shared by several contests, some of which are frozen before all is known.
+    """Draw a log of binary questions, some in several contests, some of which are sealed early.
 
-    Recorded one after another, up to three units of time apart.
+    Commands are recorded one after another, up to three units of time apart.
     """
     names = [f"q{number}" for number in range(draw(st.integers(1, 4)))]
     lasts = [draw(st.integers(4, 12)) for _ in names]
     openings = [draw(_opening(name, last)) for name, last in zip(names, lasts, strict=True)]
-    threads = [draw(_said(name, last)) for name, last in zip(names, lasts, strict=True)]
-    threads += [draw(_held(f"cup{number}", names)) for number in range(draw(st.integers(1, 3)))]
+    threads = [draw(_question_thread(name, last)) for name, last in zip(names, lasts, strict=True)]
+    threads += [draw(_contest_thread(f"cup{number}", names)) for number in range(draw(st.integers(1, 3)))]
     turns = [number for number, thread in enumerate(threads) for _ in thread]
     draw(st.randoms(use_true_random=False)).shuffle(turns)
     rests = [iter(thread) for thread in threads]
     recorded, _ = oracle.attempted([*openings, *(next(rests[turn]) for turn in turns)])
     clock = (oracle.moment(-3) - oracle.moment(0)) // timedelta(microseconds=1) + micros(10)
     ticking = []
-    for each in recorded:
+    for row in recorded:
         clock += draw(st.integers(0, 3)) * oracle.UNIT
-        ticking.append(structs.replace(each, recorded_at=clock))
+        ticking.append(structs.replace(row, recorded_at=clock))
     return ticking
 
 
@@ -198,73 +198,73 @@ def _opening(draw: st.DrawFn, name: str, last: int) -> AnyCommand:
 
 
 @st.composite
-def _said(draw: st.DrawFn, name: str, last: int) -> list[AnyCommand]:
-    """Forecasts and withdrawals in order of time, now and then an early close, and answers, some taken back."""
-    said: list[AnyCommand] = []
+def _question_thread(draw: st.DrawFn, name: str, last: int) -> list[AnyCommand]:
+    """Draw forecasts and withdrawals in order of time, sometimes an early close, and answers, some revoked."""
+    thread: list[AnyCommand] = []
     for unit in sorted(draw(st.lists(st.integers(-2, last - 1), min_size=3, max_size=12))):
         who, when = draw(st.sampled_from(PEOPLE)), oracle.moment(unit)
         if draw(st.integers(0, 4)) == 0:
-            said.append(commands.WithdrawForecast(at=when, question=name, participant=who))
+            thread.append(commands.WithdrawForecast(at=when, question=name, participant=who))
         else:
             chance = f"{draw(CHANCES)}e-9"
-            said.append(forecast(name, who, probability=chance, at=when))
+            thread.append(forecast(name, who, probability=chance, at=when))
     if draw(st.integers(0, 3)) == 0:
-        said.append(commands.CloseQuestion(at=oracle.moment(draw(st.integers(1, last))), question=name))
+        thread.append(commands.CloseQuestion(at=oracle.moment(draw(st.integers(1, last))), question=name))
     for move in draw(st.lists(st.sampled_from(["resolve"] * 4 + ["revoke", "annul"]), min_size=1, max_size=4)):
         when = oracle.moment(50)
         if move == "resolve":
             known = draw(st.none() | st.integers(0, 14).map(oracle.moment))
             outcome = draw(st.sampled_from(["yes", "no"]))
-            said.append(resolution(name, at=when, outcome=outcome, known_at=known))
+            thread.append(resolution(name, at=when, outcome=outcome, known_at=known))
         else:
             undo = commands.AnnulQuestion if move == "annul" else commands.RevokeResolution
-            said.append(undo(at=when, question=name, reason="misread"))
-    return said
+            thread.append(undo(at=when, question=name, reason="misread"))
+    return thread
 
 
 @st.composite
-def _held(draw: st.DrawFn, name: str, questions: list[str]) -> list[AnyCommand]:
-    """A contest over some of the questions, with bots and exclusions."""
-    held: list[AnyCommand] = [contest(name, rules=draw(RULES))]
+def _contest_thread(draw: st.DrawFn, name: str, questions: list[str]) -> list[AnyCommand]:
+    """Draw a contest over some of the questions, with bots and exclusions."""
+    thread: list[AnyCommand] = [contest(name, rules=draw(RULES))]
     for question in draw(st.lists(st.sampled_from(questions), min_size=1, unique=True)):
         spot = draw(st.none() | st.integers(0, 12).map(oracle.moment))
         plain = entry(name, question)
-        held += [structs.replace(plain, spot_at=spot), plain]  # the second if the spot is beyond the close
+        thread += [structs.replace(plain, spot_at=spot), plain]  # the second if the spot is beyond the close
     for who in draw(st.lists(st.sampled_from(PEOPLE), max_size=2)):
-        held.append(enrolment(name, who, bot=draw(st.booleans())))
+        thread.append(enrolment(name, who, bot=draw(st.booleans())))
     for who in draw(st.lists(st.sampled_from(PEOPLE), max_size=2)):
-        held.append(exclusion(name, who, level=draw(st.sampled_from(["no_prize", "no_rank", "hidden"]))))
+        thread.append(exclusion(name, who, level=draw(st.sampled_from(["no_prize", "no_rank", "hidden"]))))
     if draw(st.integers(0, 2)) == 0:
-        held.append(finalization(name))
-    return held
+        thread.append(finalization(name))
+    return thread
 
 
 @settings(max_examples=150, deadline=None)
 @given(seasons(), st.sampled_from([1, 3, 1 << 20]))
-def test_what_is_judged_is_that_of_the_slow_definition(recorded: list[Recorded], chunk: int) -> None:
-    """Every row of every contest, however many forecasts are looked at together."""
+def test_samples_agree_with_the_slow_definition(recorded: list[Recorded], chunk: int) -> None:
+    """Every row of every contest agrees, for chunks of any size."""
     projections = Projections(oracle.told(recorded), chunk)
     for name in projections.contests:
-        assert sampled(projections, name) == judged(recorded, name)
+        assert sampled(projections, name) == slow_sample(recorded, name)
 
 
 @settings(max_examples=60, deadline=None)
 @given(seasons(), st.floats(0, 1))
-def test_what_is_judged_as_of_a_cut_is_what_the_log_said_until_then(recorded: list[Recorded], share: float) -> None:
-    """A shorter log, whose last words, answers and exclusions are other ones."""
+def test_the_sample_of_a_shorter_log_uses_only_that_log(recorded: list[Recorded], share: float) -> None:
+    """A shorter log has other last forecasts, answers and exclusions."""
     shorter = recorded[: int(share * len(recorded))]
     projections = Projections(oracle.told(shorter))
     for name in projections.contests:
-        assert sampled(projections, name) == judged(shorter, name)
+        assert sampled(projections, name) == slow_sample(shorter, name)
 
 
 # --- whose forecast counts
 
 
 def test_a_forecast_is_judged_beside_the_median_of_all() -> None:
-    """Yes at 80%, 40% and 30%, of which 40% is the middle; the consensus is judged against itself."""
-    asked = [*start(), at(11, "0.8"), at(12, "0.4", "bob"), at(13, "0.3", "cyd"), resolution()]
-    assert found(*asked) == {
+    """The median of 80%, 40% and 30% is 40%; the consensus is compared with itself."""
+    made = [*start(), at(11, "0.8"), at(12, "0.4", "bob"), at(13, "0.3", "cyd"), resolution()]
+    assert shown_sample(*made) == {
         "[consensus]": ("40 against 40",),
         "ada": ("80 against 40",),
         "bob": ("40 against 40",),
@@ -274,57 +274,57 @@ def test_a_forecast_is_judged_beside_the_median_of_all() -> None:
 
 @pytest.mark.parametrize("outcome", ["yes", "no"])
 def test_the_probability_is_that_of_yes_whatever_happened(outcome: str) -> None:
-    """To the last digit of 1e-9."""
+    """It is exact to 1e-9."""
     sample = sampled(oracle.projected(*start(), at(11, "0.123456789"), resolution(outcome=outcome)))
     assert sample[Row("ada", 123_456_789, 123_456_789, outcome == "yes")] == 1
 
 
 @pytest.mark.parametrize("probability", ["0", "1", "0.000000001", "0.999999999"])
 def test_no_floor_is_put_under_a_probability(probability: str) -> None:
-    """What the rule set counts as 0.1% for its logarithm is judged as it was said."""
+    """A forecast that the logarithm counts as 0.1% is sampled unchanged."""
     assert own(*start(), at(11, probability), resolution()) == [percent(round(Fraction(probability) * NANO))]
 
 
 def test_the_last_forecast_before_the_close_counts() -> None:
-    """Not the first, nor the one that stood longest."""
+    """It is not the first, nor the one that stood longest."""
     assert own(*start(), at(10, "0.1"), at(11, "0.2"), at(19, "0.3", hour=23), resolution()) == ["30"]
 
 
 def test_a_withdrawn_forecast_does_not_count_and_one_made_again_does() -> None:
-    """Neither among the forecasts nor in the consensus."""
-    asked = [*start(), at(11, "0.8"), at(11, "0.4", "bob"), withdrawal(at=day(13))]
-    assert found(*asked, resolution()) == {"[consensus]": ("40 against 40",), "bob": ("40 against 40",)}
-    assert own(*asked, at(14, "0.9"), resolution()) == ["90"]
+    """It counts neither among the forecasts nor in the consensus."""
+    made = [*start(), at(11, "0.8"), at(11, "0.4", "bob"), withdrawal(at=day(13))]
+    assert shown_sample(*made, resolution()) == {"[consensus]": ("40 against 40",), "bob": ("40 against 40",)}
+    assert own(*made, at(14, "0.9"), resolution()) == ["90"]
 
 
 def test_after_an_early_close_the_forecasts_that_stood_then_count() -> None:
-    """Closed on the 15th; what was said on the 16th, and found to be too late, is no forecast on this question."""
-    asked = [*start(), at(11, "0.1"), at(14, "0.2"), at(16, "0.3")]
-    assert own(*asked, closing(at=day(15)), resolution()) == ["20"]
+    """The question closed on the 15th; a forecast of the 16th is too late."""
+    made = [*start(), at(11, "0.1"), at(14, "0.2"), at(16, "0.3")]
+    assert own(*made, closing(at=day(15)), resolution()) == ["20"]
 
 
 @pytest.mark.parametrize(("hour", "counts"), [(0, "10"), (1, "20")])
 def test_once_the_answer_is_known_no_forecast_counts(hour: int, counts: str) -> None:
-    """Known on the 15th at 00:00 or 01:00; said at 00:00."""
-    asked = [*start(), at(11, "0.1"), at(15, "0.2")]
-    assert own(*asked, resolution(known_at=day(15, hour))) == [counts]
+    """The answer is known on the 15th at 00:00 or 01:00; the forecast is made at 00:00."""
+    made = [*start(), at(11, "0.1"), at(15, "0.2")]
+    assert own(*made, resolution(known_at=day(15, hour))) == [counts]
 
 
 def test_a_withdrawal_at_the_instant_the_answer_is_known_comes_too_late() -> None:
-    """The forecast stood just before; one µs earlier would have been in time."""
-    asked = [*start(), at(11, "0.1"), withdrawal(at=day(15))]
-    assert own(*asked, resolution(known_at=day(15))) == ["10"]
+    """The forecast stood just before; a withdrawal one µs earlier would count."""
+    made = [*start(), at(11, "0.1"), withdrawal(at=day(15))]
+    assert own(*made, resolution(known_at=day(15))) == ["10"]
     later = day(15).replace("Z", ".000001Z")
-    assert own(*asked, resolution(known_at=later)) == []
+    assert own(*made, resolution(known_at=later)) == []
 
 
 def test_where_the_answer_was_known_from_the_opening_nobody_is_judged() -> None:
-    """No time was scored."""
-    assert found(*start(), at(5, "0.1"), at(11, "0.2"), resolution(known_at=OPENS)) == {}
+    """No time is scored."""
+    assert shown_sample(*start(), at(5, "0.1"), at(11, "0.2"), resolution(known_at=OPENS)) == {}
 
 
 def test_a_forecast_made_before_the_opening_counts_where_the_rules_let_it_stand() -> None:
-    """Else it takes one made since."""
+    """Otherwise it counts a forecast made since the opening."""
     late = structs.replace(TIME, early_forecasts=False)
     assert own(*start(), at(5, "0.1"), resolution()) == ["10"]
     assert own(*start(late), at(5, "0.1"), resolution()) == []
@@ -334,52 +334,52 @@ def test_a_forecast_made_before_the_opening_counts_where_the_rules_let_it_stand(
 # --- at which instant
 
 
-def spotted(*said: AnyCommand, **fields: Any) -> list[str]:
-    """What counts at a spot; by default the reveal, on the 12th."""
-    return own(*start(SPOT, **fields), *said, resolution())
+def spot_sample(*made: AnyCommand, **fields: Any) -> list[str]:
+    """Return the sampled forecasts at a spot; by default the reveal, on the 12th."""
+    return own(*start(SPOT, **fields), *made, resolution())
 
 
 def test_a_contest_with_a_spot_is_judged_there() -> None:
-    """At the entry's own; else when the community forecast is revealed, on the 12th; else at the close."""
-    said = [at(10, "0.1"), at(13, "0.2"), at(16, "0.3")]
-    assert spotted(*said) == ["10"]
-    assert spotted(*said, spot_at=day(14)) == ["20"]
-    unveiled = [opened(), contest(rules=SPOT), entry(), *said, resolution()]
+    """The spot is that of the entry, or the reveal of the community forecast, on the 12th, or the close."""
+    made = [at(10, "0.1"), at(13, "0.2"), at(16, "0.3")]
+    assert spot_sample(*made) == ["10"]
+    assert spot_sample(*made, spot_at=day(14)) == ["20"]
+    unveiled = [opened(), contest(rules=SPOT), entry(), *made, resolution()]
     assert own(*unveiled) == ["30"]
 
 
 def test_a_forecast_made_at_the_spot_counts_and_one_made_after_does_not() -> None:
-    """To the µs."""
+    """It is exact to the µs."""
     before, after = day(11, 23).replace("00:00Z", "59:59.999999Z"), day(12).replace("Z", ".000001Z")
-    assert spotted(at(12, "0.1")) == ["10"]
-    assert spotted(forecast(probability="0.1", at=after)) == []
-    assert spotted(forecast(probability="0.1", at=before), at(12, "0.2")) == ["20"]
-    assert spotted(at(12, "0.1"), forecast(probability="0.2", at=after)) == ["10"]
+    assert spot_sample(at(12, "0.1")) == ["10"]
+    assert spot_sample(forecast(probability="0.1", at=after)) == []
+    assert spot_sample(forecast(probability="0.1", at=before), at(12, "0.2")) == ["20"]
+    assert spot_sample(at(12, "0.1"), forecast(probability="0.2", at=after)) == ["10"]
 
 
 def test_a_forecast_withdrawn_at_the_spot_does_not_count_and_one_withdrawn_after_does() -> None:
-    """As with one replaced."""
-    assert spotted(at(11, "0.1"), withdrawal(at=day(12))) == []
-    assert spotted(at(11, "0.1"), withdrawal(at=day(12).replace("Z", ".000001Z"))) == ["10"]
+    """It is like a replaced forecast."""
+    assert spot_sample(at(11, "0.1"), withdrawal(at=day(12))) == []
+    assert spot_sample(at(11, "0.1"), withdrawal(at=day(12).replace("Z", ".000001Z"))) == ["10"]
 
 
 @pytest.mark.parametrize(("spot", "counts"), [(OPENS, []), (day(13), ["10"]), (CLOSES, ["20"])])
-def test_a_spot_after_scored_time_is_judged_as_that_ended(spot: str, counts: list[str]) -> None:
-    """Known on the 15th, when 20% had stood for two days; the spot is before anything, between, or at the close."""
-    asked = [*start(SPOT, spot_at=spot), at(11, "0.1"), at(13, "0.2", hour=1), at(15, "0.3")]
-    assert own(*asked, resolution(known_at=day(15))) == counts
+def test_a_spot_after_scored_time_counts_as_its_end(spot: str, counts: list[str]) -> None:
+    """Known on the 15th, when 20% has stood for two days; the spot is before, between, or at the close."""
+    made = [*start(SPOT, spot_at=spot), at(11, "0.1"), at(13, "0.2", hour=1), at(15, "0.3")]
+    assert own(*made, resolution(known_at=day(15))) == counts
 
 
 @pytest.mark.parametrize("sampling", ["time", "day"])
 def test_a_contest_that_samples_no_spot_is_judged_at_the_end_whatever_its_entries_say(sampling: str) -> None:
-    """The spot of an entry, and the reveal, are there for rule sets that use them."""
+    """Only rule sets with spot sampling use the spot of an entry or the reveal."""
     rules = structs.replace(TIME, sampling=sampling)
-    asked = [*start(rules, spot_at=day(12)), at(11, "0.1"), at(16, "0.2"), resolution()]
-    assert own(*asked) == ["20"]
+    made = [*start(rules, spot_at=day(12)), at(11, "0.1"), at(16, "0.2"), resolution()]
+    assert own(*made) == ["20"]
 
 
 def test_under_the_recorded_clock_a_forecast_counts_from_its_receipt() -> None:
-    """Claimed on the 11th and the 12th; received on the 11th and on the 21st, a day late."""
+    """The forecasts claim the 11th and the 12th and are recorded on the 11th and the 21st, a day late."""
     recorded = oracle.history(
         *start(structs.replace(TIME, clock="recorded")), at(11, "0.1"), at(12, "0.2"), resolution()
     )
@@ -394,17 +394,17 @@ def test_under_the_recorded_clock_a_forecast_counts_from_its_receipt() -> None:
 
 
 def crowd(rules: RuleSet, *more: AnyCommand, **chances: str) -> dict[str, tuple[str, ...]]:
-    """What is judged where these participants said this, in this order."""
-    said = [at(11, chance, who) for who, chance in chances.items()]
-    return found(*start(rules), *more, *said, resolution())
+    """Return the sample if these participants forecast in this order."""
+    made = [at(11, chance, who) for who, chance in chances.items()]
+    return shown_sample(*start(rules), *more, *made, resolution())
 
 
 def test_the_consensus_is_the_average_of_the_contests_own_rules() -> None:
-    """Of 10%, 20% and 90%: the median 20%, the mean 40%."""
-    said = {"ada": "0.1", "bob": "0.2", "cyd": "0.9"}
+    """10%, 20% and 90% have the median 20% and the mean 40%."""
+    made = {"ada": "0.1", "bob": "0.2", "cyd": "0.9"}
     for average, middle in (("median", "20"), ("community", "20"), ("mean", "40")):
         rules = structs.replace(TIME, consensus=average)
-        assert crowd(rules, **said)[CONSENSUS] == (f"{middle} against {middle}",)
+        assert crowd(rules, **made)[CONSENSUS] == (f"{middle} against {middle}",)
 
 
 def test_the_consensus_by_recency_gives_the_newest_most_weight() -> None:
@@ -412,13 +412,13 @@ def test_the_consensus_by_recency_gives_the_newest_most_weight() -> None:
 
     (0.9 · e^(1-√3) + 0.5 · e^(√2-√3) + 0.1) / (e^(1-√3) + e^(√2-√3) + 1), worked out to 1e-9.
     """
-    said = {"ada": "0.9", "bob": "0.5", "cyd": "0.1"}
+    made = {"ada": "0.9", "bob": "0.5", "cyd": "0.1"}
     three = oracle.EXACT.sqrt(3)
     first, second = (oracle.EXACT.exp(oracle.EXACT.sqrt(i) - three) for i in (1, 2))
     middle = (9 * Fraction(first) + 5 * Fraction(second) + 1) / (10 * (Fraction(first) + Fraction(second) + 1))
     recent = structs.replace(TIME, consensus_weights="recency")
-    assert crowd(recent, **said)[CONSENSUS] == ("50 against 50",)
-    assert crowd(structs.replace(recent, consensus="mean"), **said)[CONSENSUS][0].startswith(
+    assert crowd(recent, **made)[CONSENSUS] == ("50 against 50",)
+    assert crowd(structs.replace(recent, consensus="mean"), **made)[CONSENSUS][0].startswith(
         percent(round(middle * NANO))
     )
 
@@ -433,17 +433,17 @@ def test_the_consensus_by_recency_gives_the_newest_most_weight() -> None:
     ],
 )
 def test_a_consensus_between_two_units_goes_to_the_even_one(low: str, high: str, consensus: str) -> None:
-    """Half of 1e-9; what yes loses no gains."""
+    """It is half of 1e-9, which no gains if yes loses it."""
     assert crowd(TIME, ada=low, bob=high)[CONSENSUS] == (f"{consensus} against {consensus}",)
 
 
 def test_a_bot_is_judged_against_a_consensus_that_it_is_no_part_of() -> None:
-    """Where bots are scored only; elsewhere it counts: the median of 20%, 40% and 90% is 40%, without the last 30%."""
+    """Without the bot the median is 30%; if bots are members, the median of 20%, 40% and 90% is 40%."""
     bot = enrolment(participant="bot", bot=True)
-    said = {"ada": "0.2", "bob": "0.4", "bot": "0.9"}
+    made = {"ada": "0.2", "bob": "0.4", "bot": "0.9"}
     apart = structs.replace(TIME, bots="scored_only")
-    assert crowd(TIME, bot, **said)["bot"] == ("90 against 40",)
-    assert crowd(apart, bot, **said) == {
+    assert crowd(TIME, bot, **made)["bot"] == ("90 against 40",)
+    assert crowd(apart, bot, **made) == {
         "[consensus]": ("30 against 30",),
         "ada": ("20 against 30",),
         "bob": ("40 against 30",),
@@ -453,20 +453,20 @@ def test_a_bot_is_judged_against_a_consensus_that_it_is_no_part_of() -> None:
 
 @pytest.mark.parametrize(("level", "consensus"), [("no_prize", "40"), ("no_rank", "40"), ("hidden", "30")])
 def test_whether_the_excluded_are_part_of_the_consensus_is_up_to_the_rules(level: Any, consensus: str) -> None:
-    """Here those who are hidden are not; they are judged themselves either way."""
+    """Here hidden participants are not members; they are sampled in either case."""
     rules = structs.replace(TIME, scored_only_levels=("hidden",))
     judged_rows = crowd(rules, exclusion(participant="cyd", level=level), ada="0.2", bob="0.4", cyd="0.9")
     assert judged_rows["cyd"] == (f"90 against {consensus}",)
 
 
 def test_without_a_member_there_is_no_consensus() -> None:
-    """The bot alone has nothing to be measured against."""
+    """The bot alone has no consensus to be compared with."""
     rules = structs.replace(TIME, bots="scored_only")
     assert crowd(rules, enrolment(participant="bot", bot=True), bot="0.9") == {"bot": ("90",)}
 
 
 def test_a_participant_may_be_called_like_the_consensus() -> None:
-    """They stay two."""
+    """There are two rows."""
     projections = oracle.projected(*start(), at(11, "0.8", CONSENSUS), at(11, "0.4", "bob"), resolution())
     rows = {row["participant"]: row["brier"] for row in projections.table("brier").rows()}
     assert rows == {CONSENSUS: "0.040000000", "[[consensus]]": "0.160000000", "bob": "0.360000000"}
@@ -476,33 +476,33 @@ def test_a_participant_may_be_called_like_the_consensus() -> None:
 
 
 def test_only_binary_questions_are_judged_and_by_their_kind_not_their_outcomes() -> None:
-    """A choice between yes and no is no binary question; the answer to a number is neither."""
+    """A choice between yes and no is not a binary question; nor is a numeric question."""
     rules = structs.replace(TIME, cdf_kernel="ln")
     others: list[AnyCommand] = [choices("bill", ("yes", "no")), numeric(), contest(rules=rules)]
     others += [entry(question="bill"), entry(question="depth")]
     others += [forecast("bill", probabilities={"yes": "0.9", "no": "0.1"}), forecast("depth", cdf=[0, "0.5", 1, 1, 1])]
     others += [resolution("bill"), resolution("depth", value=1)]
-    assert found(*others) == {}
+    assert shown_sample(*others) == {}
     assert own(*others, opened(), entry(), at(11, "0.7"), resolution()) == ["70"]
 
 
 def test_only_questions_that_are_resolved_and_not_annulled_are_judged() -> None:
-    """Of five, one is open, one annulled, one annulled though resolved, one revoked."""
+    """One of five counts: the others are open, annulled, annulled after a resolution, and revoked."""
     names = ("rain", "wind", "snow", "hail", "frost")
-    asked: list[AnyCommand] = [contest(rules=TIME)]
+    made: list[AnyCommand] = [contest(rules=TIME)]
     for number, name in enumerate(names, 1):
-        asked += [opened(name), entry(question=name), forecast(name, probability=f"0.{number}")]
-    asked += [resolution(), annulment("snow"), resolution("hail"), annulment("hail")]
-    asked += [resolution("frost"), revocation("frost")]
-    assert own(*asked) == ["10"]
-    assert own(*asked, revocation("snow"), resolution("snow")) == ["10", "30"]
+        made += [opened(name), entry(question=name), forecast(name, probability=f"0.{number}")]
+    made += [resolution(), annulment("snow"), resolution("hail"), annulment("hail")]
+    made += [resolution("frost"), revocation("frost")]
+    assert own(*made) == ["10"]
+    assert own(*made, revocation("snow"), resolution("snow")) == ["10", "30"]
 
 
 def test_each_contest_judges_its_own_questions_by_its_own_instant() -> None:
     """One question in two contests: at the reveal 10% stood, at the close 20%."""
     shared = [*start(SPOT), contest("cap", rules=TIME), entry("cap"), at(11, "0.1"), at(16, "0.2"), resolution()]
-    assert found(*shared)["ada"] == ("10 against 10",)
-    assert found(*shared, contest="cap")["ada"] == ("20 against 20",)
+    assert shown_sample(*shared)["ada"] == ("10 against 10",)
+    assert shown_sample(*shared, contest="cap")["ada"] == ("20 against 20",)
 
 
 @pytest.mark.parametrize(
@@ -518,27 +518,27 @@ def test_each_contest_judges_its_own_questions_by_its_own_instant() -> None:
     ],
 )
 def test_what_is_said_after_a_contest_is_finalized_changes_nothing_in_it(later: list[AnyCommand]) -> None:
-    """But it does in a contest that is still open."""
-    asked: list[AnyCommand] = [*start(), opened("wind"), entry(question="wind"), at(11, "0.7"), forecast("wind")]
-    asked += [contest("league", rules=TIME), entry("league"), entry("league", "wind"), resolution(), finalization()]
-    before, after = oracle.projected(*asked), oracle.projected(*asked, *later)
+    """It counts in a contest that is still open."""
+    made: list[AnyCommand] = [*start(), opened("wind"), entry(question="wind"), at(11, "0.7"), forecast("wind")]
+    made += [contest("league", rules=TIME), entry("league"), entry("league", "wind"), resolution(), finalization()]
+    before, after = oracle.projected(*made), oracle.projected(*made, *later)
     assert sampled(after) == sampled(before)
     assert sampled(after, "league") != sampled(before, "league")
 
 
 def test_no_contest_no_question_and_no_forecast_are_no_rows() -> None:
-    """And no error."""
-    assert found(contest()) == {}
-    assert found(*start()) == {}
-    assert found(*start(), resolution()) == {}
-    assert found(*start(), at(11, "0.7")) == {}
+    """There is no error either."""
+    assert shown_sample(contest()) == {}
+    assert shown_sample(*start()) == {}
+    assert shown_sample(*start(), resolution()) == {}
+    assert shown_sample(*start(), at(11, "0.7")) == {}
 
 
 @pytest.mark.parametrize("preset", [name for name, rules in PRESETS.items() if rules.kernel != "none"])
 def test_every_preset_judges_alike_where_nobody_changes_their_mind(preset: str) -> None:
-    """Its kernel, scale and totals are for its own board."""
-    said = [at(10, "0.8"), at(10, "0.4", "bob"), resolution()]
-    assert found(*start(preset), *said) == {
+    """The kernel, scale and totals of the rule set only matter for its own board."""
+    made = [at(10, "0.8"), at(10, "0.4", "bob"), resolution()]
+    assert shown_sample(*start(preset), *made) == {
         "[consensus]": ("60 against 60",),
         "ada": ("80 against 60",),
         "bob": ("40 against 60",),

@@ -1,4 +1,4 @@
-"""Contests of one rule set are scored together: the same numbers as one by one, and work as of one."""
+"""Contests with the same rule set are scored together: the numbers are those of single contests, for less work."""
 
 from types import ModuleType
 from typing import Any
@@ -36,7 +36,7 @@ NAMES = ("one", "two", "three", "four")
 @settings(max_examples=60, deadline=None)
 @given(seasons())
 def test_together_is_one_by_one(recorded: list[Recorded]) -> None:
-    """Over logs in which contests share questions, differ in their members, and some are sealed."""
+    """Contests share questions, differ in their members, and some are sealed."""
     facts = oracle.told(recorded)
     every = Projections(facts)
     every.tally_all()
@@ -59,31 +59,35 @@ def test_together_is_one_by_one(recorded: list[Recorded]) -> None:
 
 
 def test_contests_sealed_at_different_positions_keep_their_answers() -> None:
-    """What was revoked and closed since is as it was to whoever had sealed a board before; by hand."""
-    asked: list[Any] = [opened("rain"), *(contest(name) for name in NAMES), *(entry(name, "rain") for name in NAMES)]
-    asked += [forecast("rain", "ada", probability="0.8"), forecast("rain", "bob", probability="0.5")]
-    asked += [resolution("rain"), finalization("one")]
-    asked += [revocation("rain"), finalization("two"), resolution("rain", outcome="no"), finalization("three")]
-    found = oracle.projected(*asked)
-    outcomes = [found.scored(name).questions.outcome.tolist() for name in NAMES]
+    """A later revocation or closing does not change a sealed board; by hand."""
+    commands: list[Any] = [opened("rain"), *(contest(name) for name in NAMES), *(entry(name, "rain") for name in NAMES)]
+    commands += [forecast("rain", "ada", probability="0.8"), forecast("rain", "bob", probability="0.5")]
+    commands += [resolution("rain"), finalization("one")]
+    commands += [revocation("rain"), finalization("two"), resolution("rain", outcome="no"), finalization("three")]
+    projections = oracle.projected(*commands)
+    outcomes = [projections.scored(name).questions.outcome.tolist() for name in NAMES]
     assert outcomes == [[0], [], [1], [1]]
-    found.tally_all()
-    assert [len(found.cached.tallies[name].own) for name in NAMES] == [2, 0, 2, 2]
-    assert found.cached.tallies["two"] == Tally({}, NO_SCORES)
+    projections.tally_all()
+    assert [len(projections.cached.tallies[name].own) for name in NAMES] == [2, 0, 2, 2]
+    assert projections.cached.tallies["two"] == Tally({}, NO_SCORES)
 
 
-def test_members_are_each_contests_own() -> None:
-    """Who is scored only in one contest counts among the peers of another."""
-    asked: list[Any] = [opened("rain"), *(contest(name, rules="peer-2024-03") for name in NAMES[:2])]
-    asked += [*(entry(name, "rain") for name in NAMES[:2]), enrolment("one", "bot"), enrolment("two", "bot", bot=True)]
-    asked += [forecast("rain", who, probability=p) for who, p in (("ada", "0.8"), ("bob", "0.5"), ("bot", "0.1"))]
-    asked += [resolution("rain"), exclusion("two", "bob", level="hidden")]
-    found = oracle.projected(*asked)
-    rows = {(row["contest"], row["participant"]): row["score"] for row in found.table("scores").rows()}
+def test_contests_have_members_of_their_own() -> None:
+    """A participant who is scored only in one contest is a peer in another."""
+    commands: list[Any] = [opened("rain"), *(contest(name, rules="peer-2024-03") for name in NAMES[:2])]
+    commands += [
+        *(entry(name, "rain") for name in NAMES[:2]),
+        enrolment("one", "bot"),
+        enrolment("two", "bot", bot=True),
+    ]
+    commands += [forecast("rain", who, probability=p) for who, p in (("ada", "0.8"), ("bob", "0.5"), ("bot", "0.1"))]
+    commands += [resolution("rain"), exclusion("two", "bob", level="hidden")]
+    projections = oracle.projected(*commands)
+    rows = {(row["contest"], row["participant"]): row["score"] for row in projections.table("scores").rows()}
     alone = {
         (name, row["participant"]): row["score"]
         for name in NAMES[:2]
-        for row in oracle.projected(*(each for each in asked if getattr(each, "contest", name) == name))
+        for row in oracle.projected(*(command for command in commands if getattr(command, "contest", name) == name))
         .table("scores")
         .rows()
     }
@@ -92,49 +96,49 @@ def test_members_are_each_contests_own() -> None:
 
 
 def test_a_hundred_contests_are_scored_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every table that follows from scores is built with one call of what scores, a rule set."""
+    """All tables that depend on scores are built with one scoring call for each rule set."""
     calls, real = list[int](), time_weighted.scores
 
     def counting(*arguments: Any) -> Any:
         calls.append(len(arguments[1]))
         return real(*arguments)
 
-    asked: list[Any] = []
+    commands: list[Any] = []
     for number in range(100):
-        asked += [opened(f"q{number}"), contest(f"c{number}", rules="baseline" if number % 4 else "peer-2024-03")]
-        asked += [entry(f"c{number}", f"q{number}"), forecast(f"q{number}", probability="0.6")]
-        asked += [resolution(f"q{number}")]
-    found = oracle.projected(*asked)
+        commands += [opened(f"q{number}"), contest(f"c{number}", rules="baseline" if number % 4 else "peer-2024-03")]
+        commands += [entry(f"c{number}", f"q{number}"), forecast(f"q{number}", probability="0.6")]
+        commands += [resolution(f"q{number}")]
+    projections = oracle.projected(*commands)
     monkeypatch.setattr(time_weighted, "scores", counting)
     for name in ("scores", "leaderboard", "kind_means", "prizes", "score_parts"):
-        found.table(name)
+        projections.table(name)
     assert sorted(calls) == [25, 75]
-    assert [len(names) for names in contests_by_rules(found.facts, found.contests)] in ([25, 75], [75, 25])
+    assert [len(names) for names in contests_by_rules(projections.facts, projections.contests)] in ([25, 75], [75, 25])
 
 
 def test_closing_early_counts_from_when_it_was_recorded() -> None:
-    """A board that was sealed before goes by the scheduled close."""
-    asked: list[Any] = [opened("rain"), *(contest(name, rules="baseline") for name in NAMES[:2])]
-    asked += [*(entry(name, "rain") for name in NAMES[:2]), forecast("rain", "ada", probability="0.8")]
-    asked += [finalization("one"), closing("rain", at=day(12)), resolution("rain")]
-    found = oracle.projected(*asked)
-    assert [len(found.scored(name).questions.code) for name in NAMES[:2]] == [0, 1]
+    """A board sealed before it goes by the scheduled close."""
+    commands: list[Any] = [opened("rain"), *(contest(name, rules="baseline") for name in NAMES[:2])]
+    commands += [*(entry(name, "rain") for name in NAMES[:2]), forecast("rain", "ada", probability="0.8")]
+    commands += [finalization("one"), closing("rain", at=day(12)), resolution("rain")]
+    projections = oracle.projected(*commands)
+    assert [len(projections.scored(name).questions.code) for name in NAMES[:2]] == [0, 1]
 
 
 def _many_contests(questions: int) -> list[Any]:
-    """Ten contests of as many questions each, with two forecasts on each question."""
-    asked: list[Any] = []
+    """Return ten contests with this number of questions each, and two forecasts on each question."""
+    commands: list[Any] = []
     for c in range(10):
-        asked.append(contest(f"c{c}", rules="baseline" if c % 2 else "peer-2024-03"))
+        commands.append(contest(f"c{c}", rules="baseline" if c % 2 else "peer-2024-03"))
         for q in (f"q{c}.{number}" for number in range(questions)):
-            asked += [opened(q), entry(f"c{c}", q)]
-            asked += [forecast(q, "ada", probability="0.6"), forecast(q, f"bob{c}", probability="0.3")]
-    return asked
+            commands += [opened(q), entry(f"c{c}", q)]
+            commands += [forecast(q, "ada", probability="0.6"), forecast(q, f"bob{c}", probability="0.3")]
+    return commands
 
 
 @pytest.mark.parametrize("questions", [1, 5])
 def test_contests_that_change_together_are_scored_together(questions: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one question each, of which all change, or with five, of which one does: as many calls as rule sets."""
+    """With one question each, or with five of which one changes, there is one call for each rule set."""
     first = [*_many_contests(questions), *(resolution(f"q{c}.0") for c in range(10))]
     later: list[Any] = [revocation(f"q{c}.0") for c in range(10)]
     later += [resolution(f"q{c}.0", outcome="no") for c in range(10)]
@@ -164,9 +168,9 @@ def test_contests_that_change_together_are_scored_together(questions: int, monke
 
 
 def test_a_resolution_concerns_who_forecast_on_the_question_alone() -> None:
-    """In Brier scores over all contests, too, whether its contest has other questions or not."""
-    asked = [*_many_contests(1), *(resolution(f"q{c}.0") for c in range(9))]
-    recorded = oracle.history(*asked, resolution("q9.0"))
+    """It has no Brier score over all contests either, with or without other questions in its contest."""
+    commands = [*_many_contests(1), *(resolution(f"q{c}.0") for c in range(9))]
+    recorded = oracle.history(*commands, resolution("q9.0"))
     grows, rows = IncrementalTables(), RefreshedTables()
     grows.add(recorded[:-2])
     refresh(grows, rows)

@@ -1,4 +1,4 @@
-"""Boards: scores summed, takes, ranks, exclusions, and what freezes them."""
+"""Boards: totals, takes, ranks, exclusions, and sealing."""
 
 import subprocess
 import sys
@@ -44,23 +44,23 @@ Row = dict[str, Any]
 CHANCES = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.5"}  # against a median of 0.5
 
 
-def said(question: str = "rain", chances: dict[str, str] = CHANCES) -> list[AnyCommand]:
-    """Forecasts that stand from the opening to the close."""
+def forecasts(question: str = "rain", chances: dict[str, str] = CHANCES) -> list[AnyCommand]:
+    """Return forecasts that stand from the opening to the close."""
     return [forecast(question, who, probability=chance, at=OPENS) for who, chance in chances.items()]
 
 
 def start(**rules: Any) -> list[AnyCommand]:
-    """A contest with a pool of 100 over one question."""
+    """Return a contest with a pool of 100 over one question."""
     return [opened(reveals_at=REVEALS), contest(**({"pool": 100} | rules)), entry()]
 
 
-def board(*asked: AnyCommand, contest: str = "cup") -> list[Row]:
-    """The rows of a contest's board."""
-    return list(oracle.projected(*asked).table("leaderboard").only("contest", contest).rows())
+def board(*commands: AnyCommand, contest: str = "cup") -> list[Row]:
+    """Return the rows of a contest's board."""
+    return list(oracle.projected(*commands).table("leaderboard").only("contest", contest).rows())
 
 
 def columns(rows: Sequence[Row], *names: str) -> list[tuple[Any, ...]]:
-    """Some columns of a board."""
+    """Return some columns of a board."""
     return [tuple(row[name] for name in names) for row in rows]
 
 
@@ -84,7 +84,7 @@ def columns(rows: Sequence[Row], *names: str) -> list[tuple[Any, ...]]:
 def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_what_is_above_nought(
     score: str, coverage: str, name: str, take: str
 ) -> None:
-    """Published to nine decimals, a tie to the even digit; a square has nothing to do with coverage."""
+    """Takes have nine decimals, rounded half-even; a square does not depend on coverage."""
     worth = TAKES[name].worth
     assert worth is not None
     assert published_take(worth(Fraction(score), Fraction(coverage))) == take
@@ -106,20 +106,20 @@ def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_what_is_
     ],
 )
 def test_a_take_is_written_with_nine_decimals_or_thirty_digits(exponent: int, mantissa: Fraction, text: str) -> None:
-    """From 1e21 on the ninth decimal of thirty digits is none of them; ties go to the even digit."""
+    """From 1e21 on, thirty digits end before the ninth decimal; they are rounded half-even."""
     assert published_take(Magnitude(True, exponent, mantissa)) == text
 
 
 @given(st.fractions(-1_000, 1_000), st.fractions(-1_000, 1_000))
-def test_squares_compare_as_the_scores_above_nought_do(one: Fraction, other: Fraction) -> None:
-    """Exactly; all scores up to nought are worth the same."""
-    takes = positive_square(one, Fraction(1)), positive_square(other, Fraction(0))
-    scores = max(one, Fraction(0)), max(other, Fraction(0))
+def test_squares_compare_as_the_positive_scores_do(first: Fraction, second: Fraction) -> None:
+    """The comparison is exact; all scores up to 0 have equal squares."""
+    takes = positive_square(first, Fraction(1)), positive_square(second, Fraction(0))
+    scores = max(first, Fraction(0)), max(second, Fraction(0))
     assert (takes[0] < takes[1], takes[0] == takes[1]) == (scores[0] < scores[1], scores[0] == scores[1])
 
 
 def sums(score: str, weight: str, covered: str) -> ParticipantSums:
-    """What somebody's scores add up to."""
+    """Return the sums of a participant's scores."""
     return ParticipantSums("ada", False, Fraction(score), Fraction(weight), Fraction(1, 2), Fraction(covered), 3, ())
 
 
@@ -137,14 +137,14 @@ def sums(score: str, weight: str, covered: str) -> ParticipantSums:
 def test_a_total_is_a_sum_or_a_mean_over_weights_or_over_coverage(
     name: Any, least_coverage: int, expected: str
 ) -> None:
-    """7.5 over a weight of 4 or a coverage of 2.5, at least 30 of them since January 2024."""
+    """7.5 is divided by the weight 4 or the coverage 2.5, or by at least 30 since January 2024."""
     rules = RuleSet(name="own", kernel="ln", total=name, least_coverage=least_coverage)
     assert total(rules, sums("7.5", "4", "2.5")) == Fraction(expected)
 
 
 def test_equal_takes_share_a_rank_and_the_next_rank_is_left_out() -> None:
-    """1, 2, 2, 4: 0.8, twice 0.5, 0.2 against a median of 0.5; equals in order of id."""
-    rows = board(*start(), *said(), resolution())
+    """Ranks are 1, 2, 2, 4 for 0.8, twice 0.5, and 0.2, with the median 0.5; equals are in order of id."""
+    rows = board(*start(), *forecasts(), resolution())
     assert columns(rows, "rank", "participant", "take") == [
         (1, "bob", "1.600000000"),
         (2, "ada", "1.000000000"),
@@ -164,12 +164,12 @@ def test_equal_takes_share_a_rank_and_the_next_rank_is_left_out() -> None:
 def test_under_base_2_takes_that_are_equal_as_powers_share_a_rank_and_a_prize(
     ada: str, bob: str, take: str, prizes: list[str]
 ) -> None:
-    """Half the coverage and a score that is larger by exactly 1, neither a whole number: p = 8 q² against 0.5.
+    """Half the coverage and a score that is larger by exactly 1, neither an integer: p = 8 q² against 0.5.
 
     Ada says p for half the period, Bob q all along: log2(p / 0.5) / 2 - log2(q / 0.5) = 1, in 1e-12 too; takes are 2q.
     """
     chances = {"ada": ada, "bob": bob} | dict.fromkeys(("cyd", "dan", "eve", "fay"), "0.5")
-    rows = board(*start(rules="relative-2021-11"), *said(chances=chances), withdrawal(at=day(15)), resolution())
+    rows = board(*start(rules="relative-2021-11"), *forecasts(chances=chances), withdrawal(at=day(15)), resolution())
     assert columns(rows, "rank", "participant")[3:] == [(1, "fay"), (5, "ada"), (5, "bob")]
     assert Decimal(rows[4]["score"]) - Decimal(rows[5]["score"]) == 1
     assert rows[4]["take"] == rows[5]["take"] == take
@@ -178,7 +178,7 @@ def test_under_base_2_takes_that_are_equal_as_powers_share_a_rank_and_a_prize(
 
 def test_a_row_of_the_board_has_score_coverage_take_share_prize_and_completion() -> None:
     """1.6 / 4 of 100; ln 1.6 = 0.470003629."""
-    [first, *_] = board(*start(), *said(), resolution())
+    [first, *_] = board(*start(), *forecasts(), resolution())
     assert first == {
         "contest": "cup",
         "rank": 1,
@@ -198,7 +198,7 @@ def test_a_row_of_the_board_has_score_coverage_take_share_prize_and_completion()
 def test_under_base_2_takes_that_are_equal_share_a_rank() -> None:
     """Half the coverage and twice the power: 1/2 · 2^1 = 1 · 2^0, for log2(0.8 / 0.2) = 2 over half the period."""
     chances = {"ada": "0.8", "bob": "0.2", "cyd": "0.2"}
-    late = [*said(chances=chances), withdrawal(at=day(15)), resolution()]
+    late = [*forecasts(chances=chances), withdrawal(at=day(15)), resolution()]
     rows = board(*start(rules="relative-2021-11"), *late)
     expected = [("ada", "1.000000000", "0.500000000"), ("bob", "0.000000000", "1.000000000")]
     assert columns(rows, "participant", "score", "coverage")[:2] == expected
@@ -216,8 +216,8 @@ def test_under_base_2_takes_that_are_equal_share_a_rank() -> None:
 def test_who_is_excluded_loses_the_prize_then_the_rank_then_the_row(
     level: Level, ranks: list[tuple[str, int | None]], prizes: list[str]
 ) -> None:
-    """But still stands in the median. 1, 1 and 0.4 of 2.4 share 100: 41.666…, 41.666…, 16.666…, one by id left out."""
-    rows = board(*start(), *said(), exclusion(participant="bob", level=level), resolution())
+    """It still counts in the median. 1, 1 and 0.4 of 2.4 share 100: 41.666…, 41.666…, 16.666…."""
+    rows = board(*start(), *forecasts(), exclusion(participant="bob", level=level), resolution())
     assert columns(rows, "participant", "rank") == ranks
     assert [row["prize"] for row in rows] == prizes
     assert {row["excluded"] for row in rows if row["participant"] == "bob"} <= {level}
@@ -226,21 +226,21 @@ def test_who_is_excluded_loses_the_prize_then_the_rank_then_the_row(
 
 
 def test_the_last_exclusion_of_a_participant_counts() -> None:
-    """It replaces the one before, towards more or less; in another contest it says nothing."""
+    """The last exclusion replaces earlier ones, stricter or milder; in another contest it has no effect."""
     levels: list[AnyCommand] = [exclusion(participant="bob", level=level) for level in ("hidden", "no_prize")]
-    rows = board(*start(), *said(), *levels, contest("league"), exclusion("league", "ada"), resolution())
+    rows = board(*start(), *forecasts(), *levels, contest("league"), exclusion("league", "ada"), resolution())
     assert columns(rows, "participant", "excluded")[:2] == [("bob", "no_prize"), ("ada", "")]
 
 
 def test_excluding_who_never_forecast_changes_nothing() -> None:
-    """There is no row to leave out."""
-    assert board(*start(), *said(), exclusion(participant="zoe"), resolution()) == board(
-        *start(), *said(), resolution()
+    """There is no row that it could remove."""
+    assert board(*start(), *forecasts(), exclusion(participant="zoe"), resolution()) == board(
+        *start(), *forecasts(), resolution()
     )
 
 
 def test_weights_multiply_scores_and_weigh_coverage() -> None:
-    """Rain weighs 3, wind 1: Bob has 3 · ln 1.6 and 3/4 of coverage; Ada ln(0.6 / 0.4) once and all of it."""
+    """The weights are 3 and 1: Bob has 3 · ln 1.6 and 3/4 of coverage; Ada ln(0.6 / 0.4) and full coverage."""
     questions: list[AnyCommand] = [
         opened(),
         opened("wind"),
@@ -249,7 +249,7 @@ def test_weights_multiply_scores_and_weigh_coverage() -> None:
         entry(question="wind", weight=1),
     ]
     wind = {"ada": "0.6", "cyd": "0.2"}
-    rows = board(*questions, *said(), *said("wind", wind), resolution(), resolution("wind"))
+    rows = board(*questions, *forecasts(), *forecasts("wind", wind), resolution(), resolution("wind"))
     assert columns(rows, "participant", "score", "coverage", "completion") == [
         ("bob", "1.410010888", "0.750000000", "1/2"),
         ("ada", "0.405465108", "1.000000000", "2/2"),
@@ -261,28 +261,32 @@ def test_weights_multiply_scores_and_weigh_coverage() -> None:
 def test_a_score_is_summed_before_it_is_rounded() -> None:
     """Three times ln(0.8 / 0.5) = 0.470003629246 is 1.410010888, and ten times 4.700036292, not 4.700036290."""
     names = [f"q{number}" for number in range(10)]
-    asked: list[AnyCommand] = [contest()]
+    commands: list[AnyCommand] = [contest()]
     for name in names:
-        asked += [opened(name), entry(question=name), *said(name), resolution(name)]
-    assert board(*asked)[0]["score"] == "4.700036292"
+        commands += [opened(name), entry(question=name), *forecasts(name), resolution(name)]
+    assert board(*commands)[0]["score"] == "4.700036292"
 
 
 def test_only_resolved_questions_count_towards_coverage_and_completion() -> None:
-    """Of four, one is open, one annulled, one revoked."""
+    """One of four counts: the others are open, annulled and revoked."""
     names = ("rain", "wind", "snow", "hail")
-    asked: list[AnyCommand] = [contest(), *(opened(name) for name in names), *(entry(question=name) for name in names)]
-    asked += [each for name in names for each in said(name)]
-    asked += [resolution(), annulment("wind"), resolution("snow"), revocation("snow")]
-    rows = board(*asked)
+    commands: list[AnyCommand] = [
+        contest(),
+        *(opened(name) for name in names),
+        *(entry(question=name) for name in names),
+    ]
+    commands += [made for name in names for made in forecasts(name)]
+    commands += [resolution(), annulment("wind"), resolution("snow"), revocation("snow")]
+    rows = board(*commands)
     assert {(row["coverage"], row["completion"]) for row in rows} == {("1.000000000", "1/1")}
 
 
 def test_without_coverage_there_is_no_take_and_no_prize() -> None:
-    """Hidden days only, and Bob comes when they are over: he is on the board, last, behind a worse score."""
-    asked: list[AnyCommand] = [opened(reveals_at=REVEALS), contest(pool=100), entry(hidden_coverage_weight=1)]
+    """Only hidden days count, and Bob forecasts after them: he is last on the board, behind a worse score."""
+    commands: list[AnyCommand] = [opened(reveals_at=REVEALS), contest(pool=100), entry(hidden_coverage_weight=1)]
     late = [forecast(participant=who, probability="0.9", at=day(13)) for who in ("bob", "abe")]
     early = forecast(participant="cyd", probability="0.2", at=OPENS)
-    rows = board(*asked, *late, early, resolution())
+    rows = board(*commands, *late, early, resolution())
     assert columns(rows, "rank", "participant", "coverage", "take", "prize") == [
         (1, "cyd", "1.000000000", rows[0]["take"], "100.00"),
         (2, "abe", "0.000000000", "0.000000000", "0.00"),
@@ -291,16 +295,18 @@ def test_without_coverage_there_is_no_take_and_no_prize() -> None:
 
 
 def test_a_contest_nothing_counts_in_has_an_empty_board() -> None:
-    """No question, none resolved, or none forecast on."""
+    """The contest has no question, no resolved one, or none with a forecast."""
     assert board(contest()) == []
-    assert board(*start(), *said()) == []
+    assert board(*start(), *forecasts()) == []
     assert board(*start(), resolution()) == []
 
 
 def test_each_contest_has_its_own_board() -> None:
-    """In order of id, each over its own questions."""
-    other = [opened("wind"), contest("cap", pool=10), entry("cap", "wind"), *said("wind", {"zoe": "0.3"})]
-    table = oracle.projected(*start(), *other, *said(), resolution(), resolution("wind")).table("leaderboard")
+    """Boards are in order of contest id, each over its own questions."""
+    second_contest = [opened("wind"), contest("cap", pool=10), entry("cap", "wind"), *forecasts("wind", {"zoe": "0.3"})]
+    table = oracle.projected(*start(), *second_contest, *forecasts(), resolution(), resolution("wind")).table(
+        "leaderboard"
+    )
     assert columns(list(table.rows()), "contest", "participant") == [
         ("cap", "zoe"),
         *(("cup", who) for who in ("bob", "ada", "dan", "cyd")),
@@ -324,10 +330,18 @@ LATER: dict[str, list[AnyCommand]] = {
 
 @pytest.mark.parametrize("later", LATER.values(), ids=LATER.keys())
 def test_a_finalized_board_does_not_move(later: list[AnyCommand]) -> None:
-    """Not a digit of it, nor of its scores, their parts and prizes."""
+    """No digit of it changes, nor of its scores, their parts and prizes."""
     enrolled: list[AnyCommand] = [enrolment(participant=who, entrant="team") for who in ("ada", "abe")]
-    asked = [*start(), opened("wind"), entry(question="wind"), *enrolled, *said(), *said("wind"), resolution()]
-    before, after = oracle.projected(*asked, finalization()), oracle.projected(*asked, finalization(), *later)
+    commands = [
+        *start(),
+        opened("wind"),
+        entry(question="wind"),
+        *enrolled,
+        *forecasts(),
+        *forecasts("wind"),
+        resolution(),
+    ]
+    before, after = oracle.projected(*commands, finalization()), oracle.projected(*commands, finalization(), *later)
     for name in ("leaderboard", "scores", "score_parts", "brier", "calibration"):
         assert before.table(name).digest() == after.table(name).digest()
     assert [prize[:3] for prize in before.prizes("cup")] == [prize[:3] for prize in after.prizes("cup")]
@@ -335,29 +349,31 @@ def test_a_finalized_board_does_not_move(later: list[AnyCommand]) -> None:
 
 
 def test_a_finalized_board_takes_no_exclusion_and_no_question() -> None:
-    """Both are refused, and the board stays."""
-    asked = [*start(), opened("wind"), *said(), resolution(), finalization()]
-    recorded, refused = oracle.attempted([*asked, exclusion(participant="bob"), entry(question="wind"), finalization()])
+    """Both are refused, and the board stays the same."""
+    commands = [*start(), opened("wind"), *forecasts(), resolution(), finalization()]
+    recorded, refused = oracle.attempted(
+        [*commands, exclusion(participant="bob"), entry(question="wind"), finalization()]
+    )
     assert [each.code for each in refused] == ["contest_finalized"] * 3
-    assert list(Projections(oracle.told(recorded)).table("leaderboard").rows()) == board(*asked)
+    assert list(Projections(oracle.told(recorded)).table("leaderboard").rows()) == board(*commands)
 
 
 def test_what_is_resolved_after_a_board_was_frozen_counts_in_other_contests() -> None:
-    """Each is frozen at its own log position."""
-    asked = [*start(), contest("open"), entry("open"), *said(), finalization(), resolution()]
-    assert board(*asked) == []
-    assert len(board(*asked, contest="open")) == 4
+    """Each board is sealed at its own log position."""
+    commands = [*start(), contest("open"), entry("open"), *forecasts(), finalization(), resolution()]
+    assert board(*commands) == []
+    assert len(board(*commands, contest="open")) == 4
 
 
 def test_five_hundred_worst_scores_leave_prizes_that_sum_to_the_pool() -> None:
-    """500 · ln 0.001 = -3453.877639491…: a take of 1e-1500 earns no cent, but a rank above one of 1e-1503."""
+    """500 · ln 0.001 = -3453.877639491…: a take of 1e-1500 gets no cent, but ranks above 1e-1503."""
     names = [f"q{number:03}" for number in range(501)]
-    asked: list[AnyCommand] = [contest(pool="0.03")]
+    commands: list[AnyCommand] = [contest(pool="0.03")]
     for name in names:
-        asked += [opened(name), entry(question=name), resolution(name)]
-        asked[-1:-1] = said(name, dict.fromkeys(("bob", "cyd", "dan", "eve"), "1") | {"zed": "0"})
-        asked[-1:-1] = said(name, {"abe": "0"} if name != "q500" else {"abe": "1"})
-    rows = board(*asked)
+        commands += [opened(name), entry(question=name), resolution(name)]
+        commands[-1:-1] = forecasts(name, dict.fromkeys(("bob", "cyd", "dan", "eve"), "1") | {"zed": "0"})
+        commands[-1:-1] = forecasts(name, {"abe": "0"} if name != "q500" else {"abe": "1"})
+    rows = board(*commands)
     prizes = [("bob", "0.01"), ("cyd", "0.01"), ("dan", "0.01"), ("eve", "0.00"), ("abe", "0.00"), ("zed", "0.00")]
     assert columns(rows, "participant", "prize") == prizes
     assert [row["rank"] for row in rows] == [1, 1, 1, 1, 5, 6]
@@ -365,9 +381,9 @@ def test_five_hundred_worst_scores_leave_prizes_that_sum_to_the_pool() -> None:
 
 
 def test_a_very_large_take_is_still_written_as_a_decimal() -> None:
-    """A weight of 20,000 makes a score of 20,000 · ln 1.8, and of the take 1.8^20000 a number of 5,106 digits."""
-    asked = [opened(), contest(pool=100), entry(weight=20_000), *said(chances={"ada": "0.9", "bob": "0.1"})]
-    table = oracle.projected(*asked, resolution()).table("leaderboard")
+    """With the weight 20,000 the score is 20,000 · ln 1.8, and the take 1.8^20000 has 5,106 digits."""
+    commands = [opened(), contest(pool=100), entry(weight=20_000), *forecasts(chances={"ada": "0.9", "bob": "0.1"})]
+    table = oracle.projected(*commands, resolution()).table("leaderboard")
     [row, _] = table.rows()
     power = oracle.EXACT.power(Decimal("1.8"), 20_000)
     assert abs(oracle.EXACT.divide(Decimal(row["take"]), power) - 1) < Decimal("1e-7")  # ln 1.8 is rounded to 1e-12
@@ -375,28 +391,29 @@ def test_a_very_large_take_is_still_written_as_a_decimal() -> None:
 
 
 def test_takes_that_lie_apart_by_millions_of_digits_cost_no_more_than_others() -> None:
-    """A weight of 1,000,000 is allowed, and e^-6,000,000 beside 1 must not be written out."""
+    """A weight of 1,000,000 is allowed, so e^-6,000,000 beside 1 must not be expanded."""
     program = """
 from tests.projections.boards.test_leaderboard import *
-asked = [opened(), contest(pool=100), entry(weight=1_000_000), *said(chances={"ada": "0.9", "bob": "0.9", "cyd": "0"})]
-assert [row["prize"] for row in board(*asked, resolution())] == ["50.00", "50.00", "0.00"]
+made = forecasts(chances={"ada": "0.9", "bob": "0.9", "cyd": "0"})
+commands = [opened(), contest(pool=100), entry(weight=1_000_000), *made]
+assert [row["prize"] for row in board(*commands, resolution())] == ["50.00", "50.00", "0.00"]
 """
     subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=ROOT, check=True, timeout=20)
 
 
 @pytest.mark.parametrize("weight", [1, 1_000_000])
 def test_a_program_that_works_with_few_digits_gets_the_same_board(weight: int) -> None:
-    """The decimal context of whoever embeds the ledger has no part in it: neither its precision nor its range."""
+    """The decimal context of the embedding program, its precision and range, changes nothing."""
     chances = {"ada": "0.9", "bob": "0.9001", "cyd": "0.8999"}
-    found = oracle.projected(opened(), contest(), entry(weight=weight), *said(chances=chances), resolution())
+    projections = oracle.projected(opened(), contest(), entry(weight=weight), *forecasts(chances=chances), resolution())
     with localcontext(Context(prec=3, Emin=-9, Emax=9)):
-        places = found.board("cup")
+        places = projections.board("cup")
     assert [place.participant for place in places] == ["bob", "ada", "cyd"]
     assert [place.rank for place in places] == [1, 2, 3]
 
 
 def test_takes_that_differ_in_the_last_of_thirty_digits_are_ranked_by_take() -> None:
-    """A billionth better for the last µs of a century, at a weight of 0.0001, is 6e-29 and no tie, whatever the ids."""
+    """A billionth better for the last µs of a century, at a weight of 0.0001, is 6e-29 and no tie, for any ids."""
     span = {"opens_at": "1970-01-01T00:00:00Z", "closes_at": "2069-12-31T00:00:00Z"}
     late, last = "2100-01-01T00:00:00Z", "2069-12-30T23:59:59.999999Z"
     early = [forecast(participant=who, probability="0.5", at="1969-12-31T00:00:00Z") for who in ("ada", "bob", "cyd")]
@@ -410,14 +427,14 @@ def test_takes_that_differ_in_the_last_of_thirty_digits_are_ranked_by_take() -> 
 
 
 def brier(**fields: Any) -> RuleSet:
-    """Halved Brier scores, of which the least is best."""
+    """Return rules with halved Brier scores, of which the least is best."""
     given: dict[str, Any] = {"name": "brier", "kernel": "brier", "period": "covered", "total": "mean"}
     return RuleSet(**(given | fields))
 
 
 def test_of_losses_the_least_is_first() -> None:
-    """1, 2, 2, 4, in order of id among equals; there is no take."""
-    rows = board(*start(rules=brier()), *said(), resolution())
+    """Ranks are 1, 2, 2, 4, in order of id among equals; there is no take."""
+    rows = board(*start(rules=brier()), *forecasts(), resolution())
     assert columns(rows, "rank", "participant", "score", "take") == [
         (1, "bob", "0.040000000", None),
         (2, "ada", "0.250000000", None),
@@ -427,11 +444,11 @@ def test_of_losses_the_least_is_first() -> None:
 
 
 def test_a_board_may_be_sorted_by_total_though_it_pays_by_take() -> None:
-    """Below nought all squares are: by take Cyd and Dan share the third rank, by total they do not."""
+    """All scores below 0 have the square 0: by take Cyd and Dan share the third rank, by total they do not."""
     peers = RuleSet(name="own", kernel="ln", reference="peers", take="positive_square")
     chances = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.4"}
-    by_total = board(*start(rules=peers), *said(chances=chances), resolution())
-    by_take = board(*start(rules=structs.replace(peers, rank_by="take")), *said(chances=chances), resolution())
+    by_total = board(*start(rules=peers), *forecasts(chances=chances), resolution())
+    by_take = board(*start(rules=structs.replace(peers, rank_by="take")), *forecasts(chances=chances), resolution())
     assert columns(by_total, "participant", "rank") == [("bob", 1), ("ada", 2), ("dan", 3), ("cyd", 4)]
     assert columns(by_take, "participant", "rank") == [("bob", 1), ("ada", 2), ("cyd", 3), ("dan", 3)]
     assert {tuple(row.values())[2:9] for row in by_total} == {tuple(row.values())[2:9] for row in by_take}
@@ -442,9 +459,9 @@ TEAMS: list[AnyCommand] = [enrolment(participant=who, entrant="team") for who in
 
 
 def test_of_an_entrants_submissions_the_best_is_ranked() -> None:
-    """The others are shown after it without a rank, and use none up; also who never forecast counts as a submission."""
+    """The others are shown after it without a rank and use none up; a submission without a forecast counts, too."""
     rules = brier(best_of_entrant=True)
-    rows = board(*start(rules=rules), *TEAMS, *said(), resolution())
+    rows = board(*start(rules=rules), *TEAMS, *forecasts(), resolution())
     assert columns(rows, "participant", "rank", "excluded", "submissions") == [
         ("bob", 1, "", 3),
         ("ada", None, "not_best", 3),
@@ -454,8 +471,8 @@ def test_of_an_entrants_submissions_the_best_is_ranked() -> None:
 
 
 def test_where_the_rules_do_not_ask_for_the_best_every_submission_is_ranked() -> None:
-    """They are counted all the same."""
-    rows = board(*start(rules=brier()), *TEAMS, *said(), resolution())
+    """They are counted as submissions."""
+    rows = board(*start(rules=brier()), *TEAMS, *forecasts(), resolution())
     assert columns(rows, "participant", "rank", "submissions") == [
         ("bob", 1, 3),
         ("ada", 2, 3),
@@ -465,74 +482,79 @@ def test_where_the_rules_do_not_ask_for_the_best_every_submission_is_ranked() ->
 
 
 def test_of_equal_submissions_the_first_id_is_the_best() -> None:
-    """Ada and Dan both say 0.5."""
+    """Ada and Dan both forecast 0.5."""
     team = [enrolment(participant=who, entrant="team") for who in ("dan", "ada")]
-    rows = board(*start(rules=brier(best_of_entrant=True)), *team, *said(), resolution())
+    rows = board(*start(rules=brier(best_of_entrant=True)), *team, *forecasts(), resolution())
     assert columns(rows, "participant", "rank")[1:3] == [("ada", 2), ("dan", None)]
 
 
 @pytest.mark.parametrize(
-    ("level", "found"),
+    ("level", "expected"),
     [
         ("hidden", [("ada", 1, ""), ("dan", 1, ""), ("cyd", 3, "")]),
         ("no_rank", [("bob", None, "no_rank"), ("ada", 1, ""), ("dan", 1, ""), ("cyd", 3, "")]),
         ("no_prize", [("bob", 1, "no_prize"), ("ada", None, "not_best"), ("dan", 2, ""), ("cyd", 3, "")]),
     ],
 )
-def test_the_best_submission_is_the_best_of_those_that_can_be_ranked(
-    level: Level, found: list[tuple[str, int | None, str]]
+def test_the_best_submission_is_chosen_among_those_that_can_be_ranked(
+    level: Level, expected: list[tuple[str, int | None, str]]
 ) -> None:
-    """Who is hidden or without rank stands in nobody's way; who is without prize is ranked, and the others are not."""
-    said_of_bob = exclusion(participant="bob", level=level)
-    rows = board(*start(rules=brier(best_of_entrant=True)), *TEAMS, *said(), said_of_bob, resolution())
-    assert columns(rows, "participant", "rank", "excluded") == found
+    """A hidden or unranked submission is not the best; one without a prize can be, and the others have no rank."""
+    exclusion_of_bob = exclusion(participant="bob", level=level)
+    rows = board(*start(rules=brier(best_of_entrant=True)), *TEAMS, *forecasts(), exclusion_of_bob, resolution())
+    assert columns(rows, "participant", "rank", "excluded") == expected
 
 
 def test_only_the_best_submission_is_paid() -> None:
-    """1.6 and 0.4 of 2 beside a submission of 1."""
+    """The best submissions share the pool by take; Ada's, which is not the best of its entrant, gets nothing."""
     rules = structs.replace(PRESETS["relative-2022-04"], best_of_entrant=True)
-    rows = board(*start(rules=rules), *TEAMS, *said(chances=CHANCES | {"dan": "0.2"}), resolution())
-    found = columns(rows, "participant", "rank", "take", "prize")
-    assert [(who, rank) for who, rank, *_ in found] == [("bob", 1), ("ada", None), ("cyd", 2), ("dan", 2)]
-    takes = {who: Fraction(take) for who, _, take, _ in found}
-    paid = {who: Fraction(prize) for who, _, _, prize in found}
+    rows = board(*start(rules=rules), *TEAMS, *forecasts(chances=CHANCES | {"dan": "0.2"}), resolution())
+    actual = columns(rows, "participant", "rank", "take", "prize")
+    assert [(who, rank) for who, rank, *_ in actual] == [("bob", 1), ("ada", None), ("cyd", 2), ("dan", 2)]
+    takes = {who: Fraction(take) for who, _, take, _ in actual}
+    paid = {who: Fraction(prize) for who, _, _, prize in actual}
     assert [paid["ada"], sum(paid.values())] == [0, 100]
     assert abs(paid["bob"] - 100 * takes["bob"] / (takes["bob"] + takes["cyd"] + takes["dan"])) < Fraction(1, 100)
 
 
-def test_who_is_named_as_its_own_entrant_or_as_none_plays_alone() -> None:
-    """A later enrolment replaces an earlier one, and another contest's says nothing."""
+def test_a_submission_without_another_entrant_plays_alone() -> None:
+    """A later enrolment replaces an earlier one, and one in another contest has no effect."""
     enrolled: list[AnyCommand] = [
         *TEAMS,
         enrolment(participant="bob"),
         contest("league"),
         enrolment("league", "cyd", entrant="team"),
     ]
-    rows = board(*start(rules=brier(best_of_entrant=True)), *enrolled, *said(), resolution())
+    rows = board(*start(rules=brier(best_of_entrant=True)), *enrolled, *forecasts(), resolution())
     assert columns(rows, "participant", "submissions", "excluded") == [
         ("bob", 1, ""), ("ada", 2, ""), ("dan", 1, ""), ("cyd", 1, ""),
     ]  # fmt: skip
 
 
 def test_a_participant_called_like_an_entrant_is_of_its_submissions() -> None:
-    """Its own entrant is itself, whoever else is enrolled for it."""
+    """Its entrant is itself, even if others are enrolled for it."""
     enrolled: list[AnyCommand] = [enrolment(participant=who, entrant="dan") for who in ("ada", "bob")]
-    rows = board(*start(rules=brier(best_of_entrant=True)), *enrolled, *said(), resolution())
+    rows = board(*start(rules=brier(best_of_entrant=True)), *enrolled, *forecasts(), resolution())
     assert columns(rows, "participant", "rank", "submissions") == [
         ("bob", 1, 3), ("ada", None, 3), ("dan", None, 3), ("cyd", 2, 1),
     ]  # fmt: skip
 
 
 def test_the_combined_total_is_the_sum_of_the_means_of_kinds_in_percent() -> None:
-    """Autocast competition of 2022, "Evaluation": 0.04, 0.39 and 0.15 make 58; who left two of three out has 4 + 100 +
+    """Autocast competition of 2022, "Evaluation": 0.04, 0.39 and 0.15 make 58; without two of three kinds: 4 + 100 +
     100.
     """
     point = numeric("size", lower=0, upper=1, bins=None, levels=("0.5",), decimals=2)
-    asked: list[AnyCommand] = [opened(), choices(), point, contest(rules="autocast-2022")]
-    asked += [entry(), entry(question="colour"), entry(question="size"), *said(chances={"ada": "0.8", "bob": "0.8"})]
-    asked += [forecast("colour", probabilities={"red": "0.5", "green": "0.3", "blue": "0.2"})]
-    asked += [forecast("size", quantiles=("0.55",)), resolution(), resolution("colour", outcome="green")]
-    rows = board(*asked, resolution("size", value="0.7"))
+    commands: list[AnyCommand] = [opened(), choices(), point, contest(rules="autocast-2022")]
+    commands += [
+        entry(),
+        entry(question="colour"),
+        entry(question="size"),
+        *forecasts(chances={"ada": "0.8", "bob": "0.8"}),
+    ]
+    commands += [forecast("colour", probabilities={"red": "0.5", "green": "0.3", "blue": "0.2"})]
+    commands += [forecast("size", quantiles=("0.55",)), resolution(), resolution("colour", outcome="green")]
+    rows = board(*commands, resolution("size", value="0.7"))
     assert columns(rows, "rank", "participant", "score", "completion") == [
         (1, "ada", "58.000000000", "3/3"),
         (2, "bob", "204.000000000", "1/3"),
@@ -540,7 +562,7 @@ def test_the_combined_total_is_the_sum_of_the_means_of_kinds_in_percent() -> Non
 
 
 def test_what_could_be_attained_stands_beside_what_was() -> None:
-    """Four of ten days were scored: Ada has all of them, Bob half."""
+    """Four of ten days are scored: Ada covers all of them, Bob half."""
     late = forecast(participant="bob", at=day(12))
     rows = board(*start(), forecast(at=OPENS), late, resolution(known_at=day(14)))
     assert columns(rows, "participant", "coverage", "attainable") == [
@@ -550,7 +572,7 @@ def test_what_could_be_attained_stands_beside_what_was() -> None:
 
 
 def slowly(recorded: list[Any], contest: str) -> list[Row]:
-    """A board by the slow definition, as far as it is published without money."""
+    """Return the columns of a board without money, by definition."""
     return [
         {
             "rank": place.rank,
@@ -567,9 +589,9 @@ def slowly(recorded: list[Any], contest: str) -> list[Row]:
 
 @settings(max_examples=100, deadline=None)
 @given(oracle.logs())
-def test_a_board_is_that_of_the_slow_definition(asked: list[AnyCommand]) -> None:
-    """Over logs of all kinds, with exclusions, weights, hidden weights and frozen boards."""
-    recorded, _ = oracle.attempted(asked)
+def test_a_board_agrees_with_the_slow_definition(commands: list[AnyCommand]) -> None:
+    """They agree for logs of all kinds, with exclusions, weights, hidden weights and sealed boards."""
+    recorded, _ = oracle.attempted(commands)
     projections = Projections(oracle.told(recorded))
     rows = list(projections.table("leaderboard").rows())
     for name in projections.contests:

@@ -1,4 +1,4 @@
-"""From takes to payouts: the whole pool, to the payable unit, by largest remainder."""
+"""Prizes: the whole pool, divided by takes into payable units, by largest remainder."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -37,24 +37,24 @@ BOARDS = st.lists(st.tuples(SCORES, COVERAGES), max_size=12)
 
 
 def cup(pool: int, unit: int = CENT, least: int = 0, passes: str = "many") -> Contest:
-    """A contest with a pool and a least prize, in 1e-6."""
+    """Return a contest with a pool and a least prize, in 1e-6."""
     rules = structs.replace(PRESETS["relative-2022-04"], least_prize=least, least_prize_passes=passes)
     return Contest(events.ContestOpened(at=0, contest="cup", rules=rules, pool=pool, payable_unit=unit))
 
 
 def place(who: str, score: Fraction, coverage: Fraction, level: str = "") -> BoardRow:
-    """A place on the board of a contest whose take is coverage x e^score."""
+    """Return a place on the board of a contest with the take coverage x e^score."""
     return BoardRow(None, who, score, coverage, Fraction(1), coverage_exp(score, coverage), level, 1, 1, 1)
 
 
 def squared(*scores: str) -> list[BoardRow]:
-    """Places on the board of a contest whose take is the square of a score above nought."""
+    """Return places on the board of a contest with the take max(score, 0)²."""
     places = [place(f"p{i}", Fraction(score), Fraction(1)) for i, score in enumerate(scores)]
     return [each._replace(take=positive_square(each.score, each.coverage)) for each in places]
 
 
 def worths(places: list[BoardRow]) -> dict[str, Fraction]:
-    """Takes in proportion, by the slow definition."""
+    """Return takes in proportion, by definition."""
     slow = [
         oracle.Place(None, each.participant, each.score, each.coverage, Decimal(0), Fraction(0), 0, "", "")
         for each in places
@@ -63,12 +63,12 @@ def worths(places: list[BoardRow]) -> dict[str, Fraction]:
 
 
 def even(*coverages: int, level: str = "") -> list[BoardRow]:
-    """Places with a score of nought, so that takes are coverages: so many hundredths each."""
+    """Return places with the score 0, so that takes are coverages, in hundredths."""
     return [place(f"p{i}", Fraction(0), Fraction(each, 100), level) for i, each in enumerate(coverages)]
 
 
 def money(pool: int, places: list[BoardRow], unit: int = CENT) -> list[int]:
-    """What is paid, by id, in units."""
+    """Return the prizes by id, in units."""
     return [prize.prize // unit for prize in divide_pool(cup(pool, unit), places)]
 
 
@@ -77,14 +77,14 @@ def money(pool: int, places: list[BoardRow], unit: int = CENT) -> list[int]:
 def test_prizes_sum_to_the_pool_each_within_one_unit_of_its_share(
     board: list[tuple[Fraction, Fraction]], units: int, unit: int
 ) -> None:
-    """Whatever the takes, down to e^-3000; nothing is paid in parts of a unit."""
+    """It holds for all takes down to e^-3000; no prize has a part of a unit."""
     places = [place(f"p{i:02}", score, coverage) for i, (score, coverage) in enumerate(board)]
-    found = divide_pool(cup(units * unit, unit), places)
+    actual = divide_pool(cup(units * unit, unit), places)
     takes = worths(places)
     total = sum(takes.values())
-    assert sum(prize.prize for prize in found) == (units * unit if total else 0)
-    assert [prize.participant for prize in found] == list(takes)
-    for prize in found:
+    assert sum(prize.prize for prize in actual) == (units * unit if total else 0)
+    assert [prize.participant for prize in actual] == list(takes)
+    for prize in actual:
         assert prize.prize % unit == 0
         assert abs(prize.prize - units * unit * takes[prize.participant] / (total or 1)) < unit
 
@@ -94,7 +94,7 @@ def test_prizes_sum_to_the_pool_each_within_one_unit_of_its_share(
 def test_prizes_do_not_depend_on_the_order_of_the_board(
     board: list[tuple[Fraction, Fraction]], cents: int, choose: Random
 ) -> None:
-    """They come by id."""
+    """Prizes are in order of id."""
     places = [place(f"p{i:02}", score, coverage) for i, (score, coverage) in enumerate(board)]
     ordered = divide_pool(cup(cents * CENT), places)
     choose.shuffle(places)
@@ -103,13 +103,13 @@ def test_prizes_do_not_depend_on_the_order_of_the_board(
 
 
 def test_units_left_over_go_to_the_largest_remainders() -> None:
-    """10 units over takes of 25, 33 and 42: 2.5, 3.3 and 4.2 leave one, which the first has."""
+    """10 units over takes of 25, 33 and 42: 2.5, 3.3 and 4.2 leave one, which the first gets."""
     assert money(10 * CENT, even(25, 33, 42)) == [3, 3, 4]
     assert money(10 * CENT, even(42, 33, 25)) == [4, 3, 3]
 
 
 def test_of_equal_remainders_the_first_id_has_the_unit() -> None:
-    """Three equal takes share a hundred; two remainders of 2/3 and 2/3 beside one of 2/3."""
+    """Three equal takes share 100; the remainders are equal."""
     assert money(100 * CENT, even(50, 50, 50)) == [34, 33, 33]
     assert money(2 * CENT, even(50, 50, 50)) == [1, 1, 0]
     assert money(1 * CENT, list(reversed(even(50, 50, 50)))) == [1, 0, 0]
@@ -125,13 +125,13 @@ def test_prizes_are_whole_payable_units(unit: int, units: list[int]) -> None:
 
 
 def test_nobody_is_paid_where_nobody_has_a_take() -> None:
-    """The pool stays where it is."""
+    """The pool is not paid."""
     assert divide_pool(cup(100 * CENT), even(0, 0)) == [Prize("p0", 0, 0), Prize("p1", 0, 0)]
     assert divide_pool(cup(100 * CENT), []) == []
 
 
 def test_without_a_pool_there_are_shares_but_no_money() -> None:
-    """A quarter and three quarters of nothing."""
+    """The shares are a quarter and three quarters of 0."""
     assert divide_pool(cup(0), even(25, 75)) == [Prize("p0", 250_000_000, 0), Prize("p1", 750_000_000, 0)]
 
 
@@ -150,14 +150,14 @@ def test_a_share_is_the_take_over_the_sum_of_takes_in_billionths() -> None:
 
 
 def test_takes_of_many_magnitudes_are_compared_exactly() -> None:
-    """The ratio of e^-3000 to e^-3001 is that of e to 1: 73.1 and 26.9 of a hundred."""
+    """The ratio of e^-3000 to e^-3001 is e: 73.1 and 26.9 of 100."""
     places = [place("a", Fraction(-3_000), Fraction(1)), place("b", Fraction(-3_001), Fraction(1))]
     assert money(100 * CENT, places) == [73, 27]
     assert money(100 * CENT, [*places, place("c", Fraction(3_000), Fraction(1))]) == [0, 0, 100]
 
 
 def test_equal_remainders_of_unequal_takes_go_by_id_too() -> None:
-    """Coverages 1/2, 1/2, 1/14 and scores of nought: 46.666…, 46.666…, 6.666… of 100, two cents for the first two."""
+    """Coverages 1/2, 1/2, 1/14 and scores of 0: 46.666…, 46.666…, 6.666… of 100; two cents go to the first two."""
     people = {"ada": 17, "bob": 17, "cyd": 11}  # withdrawn on that day of 14
     made = [forecast(participant=who, probability="0.5", at=OPENS) for who in people]
     gone = [withdrawal(participant=who, at=day(until)) for who, until in people.items()]
@@ -176,7 +176,7 @@ FIFTY = 50 * 10**6
 
 
 def worth_paying(pool: int, least: int, places: list[BoardRow], passes: str = "many") -> list[str]:
-    """What is paid, by id, in the currency."""
+    """Return the prizes by id, in the currency."""
     contest = cup(pool * 10**6, least=least * 10**6, passes=passes)
     return [f"{Decimal(prize.prize).scaleb(-6):.2f}" for prize in divide_pool(contest, places)]
 
@@ -196,7 +196,7 @@ def test_a_share_of_exactly_the_least_prize_is_paid(scores: tuple[str, ...], poo
 
 
 def test_what_one_is_not_paid_raises_the_others_above_the_least_prize() -> None:
-    """Coverages 30, 27, 24, 19 of 200: the last has 38 and is left out; 24 of 81 are then 59.26, not 48."""
+    """Coverages 30, 27, 24, 19 share 200: the last would get 38 and is left out; then 24 of 81 get 59.26, not 48."""
     assert worth_paying(200, 50, even(30, 27, 24, 19)) == ["74.07", "66.67", "59.26", "0.00"]
     assert worth_paying(200, 50, even(24, 30, 19, 27)) == ["59.26", "74.07", "0.00", "66.67"]
 
@@ -216,7 +216,7 @@ def test_what_one_is_not_paid_raises_the_others_above_the_least_prize() -> None:
 def test_equal_takes_are_kept_or_dropped_together(
     coverages: tuple[int, ...], pool: int, together: list[str], one_by_one: list[str]
 ) -> None:
-    """Of a least prize of 55; the largest stay, and share a pool not below it. One by one, the last id goes first."""
+    """The least prize is 55; the largest takes stay if the pool is not below it; one by one, the last id goes."""
     places = even(*coverages)
     assert worth_paying(pool, 55, places) == together
     assert worth_paying(pool, 55, places, "one_by_one") == one_by_one
@@ -224,7 +224,7 @@ def test_equal_takes_are_kept_or_dropped_together(
 
 @given(st.lists(st.integers(0, 12), max_size=8), st.integers(0, 400), st.integers(0, 100))
 def test_equal_takes_differ_by_a_cent_at_most_and_the_pool_is_paid(coverages: list[int], pool: int, least: int) -> None:
-    """Whoever is called what; nobody is paid only where nobody has a take or the pool is below the least prize."""
+    """Ids do not matter; nobody is paid only if nobody has a take or the pool is below the least prize."""
     paid = [Decimal(each) for each in worth_paying(pool, least, even(*coverages))]
     assert sum(paid) == (pool if any(coverages) and pool >= least else 0)
     for coverage in set(coverages):
@@ -233,33 +233,33 @@ def test_equal_takes_differ_by_a_cent_at_most_and_the_pool_is_paid(coverages: li
 
 
 def test_a_pool_below_the_least_prize_is_paid_to_nobody() -> None:
-    """Even where one has all of it; a pool of just the least prize goes to the largest share."""
+    """It holds also for a single take; a pool of exactly the least prize goes to the largest share."""
     assert worth_paying(49, 50, even(100)) == ["0.00"]
     assert worth_paying(50, 50, even(40, 60)) == ["0.00", "50.00"]
     assert [prize.share for prize in divide_pool(cup(FIFTY - CENT, least=FIFTY), even(40, 60))] == [0, 0]
 
 
 def test_shares_are_those_of_who_is_paid() -> None:
-    """A third and two thirds once the smallest is left out."""
-    found = divide_pool(cup(150 * 10**6, least=FIFTY), even(25, 50, 10))
-    assert [prize.share for prize in found] == [333_333_333, 666_666_667, 0]
+    """The shares are a third and two thirds once the smallest is left out."""
+    actual = divide_pool(cup(150 * 10**6, least=FIFTY), even(25, 50, 10))
+    assert [prize.share for prize in actual] == [333_333_333, 666_666_667, 0]
 
 
 def slowly(pool: int, least: int, takes: dict[str, Fraction], passes: str) -> dict[str, Fraction]:
-    """Leave out the smallest share as long as it is below the least prize: all who have it, but not the largest if the
+    """Leave out the smallest shares, equal ones together, while they are below the least prize; the largest stay if the
     pool is enough for one; or one by one, the last id first.
     """
-    kept = {who: take for who, take in takes.items() if take}
-    while kept:
-        smallest = min(kept.values())
-        if pool * smallest / sum(kept.values()) >= least:
+    remaining = {who: take for who, take in takes.items() if take}
+    while remaining:
+        smallest = min(remaining.values())
+        if pool * smallest / sum(remaining.values()) >= least:
             break
-        equal = [who for who, take in kept.items() if take == smallest]
-        if passes == "many" and len(equal) == len(kept) and pool >= least:
+        equal = [who for who, take in remaining.items() if take == smallest]
+        if passes == "many" and len(equal) == len(remaining) and pool >= least:
             break
         for who in equal if passes == "many" else [max(equal)]:
-            del kept[who]
-    return {who: kept.get(who, Fraction(0)) for who in takes}
+            del remaining[who]
+    return {who: remaining.get(who, Fraction(0)) for who in takes}
 
 
 @settings(deadline=None)
@@ -273,11 +273,11 @@ def slowly(pool: int, least: int, takes: dict[str, Fraction], passes: str) -> di
 def test_prizes_above_a_least_one_are_those_of_the_slow_definition(
     coverages: list[int], units: int, least: int, unit: int, passes: str
 ) -> None:
-    """By largest remainder among those who are left."""
+    """The rest is divided by largest remainder."""
     places = [place(f"p{i:02}", Fraction(0), Fraction(each, 10**6)) for i, each in enumerate(coverages)]
     pool = units * unit
-    kept = slowly(pool, least * unit, {each.participant: each.coverage for each in places}, passes)
-    expected = {who: parts * unit for who, parts in oracle.largest_remainder(units, kept).items()}
+    remaining = slowly(pool, least * unit, {each.participant: each.coverage for each in places}, passes)
+    expected = {who: parts * unit for who, parts in oracle.largest_remainder(units, remaining).items()}
     assert {
         each.participant: each.prize for each in divide_pool(cup(pool, unit, least * unit, passes), places)
     } == expected
@@ -296,7 +296,7 @@ def test_prizes_above_a_least_one_are_those_of_the_slow_definition(
     ],
 )
 def test_in_one_pass_all_who_are_worth_less_go_at_once(coverages: tuple[int, ...], pool: int, paid: list[str]) -> None:
-    """Shares of 200 are 60, 54, 48 and 38: the last two go though either could have stayed; equals go all or none.
+    """Shares of 200 are 60, 54, 48 and 38: the last two are left out, although either could stay; equals go together.
 
     Source: Metaculus's published code: one pass from June 2025, iterative since October 4th, 2025.
     """
@@ -305,11 +305,11 @@ def test_in_one_pass_all_who_are_worth_less_go_at_once(coverages: tuple[int, ...
 
 @given(st.lists(st.integers(0, 12), max_size=8), st.integers(0, 400), st.integers(0, 100))
 def test_one_pass_is_that_of_the_slow_definition(coverages: list[int], pool: int, least: int) -> None:
-    """By shares among everybody; the rest divide the pool in proportion, by largest remainder."""
+    """Shares count among everybody; the rest divide the pool in proportion, by largest remainder."""
     every = sum(coverages)
     takes = {f"p{i}": Fraction(each, 100) for i, each in enumerate(coverages) if each}
-    kept = {who: take for who, take in takes.items() if pool * 100 * take / every >= least}
-    units = oracle.largest_remainder(pool * 100, kept)
+    remaining = {who: take for who, take in takes.items() if pool * 100 * take / every >= least}
+    units = oracle.largest_remainder(pool * 100, remaining)
     expected = [f"{Decimal(units.get(f'p{i}', 0)).scaleb(-2):.2f}" for i in range(len(coverages))]
     places = even(*coverages)
     assert worth_paying(pool, least, places, "one") == expected
@@ -324,12 +324,12 @@ def test_the_presets_since_june_2025_pay_fifty_at_least() -> None:
 
 
 def test_a_contest_without_takes_has_no_prizes() -> None:
-    """A total alone wins nothing."""
+    """A total without a take wins nothing."""
     rules = RuleSet(name="own", kernel="ln")
     start = opened(), contest(rules=rules, pool=100), entry(), forecast(), resolution()
-    found = oracle.projected(*start)
-    assert len(found.table("prizes")) == 0
-    [row] = found.table("leaderboard").rows()
+    projections = oracle.projected(*start)
+    assert len(projections.table("prizes")) == 0
+    [row] = projections.table("leaderboard").rows()
     assert (row["take"], row["share"], row["prize"], row["rank"]) == (None, "0.000000000", "0.00", 1)
 
 
@@ -337,7 +337,7 @@ def test_a_contest_without_takes_has_no_prizes() -> None:
 
 
 def test_a_payment_is_shown_beside_what_the_board_is_worth() -> None:
-    """Whoever it went to; of one contest only, and in its own currency."""
+    """They are the payments of one contest to anybody, in its own currency."""
     start: list[AnyCommand] = [
         opened(),
         contest(pool=10),
@@ -347,13 +347,13 @@ def test_a_payment_is_shown_beside_what_the_board_is_worth() -> None:
     sealed: list[AnyCommand] = [*start, resolution(), finalization()]
     paid = prizes_paid(ada="7.5", zoe="2.5")  # by somebody who wrote to the store
     recorded = oracle.history(*sealed, contest("league", pool=1))
-    found = Projections(oracle.told(oracle.followed(recorded, *paid)))
-    assert [tuple(row.values()) for row in found.table("prizes").rows()] == [
+    projections = Projections(oracle.told(oracle.followed(recorded, *paid)))
+    assert [tuple(row.values()) for row in projections.table("prizes").rows()] == [
         ("cup", "ada", "5.00", "7.50"),
         ("cup", "bob", "5.00", "0.00"),
         ("cup", "zoe", "0.00", "2.50"),
     ]
-    assert [(row["contest"], row["pool"], row["paid"]) for row in found.table("contests").rows()] == [
+    assert [(row["contest"], row["pool"], row["paid"]) for row in projections.table("contests").rows()] == [
         ("cup", "10.00", "10.00"),
         ("league", "1.00", "0.00"),
     ]
@@ -361,9 +361,9 @@ def test_a_payment_is_shown_beside_what_the_board_is_worth() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(oracle.logs())
-def test_prizes_and_shares_are_those_of_the_slow_definition(asked: list[AnyCommand]) -> None:
-    """Over logs of all kinds, in units of 0.01, 1 and 5."""
-    recorded, _ = oracle.attempted(asked)
+def test_prizes_and_shares_agree_with_the_slow_definition(commands: list[AnyCommand]) -> None:
+    """They agree for logs of all kinds, in units of 0.01, 1 and 5."""
+    recorded, _ = oracle.attempted(commands)
     projections = Projections(oracle.told(recorded))
     for name in projections.contests:
         board = [row for row in projections.table("leaderboard").rows() if row["contest"] == name]

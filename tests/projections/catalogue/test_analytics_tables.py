@@ -22,7 +22,7 @@ from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.replay.cli.main import FINE, main
-from tests.projections.boards.test_brier_sample import CONSENSUS, TIME, Row, judged, seasons
+from tests.projections.boards.test_brier_sample import CONSENSUS, TIME, Row, seasons, slow_sample
 from tests.support import oracle
 from tests.support.given import (
     AFTER,
@@ -328,7 +328,7 @@ class Forecasts(NamedTuple):
 def scored_forecasts(recorded: Sequence[Recorded]) -> Iterator[Forecasts]:
     """Yield the scored forecasts of each contest and participant."""
     for name in sorted(oracle.world(recorded).contests):
-        rows = sorted(judged(recorded, name).elements())
+        rows = sorted(slow_sample(recorded, name).elements())
         for participant in sorted({row.participant for row in rows}):
             yield Forecasts(name, participant, [row for row in rows if row.participant == participant])
 

@@ -56,29 +56,29 @@ Scores = dict[tuple[str, str], Row]
 
 
 def read(projections: Projections, contest: str = "cup") -> Scores:
-    """The rows of a contest's scores, by question and participant."""
+    """Return the rows of a contest's scores, by question and participant."""
     rows = [row for row in projections.table("scores").rows() if row["contest"] == contest]
     return {(row["question"], row["participant"]): row for row in rows}
 
 
-def scored(*said: AnyCommand, rules: str | RuleSet = "relative-2022-04", **added: Any) -> Scores:
-    """Scores in a contest over one binary question about which this was said."""
+def scored(*commands: AnyCommand, rules: str | RuleSet = "relative-2022-04", **added: Any) -> Scores:
+    """Return the scores after these commands in a contest over one binary question."""
     start = opened(reveals_at=REVEALS), contest(rules=rules), entry(**added)
-    return read(oracle.projected(*start, *said))
+    return read(oracle.projected(*start, *commands))
 
 
 def numerators(scores: Scores) -> dict[str, int]:
-    """Each participant's numerator on the question."""
+    """Return each participant's numerator on the question."""
     return {participant: int(row["numerator"]) for (_, participant), row in scores.items()}
 
 
 def coverages(scores: Scores) -> dict[str, str]:
-    """Each participant's printed coverage."""
+    """Return each participant's printed coverage."""
     return {participant: row["coverage"] for (_, participant), row in scores.items()}
 
 
 def test_a_score_is_the_mean_over_the_period_of_the_logarithm_of_forecast_over_median() -> None:
-    """ln(0.8 / 0.5) = 0.470003629 and ln(0.2 / 0.5) = -0.916290732, all along."""
+    """ln(0.8 / 0.5) = 0.470003629 and ln(0.2 / 0.5) = -0.916290732, for the whole period."""
     assert scored(ADA, BOB, resolution()) == {
         ("rain", who): {
             "contest": "cup",
@@ -101,12 +101,12 @@ def test_under_base_2_the_logarithm_is_the_binary_one() -> None:
 
 
 def test_the_other_outcome_counts_the_other_probability() -> None:
-    """Resolved as no, 0.8 for yes is 0.2."""
+    """If the answer is no, 0.8 for yes scores as 0.2."""
     assert numerators(scored(ADA, BOB, resolution(outcome="no"))) == {"ada": DOWN * PERIOD, "bob": UP * PERIOD}
 
 
 def test_a_missing_forecast_scores_nothing_and_covers_nothing() -> None:
-    """Bob comes when eight tenths of the time are over: until then Ada is the median herself."""
+    """Bob forecasts after eight tenths of the time; until then the median is Ada's own forecast."""
     late = forecast(participant="bob", probability="0.2", at=day(18))
     scores = scored(ADA, late, resolution())
     assert numerators(scores) == {"ada": UP * 2 * DAY, "bob": DOWN * 2 * DAY}
@@ -114,14 +114,14 @@ def test_a_missing_forecast_scores_nothing_and_covers_nothing() -> None:
 
 
 def test_all_who_withdraw_at_one_instant_are_scored_until_then_and_no_longer() -> None:
-    """Half the period: half the score and half the coverage, though nobody's forecast is left."""
+    """After half the period: half the score and half the coverage, although no forecast is left."""
     scores = scored(ADA, BOB, withdrawal(at=day(15)), withdrawal(participant="bob", at=day(15)), resolution())
     assert numerators(scores) == {"ada": UP * PERIOD // 2, "bob": DOWN * PERIOD // 2}
     assert coverages(scores) == {"ada": "0.500000000", "bob": "0.500000000"}
 
 
 def test_a_forecast_made_before_and_one_after_a_gap_both_count() -> None:
-    """Ada stands on days 10 and 11, and again from day 18 on."""
+    """Ada's forecast stands on days 10 and 11, and again from day 18 on."""
     again = forecast(probability="0.8", at=day(18))
     scores = scored(ADA, BOB, withdrawal(at=day(12)), again, resolution())
     assert numerators(scores) == {"ada": UP * 4 * DAY, "bob": DOWN * 4 * DAY}
@@ -129,7 +129,7 @@ def test_a_forecast_made_before_and_one_after_a_gap_both_count() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "commands",
     [
         [closing(at=day(14)), resolution()],
         [resolution(known_at=day(14))],
@@ -139,32 +139,32 @@ def test_a_forecast_made_before_and_one_after_a_gap_both_count() -> None:
     ],
     ids=["closed", "known", "resolved", "known before closed", "closed before known"],
 )
-def test_scored_time_ends_at_the_close_or_when_the_answer_is_known(said: list[AnyCommand]) -> None:
-    """Whichever is first; what is left of the scheduled period counts nought, in score and in coverage."""
-    scores = scored(ADA, BOB, *said)
+def test_scored_time_ends_at_the_close_or_when_the_answer_is_known(commands: list[AnyCommand]) -> None:
+    """The first of the two ends it; the rest of the scheduled period counts as 0, in score and in coverage."""
+    scores = scored(ADA, BOB, *commands)
     assert numerators(scores) == {"ada": UP * 4 * DAY, "bob": DOWN * 4 * DAY}
     assert coverages(scores) == {"ada": "0.400000000", "bob": "0.400000000"}
     assert {row["denominator"] for row in scores.values()} == {str(PERIOD * 10**12)}
 
 
 def test_an_answer_known_after_the_close_changes_nothing() -> None:
-    """Scored time never goes beyond the scheduled close."""
+    """Scored time ends at the scheduled close at the latest."""
     assert scored(ADA, BOB, resolution(known_at=day(24))) == scored(ADA, BOB, resolution())
 
 
 def test_an_answer_known_when_the_question_opens_leaves_no_time_to_score() -> None:
-    """Nobody has a row."""
+    """There are no rows."""
     assert scored(ADA, BOB, resolution(known_at=OPENS)) == {}
 
 
 def test_a_forecast_made_when_the_answer_was_known_counts_nowhere() -> None:
-    """It changes neither the median of the others nor has it a row of its own."""
+    """It does not change the median and has no row."""
     late = forecast(participant="cyd", probability="0.99", at=day(16))
     assert scored(ADA, BOB, late, resolution(known_at=day(16))) == scored(ADA, BOB, resolution(known_at=day(16)))
 
 
 def test_a_forecast_made_before_the_opening_counts_from_the_opening_where_the_rules_allow_it() -> None:
-    """The presets do; under a rule set that does not, it counts nowhere."""
+    """The presets count it; a rule set that does not ignores it."""
     early = forecast(probability="0.8", at=day(7))
     assert scored(early, BOB, resolution()) == scored(ADA, BOB, resolution())
     strict = RuleSet(name="strict", kernel="ln", reference="consensus", early_forecasts=False)
@@ -172,11 +172,11 @@ def test_a_forecast_made_before_the_opening_counts_from_the_opening_where_the_ru
 
 
 def test_a_probability_of_nought_counts_as_the_least() -> None:
-    """Metaculus, Scores FAQ: 0.1%, brought in before the median is taken: (0.001 + 1) / 2 = 0.5005."""
-    said = [forecast(probability=0, at=OPENS), forecast(participant="bob", probability=1, at=OPENS)]
+    """Metaculus, Scores FAQ: 0.1%, applied before the median: (0.001 + 1) / 2 = 0.5005."""
+    commands = [forecast(probability=0, at=OPENS), forecast(participant="bob", probability=1, at=OPENS)]
     median = oracle.picos("ln", Fraction(5005, 10_000))
     least = oracle.picos("ln", Fraction(1, 1000))
-    assert numerators(scored(*said, resolution())) == {"ada": (least - median) * PERIOD, "bob": -median * PERIOD}
+    assert numerators(scored(*commands, resolution())) == {"ada": (least - median) * PERIOD, "bob": -median * PERIOD}
 
 
 @pytest.mark.parametrize(
@@ -184,49 +184,49 @@ def test_a_probability_of_nought_counts_as_the_least() -> None:
     [("-1", "0.001", "0.1"), ("3", "0.4", "0.01"), ("4", "0.0025", "0.8"), ("5", "0.2", "0.05")],
 )
 def test_a_numeric_forecast_counts_what_its_cdf_puts_on_the_bin(value: str, ada: str, bob: str) -> None:
-    """Below, in the third of four bins, in the last, above; nothing counts as 0.01 / 4 inside and as 0.001 outside."""
-    said = [
+    """The answer is below, in the third bin, in the fourth, or above; 0 counts as 0.01 / 4, outside as 0.001."""
+    commands = [
         forecast("depth", cdf=(0, "0.2", "0.4", "0.8", "0.8"), at=OPENS),
         forecast("depth", "bob", cdf=("0.1", "0.14", "0.14", "0.15", "0.95"), at=OPENS),
     ]
     start = numeric(open_lower=True, open_upper=True), contest(), entry(question="depth")
-    scores = read(oracle.projected(*start, *said, resolution("depth", value=value)))
+    scores = read(oracle.projected(*start, *commands, resolution("depth", value=value)))
     median = oracle.picos("ln", (Fraction(ada) + Fraction(bob)) / 2)
     expected = {who: (oracle.picos("ln", Fraction(p)) - median) * PERIOD for who, p in (("ada", ada), ("bob", bob))}
     assert numerators(scores) == expected
 
 
 def test_a_multiple_choice_forecast_counts_what_it_puts_on_the_outcome() -> None:
-    """0.8 and 0.2 on green; what is on the others does not matter."""
-    said = [
+    """0.8 and 0.2 on green; the other probabilities do not matter."""
+    commands = [
         forecast("colour", probabilities={"red": "0.1", "green": "0.8", "blue": "0.1"}, at=OPENS),
         forecast("colour", "bob", probabilities={"red": 0, "green": "0.2", "blue": "0.8"}, at=OPENS),
     ]
     start = choices(), contest(), entry(question="colour")
-    scores = read(oracle.projected(*start, *said, resolution("colour", outcome="green")))
+    scores = read(oracle.projected(*start, *commands, resolution("colour", outcome="green")))
     assert numerators(scores) == {"ada": UP * PERIOD, "bob": DOWN * PERIOD}
 
 
 @pytest.mark.parametrize(
-    "said",
+    "commands",
     [[], [annulment()], [resolution(), annulment()], [resolution(), revocation()]],
     ids=["open", "annulled", "annulled after all", "revoked"],
 )
-def test_a_question_without_an_answer_counts_nowhere(said: list[AnyCommand]) -> None:
-    """Not resolved, annulled, annulled after all, revoked."""
-    assert scored(ADA, BOB, *said) == {}
+def test_a_question_without_an_answer_counts_nowhere(commands: list[AnyCommand]) -> None:
+    """It is not resolved, annulled, annulled after a resolution, or revoked."""
+    assert scored(ADA, BOB, *commands) == {}
 
 
 def test_a_new_resolution_counts_as_if_the_first_had_not_been() -> None:
-    """Its outcome and when it was known; also after an annulment is revoked."""
+    """Its outcome and known time count, also after an annulment is revoked."""
     first: list[AnyCommand] = [ADA, BOB, resolution(outcome="no", known_at=day(12)), revocation()]
     assert scored(*first, resolution()) == scored(ADA, BOB, resolution())
     assert scored(*first, annulment(), revocation(), resolution()) == scored(ADA, BOB, resolution())
 
 
 def test_a_contest_scores_its_own_questions_only() -> None:
-    """Whenever they were added to it."""
-    said: list[AnyCommand] = [
+    """It does not matter when they were added."""
+    commands: list[AnyCommand] = [
         opened(),
         opened("wind"),
         contest(),
@@ -236,7 +236,7 @@ def test_a_contest_scores_its_own_questions_only() -> None:
         BOB,
         resolution(),
     ]
-    projections = oracle.projected(*said, entry())
+    projections = oracle.projected(*commands, entry())
     assert read(projections) == scored(ADA, BOB, resolution())
     assert read(projections, "league") == {}
 
@@ -255,52 +255,52 @@ def test_the_hidden_weight_is_the_part_of_coverage_that_the_hidden_period_gives(
     weight: str | int | None, early: str, late: str
 ) -> None:
     """Ada covers both hidden days and three of the eight others, Bob the five after that; w · 1 + (1 - w) · 3/8."""
-    said: list[AnyCommand] = [ADA, withdrawal(at=day(15)), forecast(participant="bob", at=day(15)), resolution()]
-    found = coverages(scored(*said, hidden_coverage_weight=weight))
-    assert {who: Fraction(share) for who, share in found.items()} == {"ada": Fraction(early), "bob": Fraction(late)}
+    commands: list[AnyCommand] = [ADA, withdrawal(at=day(15)), forecast(participant="bob", at=day(15)), resolution()]
+    actual = coverages(scored(*commands, hidden_coverage_weight=weight))
+    assert {who: Fraction(share) for who, share in actual.items()} == {"ada": Fraction(early), "bob": Fraction(late)}
 
 
 def test_a_hidden_weight_counts_the_scheduled_hidden_period_and_rest() -> None:
-    """Known after one of two hidden days: half of w = 0.6, and none of the rest."""
+    """The answer is known after one of two hidden days: half of w = 0.6, and none of the rest."""
     scores = scored(ADA, BOB, resolution(known_at=day(11)), hidden_coverage_weight="0.6")
     assert coverages(scores) == {"ada": "0.300000000", "bob": "0.300000000"}
 
 
 def test_a_question_may_be_hidden_to_its_close() -> None:
-    """Then all the weight is on the hidden period, and there is no rest to cover."""
+    """All the weight is on the hidden period, and there is no rest to cover."""
     start = opened(reveals_at=CLOSES), contest(), entry(hidden_coverage_weight=1)
     scores = read(oracle.projected(*start, ADA, withdrawal(at=day(12)), resolution()))
     assert coverages(scores) == {"ada": "0.200000000"}
 
 
 def test_more_centuries_than_fit_on_one_axis_are_scored_all_the_same() -> None:
-    """800 questions of a century each, two forecasters all along."""
+    """There are 800 questions of a century each, and two participants who forecast for the whole time."""
     names = [f"q{number:03}" for number in range(800)]
     span = {"opens_at": "1970-01-01T00:00:00Z", "closes_at": "2069-12-31T00:00:00Z"}
     late = "2100-01-01T00:00:00Z"
-    said: list[AnyCommand] = [contest()]
+    commands: list[AnyCommand] = [contest()]
     for name in names:
-        said += [opened(name, **span), entry(question=name), resolution(name, at=late)]
-        said[-1:-1] = [msgspec.structs.replace(each, question=name, at=LONG_AGO) for each in (ADA, BOB)]
-    scores = read(oracle.projected(*said))
+        commands += [opened(name, **span), entry(question=name), resolution(name, at=late)]
+        commands[-1:-1] = [msgspec.structs.replace(made, question=name, at=LONG_AGO) for made in (ADA, BOB)]
+    scores = read(oracle.projected(*commands))
     assert list(scores) == [(name, who) for name in names for who in ("ada", "bob")]
     assert {row["score"] for row in scores.values()} == {"0.470003629", "-0.916290732"}
     assert {row["coverage"] for row in scores.values()} == {"1.000000000"}
 
 
-def parts(*said: AnyCommand) -> list[tuple[str, ...]]:
-    """The table of parts: participant, from, to, probability, reference, term, weight, contribution."""
-    table = oracle.projected(opened(), contest(), entry(), *said).table("score_parts")
+def parts(*commands: AnyCommand) -> list[tuple[str, ...]]:
+    """Return the table of parts: participant, from, to, probability, reference, term, weight, contribution."""
+    table = oracle.projected(opened(), contest(), entry(), *commands).table("score_parts")
     names = ("participant", "from_at", "to_at", "probability", "reference", "term", "weight", "contribution")
     return [tuple(str(row[name]) for name in names) for row in table.rows()]
 
 
 def test_a_scores_parts_say_what_was_compared_with_what_and_for_how_long() -> None:
-    """Ada moves on day 12; Bob stands from day 12 on; days are 86,400,000,000 µs."""
+    """Ada forecasts again on day 12, and Bob from day 12 on; a day is 86,400,000,000 µs."""
     late = forecast(participant="bob", probability="0.2", at=day(12))
-    found = parts(forecast(probability="0.6", at=day(9)), forecast(probability="0.8", at=day(12)), late, resolution())
+    actual = parts(forecast(probability="0.6", at=day(9)), forecast(probability="0.8", at=day(12)), late, resolution())
     first, last, close = "2026-03-10T00:00:00Z", "2026-03-12T00:00:00Z", "2026-03-20T00:00:00Z"
-    assert found == [
+    assert actual == [
         ("ada", first, last, "0.6", "0.6", "0.000000000000", str(2 * DAY), "0"),
         ("ada", last, close, "0.8", "0.5", "0.470003629246", str(8 * DAY), str(UP * 8 * DAY)),
         ("bob", last, close, "0.2", "0.5", "-0.916290731874", str(8 * DAY), str(DOWN * 8 * DAY)),
@@ -308,18 +308,18 @@ def test_a_scores_parts_say_what_was_compared_with_what_and_for_how_long() -> No
 
 
 def test_a_part_lasts_while_the_median_stays_the_same() -> None:
-    """0.4 and 0.6, then 0.5 joins, then 0.4 and 0.6 are joined by another pair: the median is 0.5 all along."""
-    others = [("bob", "0.6", 10), ("cyd", "0.5", 12), ("dan", "0.3", 14), ("eve", "0.7", 14)]
-    said = [forecast(participant=who, probability=p, at=day(at)) for who, p, at in others]
-    found = parts(forecast(probability="0.4", at=OPENS), *said, resolution())
-    assert [row[:3] for row in found if row[0] in {"ada", "cyd"}] == [
+    """0.4 and 0.6 stand, then 0.5 too, then 0.3 and 0.7 too: the median is always 0.5."""
+    later = [("bob", "0.6", 10), ("cyd", "0.5", 12), ("dan", "0.3", 14), ("eve", "0.7", 14)]
+    commands = [forecast(participant=who, probability=p, at=day(at)) for who, p, at in later]
+    actual = parts(forecast(probability="0.4", at=OPENS), *commands, resolution())
+    assert [row[:3] for row in actual if row[0] in {"ada", "cyd"}] == [
         ("ada", "2026-03-10T00:00:00Z", "2026-03-20T00:00:00Z"),
         ("cyd", "2026-03-12T00:00:00Z", "2026-03-20T00:00:00Z"),
     ]
 
 
 def rules(**fields: Any) -> RuleSet:
-    """A logarithm compared with nothing, unless otherwise given."""
+    """Return rules with a logarithm and no reference, unless other fields are given."""
     given: dict[str, Any] = {"name": "own", "kernel": "ln", "cdf_kernel": "ln"}
     return RuleSet(**(given | fields))
 
@@ -328,31 +328,33 @@ def rules(**fields: Any) -> RuleSet:
     ("period", "ada", "bob"), [("scheduled", "0.4", "0.2"), ("actual", "1", "0.5"), ("covered", "1", "1")]
 )
 def test_a_score_is_a_mean_over_the_period_its_rules_name(period: str, ada: str, bob: str) -> None:
-    """Scheduled for ten days, known after four, of which Ada stood all and Bob two; each says 0.5 all along."""
-    said = [forecast(probability="0.5", at=OPENS), forecast(participant="bob", probability="0.5", at=day(12))]
-    found = scored(*said, resolution(known_at=day(14)), rules=rules(kernel="log2", cdf_kernel="log2", period=period))
-    assert {who: -Fraction(row["score"]) for (_, who), row in found.items()} == {
+    """The period has ten days, the answer is known after four; Ada covers four, Bob two, each with 0.5."""
+    commands = [forecast(probability="0.5", at=OPENS), forecast(participant="bob", probability="0.5", at=day(12))]
+    actual = scored(
+        *commands, resolution(known_at=day(14)), rules=rules(kernel="log2", cdf_kernel="log2", period=period)
+    )
+    assert {who: -Fraction(row["score"]) for (_, who), row in actual.items()} == {
         "ada": Fraction(ada),
         "bob": Fraction(bob),
     }
-    assert coverages(found) == {"ada": "0.400000000", "bob": "0.200000000"}
+    assert coverages(actual) == {"ada": "0.400000000", "bob": "0.200000000"}
 
 
 @pytest.mark.parametrize(("period", "ada", "bob"), [("scheduled", "0.4", "0.2"), ("actual", "1", "0.5")])
 def test_a_coverage_is_a_share_of_the_period_its_rules_name(period: str, ada: str, bob: str) -> None:
-    """The same two; what scores are divided by is another question."""
-    said = [forecast(probability="0.5", at=OPENS), forecast(participant="bob", probability="0.5", at=day(12))]
-    found = scored(
-        *said, resolution(known_at=day(14)), rules=rules(kernel="log2", cdf_kernel="log2", coverage_period=period)
+    """The two forecasts of the test before; the divisor of scores does not change."""
+    commands = [forecast(probability="0.5", at=OPENS), forecast(participant="bob", probability="0.5", at=day(12))]
+    actual = scored(
+        *commands, resolution(known_at=day(14)), rules=rules(kernel="log2", cdf_kernel="log2", coverage_period=period)
     )
-    columns = {who: (row["coverage"], row["attainable"], row["score"]) for (_, who), row in found.items()}
+    columns = {who: (row["coverage"], row["attainable"], row["score"]) for (_, who), row in actual.items()}
     numbers = {who: tuple(map(Fraction, column)) for who, column in columns.items()}
     most = Fraction(ada)
     assert numbers == {"ada": (Fraction(ada), most, Fraction("-0.4")), "bob": (Fraction(bob), most, Fraction("-0.2"))}
 
 
 @pytest.mark.parametrize(
-    ("known", "shares"),
+    ("known_day", "shares"),
     [
         (15, {"ada": "0.300000000", "bob": "0.700000000"}),
         (12, {"ada": "0.500000000", "bob": "0.500000000"}),
@@ -360,14 +362,14 @@ def test_a_coverage_is_a_share_of_the_period_its_rules_name(period: str, ada: st
     ],
 )
 def test_a_hidden_weight_divides_actual_time_only_where_the_answer_comes_after_the_reveal(
-    known: int, shares: dict[str, str]
+    known_day: int, shares: dict[str, str]
 ) -> None:
-    """Ada leaves after one of two hidden days, and Bob comes: 0.6 / 2 each, and 0.4 for the rest; else halves."""
+    """Ada withdraws after one of two hidden days, and Bob forecasts: 0.6 / 2 each, and 0.4 for the rest, or halves."""
     ada = forecast(participant="ada", at=OPENS), withdrawal(participant="ada", at=day(11))
     bob = forecast(participant="bob", at=day(11))
     own = rules(coverage_period="actual")
-    found = scored(*ada, bob, resolution(known_at=day(known)), hidden_coverage_weight="0.6", rules=own)
-    assert coverages(found) == shares
+    actual = scored(*ada, bob, resolution(known_at=day(known_day)), hidden_coverage_weight="0.6", rules=own)
+    assert coverages(actual) == shares
 
 
 @pytest.mark.parametrize(
@@ -379,8 +381,8 @@ def test_the_published_baseline_scores(chance: str, yes: int, no: int) -> None:
     days' table.
     """
     for outcome, score in (("yes", yes), ("no", no)):
-        found = scored(forecast(probability=chance, at=OPENS), resolution(outcome=outcome), rules="baseline")
-        assert round(Fraction(found["rain", "ada"]["score"])) == score
+        actual = scored(forecast(probability=chance, at=OPENS), resolution(outcome=outcome), rules="baseline")
+        assert round(Fraction(actual["rain", "ada"]["score"])) == score
 
 
 def test_a_published_baseline_score_is_an_average_over_days_of_which_one_had_no_prediction() -> None:
@@ -395,7 +397,7 @@ def test_a_published_baseline_score_is_an_average_over_days_of_which_one_had_no_
 
 @pytest.mark.parametrize(("outcome", "chance"), [("red", Fraction(1)), ("green", Fraction(1, 1_000))])
 def test_certainty_is_worth_a_hundred_on_the_baseline_scale(outcome: str, chance: Fraction) -> None:
-    """100 · (ln p - ln 1/3) / ln 3; nothing counts as 0.001."""
+    """The score is 100 · (ln p - ln 1/3) / ln 3; a probability of 0 counts as 0.001."""
     start = choices(), contest(rules="baseline"), entry(question="colour")
     sure = forecast("colour", probabilities={"red": 1, "green": 0, "blue": 0}, at=OPENS)
     [row] = read(oracle.projected(*start, sure, resolution("colour", outcome=outcome))).values()
@@ -414,7 +416,7 @@ def test_certainty_is_worth_a_hundred_on_the_baseline_scale(outcome: str, chance
 def test_a_baseline_score_of_a_range_is_fifty_times_the_lead_over_the_uniform_density(
     value: str, cdf: tuple[Any, ...], score: Fraction
 ) -> None:
-    """Of four bins; nothing counts as a hundredth of the uniform density: -230, the worst there is."""
+    """There are four bins; 0 counts as a hundredth of the uniform density: -230, the worst score."""
     start = numeric(), contest(rules="baseline"), entry(question="depth")
     [row] = read(
         oracle.projected(*start, forecast("depth", cdf=cdf, at=OPENS), resolution("depth", value=value))
@@ -427,44 +429,52 @@ def test_scores_by_quantiles_keep_the_unit_of_their_question() -> None:
     span = {"lower": 0, "upper": 20, "levels": ("0.1", "0.5", "0.9"), "decimals": 0}
     under = rules(kernel="none", cdf_kernel="none", quantile_kernel="pinball", period="covered", total="mean")
     start = quartiles("flow", **span), contest(rules=under), entry(question="flow")
-    said = [forecast("flow", quantiles=(4, 7, 8), at=day(15)), forecast("flow", "bob", quantiles=(9, 10, 11), at=OPENS)]
-    found = oracle.projected(*start, *said, resolution("flow", value=10))
-    assert {who: row["score"] for (_, who), row in read(found).items()} == {"ada": "2.600000000", "bob": "0.133300000"}
-    part, _ = found.table("score_parts").rows()
+    commands = [
+        forecast("flow", quantiles=(4, 7, 8), at=day(15)),
+        forecast("flow", "bob", quantiles=(9, 10, 11), at=OPENS),
+    ]
+    projections = oracle.projected(*start, *commands, resolution("flow", value=10))
+    assert {who: row["score"] for (_, who), row in read(projections).items()} == {
+        "ada": "2.600000000",
+        "bob": "0.133300000",
+    }
+    part, _ = projections.table("score_parts").rows()
     assert (part["probability"], part["reference"], part["peers"], part["term"]) == (None, None, None, "2.600000000000")
 
 
-def recorded(*said: tuple[str, AnyCommand], under: RuleSet) -> Scores:
-    """Scores where each of these was recorded at an instant of its own."""
-    clock = iter([read_instant(BEFORE)] * 3 + [read_instant(at) for at, _ in said])
+def recorded_scores(*commands: tuple[str, AnyCommand], under: RuleSet) -> Scores:
+    """Return the scores if each of these commands is recorded at its own instant."""
+    clock = iter([read_instant(BEFORE)] * 3 + [read_instant(at) for at, _ in commands])
     with Ledger.open(":memory:", clock=lambda: next(clock)) as ledger:
-        for number, command in enumerate([opened(), contest(rules=under), entry(), *(command for _, command in said)]):
+        for number, command in enumerate(
+            [opened(), contest(rules=under), entry(), *(command for _, command in commands)]
+        ):
             ledger.handle(command, f"c{number}")
-        return read(Projections(oracle.told([each for page in ledger.read() for each in page])))
+        return read(Projections(oracle.told([row for page in ledger.read() for row in page])))
 
 
-def test_the_recorded_clock_counts_what_was_said_from_when_it_was_heard() -> None:
-    """Claimed for the opening and recorded on the 12th, withdrawn as of the 15th and heard of on the 18th."""
-    said = (day(12), forecast(at=OPENS)), (day(18), withdrawal(at=day(15))), (AFTER, resolution())
+def test_under_the_recorded_clock_a_forecast_stands_from_its_recording() -> None:
+    """The forecast claims the opening, recorded on the 12th; the withdrawal claims the 15th, recorded on the 18th."""
+    commands = (day(12), forecast(at=OPENS)), (day(18), withdrawal(at=day(15))), (AFTER, resolution())
     for clock, coverage in (("claimed", "0.500000000"), ("recorded", "0.600000000")):
-        assert coverages(recorded(*said, under=rules(clock=clock))) == {"ada": coverage}
+        assert coverages(recorded_scores(*commands, under=rules(clock=clock))) == {"ada": coverage}
 
 
 def test_by_the_recorded_clock_what_is_heard_too_late_counts_nowhere() -> None:
-    """Claimed in time, recorded when the answer was known; and what is claimed before the opening is early no more."""
-    said = (day(16), forecast(at=day(11))), (AFTER, resolution(known_at=day(16)))
-    assert recorded(*said, under=rules(clock="recorded")) == {}
+    """It claims a time before the answer, but is recorded when the answer is known; so it is not early either."""
+    commands = (day(16), forecast(at=day(11))), (AFTER, resolution(known_at=day(16)))
+    assert recorded_scores(*commands, under=rules(clock="recorded")) == {}
     early = (day(11), forecast(at=day(9))), (AFTER, resolution())
     strict = rules(clock="recorded", early_forecasts=False)
-    assert coverages(recorded(*early, under=strict)) == {"ada": "0.900000000"}
-    assert recorded(*early, under=rules(early_forecasts=False)) == {}
+    assert coverages(recorded_scores(*early, under=strict)) == {"ada": "0.900000000"}
+    assert recorded_scores(*early, under=rules(early_forecasts=False)) == {}
 
 
 @settings(max_examples=100, deadline=None)
 @given(oracle.logs())
-def test_scores_are_those_of_the_slow_definition(asked: list[AnyCommand]) -> None:
-    """Numerators, denominators and coverage exactly, over logs of all kinds."""
-    recorded, _ = oracle.attempted(asked)
+def test_scores_agree_with_the_slow_definition(commands: list[AnyCommand]) -> None:
+    """Numerators, denominators and coverages agree exactly, for logs of all kinds."""
+    recorded, _ = oracle.attempted(commands)
     projections = Projections(oracle.told(recorded))
     for name in projections.contests:
         fast, slow = read(projections, name), oracle.contest_scores(recorded, name)
@@ -480,8 +490,8 @@ Part = tuple[int, int, Fraction, Fraction]  # from, to, probability, reference
 
 
 def by_score(table: list[Row]) -> dict[tuple[str, str, str], list[Part]]:
-    """Parts by contest, question and participant, each at its own instants and probabilities."""
-    found: dict[tuple[str, str, str], list[Part]] = {}
+    """Return the parts by contest, question and participant, with instants and probabilities."""
+    actual: dict[tuple[str, str, str], list[Part]] = {}
     for row in table:
         part = (
             read_instant(row["from_at"]),
@@ -489,26 +499,26 @@ def by_score(table: list[Row]) -> dict[tuple[str, str, str], list[Part]]:
             Fraction(row["probability"]),
             Fraction(row["reference"]),
         )
-        found.setdefault((row["contest"], row["question"], row["participant"]), []).append(part)
-    return found
+        actual.setdefault((row["contest"], row["question"], row["participant"]), []).append(part)
+    return actual
 
 
 def slowly(recorded: list[Recorded], contest: str) -> dict[tuple[str, str, str], list[Part]]:
-    """The same by the slow definition, cut wherever anybody said anything."""
+    """Return the parts by definition, divided at every forecast and withdrawal."""
     rules = oracle.world(recorded).contests[contest].opened.rules
-    found: dict[tuple[str, str, str], list[Part]] = {}
+    actual: dict[tuple[str, str, str], list[Part]] = {}
     for name, (question, _) in oracle.counting(recorded, contest).items():
-        for each in oracle.slices(question, rules):
-            part = each.start, each.end, each.chance, each.median
-            found.setdefault((contest, name, each.participant), []).append(part)
-    return found
+        for piece in oracle.slices(question, rules):
+            part = piece.start, piece.end, piece.chance, piece.median
+            actual.setdefault((contest, name, piece.participant), []).append(part)
+    return actual
 
 
 @settings(max_examples=50, deadline=None)
 @given(oracle.logs())
-def test_parts_add_up_to_scores_exactly(asked: list[AnyCommand]) -> None:
-    """Contributions to the numerator, over logs of all kinds."""
-    projections = Projections(oracle.told(oracle.attempted(asked)[0]))
+def test_parts_add_up_to_scores_exactly(commands: list[AnyCommand]) -> None:
+    """Contributions add up to the numerator, for logs of all kinds."""
+    projections = Projections(oracle.told(oracle.attempted(commands)[0]))
     sums: dict[tuple[str, str, str], int] = {}
     for row in projections.table("score_parts").rows():
         assert int(row["contribution"]) == int(Decimal(row["term"]).scaleb(12)) * row["weight"]
@@ -520,12 +530,12 @@ def test_parts_add_up_to_scores_exactly(asked: list[AnyCommand]) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(oracle.logs())
-def test_parts_cover_what_was_covered_and_name_what_stood_then(asked: list[AnyCommand]) -> None:
-    """Every stretch of the slow definition lies in one part with its probability and median, and nothing else does."""
-    recorded, _ = oracle.attempted(asked)
+def test_parts_cover_the_covered_time_with_the_standing_probabilities(commands: list[AnyCommand]) -> None:
+    """Every piece of the slow definition lies in one part with its probability and median, and fills it."""
+    recorded, _ = oracle.attempted(commands)
     projections = Projections(oracle.told(recorded))
     fast = by_score(list(projections.table("score_parts").rows()))
-    slow = {key: found for name in projections.contests for key, found in slowly(recorded, name).items()}
+    slow = {key: actual for name in projections.contests for key, actual in slowly(recorded, name).items()}
     assert fast.keys() == slow.keys()
     for key, parts in fast.items():
         assert all(before[1] <= after[0] for before, after in pairwise(parts))
@@ -536,54 +546,56 @@ def test_parts_cover_what_was_covered_and_name_what_stood_then(asked: list[AnyCo
 
 @settings(max_examples=25, deadline=None)
 @given(oracle.logs())
-def test_a_log_is_scored_alike_however_many_forecasts_are_scored_together(asked: list[AnyCommand]) -> None:
-    """One, two, seven or all at a time."""
-    recorded, _ = oracle.attempted(asked)
-    found = oracle.told(recorded)
-    whole = Projections(found)
+def test_the_size_of_a_chunk_changes_nothing(commands: list[AnyCommand]) -> None:
+    """Forecasts are scored one, two, seven or all at a time."""
+    recorded, _ = oracle.attempted(commands)
+    actual = oracle.told(recorded)
+    whole = Projections(actual)
     for chunk in (1, 2, 7):
-        some = Projections(found, chunk)
-        assert [some.table(name).digest() for name in CATALOGUE] == [whole.table(name).digest() for name in CATALOGUE]
+        chunked = Projections(actual, chunk)
+        assert [chunked.table(name).digest() for name in CATALOGUE] == [
+            whole.table(name).digest() for name in CATALOGUE
+        ]
 
 
 @pytest.mark.parametrize("rules", ["peer-2024-03", "relative-2022-04", "baseline"])
 def test_more_parts_than_can_be_held_are_refused_before_they_are_made(
     monkeypatch: pytest.MonkeyPatch, rules: str
 ) -> None:
-    """The limit is a number of rows: as many are made; one more is refused with the count and what to do."""
+    """The limit is a number of rows: one more is refused with the count and the remedy."""
     who = [f"p{number}" for number in range(12)]
-    said = [forecast(participant=each, at=day(11, hour), probability="0.6") for hour, each in enumerate(who)]
-    found = oracle.projected(opened(), contest(rules=rules), entry(), *said, resolution())
-    count = len(found.table("score_parts"))
+    commands = [forecast(participant=name, at=day(11, hour), probability="0.6") for hour, name in enumerate(who)]
+    projections = oracle.projected(opened(), contest(rules=rules), entry(), *commands, resolution())
+    count = len(projections.table("score_parts"))
     monkeypatch.setattr(module, "MOST_PARTS", count)
-    assert len(found.table("score_parts")) == count
+    assert len(projections.table("score_parts")) == count
     monkeypatch.setattr(module, "MOST_PARTS", count - 1)
     monkeypatch.setattr(module, "score_parts", None)
     with pytest.raises(
         Refused, match=rf"score_parts: the table would have {count:,} rows; the limit is {count - 1:,}; .* `explain"
     ):
-        found.table("score_parts")
+        projections.table("score_parts")
 
 
 def test_the_parts_of_one_participant_are_counted_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that one score is explained of a contest whose parts nobody can hold."""
-    said = [forecast(participant=f"p{number}", at=day(11, number), probability="0.6") for number in range(12)]
-    found = oracle.projected(opened(), contest(rules="peer-2024-03"), entry(), *said, resolution())
+    """So a score can be explained in a contest that has too many parts."""
+    commands = [forecast(participant=f"p{number}", at=day(11, number), probability="0.6") for number in range(12)]
+    projections = oracle.projected(opened(), contest(rules="peer-2024-03"), entry(), *commands, resolution())
     monkeypatch.setattr(module, "MOST_PARTS", 12)
-    assert [len(found.score_parts(f"p{number}")) for number in (0, 11)] == [12, 1]
+    assert [len(projections.score_parts(f"p{number}")) for number in (0, 11)] == [12, 1]
 
 
 def test_three_thousand_forecasts_are_refused_in_no_time(tmp_path: Path) -> None:
-    """Their four and a half million parts would take more than a gigabyte: by every command, with exit code 2."""
+    """Four and a half million parts would take more than a gigabyte; every command exits with 2."""
     path = str(tmp_path / "log.db")
-    said = [
+    commands = [
         forecast(
             participant=f"p{number}", at=f"2026-03-11T{number // 60 // 3:02}:{number // 3 % 60:02}:{number % 3:02}Z"
         )
         for number in range(3_000)
     ]
     with Ledger.open(path) as ledger:
-        ledger.handle_many(oracle.named([opened(), contest(rules="peer-2024-03"), entry(), *said, resolution()]))
+        ledger.handle_many(oracle.named([opened(), contest(rules="peer-2024-03"), entry(), *commands, resolution()]))
     for arguments in (
         ["table", path, "score_parts"],
         ["export", path, str(tmp_path / "out"), "--format", "csv", "--tables", "score_parts"],
