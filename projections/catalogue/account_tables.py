@@ -13,8 +13,14 @@ from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.codes import Codes
-from forecast_ledger.projections.core.column_values import Ids, Values, from_rows, known, published
-from forecast_ledger.projections.facts.accounts import FINE, Holding, Key, Posting, Trade, postings
+from forecast_ledger.projections.core.column_values import (
+    Ids,
+    Values,
+    columns_of_rows,
+    none_where_negative,
+    round_to_points,
+)
+from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, AccountKey, Holding, Posting, Trade, postings
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.account_histories import check_tick_rows
@@ -29,7 +35,7 @@ def positions_values(analysis: Analysis) -> list[Values]:
         for key, account in analysis.facts.books.accounts.items()
         for number, holding in account.holdings.items()
     ]
-    return from_rows(rows, "id id count id id text money points money points money money money seconds")
+    return columns_of_rows(rows, "id id count id id text money points money points money money money seconds")
 
 
 def _position(analysis: Analysis, trading: Trading, holding: Holding) -> list[Any]:
@@ -45,7 +51,7 @@ def _position(analysis: Analysis, trading: Trading, holding: Holding) -> list[An
         question.outcomes[holding.outcome],
         "pending" if pending else holding.status,
         shares,
-        published(Fraction(cost, shares)) if shares else None,
+        round_to_points(Fraction(cost, shares)) if shares else None,
         cost,
         None if price == NO_PRICE else price,
         value,
@@ -57,7 +63,7 @@ def _position(analysis: Analysis, trading: Trading, holding: Holding) -> list[An
 
 def cash_values(analysis: Analysis) -> list[Values]:
     """One row for each movement of an account."""
-    balances: dict[Key, int] = {}
+    balances: dict[AccountKey, int] = {}
     rows = []
     for movement in analysis.facts.books.movements:
         balance = balances[movement.key] = balances.get(movement.key, 0) + movement.cash
@@ -67,7 +73,7 @@ def cash_values(analysis: Analysis) -> list[Values]:
         rows.append(
             [*movement.key, movement.position, movement.at, movement.kind, *position, movement.cash, balance, owed]
         )
-    return from_rows(rows, "id id count instant text id count money money text")
+    return columns_of_rows(rows, "id id count instant text id count money money text")
 
 
 def accounts_values(analysis: Analysis) -> list[Values]:
@@ -76,7 +82,7 @@ def accounts_values(analysis: Analysis) -> list[Values]:
     for key, account in analysis.facts.books.accounts.items():
         trading, enrolled = analysis.facts.trading(key[0]), account.enrolled
         exact = arena.open_value(analysis.facts, analysis.marks, key)
-        total, cost = account.cash * FINE + exact, account.cost()
+        total, cost = account.cash * FINE_PER_MICRO + exact, account.cost()
         rows.append(
             [
                 *key,
@@ -85,16 +91,16 @@ def accounts_values(analysis: Analysis) -> list[Values]:
                 account.cash,
                 bet_cap(trading, account.cash),
                 cost,
-                half_even(exact, FINE),
-                half_even(total, FINE),
+                half_even(exact, FINE_PER_MICRO),
+                half_even(total, FINE_PER_MICRO),
                 account.deposits,
-                half_even(total - account.deposits * FINE, FINE),
+                half_even(total - account.deposits * FINE_PER_MICRO, FINE_PER_MICRO),
                 account.realised,
-                half_even(exact - cost * FINE, FINE),
+                half_even(exact - cost * FINE_PER_MICRO, FINE_PER_MICRO),
                 arena.account_state(trading, account),
             ]
         )
-    return from_rows(rows, "id id id id money money money money money money money money money text")
+    return columns_of_rows(rows, "id id id id money money money money money money money money money text")
 
 
 def snapshots_values(analysis: Analysis) -> list[Values]:
@@ -110,7 +116,7 @@ def snapshots_values(analysis: Analysis) -> list[Values]:
         Ids(np.repeat(np.arange(len(by_contest)), counts), analysis.traded),
         _participants(by_contest),
         np.concatenate([portfolios.at for portfolios in by_contest] or [int64_array([])]),
-        known(position),
+        none_where_negative(position),
         *(_joined([getattr(portfolios, name) for portfolios in by_contest], name) for name in columns.split()),
     ]
 
@@ -129,14 +135,14 @@ def _joined(columns: list[Any], name: str) -> Values:
     if any(isinstance(column, list) for column in columns):
         return [value for column in columns for value in (column if isinstance(column, list) else column.tolist())]
     numbers = np.concatenate(columns or [int64_array([])])
-    return known(numbers) if name in {"brier", "stale_age"} else numbers
+    return none_where_negative(numbers) if name in {"brier", "stale_age"} else numbers
 
 
 def trades_values(analysis: Analysis) -> list[Values]:
     """One row for each executed leg."""
     rows = [_trade(analysis.facts, trade) for trade in analysis.facts.books.trades]
     kinds = "id id count instant count count count text id id count points count instant text"
-    return from_rows(rows, f"{kinds} money money money money money share share share share")
+    return columns_of_rows(rows, f"{kinds} money money money money money share share share share")
 
 
 def _trade(facts: Facts, trade: Trade) -> list[Any]:
@@ -157,13 +163,13 @@ def _trade(facts: Facts, trade: Trade) -> list[Any]:
         event.position,
         event.price,
         event.quote,
-        trade.quoted.quoted_at,
-        trade.quoted.source,
+        trade.quote.quoted_at,
+        trade.quote.source,
     ]
     if isinstance(event, events.SharesBought):
         confidence = Fraction(event.amount, trade.cap)
-        row += [event.amount, event.shares, event.amount, None, trade.cap, published(confidence)]
-        row.append(published(arena.yes_probability(confidence, event.outcome)) if binary else None)
+        row += [event.amount, event.shares, event.amount, None, trade.cap, round_to_points(confidence)]
+        row.append(round_to_points(arena.yes_probability(confidence, event.outcome)) if binary else None)
     else:
         row += [event.proceeds, event.shares, event.cost, event.proceeds - event.cost, None, None, None]
     row.append(payouts[0] if payouts and binary else None)
@@ -181,7 +187,7 @@ def decisions_values(analysis: Analysis) -> list[Values]:
             legs = len(event.bets) + len(event.sells)
             row += [event.action, "", legs, event.executed, event.prompt, event.response, event.reasoning]
         rows.append(row)
-    return from_rows(rows, "id id count count count instant text text count count text text text")
+    return columns_of_rows(rows, "id id count count count instant text text count count text text text")
 
 
 def refused_legs_values(analysis: Analysis) -> list[Values]:
@@ -190,7 +196,7 @@ def refused_legs_values(analysis: Analysis) -> list[Values]:
         [event.contest, event.participant, position, event.period, event.attempt, event.leg, event.code]
         for position, event in analysis.facts.books.refusals
     ]
-    return from_rows(rows, "id id count count count count text")
+    return columns_of_rows(rows, "id id count count count count text")
 
 
 def journal_values(analysis: Analysis) -> list[Values]:
@@ -199,7 +205,7 @@ def journal_values(analysis: Analysis) -> list[Values]:
         [posting.position, posting.account, posting.contest, posting.participant, posting.amount]
         for posting in _postings(analysis.facts)
     ]
-    return from_rows(rows, "count id id id fine_money")
+    return columns_of_rows(rows, "count id id id fine_money")
 
 
 def _postings(facts: Facts) -> Iterator[Posting]:
@@ -207,12 +213,12 @@ def _postings(facts: Facts) -> Iterator[Posting]:
     for movement in facts.books.movements:
         yield from postings(movement)
     for name, contest in facts.contests.items():
-        if pool := contest.opened.pool * FINE:
+        if pool := contest.opened.pool * FINE_PER_MICRO:
             yield Posting(contest.position, "external", name, "", -pool)
             yield Posting(contest.position, "prize_pool", name, "", pool)
         for winner, payment in contest.paid.items():
-            yield Posting(payment.position, "prize_pool", name, "", -payment.amount * FINE)
-            yield Posting(payment.position, "prizes", name, winner, payment.amount * FINE)
+            yield Posting(payment.position, "prize_pool", name, "", -payment.amount * FINE_PER_MICRO)
+            yield Posting(payment.position, "prizes", name, winner, payment.amount * FINE_PER_MICRO)
 
 
 def marks_values(analysis: Analysis) -> list[Values]:
@@ -224,7 +230,7 @@ def marks_values(analysis: Analysis) -> list[Values]:
             series = analysis.marks.series(code, outcome)
             if len(series.price):
                 price, last = int(series.price[-1]), quotes[int(series.place[-1])]
-                brier = payouts and published(Fraction(price - payouts[outcome], PROBABILITY) ** 2)
+                brier = payouts and round_to_points(Fraction(price - payouts[outcome], PROBABILITY) ** 2)
                 age = facts.books.clock - last.quoted_at
                 rows.append([question.question, label, price, last.quoted_at, age, last.source, last.position, brier])
-    return from_rows(rows, "id id points instant seconds text count points")
+    return columns_of_rows(rows, "id id points instant seconds text count points")

@@ -13,7 +13,7 @@ from forecast_ledger.projections.boards.contest_groups import (
     sample_group,
     score_group,
 )
-from forecast_ledger.projections.facts.accounts import Key
+from forecast_ledger.projections.facts.accounts import AccountKey
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.facts.standing import Intervals, intervals
@@ -149,7 +149,7 @@ class Analysis:
     @cached_property
     def records(self) -> dict[str, list[arena.TradingRecord]]:
         """The results of every account, by trading contest."""
-        drawdowns: dict[Key, int] = {}
+        drawdowns: dict[AccountKey, int] = {}
         for contest in self.traded:
             snapshots = portfolios.snapshots(self.facts, self.marks, contest, changes=True)
             drawdowns |= portfolios.drawdowns(snapshots)

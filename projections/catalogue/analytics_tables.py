@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.rules import KIND_TOTALS
 from forecast_ledger.projections.boards import admission, brier, totals
 from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, published, transposed
+from forecast_ledger.projections.core.column_values import POINTS, Ids, Values, ids, round_to_points, transpose
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.facts.from_log import status
 
@@ -22,7 +22,7 @@ from forecast_ledger.projections.facts.from_log import status
 def contests_values(analysis: Analysis) -> list[Values]:
     """One row for each contest."""
     rows = [_contest(analysis.facts, analysis.facts.contests[name]) for name in analysis.contests]
-    return [Ids(np.arange(len(analysis.contests)), analysis.contests), *transposed(rows, 10)]
+    return [Ids(np.arange(len(analysis.contests)), analysis.contests), *transpose(rows, 10)]
 
 
 def kind_means_values(analysis: Analysis) -> list[Values]:
@@ -37,10 +37,10 @@ def kind_means_values(analysis: Analysis) -> list[Values]:
             if own.is_consensus or contest.levels.get(own.participant) != "hidden":
                 codes += [code] * len(own.kinds)
                 rows += [
-                    [own.participant, kind.kind, published(kind.mean), kind.forecast_on, kind.questions]
+                    [own.participant, kind.kind, round_to_points(kind.mean), kind.forecast_on, kind.questions]
                     for kind in own.kinds
                 ]
-    participants, kinds, *numbers = transposed(rows, 5)
+    participants, kinds, *numbers = transpose(rows, 5)
     return [Ids(int64_array(codes), analysis.contests), ids(participants), ids(kinds), *numbers]
 
 
@@ -57,7 +57,7 @@ def brier_values(analysis: Analysis) -> list[Values]:
     return [
         Ids(int64_array(codes), analysis.contests),
         Ids(int64_array(owners), totals.score_labels(analysis.facts)),
-        *transposed(rows, 11),
+        *transpose(rows, 11),
     ]
 
 
@@ -73,7 +73,7 @@ def brier_overall_values(analysis: Analysis) -> list[Values]:
         [len(contests), sum(scores.n for scores in contests), *map(_published_or_none, brier.brier_means(contests))]
         for contests in by_owner.values()
     ]
-    return [Ids(int64_array(list(by_owner)), totals.score_labels(analysis.facts)), *transposed(rows, 4)]
+    return [Ids(int64_array(list(by_owner)), totals.score_labels(analysis.facts)), *transpose(rows, 4)]
 
 
 def calibration_values(analysis: Analysis) -> list[Values]:
@@ -89,7 +89,7 @@ def calibration_values(analysis: Analysis) -> list[Values]:
     return [
         Ids(int64_array(codes), analysis.contests),
         Ids(int64_array(owners), totals.score_labels(analysis.facts)),
-        *transposed(rows, 8),
+        *transpose(rows, 8),
     ]
 
 
@@ -115,7 +115,7 @@ def admissions_values(analysis: Analysis) -> list[Values]:
         Ids(int64_array(codes), analysis.contests),
         Ids(forecasts.question[row_numbers], facts.question_codes.labels),
         Ids(forecasts.participant[row_numbers], facts.participant_codes.labels),
-        *transposed(rows, 10),
+        *transpose(rows, 10),
     ]
 
 
@@ -126,7 +126,7 @@ def _contest(facts: Facts, contest: Contest) -> list[Any]:
     complete = progress is not None and progress.complete()
     state = "sealed" if sealed is not None else "complete" if complete else "open"
     own = (opened.title, opened.rules.name, opened.pool, opened.currency)
-    return [*own, *seal, contest.paid_in_all, opened.series, opened.starts_at, state]
+    return [*own, *seal, contest.paid_total, opened.series, opened.starts_at, state]
 
 
 def _forecasts_of(facts: Facts, contest: Contest) -> Iterator[int]:
@@ -158,4 +158,4 @@ def _ends(newest: publication_stamps.StampSpan | None) -> tuple[int | None, int 
 
 
 def _published_or_none(number: Fraction | None) -> int | None:
-    return None if number is None else published(number)
+    return None if number is None else round_to_points(number)

@@ -6,8 +6,8 @@ from typing import Any
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.projections.catalogue.analysis import Analysis
-from forecast_ledger.projections.core.column_values import Values, from_rows, published
-from forecast_ledger.projections.facts.accounts import FINE
+from forecast_ledger.projections.core.column_values import Values, columns_of_rows, round_to_points
+from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO
 from forecast_ledger.projections.trading import arena
 from forecast_ledger.projections.trading.arena import Stake, TradingRecord
 
@@ -17,12 +17,12 @@ def bet_brier_values(analysis: Analysis) -> list[Values]:
     rows = []
     for stake in arena.resolved_stakes(analysis.facts, analysis.facts.books.trades):
         event, question = stake.trade.event, analysis.facts.questions[stake.trade.question]
-        yes = [published(arena.yes_probability(share, event.outcome)) for share in (stake.confidence, stake.paid)]
+        yes = [round_to_points(arena.yes_probability(share, event.outcome)) for share in (stake.confidence, stake.paid)]
         row = [event.contest, event.participant, stake.trade.position, question.question]
-        row += [question.outcomes[event.outcome], published(stake.confidence)]
+        row += [question.outcomes[event.outcome], round_to_points(stake.confidence)]
         row += yes if question.kind == "binary" else [None, None]
-        rows.append([*row, *map(published, (stake.paid, stake.brier, stake.market))])
-    return from_rows(rows, "id id count id id share share share share points points")
+        rows.append([*row, *map(round_to_points, (stake.paid, stake.brier, stake.market))])
+    return columns_of_rows(rows, "id id count id id share share share share points points")
 
 
 def arena_leaderboard_values(analysis: Analysis) -> list[Values]:
@@ -43,7 +43,7 @@ def arena_leaderboard_values(analysis: Analysis) -> list[Values]:
     kinds = (
         "id count id id id money money points count points count points points share points share count count text text"
     )
-    return from_rows(rows, kinds)
+    return columns_of_rows(rows, kinds)
 
 
 def _place(brier: Fraction | None, scored: list[Fraction]) -> int | None:
@@ -53,18 +53,18 @@ def _place(brier: Fraction | None, scored: list[Fraction]) -> int | None:
 
 def _row(record: TradingRecord, by_brier: int | None) -> list[Any]:
     account = record.account
-    deposits = account.deposits * FINE
+    deposits = account.deposits * FINE_PER_MICRO
     return [
         record.key[1],
         account.enrolled.family,
         account.enrolled.release,
-        half_even(record.profit + deposits, FINE),
-        half_even(record.profit, FINE),
+        half_even(record.profit + deposits, FINE_PER_MICRO),
+        half_even(record.profit, FINE_PER_MICRO),
         _percent(record.profit, account.deposits),
         *record.scores[:2],
         by_brier,
         *record.scores[2:],
-        published(record.turnover),
+        round_to_points(record.turnover),
         record.drawdown,
         record.decided,
         record.defaulted,
@@ -74,7 +74,7 @@ def _row(record: TradingRecord, by_brier: int | None) -> list[Any]:
 
 def _percent(profit: int, deposits: int) -> int | None:
     """Return a profit, 1e-15, in percent of deposits, 1e-6; None unless the deposits are positive."""
-    return published(Fraction(100 * profit, deposits * FINE)) if deposits > 0 else None
+    return round_to_points(Fraction(100 * profit, deposits * FINE_PER_MICRO)) if deposits > 0 else None
 
 
 def arena_overall_values(analysis: Analysis) -> list[Values]:
@@ -91,7 +91,7 @@ def arena_overall_values(analysis: Analysis) -> list[Values]:
             [by, name, bisect_left(profits, -_profit(group)) + 1, *_group_columns(group)]
             for name, group in groups.items()
         ]
-    return from_rows(rows, "id id count count count money points count points points points points points share")
+    return columns_of_rows(rows, "id id count count count money points count points points points points points share")
 
 
 def _stake_weighted(stakes: list[Stake]) -> Fraction:
@@ -115,11 +115,11 @@ def _group_columns(group: list[TradingRecord]) -> list[Any]:
     return [
         len(by_contest),
         len(group),
-        half_even(_profit(group), FINE),
+        half_even(_profit(group), FINE_PER_MICRO),
         _percent(_profit(group), sum(record.account.deposits for record in group)),
         n,
         brier,
-        None if mean_of_means is None else published(mean_of_means),
-        None if not pooled else published(_stake_weighted(pooled)),
+        None if mean_of_means is None else round_to_points(mean_of_means),
+        None if not pooled else round_to_points(_stake_weighted(pooled)),
         *others,
     ]

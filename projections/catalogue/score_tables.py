@@ -12,7 +12,15 @@ from forecast_ledger.projections.boards import leaderboard, prizes, totals
 from forecast_ledger.projections.boards.contest_groups import ScoredGroup
 from forecast_ledger.projections.catalogue.analysis import Analysis
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
-from forecast_ledger.projections.core.column_values import Ids, Values, concatenated, ids, known, published, transposed
+from forecast_ledger.projections.core.column_values import (
+    Ids,
+    Values,
+    concatenate,
+    ids,
+    none_where_negative,
+    round_to_points,
+    transpose,
+)
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
@@ -45,7 +53,7 @@ def consensus_values(analysis: Analysis) -> list[Values]:
         for question, outcome, part in page.apart()
     ]
     medians.sort(key=itemgetter(0, 1))
-    _, outcomes, questions, parts = transposed(medians, 4)
+    _, outcomes, questions, parts = transpose(medians, 4)
     counts = int64_array([len(start) for start, *_ in parts])
     outcome = ids(outcomes)
     return [
@@ -89,10 +97,10 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
         end,
         _probabilities(doubled),
         _probabilities(reference),
-        known(peers),
+        none_where_negative(peers),
         term,
         units,
-        concatenated(contributions),
+        concatenate(contributions),
     ]
 
 
@@ -125,7 +133,7 @@ def scores_values(analysis: Analysis) -> list[Values]:
         questions, rows = group.questions, group.rows
         score = coverage.points(group.rules, questions, rows)
         share = coverage.coverages(questions, rows)
-        most = int64_array([published(share) for share in coverage.attainable_shares(questions)])
+        most = int64_array([round_to_points(share) for share in coverage.attainable_shares(questions)])
         codes.append(_contest_codes(analysis, group)[questions.contest[rows.question]])
         columns.append((
             questions.code[rows.question],
@@ -136,7 +144,7 @@ def scores_values(analysis: Analysis) -> list[Values]:
             _contributions(questions, rows.question, rows.numerator),
             _denominators(questions, rows.question, score),
         ))  # fmt: skip
-    question, participant, *numbers = (concatenated(pages) for pages in zip(*columns, strict=True))
+    question, participant, *numbers = (concatenate(pages) for pages in zip(*columns, strict=True))
     return [
         Ids(np.concatenate(codes), analysis.contests),
         Ids(np.asarray(question), facts.question_codes.labels),
@@ -176,9 +184,9 @@ def leaderboard_values(analysis: Analysis) -> list[Values]:
                 code,
                 place.rank,
                 place.participant,
-                published(place.score),
-                published(place.coverage),
-                published(place.attainable),
+                round_to_points(place.score),
+                round_to_points(place.coverage),
+                round_to_points(place.attainable),
                 None if place.take is None else leaderboard.published_take(place.take),
                 prize.share,
                 prize.prize,
@@ -186,7 +194,7 @@ def leaderboard_values(analysis: Analysis) -> list[Values]:
                 place.submissions,
                 place.excluded,
             ])  # fmt: skip
-    codes, rank, participant, *others = transposed(rows, 12)
+    codes, rank, participant, *others = transpose(rows, 12)
     return [Ids(int64_array(codes), analysis.contests), rank, ids(participant), *others]
 
 
@@ -200,7 +208,7 @@ def prizes_values(analysis: Analysis) -> list[Values]:
         for participant in worth | paid:
             codes.append(code)
             rows.append((participant, worth.get(participant, 0), paid.get(participant, 0)))
-    participants, *amounts = transposed(rows, 3)
+    participants, *amounts = transpose(rows, 3)
     return [Ids(int64_array(codes), analysis.contests), ids(participants), *amounts]
 
 
@@ -217,4 +225,4 @@ def _joined(pages: Iterable[tuple[Int64Array, ...]], width: int) -> list[Int64Ar
 
 def _probabilities(doubled: Int64Array) -> Values:
     """Return probabilities in 1e-11 from twice 1e-10; negative means missing."""
-    return known(doubled * _HALF_UNIT)
+    return none_where_negative(doubled * _HALF_UNIT)

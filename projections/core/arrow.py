@@ -1,6 +1,6 @@
 """Tables as Arrow, exact: decimals in fixed point, instants in µs UTC, counts in 64 bits.
 
-Needs pyarrow, which is an extra: imported when a table is asked for.
+pyarrow is an optional dependency; it is imported when a table is converted.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused, Unavailable
-from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, Values, plain
+from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, Values, plain_values
 
-# Decimals of the kinds that are decimal128(38, decimals); inside they are integers in that unit.
+# How many decimals each kind has that becomes decimal128(38, decimals); internally its values are integers.
 DECIMALS = {
     "probability": 11,
     "points": 9,
@@ -26,29 +26,32 @@ _DIGITS = 38  # of a decimal128
 
 
 def to_arrow(name: str, version: int, columns: Sequence[Column], values: Sequence[Values]) -> Any:
-    """A pyarrow.Table of a table's columns; each field's metadata says its kind and meaning.
+    """Return a pyarrow.Table of a table's columns; the metadata of each field has its kind and meaning.
 
-    The kinds "integer" and "take" have no bound and are text. Raises, first that applies: Unavailable (no pyarrow),
-    Refused (a decimal of more than 38 digits, a count of more than 64 bits).
+    Values of the kinds "integer" and "take" have no bound and become text.
+
+    Raises, first that applies: Unavailable (no pyarrow), Refused (a decimal of more than 38 digits, a count of more
+    than 64 bits).
     """
     arrow = pyarrow()
     fields = [
-        arrow.field(each.name, type_of(each.kind), metadata={"kind": each.kind, "meaning": each.meaning})
-        for each in columns
+        arrow.field(column.name, type_of(column.kind), metadata={"kind": column.kind, "meaning": column.meaning})
+        for column in columns
     ]
     arrays = []
-    for column, own in zip(columns, values, strict=True):
+    for column, column_values in zip(columns, values, strict=True):
         try:
-            arrays.append(_array(arrow, own, column.kind))
+            arrays.append(_array(arrow, column_values, column.kind))
         except (arrow.ArrowInvalid, OverflowError) as error:
-            fault, remedy = f"does not fit {type_of(column.kind)}: {error}", "as CSV, JSON or SQLite it does"
+            fault = f"does not fit {type_of(column.kind)}: {error}"
+            remedy = "write the table as CSV, JSON or SQLite instead"
             raise Refused("out_of_range", f"{name}.{column.name}", None, fault, remedy=remedy) from None
     metadata = {"table": name, "version": str(version)}
     return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields, metadata=metadata))
 
 
 def type_of(kind: str) -> Any:
-    """The Arrow type of a kind of columns.
+    """Return the Arrow type of a kind of column.
 
     >>> str(type_of("points")), str(type_of("instant"))
     ('decimal128(38, 9)', 'timestamp[us, tz=UTC]')
@@ -60,12 +63,12 @@ def type_of(kind: str) -> Any:
 
 
 def pyarrow() -> Any:
-    """The library. Raises Unavailable: it is not installed."""
+    """Return the pyarrow module. Raises Unavailable if it is not installed."""
     try:
-        import pyarrow as found  # noqa: PLC0415 - late: an extra
+        import pyarrow as module  # noqa: PLC0415 - late: optional
     except ImportError:
         raise Unavailable("Arrow and Parquet need pyarrow; pip install 'forecast-ledger[columnar]'") from None
-    return found
+    return module
 
 
 def _array(arrow: Any, values: Values, kind: str) -> Any:
@@ -79,15 +82,15 @@ def _array(arrow: Any, values: Values, kind: str) -> Any:
 
 
 def _decimals(arrow: Any, values: Values, kind: str) -> Any:
-    """Fixed point without rounding: of int64 all at once, of Python's integers one by one."""
+    """Return decimals without rounding: int64 arrays at once, Python integers one by one."""
     if isinstance(values, np.ndarray):
         from pyarrow import compute  # noqa: PLC0415
 
         whole = arrow.array(values).cast(arrow.decimal128(19, 0))
         return compute.multiply(whole, arrow.scalar(Decimal(f"1E-{DECIMALS[kind]}"))).cast(type_of(kind))
-    decimals = [None if value is None else Decimal(f"{value}E-{DECIMALS[kind]}") for value in plain(values)]
+    decimals = [None if value is None else Decimal(f"{value}E-{DECIMALS[kind]}") for value in plain_values(values)]
     return arrow.array(decimals, type_of(kind))
 
 
 def _texts(values: Values, kind: str) -> Sequence[str | None]:
-    return [None if value is None else KINDS[kind].printed(value) for value in plain(values)]
+    return [None if value is None else KINDS[kind].printed(value) for value in plain_values(values)]

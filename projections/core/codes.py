@@ -1,4 +1,4 @@
-"""Ids as small integers."""
+"""Integer codes for ids."""
 
 
 class Codes:
@@ -9,12 +9,12 @@ class Codes:
         self._labels: list[str] = []
 
     def add(self, text: str) -> int:
-        """The code of an id, a new one if it is new."""
+        """Return the code of an id; add the id if it is new."""
         return self.codes.setdefault(text, len(self.codes))
 
     @property
     def labels(self) -> list[str]:
-        """The ids, by code; made anew only when there are more."""
+        """The ids, by code."""
         if len(self._labels) != len(self.codes):
             self._labels = list(self.codes)
         return self._labels

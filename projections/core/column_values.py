@@ -1,4 +1,4 @@
-"""The columns of tables: their kinds, their values as they are inside, and how these are printed."""
+"""The columns of tables: their kinds, their internal values, and the printed form of these."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -14,18 +14,18 @@ from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.wide_int import WideInt
 
 POINTS = 10**9  # published units in 1
-_INSTANTS = 1 << 16  # whose texts are kept: those of a question are printed again with each forecast on it
-FINE = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
+_INSTANTS = 1 << 16  # size of the cache of printed instants; those of a question recur with each forecast on it
+FINE_MONEY = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
 
 
 class Ids(NamedTuple):
-    """A column of ids as codes, shape (n,), into labels, which are distinct."""
+    """A column of ids: codes, shape (n,), that index the distinct labels."""
 
     codes: Int64Array
     labels: Sequence[str]
 
     def ranks(self) -> Int64Array:
-        """Each row's place in the order of the ids' text, equal for equal ids."""
+        """Return the rank of each row's id in the order of the labels' text, shape (n,)."""
         ranks = np.empty(len(self.labels), np.int64)
         ranks[sorted(range(len(self.labels)), key=self.labels.__getitem__)] = np.arange(len(self.labels))
         in_order: Int64Array = ranks[self.codes]
@@ -36,7 +36,7 @@ Values = Ids | Int64Array | WideInt | list[Any]
 
 
 def ids(texts: list[str]) -> Ids:
-    """A column of ids from their texts.
+    """Return a column of ids with these texts.
 
     >>> ids(["bo", "ada", "bo"]).labels
     ['bo', 'ada']
@@ -45,66 +45,66 @@ def ids(texts: list[str]) -> Ids:
     return Ids(int64_array([codes.add(text) for text in texts]), codes.labels)
 
 
-def transposed(rows: list[Any], width: int) -> list[list[Any]]:
-    """The columns of rows of this width, which there may be none of.
+def transpose(rows: list[Any], width: int) -> list[list[Any]]:
+    """Return the columns of rows; `width` empty columns if there are no rows.
 
-    >>> transposed([(1, 2), (3, 4)], 2), transposed([], 2)
+    >>> transpose([(1, 2), (3, 4)], 2), transpose([], 2)
     ([[1, 3], [2, 4]], [[], []])
     """
     return [list(values) for values in zip(*rows, strict=True)] or [[] for _ in range(width)]
 
 
-def from_rows(rows: list[Any], kinds: str) -> list[Values]:
-    """The columns of rows, of these kinds, which there may be none of.
+def columns_of_rows(rows: list[Any], kinds: str) -> list[Values]:
+    """Return the columns of rows, which may be empty; kinds: one for each column, separated by spaces.
 
-    >>> from_rows([("ada", 1), ("bo", None)], "id count")
+    >>> columns_of_rows([("ada", 1), ("bo", None)], "id count")
     [Ids(codes=array([0, 1]), labels=['ada', 'bo']), [1, None]]
     """
     names = kinds.split()
-    return [ids(c) if kind == "id" else c for kind, c in zip(names, transposed(rows, len(names)), strict=True)]
+    return [ids(c) if kind == "id" else c for kind, c in zip(names, transpose(rows, len(names)), strict=True)]
 
 
-def concatenated(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Array | WideInt | list[int]:
-    """One page after another, as a list unless they are all of one sort.
+def concatenate(pages: Sequence[Int64Array | WideInt | list[int]]) -> Int64Array | WideInt | list[int]:
+    """Return the pages of a column joined; a list unless all pages are of one type.
 
-    >>> concatenated([int64_array([1]), [2]]), concatenated([int64_array([1]), int64_array([2])])
+    >>> concatenate([int64_array([1]), [2]]), concatenate([int64_array([1]), int64_array([2])])
     ([1, 2], array([1, 2]))
     """
-    pages = [page for page in pages if length(page)] or pages[:1]
+    pages = [page for page in pages if row_count(page)] or pages[:1]
     if len(pages) == 1:
         return pages[0]
     if all(isinstance(page, WideInt) for page in pages):
-        return WideInt(*(np.concatenate(limbs) for limbs in zip(*pages, strict=True)))
+        return WideInt(*(np.concatenate(words) for words in zip(*pages, strict=True)))
     if all(isinstance(page, np.ndarray) for page in pages):
         return np.concatenate(pages)
-    return [number for page in pages for number in plain(page)]
+    return [number for page in pages for number in plain_values(page)]
 
 
-def known(numbers: Int64Array) -> Values:
-    """The numbers, none where negative."""
+def none_where_negative(numbers: Int64Array) -> Values:
+    """Return the numbers with None in place of negative ones."""
     if len(numbers) and int(numbers.min()) < 0:
         return [None if number < 0 else number for number in numbers.tolist()]
     return numbers
 
 
-def published(number: Fraction) -> int:
-    """Points or a share, exact, in 1e-9, rounded half-even once.
+def round_to_points(number: Fraction) -> int:
+    """Return exact points or an exact share in 1e-9, rounded half-even.
 
-    >>> published(Fraction(2, 3))
+    >>> round_to_points(Fraction(2, 3))
     666666667
     """
     return round_to_units(number, POINTS)
 
 
 class Kind(NamedTuple):
-    """What a column's values are, their unit inside, and how they are printed."""
+    """A kind of column: the unit of its internal values, and the function that prints one."""
 
     unit: str
     printed: Callable[[Any], Any]
 
 
-# Kinds "id", "instant", … of columns. Integers inside; a list where a value may be missing or wider than 64 bits, limbs
-# where all may be wider and are many.
+# Kinds "id", "instant", … of columns. Values are integers internally: an array, a list where a value may be missing or
+# wider than 64 bits, a WideInt where many values may be wider.
 KINDS: dict[str, Kind] = {
     "id": Kind("text", str),
     "text": Kind("text", str),
@@ -115,7 +115,7 @@ KINDS: dict[str, Kind] = {
     "take": Kind("decimal text, rounded once", str),
     "share": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
     "money": Kind("1e-6", lambda value: format_fixed(value, MONEY, least=2)),
-    "fine_money": Kind("1e-15", lambda value: format_fixed(value, FINE, least=2)),
+    "fine_money": Kind("1e-15", lambda value: format_fixed(value, FINE_MONEY, least=2)),
     "seconds": Kind("µs", lambda value: format_fixed(value, 10**6)),
     "count": Kind("", int),
     "integer": Kind("", str),
@@ -123,27 +123,27 @@ KINDS: dict[str, Kind] = {
 
 
 class Column(NamedTuple):
-    """One column's schema."""
+    """The schema of a column."""
 
     name: str
     kind: str
     meaning: str
 
 
-def length(values: Values) -> int:
-    """How many rows a column has."""
+def row_count(values: Values) -> int:
+    """Return the number of rows of a column."""
     return len(values[0]) if isinstance(values, Ids | WideInt) else len(values)
 
 
-def sliced(values: Values, span: slice) -> Values:
-    """The values of consecutive rows."""
+def slice_rows(values: Values, span: slice) -> Values:
+    """Return the values of consecutive rows."""
     if isinstance(values, Ids):
         return Ids(values.codes[span], values.labels)
-    return WideInt(*(limb[span] for limb in values)) if isinstance(values, WideInt) else values[span]
+    return WideInt(*(word[span] for word in values)) if isinstance(values, WideInt) else values[span]
 
 
-def plain(values: Values) -> list[Any]:
-    """A column's values as they are inside: integers, ids as text, None for what is missing."""
+def plain_values(values: Values) -> list[Any]:
+    """Return the internal values of a column: integers, ids as text, None for missing values."""
     if isinstance(values, Ids):
         labels = values.labels
         return [labels[code] for code in values.codes.tolist()]
@@ -152,8 +152,8 @@ def plain(values: Values) -> list[Any]:
     return values if isinstance(values, list) else values.tolist()
 
 
-def taken(values: Values, index: Int64Array) -> Values:
-    """The values of these rows, in this order."""
+def take_rows(values: Values, index: Int64Array) -> Values:
+    """Return the values of the rows at these indices."""
     if isinstance(values, Ids):
         return Ids(values.codes[index], values.labels)
     if isinstance(values, WideInt):
@@ -161,10 +161,10 @@ def taken(values: Values, index: Int64Array) -> Values:
     return [values[i] for i in index.tolist()] if isinstance(values, list) else values[index]
 
 
-def printed(values: Sequence[Any], kind: str) -> Sequence[Any]:
-    """The values of a column of this kind as printed, each different one worked out once.
+def printed_values(values: Sequence[Any], kind: str) -> Sequence[Any]:
+    """Return the printed values of a column of this kind; each distinct value is printed once.
 
-    >>> printed([5 * 10**10, None, 5 * 10**10], "probability")
+    >>> printed_values([5 * 10**10, None, 5 * 10**10], "probability")
     ['0.5', None, '0.5']
     """
     if kind in {"id", "text"}:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from forecast_ledger.ledger.core.exact import QUANTUM, half_even
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.wide_int import LIMB_BITS, WideInt
+from forecast_ledger.projections.core.wide_int import WORD_BITS, WideInt
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def multiply_and_round(numbers: WideInt, factors: Sequence[Fraction], which: Int
     """
     wide = numbers.carried()
     scale = np.array([factor.numerator / factor.denominator for factor in factors], np.float64)[which]
-    above, rest = wide.high * 2.0 ** (2 * LIMB_BITS), wide.middle * 2.0**LIMB_BITS + wide.low
+    above, rest = wide.high * 2.0 ** (2 * WORD_BITS), wide.middle * 2.0**WORD_BITS + wide.low
     value = (above + rest) * scale
     guard = (np.abs(above) + rest) * np.abs(scale) * 2.0**-49  # there are six roundings, each of 2^-53 at most
     rounded, uncertain = round_estimates(value, guard)

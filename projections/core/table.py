@@ -1,4 +1,4 @@
-"""Tables as they are published: a schema, columns in one order of rows, and a digest that depends on nothing else."""
+"""Published tables: a schema, columns with their rows in a fixed order, and a digest that depends on nothing else."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,11 +10,20 @@ import numpy as np
 
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.arrow import to_arrow
-from forecast_ledger.projections.core.column_values import Column, Ids, Values, length, plain, printed, sliced, taken
+from forecast_ledger.projections.core.column_values import (
+    Column,
+    Ids,
+    Values,
+    plain_values,
+    printed_values,
+    row_count,
+    slice_rows,
+    take_rows,
+)
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 
-_AT_ONCE = 4_096  # rows that are printed
+_AT_ONCE = 4_096  # rows printed together
 _encode = msgspec.json.Encoder().encode
 
 
@@ -37,7 +46,7 @@ class Table:
     values: tuple[Values, ...]
 
     def sorted_by(self, *names: str) -> "Table":
-        """The same rows in order of these columns, none of them a list."""
+        """Return the same rows in the order of these columns, none of which is a list."""
         if not names:
             return self
         by_name = dict(zip((column.name for column in self.columns), self.values, strict=True))
@@ -45,59 +54,63 @@ class Table:
         return self if (order[1:] > order[:-1]).all() else self.rows_at(order)
 
     def __len__(self) -> int:
-        return length(self.values[0])
+        return row_count(self.values[0])
 
     def digest(self) -> str:
-        """SHA-256 over the schema and the values: the same for the same rows, however they came about."""
+        """Return the SHA-256 of the schema and the values; tables with the same rows have the same digest."""
         schema = [self.name, self.version, [(column.name, column.kind) for column in self.columns], len(self)]
         digest = sha256(_encode(schema))
         for values in self.values:
-            for said in _canonical(values):
-                digest.update(said)
+            for part in _canonical(values):
+                digest.update(part)
         return digest.hexdigest()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Each row as printed: decimals, instants and ids as text, counts as integers, None for what is missing."""
+        """Yield each row as printed: decimals, instants and ids are text, counts integers, missing values None."""
         names = [column.name for column in self.columns]
         for row in self.printed():
             yield dict(zip(names, row, strict=True))
 
     def printed(self) -> Iterator[tuple[Any, ...]]:
-        """The same, without the columns' names."""
+        """Yield each row as printed, without the names of the columns."""
         for begin in range(0, len(self), _AT_ONCE):
-            some = (sliced(values, slice(begin, begin + _AT_ONCE)) for values in self.values)
-            yield from zip(
-                *(printed(plain(values), column.kind) for column, values in zip(self.columns, some, strict=True)),
-                strict=True,
-            )
+            page = (plain_values(slice_rows(values, slice(begin, begin + _AT_ONCE))) for values in self.values)
+            columns = zip(self.columns, page, strict=True)
+            yield from zip(*(printed_values(values, column.kind) for column, values in columns), strict=True)
 
     def to_arrow(self) -> Any:
-        """A pyarrow.Table: decimals as decimal128, instants as timestamps in µs, UTC, counts as int64.
+        """Return a pyarrow.Table: decimals as decimal128, instants as timestamps in µs, UTC, counts as int64.
 
         Raises, first that applies: Unavailable (pyarrow is not installed), Refused (a value has more than 38 digits).
         """
         return to_arrow(self.name, self.version, self.columns, self.values)
 
     def to_pandas(self) -> Any:
-        """A pandas.DataFrame backed by Arrow, so that decimals stay exact. Raises what `to_arrow` does, ImportError."""
-        from pandas import ArrowDtype  # noqa: PLC0415 - late: whoever asks for it has it
+        """Return a pandas.DataFrame backed by Arrow, so that decimals stay exact.
+
+        Raises the errors of `to_arrow`, then ImportError (pandas is not installed).
+        """
+        from pandas import ArrowDtype  # noqa: PLC0415 - late: optional
 
         return self.to_arrow().to_pandas(types_mapper=ArrowDtype)
 
     def to_polars(self) -> Any:
-        """A polars.DataFrame with exact decimals. Raises what `to_arrow` does, ImportError."""
-        from polars import from_arrow  # noqa: PLC0415 - late: whoever asks for it has it
+        """Return a polars.DataFrame with exact decimals.
+
+        Raises the errors of `to_arrow`, then ImportError (polars is not installed).
+        """
+        from polars import from_arrow  # noqa: PLC0415 - late: optional
 
         return from_arrow(self.to_arrow())
 
     def only(self, column: str, label: str) -> "Table":
-        """The rows that have this id in this column."""
+        """Return the rows that have this id in this column."""
         ids = self._ids(column)
         code = ids.labels.index(label) if label in ids.labels else -1
         return self.rows_at(np.flatnonzero(ids.codes == code))
 
     def by(self, column: str) -> dict[str, "Table"]:
-        """The rows by the id they have in this column, each in the order they are in here."""
+        """Return the rows grouped by their id in this column; each group keeps the order of this table."""
         ids = self._ids(column)
         order = stable_order(ids.codes)
         codes, first = np.unique(ids.codes[order], return_index=True)
@@ -105,13 +118,13 @@ class Table:
         return {ids.labels[code]: self.rows_at(rows) for code, rows in zip(codes.tolist(), parts, strict=True)}
 
     def plain(self) -> Iterator[tuple[Any, ...]]:
-        """Each row as it is inside: integers, ids as text, None for what is missing."""
-        return zip(*map(plain, self.values), strict=True)
+        """Yield each row with its internal values: integers, ids as text, None for missing values."""
+        return zip(*map(plain_values, self.values), strict=True)
 
     def common(self, other: "Table", most: int, *, backwards: bool = False) -> int:
-        """How many rows, of so many at the beginning or at the end, are the same in both tables before two differ.
+        """Return how many rows are equal in both tables before the first that differ, counted from one end.
 
-        other: of the same projection.
+        other: of the same projection. most: how many rows to compare. backwards: count from the last row.
         """
         same = np.ones(most, bool)
         for mine, theirs in zip(self.values, other.values, strict=True):
@@ -121,26 +134,26 @@ class Table:
         return most if same.all() else int(np.argmin(same))
 
     def numbers(self, column: str) -> Any:
-        """The values of a column that is none of ids."""
-        return self.values[[each.name for each in self.columns].index(column)]
+        """Return the values of a column that does not hold ids."""
+        return self.values[[schema.name for schema in self.columns].index(column)]
 
     def _ids(self, column: str) -> Ids:
-        ids = self.values[[each.name for each in self.columns].index(column)]
+        ids = self.values[[schema.name for schema in self.columns].index(column)]
         if not isinstance(ids, Ids):
             raise TypeError(f"{column} is not a column of ids")
         return ids
 
     def rows_at(self, index: Int64Array) -> "Table":
-        """These rows."""
-        return replace(self, values=tuple(taken(values, index) for values in self.values))
+        """Return the rows at these indices."""
+        return replace(self, values=tuple(take_rows(values, index) for values in self.values))
 
 
 def _order(keys: list[Values]) -> Int64Array:
-    """The order of rows by the first key, then the next; equal rows stay in order.
+    """Return the order of rows by the first key, then the next; equal rows stay in order.
 
-    Ids before any number are sorted as one number; often rows that agree in them are in order of the rest already.
+    Ids that precede any number are sorted as one number; rows with equal ids are often in order already.
     """
-    packed, size, rest = np.zeros(length(keys[0]), np.int64), 1, list[Int64Array]()
+    packed, size, rest = np.zeros(row_count(keys[0]), np.int64), 1, list[Int64Array]()
     for key in keys:
         if isinstance(key, Ids) and not rest and size * len(key.labels) < 1 << 62:
             packed, size = packed * len(key.labels) + key.ranks(), size * len(key.labels)
@@ -148,20 +161,20 @@ def _order(keys: list[Values]) -> Int64Array:
             rest.append(key.ranks() if isinstance(key, Ids) else np.asarray(key))
     order = stable_order(packed)
     if rest:
-        found, last = packed[order], rest[0][order]
-        if len(rest) > 1 or ((found[1:] == found[:-1]) & (last[1:] < last[:-1])).any():
+        ranked, last = packed[order], rest[0][order]
+        if len(rest) > 1 or ((ranked[1:] == ranked[:-1]) & (last[1:] < last[:-1])).any():
             return np.lexsort([*reversed(rest), packed])
     return order
 
 
 def _cut(values: Values, most: int, backwards: bool) -> "np.ndarray[Any, Any]":
-    """So many values, to be compared with others."""
-    some = sliced(values, slice(length(values) - most, None) if backwards else slice(most))
-    return some if isinstance(some, np.ndarray) else np.array(plain(some), object)
+    """Return `most` values from one end, as an array that can be compared."""
+    part = slice_rows(values, slice(row_count(values) - most, None) if backwards else slice(most))
+    return part if isinstance(part, np.ndarray) else np.array(plain_values(part), object)
 
 
 def _canonical(values: Values) -> Iterator[bytes | memoryview]:
-    """Bytes that depend on the values alone: not on how ids happen to be numbered, nor on the machine's byte order."""
+    """Yield bytes that depend on the values alone, not on the codes of ids or the byte order of the machine."""
     if isinstance(values, list):
         yield _encode([None if value is None else str(value) for value in values])
     elif isinstance(values, WideInt):

@@ -1,4 +1,4 @@
-"""Questions laid one after another on one axis of time, so that one pass serves them all."""
+"""A common timeline: questions are laid one after another, so that one pass computes them all."""
 
 from collections.abc import Iterator
 
@@ -7,11 +7,13 @@ import numpy as np
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.core.wide_int import LARGEST_COUNT
 
-LONGEST = 1 << 61  # µs
+LONGEST_TIMELINE = 1 << 61  # µs
 
 
 def shifts(opens: Int64Array, closes: Int64Array) -> Int64Array:
-    """What to add to each question's instants, µs, shape (questions,): no two questions then share an instant.
+    """Return the shift that puts each question after the one before it, µs, shape (questions,).
+
+    After the shift no two questions share an instant, closing instants included.
 
     >>> shifts(np.array([10, 10]), np.array([14, 12])).tolist()
     [-10, -5]
@@ -22,9 +24,11 @@ def shifts(opens: Int64Array, closes: Int64Array) -> Int64Array:
 
 
 def chunks(sizes: Int64Array, opens: Int64Array, closes: Int64Array, most: int) -> Iterator[slice]:
-    """Runs of questions with at most `most` forecasts between them (or of one question) that fit on one axis.
+    """Yield slices of consecutive questions that fit on one timeline and have at most `most` forecasts in all.
 
-    sizes: forecasts on each question. Raises OverflowError if one question has 2^26 or more.
+    A single question may have more. sizes: how many forecasts each question has.
+
+    Raises OverflowError if one question has 2^26 or more.
 
     >>> list(chunks(np.array([3, 4, 9]), np.zeros(3, int), np.ones(3, int), most=7))
     [slice(0, 2, None), slice(2, 3, None)]
@@ -33,7 +37,7 @@ def chunks(sizes: Int64Array, opens: Int64Array, closes: Int64Array, most: int) 
     for i, (size, lasts) in enumerate(zip(sizes.tolist(), (closes - opens + 1).tolist(), strict=True)):
         if size >= LARGEST_COUNT:
             raise OverflowError(f"{size} forecasts on one question; {LARGEST_COUNT - 1} can be scored")
-        if i > begin and (rows + size > most or length + lasts > LONGEST):
+        if i > begin and (rows + size > most or length + lasts > LONGEST_TIMELINE):
             yield slice(begin, i)
             begin, rows, length = i, 0, 0
         rows, length = rows + size, length + lasts

@@ -1,1 +1,1 @@
-"""What a log says, as columns: events are checked and filed; nothing is scored here."""
+"""The facts of a log as columns: events are checked and filed; nothing is scored here."""

@@ -1,6 +1,6 @@
-"""Events of trading, entered into the accounts: quotes, decisions, cash and shares, as the tables need them.
+"""Entering the events of trading into the accounts: quotes, decisions, cash and shares.
 
-Amounts are entered as recorded; `verify` says whether they follow from the rules. An event that names something that
+Amounts are entered as recorded; `verify` checks that they follow from the rules. An event that names something that
 does not exist raises KeyError.
 """
 
@@ -10,26 +10,26 @@ from typing import Any
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import bet_cap
-from forecast_ledger.projections.facts.accounts import Account, Attempt, Holding, Quoted, Ruling, Trade
+from forecast_ledger.projections.facts.accounts import Account, Attempt, Holding, QuestionQuote, Ruling, Trade
 from forecast_ledger.projections.facts.columns import Facts
 
-Ending = events.PositionSettled | events.PositionRefunded | events.TradesVoided
+EndingEvent = events.PositionSettled | events.PositionRefunded | events.TradesVoided
 
 
-def keep(facts: Facts, position: int, event: Any) -> None:
+def enter_event(facts: Facts, position: int, event: Any) -> None:
     """Enter an event into the accounts.
 
     Raises KeyError if the event names something that does not exist, Corrupt if a sum becomes too large.
     """
-    if type(event) in _KEEP:
-        _KEEP[type(event)](facts, position, event)
+    if type(event) in _ENTER:
+        _ENTER[type(event)](facts, position, event)
 
 
 def _quoted(facts: Facts, position: int, event: events.PricesQuoted) -> None:
     for quote in event.quotes:
-        there = facts.books.quotes.setdefault(facts.question_codes.codes[quote.question], [])
-        told_at = max(event.at, there[-1].told_at) if there else event.at
-        there.append(Quoted(position, told_at, event.quoted_at, event.source, quote.prices))
+        earlier = facts.books.quotes.setdefault(facts.question_codes.codes[quote.question], [])
+        known_from = max(event.at, earlier[-1].known_from) if earlier else event.at
+        earlier.append(QuestionQuote(position, known_from, event.quoted_at, event.source, quote.prices))
 
 
 def _enrolled(facts: Facts, _: int, event: events.ParticipantEnrolled) -> None:
@@ -55,7 +55,7 @@ def _attempted(facts: Facts, position: int, event: events.DecisionRecorded | eve
     account = books.accounts[event.contest, event.participant]
     books.attempts.append(Attempt(position, event))
     if isinstance(event, events.DecisionRecorded) and (event.action == "HOLD" or event.executed):
-        _taken(facts, account, event)
+        _count_decision(facts, account, event)
 
 
 def _defaulted(facts: Facts, _: int, event: events.DecisionDefaulted) -> None:
@@ -63,15 +63,15 @@ def _defaulted(facts: Facts, _: int, event: events.DecisionDefaulted) -> None:
     if not facts.books.attempts:
         raise KeyError("an attempt at the decision")
     facts.books.attempts[-1] = facts.books.attempts[-1]._replace(defaulted=True)
-    _taken(facts, account, event)
+    _count_decision(facts, account, event)
 
 
-def _taken(facts: Facts, account: Account, event: events.DecisionRecorded | events.DecisionDefaulted) -> None:
+def _count_decision(facts: Facts, account: Account, event: events.DecisionRecorded | events.DecisionDefaulted) -> None:
     account.decided += 1
     if account.decided == 1:
         progress = facts.books.progress(event.contest)
         progress.decided += 1
-        progress.note(0, event.at)
+        progress.count_positions(0, event.at)
 
 
 def _refused(facts: Facts, position: int, event: events.LegRefused) -> None:
@@ -84,25 +84,25 @@ def _traded(facts: Facts, position: int, event: events.SharesBought | events.Sha
     code, bought = facts.question_codes.codes[event.question], isinstance(event, events.SharesBought)
     if isinstance(event, events.SharesBought):
         shares, cost, cash = event.shares, event.amount, -event.amount
-        price, most = None, bet_cap(facts.trading(event.contest), event.cash)
+        price, cap = None, bet_cap(facts.trading(event.contest), event.cash)
     else:
         shares, cost, cash = -event.shares, -event.cost, event.proceeds
-        price, most = event.price, 0
+        price, cap = event.price, 0
     books, number = facts.books, event.position
-    account, quoted = books.accounts[event.contest, event.participant], books.quotes[code][-1]
-    books.trades.append(Trade(position, event, code, quoted, most))
+    account, quote = books.accounts[event.contest, event.participant], books.quotes[code][-1]
+    books.trades.append(Trade(position, event, code, quote, cap))
     if bought and number not in account.holdings:
         account.holdings[number] = Holding(code, event.outcome, event.at)
         books.holders.setdefault(code, set()).add((event.contest, event.participant, number))
-        books.progress(event.contest).note(1, event.at)
+        books.progress(event.contest).count_positions(1, event.at)
     holding = account.holdings[number]
     holding.shares, holding.cost = holding.shares + shares, holding.cost + cost
     holding.paid, holding.received = holding.paid - min(cash, 0), holding.received + max(cash, 0)
     if not holding.shares:
         holding.status = "closed"
-        books.progress(event.contest).note(-1, event.at)
+        books.progress(event.contest).count_positions(-1, event.at)
     change = (code, holding.outcome, number, cash, shares, cost, price)
-    facts.books.enter(position, event, "bought" if bought else "sold", change, quoted.told_at)
+    facts.books.enter(position, event, "bought" if bought else "sold", change, quote.known_from)
 
 
 def _resolved(facts: Facts, position: int, event: events.QuestionResolved) -> None:
@@ -121,15 +121,15 @@ def _unresolved(facts: Facts, position: int, event: events.QuestionAnnulled | ev
 def _finalized(facts: Facts, _: int, event: events.ContestFinalized) -> None:
     books, contest = facts.books, facts.contests[event.contest]
     if contest.opened.rules.trading is not None:
-        own = {code: books.payouts[code] for code in contest.entries if code in books.payouts}
-        books.sealed[event.contest] = own
+        payouts = {code: books.payouts[code] for code in contest.entries if code in books.payouts}
+        books.sealed[event.contest] = payouts
 
 
 def _closed(facts: Facts, _: int, event: events.QuestionClosed) -> None:
     facts.books.closed[facts.question_codes.codes[event.question]] = event.at
 
 
-def _ended(facts: Facts, position: int, event: Ending) -> None:
+def _ended(facts: Facts, position: int, event: EndingEvent) -> None:
     holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
     price = None
     if isinstance(event, events.PositionSettled):
@@ -138,7 +138,7 @@ def _ended(facts: Facts, position: int, event: Ending) -> None:
         kind, cash = "refunded", event.cost
     else:
         kind, cash = "voided", event.amount
-    facts.books.progress(event.contest).note(-holding.is_open(), event.at)
+    facts.books.progress(event.contest).count_positions(-holding.is_open(), event.at)
     holding.status = kind
     change = (holding.question, holding.outcome, event.position, cash, -event.shares, -event.cost, price)
     facts.books.enter(position, event, kind, change)
@@ -146,10 +146,10 @@ def _ended(facts: Facts, position: int, event: Ending) -> None:
 
 def _reversed(facts: Facts, position: int, event: events.SettlementReversed) -> None:
     holding = facts.books.accounts[event.contest, event.participant].holdings[event.position]
-    undone = facts.books.ends[event.reverses]
+    settlement = facts.books.ends[event.reverses]
     holding.status = "open" if holding.shares else "closed"
-    facts.books.progress(event.contest).note(int(holding.is_open()), event.at)
-    change = (-event.amount, -undone.shares, -undone.cost, undone.price)
+    facts.books.progress(event.contest).count_positions(int(holding.is_open()), event.at)
+    change = (-event.amount, -settlement.shares, -settlement.cost, settlement.price)
     facts.books.enter(position, event, "reversed", (holding.question, holding.outcome, event.position, *change))
 
 
@@ -158,7 +158,7 @@ def _move(facts: Facts, position: int, event: events.AccountEvent, kind: str, ca
     facts.books.enter(position, event, kind, (-1, -1, 0, cash, 0, 0, None))
 
 
-_KEEP: dict[type, Callable[[Facts, int, Any], None]] = {
+_ENTER: dict[type, Callable[[Facts, int, Any], None]] = {
     events.PricesQuoted: _quoted,
     events.ParticipantEnrolled: _enrolled,
     events.CashGranted: _granted,

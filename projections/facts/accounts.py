@@ -1,4 +1,4 @@
-"""The books of a log: every movement of cash and shares, and the double entry it stands for."""
+"""The accounts of a log: every movement of cash and shares, and its postings in double entry."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,40 +9,40 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.mismatch import mismatch, money_text
 
-EXTERNAL = frozenset({"granted", "deposited", "withdrawn"})
-ENDS = frozenset({"settled", "refunded", "voided"})
-Key = tuple[str, str]  # contest, participant
-Change = tuple[int, int, int, int, int, int, int | None]  # of a movement, from `question` on
-LARGEST_SUM = 2**62  # 1e-6: that no account can come to
-FINE = PROBABILITY  # postings are counted in 1e-15: money, 1e-6, times this
+EXTERNAL_KINDS = frozenset({"granted", "deposited", "withdrawn"})
+ENDING_KINDS = frozenset({"settled", "refunded", "voided"})
+AccountKey = tuple[str, str]  # contest, participant
+AccountChange = tuple[int, int, int, int, int, int, int | None]  # the fields of a Movement from `question` on
+LARGEST_SUM = 2**62  # 1e-6; no account that follows the rules reaches it
+FINE_PER_MICRO = PROBABILITY  # units of 1e-15, in which postings are counted, in one of 1e-6
 
 
-class Quoted(NamedTuple):
-    """A quote of one question; position is of the log, prices 1e-9 by outcome.
+class QuestionQuote(NamedTuple):
+    """A quote of one question: log position, and prices by outcome, 1e-9.
 
-    told_at: the instant from which it is known, µs: that its command claims, or that of the question's quote before it
-    if that is later.
+    known_from: the instant from which the quote is known, µs: the one that its command claims, or that of the
+    question's quote before it if that is later.
     """
 
     position: int
-    told_at: int
+    known_from: int
     quoted_at: int
     source: str
     prices: tuple[int | None, ...]
 
 
 class Movement(NamedTuple):
-    """What one event changes in an account; amounts in 1e-6, signed.
+    """The change that one event makes to an account; amounts in 1e-6, signed.
 
-    at: the instant from which it counts, µs: the latest of its own, of that of the account's movement before it, and of
-    that from which the quote of a trade is known.
-    number: the position's, 0 if none; question by code, -1 if none. cash, shares, cost: what is added to each, cost
-    being what the shares held have cost. price: of a share, 1e-9, where shares were sold or settled; else None.
+    at: the instant from which it counts, µs: the latest of the event's, of that of the account's movement before it,
+    and of that from which the quote of a trade is known.
+    number: of the position, 0 if none. question: code, -1 if none. cash, shares, cost: the change of each; cost is the
+    amount paid for the shares held. price: of a share, 1e-9, if shares were sold or settled, else None.
     """
 
     position: int
     at: int
-    key: Key
+    key: AccountKey
     kind: str
     question: int
     outcome: int
@@ -54,23 +54,23 @@ class Movement(NamedTuple):
 
     @property
     def realised(self) -> int:
-        """What is won or lost for good; nothing by cash from or to the outside."""
-        return 0 if self.kind in EXTERNAL else self.cash + self.cost
+        """The realised profit, 1e-6; 0 for cash that is granted, deposited or withdrawn."""
+        return 0 if self.kind in EXTERNAL_KINDS else self.cash + self.cost
 
 
 class Trade(NamedTuple):
-    """A leg carried out, with the quote it was at; cap: the largest bet then, 1e-6, 0 for a sale."""
+    """An executed leg and the quote that it was executed at; cap: the largest bet allowed then, 1e-6, 0 for a sale."""
 
     position: int
     event: events.SharesBought | events.SharesSold
     question: int
-    quoted: Quoted
+    quote: QuestionQuote
     cap: int
 
 
 @dataclass(slots=True)
 class Holding:
-    """A position as it now stands; shares and cost of a settled or refunded one are those it had."""
+    """The current state of a position; a settled or refunded one keeps its last shares and cost."""
 
     question: int
     outcome: int
@@ -83,7 +83,7 @@ class Holding:
     status: str = "open"
 
     def is_open(self) -> bool:
-        """Whether shares are held."""
+        """Return True if shares are held."""
         return self.status == "open"
 
 
@@ -95,17 +95,17 @@ class Account:
     cash: int = 0
     deposits: int = 0  # less withdrawals
     realised: int = 0
-    counts_from: int = -(2**63)  # the instant of its last movement
-    decided: int = 0  # how many decisions are taken
+    counts_from: int = -(2**63)  # µs, the instant of its last movement
+    decided: int = 0  # number of decisions
     holdings: dict[int, Holding] = field(default_factory=dict)
 
     def cost(self) -> int:
-        """What the open positions have cost."""
+        """Return the cost of the open positions, 1e-6."""
         return sum(holding.cost for holding in self.holdings.values() if holding.is_open())
 
 
 class Attempt(NamedTuple):
-    """One attempt at a decision, and the log position that has it; defaulted: whether HOLD by default followed."""
+    """An attempt at a decision and its log position; defaulted: a HOLD by default followed."""
 
     position: int
     event: events.DecisionRecorded | events.DecisionMalformed
@@ -113,7 +113,7 @@ class Attempt(NamedTuple):
 
 
 class Ruling(NamedTuple):
-    """What a question's resolution pays for a share of each outcome, 1e-9; () where it is annulled or revoked."""
+    """A ruling on a question: the payout of a share of each outcome, 1e-9; () if it is annulled or revoked."""
 
     position: int
     at: int
@@ -123,7 +123,10 @@ class Ruling(NamedTuple):
 
 @dataclass(slots=True)
 class Progress:
-    """How far a contest in which one trades has come; completed_at: µs, since it has been complete."""
+    """The progress of a trading contest: counts of participants, of those with a decision, and of open positions.
+
+    completed_at: the instant from which the contest is complete, µs; None while it is not.
+    """
 
     enrolled: int = 0
     decided: int = 0
@@ -131,11 +134,11 @@ class Progress:
     completed_at: int | None = None
 
     def complete(self) -> bool:
-        """Whether everybody has taken a decision and nothing is open."""
+        """Return True if every participant has taken a decision and no position is open."""
         return 0 < self.enrolled == self.decided and not self.open
 
-    def note(self, opened: int, at: int) -> None:
-        """Positions have been opened, or closed."""
+    def count_positions(self, opened: int, at: int) -> None:
+        """Count positions opened, or closed if negative, at an instant, µs."""
         self.open += opened
         before = at if self.completed_at is None else self.completed_at
         self.completed_at = max(before, at) if self.complete() else None
@@ -143,35 +146,40 @@ class Progress:
 
 @dataclass(slots=True)
 class Books:
-    """Everything a log says of quotes, decisions and money, with what keeping them needs to remember."""
+    """The quotes, decisions, accounts and movements of a log, and the state needed to enter further events."""
 
-    accounts: dict[Key, Account] = field(default_factory=dict)
-    quotes: dict[int, list[Quoted]] = field(default_factory=dict)  # by question, in log order
+    accounts: dict[AccountKey, Account] = field(default_factory=dict)
+    quotes: dict[int, list[QuestionQuote]] = field(default_factory=dict)  # by question, in log order
     movements: list[Movement] = field(default_factory=list)
     trades: list[Trade] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     refusals: list[tuple[int, events.LegRefused]] = field(default_factory=list)
     payouts: dict[int, tuple[int, ...]] = field(default_factory=dict)  # of settled questions, 1e-9 by outcome
     rulings: list[Ruling] = field(default_factory=list)
-    sealed: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict)  # payouts as of a contest's seal
+    sealed: dict[str, dict[int, tuple[int, ...]]] = field(
+        default_factory=dict
+    )  # by contest: payouts when it was finalized
     closed: dict[int, int] = field(default_factory=dict)  # question -> its early close, µs
     holders: dict[int, set[tuple[str, str, int]]] = field(default_factory=dict)  # question -> its positions
     contests: dict[str, Progress] = field(default_factory=dict)
-    ends: dict[int, Movement] = field(default_factory=dict)  # by log position: what settled, refunded, voided
-    clock: int = -(2**63)  # the latest instant that an event claims, whichever it is
+    ends: dict[int, Movement] = field(default_factory=dict)  # by log position: settlements, refunds and voided trades
+    clock: int = -(2**63)  # the latest instant that any event claims, µs
 
     def payouts_of(self, contest: str, question: int) -> tuple[int, ...] | None:
-        """What a share of each outcome pays, 1e-9, if the question is resolved; of a sealed contest as of its seal."""
+        """Return the payout of a share of each outcome, 1e-9, or None if the question is not resolved.
+
+        The payouts of a finalized contest are those at its finalization.
+        """
         return self.sealed.get(contest, self.payouts).get(question)
 
     def progress(self, contest: str) -> Progress:
-        """How far a contest has come."""
+        """Return the progress of a contest."""
         return self.contests.setdefault(contest, Progress())
 
     def enter(
-        self, position: int, event: events.AccountEvent, kind: str, change: Change, known_from: int = -(2**63)
+        self, position: int, event: events.AccountEvent, kind: str, change: AccountChange, known_from: int = -(2**63)
     ) -> None:
-        """Enter a movement; known_from: since when what it rests on is known, µs."""
+        """Enter a movement; known_from: the instant from which the quote of a trade is known, µs."""
         account = self.accounts[event.contest, event.participant]
         account.counts_from = max(account.counts_from, event.at, known_from)
         movement = Movement(position, account.counts_from, (event.contest, event.participant), kind, *change)
@@ -179,7 +187,7 @@ class Books:
         account.realised += movement.realised
         if movement.number:
             account.holdings[movement.number].realised += movement.realised
-        if kind in ENDS:
+        if kind in ENDING_KINDS:
             self.ends[position] = movement
         progress = self.contests.get(event.contest)
         if progress is not None and progress.completed_at is not None:
@@ -190,7 +198,7 @@ class Books:
 
 
 class Posting(NamedTuple):
-    """One side of an entry, 1e-15 of the contest's currency; participant "" where it is nobody's."""
+    """One side of an entry, 1e-15 of the contest's currency; participant is "" if the account has no owner."""
 
     position: int
     account: str
@@ -200,17 +208,17 @@ class Posting(NamedTuple):
 
 
 def postings(movement: Movement) -> Iterator[Posting]:
-    """The sides of a movement, which sum to 0; none of them is 0.
+    """Yield the postings of a movement; they sum to 0 and none is 0.
 
-    What shares are exactly worth is the house's to pay, what rounding down keeps back is booked as rounding.
+    The house pays the exact worth of shares; the part that rounding down withholds is posted as rounding.
     """
     contest, participant = movement.key
-    cash, cost = movement.cash * FINE, movement.cost * FINE
+    cash, cost = movement.cash * FINE_PER_MICRO, movement.cost * FINE_PER_MICRO
     exact = cash if movement.price is None else -movement.shares * movement.price
-    other = "external" if movement.kind in EXTERNAL else "house"
+    counterparty = "external" if movement.kind in EXTERNAL_KINDS else "house"
     for account, owner, amount in (
         ("cash", participant, cash),
-        (other, "", -cost - exact),
+        (counterparty, "", -cost - exact),
         ("positions", participant, cost),
         ("rounding", "", exact - cash),
     ):

@@ -1,4 +1,4 @@
-"""What a log says, as columns: one table for each kind of fact, ids as integer codes with a dictionary."""
+"""The facts of a log as columns: one table for each kind of fact, ids as integer codes."""
 
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -37,15 +37,16 @@ class Forecasts:
     chances: Int64Array
 
     def counts(self, questions: Int64Array) -> Int64Array:
-        """How many rows each of these questions has."""
+        """Return the number of rows of each of these questions."""
         counts: Int64Array = np.searchsorted(self.question, questions, "right") - np.searchsorted(
             self.question, questions
         )
         return counts
 
     def on(self, questions: Int64Array, as_of: Int64Array | int) -> "Forecasts":
-        """What was recorded on these questions, up to a log position or each up to its own; they are numbered anew in
-        their order.
+        """Return the rows of these questions, numbered anew in their order, up to a log position.
+
+        as_of: one log position, or one for each question.
         """
         counts = self.counts(questions)
         number = np.repeat(np.arange(len(questions)), counts)
@@ -55,23 +56,24 @@ class Forecasts:
         index, number = index[recorded], number[recorded]
         return replace(self.rows(index), question=number)
 
-    def chance(self, made: Int64Array, outcome: Int64Array, bins: Int64Array) -> Int64Array:
-        """The probability that forecasts put on an outcome, 1e-10.
+    def chance(self, rows: Int64Array, outcome: Int64Array, bins: Int64Array) -> Int64Array:
+        """Return the probability that forecasts give to an outcome, 1e-10.
 
-        made: rows, none a withdrawal. outcome: index on each row's question. bins: of that question, 0 unless numeric.
+        rows: of forecasts, none a withdrawal. outcome: index on each row's question. bins: of that question, 0
+        unless numeric.
         """
-        start, numeric = self.start[made], bins > 0
+        start, numeric = self.start[rows], bins > 0
         if not numeric.any():
-            named: Int64Array = self.chances[start + outcome] * (CHANCE // PROBABILITY)
-            return named
+            discrete: Int64Array = self.chances[start + outcome] * (CHANCE // PROBABILITY)
+            return discrete
         last = np.where(numeric, bins, outcome)
-        upto = self.chances[start + np.minimum(outcome, last)]
+        at_most = self.chances[start + np.minimum(outcome, last)]
         below = np.where(outcome > 0, self.chances[start + np.maximum(outcome - 1, 0)], 0)
-        inside = np.where(outcome > last, CHANCE, upto) - below
-        return np.where(numeric, inside, upto * (CHANCE // PROBABILITY))
+        inside = np.where(outcome > last, CHANCE, at_most) - below
+        return np.where(numeric, inside, at_most * (CHANCE // PROBABILITY))
 
     def rows(self, index: Int64Array | slice) -> "Forecasts":
-        """These rows; they share the distributions."""
+        """Return these rows; they share the distributions."""
         return Forecasts(
             self.position[index],
             self.at[index],
@@ -85,9 +87,10 @@ class Forecasts:
 
 
 class Settlement(NamedTuple):
-    """A resolution of a question, by code, or what undoes one: then the outcome is -1, the instant the close.
+    """A resolution, annulment or revocation; question: code.
 
-    value: exact decimal text of a numeric answer. settles: whether the question is resolved or annulled since.
+    outcome, known_at: -1 and the scheduled close if it is an annulment or revocation. value: exact decimal text of a
+    numeric answer. settles: False for a revocation.
     """
 
     position: int
@@ -117,25 +120,25 @@ class Payment(NamedTuple):
 
 @dataclass(slots=True)
 class Contest:
-    """A contest and everything said about it; `sealed` is the checkpoint of the event that froze it."""
+    """A contest and the facts about it; `sealed` is the checkpoint of the event that finalized it."""
 
     opened: events.ContestOpened
     entries: dict[int, Entry] = field(default_factory=dict)  # by question
     enrolments: dict[str, events.ParticipantEnrolled] = field(default_factory=dict)
-    levels: dict[str, Level] = field(default_factory=dict)  # of who is excluded
+    levels: dict[str, Level] = field(default_factory=dict)  # by excluded participant
     sealed: Checkpoint | None = None
     paid: dict[str, Payment] = field(default_factory=dict)  # by winner
-    paid_in_all: int = 0  # 1e-6
+    paid_total: int = 0  # 1e-6
     position: int = 0  # of the log
 
     def as_of(self, facts: "Facts") -> int:
-        """The log position at which the contest's board was last open."""
+        """Return the log position as of which the contest's board is computed: its finalization, else the last one."""
         return facts.as_of if self.sealed is None else self.sealed.position
 
 
 @dataclass(slots=True)
 class Facts:
-    """Everything the log says, as of its position `as_of`."""
+    """The facts of a log, as of its position `as_of`."""
 
     as_of: int = 0
     questions: list[events.QuestionOpened] = field(default_factory=list)
@@ -144,15 +147,15 @@ class Facts:
     participant_codes: Codes = field(default_factory=Codes)
     closings: list[tuple[int, int, int]] = field(default_factory=list)  # log position, question code, at
     settlements: list[Settlement] = field(default_factory=list)
-    settled: dict[int, type] = field(default_factory=dict)  # question code -> the kind of event that settles it now
+    settled: dict[int, type] = field(default_factory=dict)  # question code -> type of the event that settles it now
     contests: dict[str, Contest] = field(default_factory=dict)
     attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
-    statuses: dict[int, "Status"] = field(default_factory=dict)  # as of log positions, once they have been asked for
-    forecasts: Forecasts = field(default_factory=lambda: joined([])[0])
+    statuses: dict[int, "Status"] = field(default_factory=dict)  # a cache, by log position
+    forecasts: Forecasts = field(default_factory=lambda: join_pages([])[0])
     books: Books = field(default_factory=Books)
 
     def trading(self, contest: str) -> Trading:
-        """A contest's trading rules. Raises KeyError if it has none."""
+        """Return a contest's trading rules. Raises KeyError if it has none."""
         trading = self.contests[contest].opened.rules.trading
         if trading is None:
             raise KeyError(f"trading rules of {contest!r}")
@@ -160,10 +163,10 @@ class Facts:
 
 
 class Status(NamedTuple):
-    """How every question stands as of a log position; shape (questions,).
+    """The state of every question as of a log position; shape (questions,).
 
     opens_at, closes_at: scheduled, µs. bins: 0 unless numeric. closed_at: µs, the early close, else the scheduled one.
-    outcome: index, -1 while there is none. known_at: µs, the scheduled close while there is no outcome. values: exact
+    outcome: index, -1 if there is none. known_at: µs, the scheduled close if there is no outcome. values: exact
     decimal text of numeric answers.
     """
 
@@ -176,14 +179,14 @@ class Status(NamedTuple):
     values: list[str]
 
     def of(self, rows: Int64Array) -> "Status":
-        """That of these rows."""
+        """Return the status of the questions at these indices."""
         values = [self.values[row] for row in rows.tolist()]
-        opens_at, closes_at, bins, closed_at, outcome, known_at = (each[rows] for each in self[:6])
+        opens_at, closes_at, bins, closed_at, outcome, known_at = (column[rows] for column in self[:6])
         return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
 
 
-def joined(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:
-    """Pages of columns as one table in log order, and how many numbers each row has."""
+def join_pages(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:
+    """Return pages of columns joined as one table in log order, and how many numbers each row has."""
     columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 8
     position, at, recorded_at, question, participant, made, lengths, chances = columns
     start = np.cumsum(lengths) - lengths

@@ -1,7 +1,7 @@
-"""Checks that let any log be read without a traceback or endless work, whatever wrote it.
+"""Checks of events, so that no log, whatever program wrote it, causes a traceback or endless work.
 
-They require only what the tables need: the things that an event names exist, it has the right number of numbers, they
-are within bounds, and instants are on the calendar. Whether a decider would have recorded the event, `verify` says.
+They require only what the tables need: the ids in an event exist, it has the right number of numbers, these are within
+bounds, and instants are on the calendar. `verify` checks that the decider would have recorded the event.
 """
 
 import re
@@ -44,14 +44,14 @@ CALENDAR = "an instant of the years 1 to 9999"
 _INSTANTS = {"at", "opens_at", "closes_at", "reveals_at", "known_at", "quoted_at", "starts_at", "spot_at"}
 
 
-def check(facts: Facts, position: int, event: Any) -> None:
+def check_event(facts: Facts, position: int, event: Any) -> None:
     """Check that tables can be computed from an event other than a forecast.
 
     Raises Corrupt if they cannot, KeyError if the event names something that does not exist.
     """
-    for wrong in (_numbers, _WRONG.get(type(event), _nothing)):
-        for what in wrong(facts, event):
-            raise Corrupt(position, f"{events.TAGS[type(event)]}: {what}")
+    for faults in (_numbers, _FAULTS.get(type(event), _nothing)):
+        for fault in faults(facts, event):
+            raise Corrupt(position, f"{events.TAGS[type(event)]}: {fault}")
 
 
 def _nothing(_: Facts, __: Any) -> Iterable[str]:
@@ -114,9 +114,11 @@ def _range(span: events.NumericRange) -> Iterator[str]:
         yield mismatch(
             f"1 to {MOST_BINS} bins, or levels instead", f"{short_repr(span.bins)} bins, {len(span.levels)} levels"
         )
-    most = MOST_DECIMALS if span.levels else 0
-    if not 0 <= span.decimals <= most:
-        yield mismatch(f"0 to {most} decimals" if most else "no decimals beside bins", short_repr(span.decimals))
+    most_decimals = MOST_DECIMALS if span.levels else 0
+    if not 0 <= span.decimals <= most_decimals:
+        yield mismatch(
+            f"0 to {most_decimals} decimals" if most_decimals else "no decimals beside bins", short_repr(span.decimals)
+        )
         return
     for before, after in pairwise((0, *span.levels, PROBABILITY)):
         if before >= after:
@@ -134,8 +136,8 @@ def _resolution(facts: Facts, event: events.QuestionResolved) -> Iterator[str]:
     if not 0 <= event.outcome <= last and not (event.payouts and event.outcome == -1):
         yield mismatch(f"an outcome from 0 to {last}", short_repr(event.outcome))
     if span is not None and not _countable(event.value, span):
-        most = f" within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.levels else ""
-        yield mismatch(f"a plain number{most} as the answer", short_repr(event.value))
+        bound = f" within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.levels else ""
+        yield mismatch(f"a plain number{bound} as the answer", short_repr(event.value))
     if event.payouts and (len(event.payouts) != outcomes or not _chances(event.payouts)):
         yield mismatch(f"{outcomes} payouts from 0 to 1", short_reprs(event.payouts))
     if event.known_at < question.opens_at:
@@ -146,13 +148,13 @@ def _resolution(facts: Facts, event: events.QuestionResolved) -> Iterator[str]:
 
 
 def _countable(value: str, span: events.NumericRange) -> bool:
-    """Return True if an answer can be counted in the unit of its question."""
+    """Return True if an answer is a number that 64 bits can hold in the unit of its question."""
     exact = _exact(value)
     return exact is not None and (not span.levels or abs(exact) * 10**span.decimals <= LARGEST_MEASURE)
 
 
 def _exact(text: str) -> Fraction | None:
-    """Return the number that a plain decimal text means, as the decider writes it: no exponent, within 1e30."""
+    """Return the number that a plain decimal text means; None if it has an exponent or too many digits."""
     return Fraction(text) if _PLAIN.fullmatch(text) else None
 
 
@@ -171,9 +173,9 @@ def _closing(facts: Facts, event: events.QuestionClosed) -> Iterator[str]:
 
 def _contest(facts: Facts, event: events.ContestOpened) -> Iterator[str]:
     unit, pool, rules = event.payable_unit, event.pool, event.rules
-    if (there := facts.contests.get(event.contest)) is not None:
+    if (contest := facts.contests.get(event.contest)) is not None:
         yield mismatch(
-            "a contest id not used earlier", f"{short_repr(event.contest)}, opened at log position {there.position}"
+            "a contest id not used earlier", f"{short_repr(event.contest)}, opened at log position {contest.position}"
         )
     if unit <= 0:
         yield mismatch("a payable unit above 0", money_text(unit))
@@ -188,8 +190,8 @@ def _contest(facts: Facts, event: events.ContestOpened) -> Iterator[str]:
 def _entry(facts: Facts, event: events.QuestionAdded) -> Iterator[str]:
     question, contest = facts.questions[facts.question_codes.codes[event.question]], facts.contests[event.contest]
     spot_at, hidden = event.spot_at, event.hidden_coverage_weight
-    if why := why_unscorable(question.range, contest.opened.rules, len(question.outcomes)):
-        yield mismatch("a question that its contest can score", f"{short_repr(event.question)}: {why}")
+    if reason := why_unscorable(question.range, contest.opened.rules, len(question.outcomes)):
+        yield mismatch("a question that its contest can score", f"{short_repr(event.question)}: {reason}")
     if not 0 < event.weight <= LARGEST_WEIGHT:
         yield mismatch(
             f"a weight above 0 and up to {decimal_text(LARGEST_WEIGHT, WEIGHT)}", decimal_text(event.weight, WEIGHT)
@@ -221,21 +223,21 @@ def _trade(facts: Facts, event: events.SharesBought | events.SharesSold) -> Iter
         yield mismatch("a question of the contest", short_repr(event.question))
 
 
-def _asked(_: Facts, event: events.DecisionRecorded) -> Iterator[str]:
+def _decision(_: Facts, event: events.DecisionRecorded) -> Iterator[str]:
     numbers = [*(bet.amount for bet in event.bets), *(sale.percentage for sale in event.sells)]
     largest = max(map(abs, numbers), default=0)
     if largest > LARGEST_POOL:
         yield mismatch(f"amounts and percentages within {LARGEST_POOL}", short_repr(largest))
 
 
-_WRONG: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
+_FAULTS: dict[type, Callable[[Facts, Any], Iterable[str]]] = {
     events.QuestionOpened: _question,
     events.QuestionResolved: _resolution,
     events.QuestionClosed: _closing,
     events.ContestOpened: _contest,
     events.QuestionAdded: _entry,
     events.PricesQuoted: _quotes,
-    events.DecisionRecorded: _asked,
+    events.DecisionRecorded: _decision,
     events.SharesBought: _trade,
     events.SharesSold: _trade,
 }

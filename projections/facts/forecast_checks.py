@@ -1,4 +1,4 @@
-"""Checks of forecasts and withdrawals, column by column, because there are many."""
+"""Checks of forecasts and withdrawals, whole columns at a time because there are many."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from forecast_ledger.projections.facts.columns import Forecasts
 from forecast_ledger.projections.facts.event_checks import CALENDAR
 
 
-class Asked(NamedTuple):
+class RequiredNumbers(NamedTuple):
     """The numbers that a question requires of a forecast.
 
     width: how many. unit: how many units make 1.
@@ -34,47 +34,47 @@ def check_attestation(position: int, attestation: events.Attestation) -> None:
             try:
                 publication_stamps.stamp_span(text, name)
             except Refused:
-                what = mismatch(f"a year, month, day or instant as {name} of an attestation", short_repr(text))
-                raise Corrupt(position, what) from None
+                fault = mismatch(f"a year, month, day or instant as {name} of an attestation", short_repr(text))
+                raise Corrupt(position, fault) from None
 
 
-def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequence[Asked]) -> None:
+def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequence[RequiredNumbers]) -> None:
     """Check that forecasts have the numbers that their questions require, and instants on the calendar.
 
     Raises Corrupt at the first that does not.
     forecasts: in log order. lengths: how many numbers each row has, shape (n,). questions: what each requires.
     """
-    position, at, chances, asked = forecasts.position, forecasts.at, forecasts.chances, forecasts.question
-    refute(
+    position, at, chances, codes = forecasts.position, forecasts.at, forecasts.chances, forecasts.question
+    raise_at_first(
         position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), lambda row: mismatch(CALENDAR, instant_text(int(at[row])))
     )
-    widths = int64_array([each.width for each in questions])[asked] * forecasts.made
-    refute(
+    widths = int64_array([question.width for question in questions])[codes] * forecasts.made
+    raise_at_first(
         position,
         lengths != widths,
         lambda row: mismatch(f"{widths[row]} numbers, one for each outcome, edge or level", str(lengths[row])),
     )
-    some = index_where(lengths > 0)
-    position, starts, asked = position[some], forecasts.start[some], asked[some]
+    made = index_where(lengths > 0)
+    position, starts, codes = position[made], forecasts.start[made], codes[made]
     if not len(starts):
         return
-    greatest = int64_array([each.greatest for each in questions])[asked]
+    greatest = int64_array([question.greatest for question in questions])[codes]
     least = np.where(greatest == LARGEST_MEASURE, -greatest, 0)
     lowest, highest = np.minimum.reduceat(chances, starts), np.maximum.reduceat(chances, starts)
 
-    def numbers(row: int, *them: np.int64) -> list[str]:
-        return [decimal_text(int(number), questions[asked[row]].unit) for number in them]
+    def texts(row: int, *numbers: np.int64) -> list[str]:
+        return [decimal_text(int(number), questions[codes[row]].unit) for number in numbers]
 
-    def beyond(row: int) -> str:
-        low, high, below, above = numbers(row, least[row], greatest[row], lowest[row], highest[row])
+    def out_of_bounds(row: int) -> str:
+        low, high, below, above = texts(row, least[row], greatest[row], lowest[row], highest[row])
         return mismatch(f"numbers from {low} to {high}", f"{below} to {above}")
 
-    refute(position, (lowest < least) | (highest > greatest), beyond)
+    raise_at_first(position, (lowest < least) | (highest > greatest), out_of_bounds)
 
 
-def refute(position: Int64Array, wrong: BoolArray, what: Callable[[int], str]) -> None:
-    """Raise Corrupt at the first position where `wrong` is true; what: returns the message for a row of the columns."""
+def raise_at_first(position: Int64Array, wrong: BoolArray, fault: Callable[[int], str]) -> None:
+    """Raise Corrupt at the first position where `wrong` is true; fault: returns the message for a row."""
     if wrong.any():
         rows = np.flatnonzero(wrong)
         row = int(rows[position[rows].argmin()])
-        raise Corrupt(int(position[row]), what(row))
+        raise Corrupt(int(position[row]), fault(row))

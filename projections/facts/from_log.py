@@ -1,4 +1,4 @@
-"""From events to columns, checked on the way."""
+"""Reading the facts of a log: events are checked and filed as columns."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress
@@ -14,7 +14,7 @@ from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.sorting import stable_order
-from forecast_ledger.projections.facts.account_events import keep
+from forecast_ledger.projections.facts.account_events import enter_event
 from forecast_ledger.projections.facts.columns import (
     Contest,
     Entry,
@@ -23,17 +23,22 @@ from forecast_ledger.projections.facts.columns import (
     Payment,
     Settlement,
     Status,
-    joined,
+    join_pages,
 )
-from forecast_ledger.projections.facts.event_checks import check
-from forecast_ledger.projections.facts.forecast_checks import Asked, check_attestation, check_forecasts, refute
+from forecast_ledger.projections.facts.event_checks import check_event
+from forecast_ledger.projections.facts.forecast_checks import (
+    RequiredNumbers,
+    check_attestation,
+    check_forecasts,
+    raise_at_first,
+)
 
 _FORECASTS = {events.ForecastMade, events.ForecastWithdrawn}
-Columns = tuple[Int64Array, ...]  # of forecasts: what `joined` takes a page of
+ForecastColumns = tuple[Int64Array, ...]  # of the forecasts of a page, as `join_pages` takes them
 
 
 def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
-    """Columns from recorded events in log order. Raises Corrupt at an event that does not fit those before it.
+    """Return the facts of recorded events in log order. Raises Corrupt at an event that does not fit those before it.
 
     >>> from forecast_ledger import commands, facts, open
     >>> contest = commands.OpenContest(at="2026-03-01T00:00:00Z", contest="spring", rules="baseline")
@@ -43,13 +48,13 @@ def facts(pages: Iterable[Sequence[Recorded]]) -> Facts:
     ['spring']
     """
     facts = Facts()
-    columns = [forecasts for page in pages if (forecasts := note(facts, page)) is not None]
-    facts.forecasts = gathered(facts, columns)
+    columns = [forecasts for page in pages if (forecasts := file_page(facts, page)) is not None]
+    facts.forecasts = gather_forecasts(facts, columns)
     return facts
 
 
-def note(facts: Facts, page: Sequence[Recorded]) -> Columns | None:
-    """File the next page of a log, and hand out what is left to be gathered: its forecasts, if it has any.
+def file_page(facts: Facts, page: Sequence[Recorded]) -> ForecastColumns | None:
+    """File the next page of a log; return the columns of its forecasts, None if it has none.
 
     Raises Corrupt at an event that does not fit those before it.
     """
@@ -58,18 +63,18 @@ def note(facts: Facts, page: Sequence[Recorded]) -> Columns | None:
         forecasts = [recorded for recorded in page if type(recorded.event) in _FORECASTS]
         for recorded in page:
             if type(recorded.event) not in _FORECASTS:
-                _note(facts, recorded)
+                _file_event(facts, recorded)
     facts.as_of = page[-1].position
     facts.books.clock = max(facts.books.clock, *(recorded.event.at for recorded in page))
     try:
         return _forecast_columns(facts, forecasts) if forecasts else None
     except OverflowError:
-        what = mismatch("numbers of at most 64 bits, here and soon after", "a larger one")
-        raise Corrupt(forecasts[0].position, what) from None
+        fault = mismatch("numbers of at most 64 bits, here and soon after", "a larger one")
+        raise Corrupt(forecasts[0].position, fault) from None
 
 
 def status(facts: Facts, as_of: int | None = None) -> Status:
-    """The questions' early closes and outcomes, leaving out what was recorded after a log position."""
+    """Return the status of every question as of a log position, by default the last."""
     last = facts.as_of if as_of is None else as_of
     if last not in facts.statuses:
         facts.statuses[last] = _status(facts, last)
@@ -77,30 +82,31 @@ def status(facts: Facts, as_of: int | None = None) -> Status:
 
 
 def status_of(facts: Facts, questions: Int64Array, as_of: Int64Array) -> Status:
-    """The `status` of these questions, by code, each as of a log position; shape (n,)."""
+    """Return the status of these questions, by code, each as of its own log position; shape (n,)."""
     now = status(facts).of(questions)
     if (as_of >= facts.as_of).all():
         return now
     closings, settled = int64_array([0, *(at for *_, at in facts.closings)]), [None, *facts.settlements]
-    closing = _latest([each[:2] for each in facts.closings], questions, as_of)
-    answer = _latest([(each.position, each.question) for each in facts.settlements], questions, as_of)
+    closing = _latest([(position, question) for position, question, _ in facts.closings], questions, as_of)
+    answer = _latest([settlement[:2] for settlement in facts.settlements], questions, as_of)
     answers = [settled[place] for place in answer.tolist()]
     known_at = zip(answers, now.closes_at.tolist(), strict=True)
     return now._replace(
         closed_at=np.where(closing > 0, closings[closing], now.closes_at),
-        outcome=int64_array([-1 if each is None else each.outcome for each in answers]),
-        known_at=int64_array([at if each is None else each.known_at for each, at in known_at]),
-        values=["" if each is None else each.value for each in answers],
+        outcome=int64_array([-1 if answer is None else answer.outcome for answer in answers]),
+        known_at=int64_array([at if answer is None else answer.known_at for answer, at in known_at]),
+        values=["" if answer is None else answer.value for answer in answers],
     )
 
 
-def _latest(said: list[tuple[int, int]], questions: Int64Array, as_of: Int64Array) -> Int64Array:
-    """Of log positions, which rise, and questions: the number, from 1, of the last of each question by a log position;
-    0 if there is none.
+def _latest(entries: list[tuple[int, int]], questions: Int64Array, as_of: Int64Array) -> Int64Array:
+    """Return the number, from 1, of the last entry of each question up to a log position, shape (n,); 0 for none.
+
+    entries: (log position, question), in log order. questions, as_of: shape (n,) each.
     """
-    if not said:
+    if not entries:
         return np.zeros_like(questions)
-    position, question = (int64_array(each) for each in zip(*said, strict=True))
+    position, question = map(int64_array, zip(*entries, strict=True))
     order = stable_order(question)
     position, question = position[order], question[order]
     after = int(position.max()) + 1
@@ -125,19 +131,19 @@ def _status(facts: Facts, last: int) -> Status:
     return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
 
 
-def _note(facts: Facts, recorded: Recorded) -> None:
+def _file_event(facts: Facts, recorded: Recorded) -> None:
     """File an event that is neither a forecast nor a withdrawal."""
     try:
-        check(facts, recorded.position, recorded.event)
-        keep(facts, recorded.position, recorded.event)
-        _file(facts, recorded)
+        check_event(facts, recorded.position, recorded.event)
+        enter_event(facts, recorded.position, recorded.event)
+        _file_fact(facts, recorded)
     except KeyError as missing:
-        tag, name = events.TAGS[type(recorded.event)], shorten(str(missing))  # of a KeyError: the key, escaped
-        what = mismatch("an id that an earlier event introduced", f"{name}, which none did")
-        raise Corrupt(recorded.position, f"{tag}: {what}") from None
+        tag, name = events.TAGS[type(recorded.event)], shorten(str(missing))  # str of a KeyError is its key, escaped
+        fault = mismatch("an id that an earlier event introduced", f"{name}, which none did")
+        raise Corrupt(recorded.position, f"{tag}: {fault}") from None
 
 
-def _file(facts: Facts, recorded: Recorded) -> None:
+def _file_fact(facts: Facts, recorded: Recorded) -> None:
     position, event, question = recorded.position, recorded.event, facts.question_codes.codes
     match event:
         case events.QuestionOpened():
@@ -171,31 +177,31 @@ def _file(facts: Facts, recorded: Recorded) -> None:
             facts.contests[event.contest].sealed = Checkpoint(position, recorded.digest)
         case events.PrizePaid():
             facts.contests[event.contest].paid[event.participant] = Payment(position, event.amount)
-            facts.contests[event.contest].paid_in_all += event.amount
+            facts.contests[event.contest].paid_total += event.amount
 
 
-def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> Columns:
-    """position, at, recorded_at, question, participant, made, length of the distribution; all distributions."""
+def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastColumns:
+    """Return position, at, recorded_at, question, participant, made, length of the distribution; all distributions."""
     questions, participants = facts.question_codes.codes, facts.participant_codes.codes
     rows: list[Any] = [recorded.event for recorded in forecasts]
     try:
         question = [questions[event.question] for event in rows]
     except KeyError:
-        lost = next(row for row, event in enumerate(rows) if event.question not in questions)
-        what = mismatch("a question opened earlier", f"{short_repr(rows[lost].question)}, which was not")
-        raise Corrupt(forecasts[lost].position, what) from None
+        first = next(row for row, event in enumerate(rows) if event.question not in questions)
+        fault = mismatch("a question opened earlier", f"{short_repr(rows[first].question)}, which was not")
+        raise Corrupt(forecasts[first].position, fault) from None
     try:
         participant = [participants[event.participant] for event in rows]
-    except KeyError:  # somebody is new
+    except KeyError:  # a participant is new
         participant = [participants.setdefault(event.participant, len(participants)) for event in rows]
     made = [type(event) is events.ForecastMade for event in rows]
     stands = np.fromiter(made, np.int64, len(made))
-    said = rows if all(made) else [*compress(rows, made)]
-    numbers = [event.probabilities or event.cdf or event.quantiles for event in said]
+    stated = rows if all(made) else [*compress(rows, made)]
+    numbers = [event.probabilities or event.cdf or event.quantiles for event in stated]
     lengths = np.zeros_like(stands)
     lengths[stands > 0] = list(map(len, numbers))
-    if any(map(attrgetter("attestation"), said)):
-        _attest(facts, compress(forecasts, made))
+    if any(map(attrgetter("attestation"), stated)):
+        _file_attestations(facts, compress(forecasts, made))
     return (
         int64_array([recorded.position for recorded in forecasts]),
         int64_array([event.at for event in rows]),
@@ -208,8 +214,8 @@ def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> Columns:
     )
 
 
-def _attest(facts: Facts, forecasts: Iterable[Recorded]) -> None:
-    """File what came with forecasts about where they come from."""
+def _file_attestations(facts: Facts, forecasts: Iterable[Recorded]) -> None:
+    """File the attestations of forecasts."""
     for recorded in forecasts:
         event = recorded.event
         if isinstance(event, events.ForecastMade) and event.attestation is not None:
@@ -218,7 +224,7 @@ def _attest(facts: Facts, forecasts: Iterable[Recorded]) -> None:
 
 
 def width(question: events.QuestionOpened) -> int:
-    """How many numbers a forecast on a question has.
+    """Return how many numbers a forecast on a question has.
 
     >>> span = events.NumericRange(lower="0", upper="1", bins=4)
     >>> width(events.QuestionOpened(at=0, question="q", kind="numeric", range=span, opens_at=0, closes_at=1))
@@ -229,25 +235,28 @@ def width(question: events.QuestionOpened) -> int:
     return len(question.range.levels) or question.range.bins + 1
 
 
-def _asked(question: events.QuestionOpened) -> Asked:
-    """What the question asks a forecast for."""
+def _required_numbers(question: events.QuestionOpened) -> RequiredNumbers:
+    """Return the numbers that a question requires of a forecast."""
     span = question.range
     if span is None:
-        return Asked(width(question), PROBABILITY, PROBABILITY)
+        return RequiredNumbers(width(question), PROBABILITY, PROBABILITY)
     if span.levels:
-        return Asked(width(question), LARGEST_MEASURE, 10**span.decimals)
-    return Asked(width(question), CUMULATIVE, CUMULATIVE)
+        return RequiredNumbers(width(question), LARGEST_MEASURE, 10**span.decimals)
+    return RequiredNumbers(width(question), CUMULATIVE, CUMULATIVE)
 
 
-def gathered(facts: Facts, pages: list[Columns]) -> Forecasts:
-    """The forecasts of pages of a log, checked, question after question. Raises Corrupt at one that cannot be."""
-    forecasts, lengths = joined(pages)
+def gather_forecasts(facts: Facts, pages: list[ForecastColumns]) -> Forecasts:
+    """Return the checked forecasts of pages of a log, question after question.
+
+    Raises Corrupt at a forecast that does not fit its question.
+    """
+    forecasts, lengths = join_pages(pages)
     opened = int64_array(facts.opened)[forecasts.question]
 
     def too_early(row: int) -> str:
         name = short_repr(facts.questions[forecasts.question[row]].question)
         return mismatch("a question opened earlier", f"{name}, opened at log position {opened[row]}")
 
-    refute(forecasts.position, forecasts.position < opened, too_early)
-    check_forecasts(forecasts, lengths, [_asked(each) for each in facts.questions])
+    raise_at_first(forecasts.position, forecasts.position < opened, too_early)
+    check_forecasts(forecasts, lengths, [_required_numbers(question) for question in facts.questions])
     return forecasts.rows(stable_order(forecasts.question))

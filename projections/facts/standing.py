@@ -45,5 +45,5 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     opening = opens[question]
     start = np.maximum(at, opening)
     stands = forecasts.made[order] & (start < until) & (early | (at >= opening))
-    kept = order[stands]
-    return Intervals(kept, question[stands], participant[kept], start[stands], until[stands])
+    row = order[stands]
+    return Intervals(row, question[stands], participant[row], start[stands], until[stands])

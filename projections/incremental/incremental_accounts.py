@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.facts.accounts import Books, Key, Movement, Trade
+from forecast_ledger.projections.facts.accounts import AccountKey, Books, Movement, Trade
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates
 from forecast_ledger.projections.trading.arena import TradingRecord
@@ -21,8 +21,8 @@ class TouchedAccounts:
     quotes. ruled: questions closed, resolved, annulled or revoked. contests: those whose leaderboard can have changed.
     """
 
-    accounts: set[Key] = field(default_factory=set)
-    marked: set[Key] = field(default_factory=set)
+    accounts: set[AccountKey] = field(default_factory=set)
+    marked: set[AccountKey] = field(default_factory=set)
     quoted: set[int] = field(default_factory=set)
     ruled: set[int] = field(default_factory=set)
     contests: set[str] = field(default_factory=set)
@@ -33,14 +33,14 @@ class BooksByAccount:
 
     def __init__(self, books: Books) -> None:
         self._books = books
-        self.keys: dict[str, set[Key]] = {}  # by contest
+        self.keys: dict[str, set[AccountKey]] = {}  # by contest
         self._accounts = 0
-        self._movements: dict[Key, list[Movement]] = defaultdict(list)
-        self._trades: dict[Key, list[Trade]] = defaultdict(list)
-        self._attempts: dict[Key, list[int]] = defaultdict(
+        self._movements: dict[AccountKey, list[Movement]] = defaultdict(list)
+        self._trades: dict[AccountKey, list[Trade]] = defaultdict(list)
+        self._attempts: dict[AccountKey, list[int]] = defaultdict(
             list
         )  # indexes in the books; the last attempt can still change
-        self._refusals: dict[Key, list[int]] = defaultdict(list)
+        self._refusals: dict[AccountKey, list[int]] = defaultdict(list)
         self._counts = (0, 0, 0, 0)  # movements, trades, attempts and refusals read
 
     def read(self) -> None:
@@ -60,7 +60,7 @@ class BooksByAccount:
             self._refusals[refused.contest, refused.participant].append(place)
         self._counts = (len(books.movements), len(books.trades), len(books.attempts), len(books.refusals))
 
-    def books_of(self, keys: Iterable[Key]) -> Books:
+    def books_of(self, keys: Iterable[AccountKey]) -> Books:
         """Return the books of some accounts only, account after account."""
         books, in_order = self._books, sorted(keys)
         return replace(
@@ -80,10 +80,10 @@ class IncrementalAccounts:
         self._facts = facts
         self._by_account = BooksByAccount(facts.books)
         self.marks = Marks(facts)
-        self._records: dict[str, dict[Key, TradingRecord]] = {}
-        self._next_ticks: dict[Key, int] = {}  # the tick at which the drawdown can change
+        self._records: dict[str, dict[AccountKey, TradingRecord]] = {}
+        self._next_ticks: dict[AccountKey, int] = {}  # the tick at which the drawdown can change
 
-    def _holders(self, question: int) -> set[Key]:
+    def _holders(self, question: int) -> set[AccountKey]:
         return {key[:2] for key in self._facts.books.holders.get(question, ())}
 
     def updates(self, due: TouchedAccounts, *, ticked: bool) -> Iterator[TableUpdate]:
@@ -128,14 +128,14 @@ class IncrementalAccounts:
     def _traded(self, contests: Iterable[str]) -> Iterator[str]:
         return (name for name in contests if self._facts.contests[name].opened.rules.trading is not None)
 
-    def _projections_of_accounts(self, keys: Iterable[Key]) -> Projections:
+    def _projections_of_accounts(self, keys: Iterable[AccountKey]) -> Projections:
         books = self._by_account.books_of(keys)
         contests = {key[0]: self._facts.contests[key[0]] for key in books.accounts}
         projections = Projections(replace(self._facts, contests=contests, books=books))
         projections.marks = self.marks
         return projections
 
-    def _unrecorded(self, contests: Iterable[str]) -> set[Key]:
+    def _unrecorded(self, contests: Iterable[str]) -> set[AccountKey]:
         """Return the accounts without a record."""
         return {
             key
@@ -143,7 +143,7 @@ class IncrementalAccounts:
             for key in self._by_account.keys.get(name, set()) - self._records.get(name, {}).keys()
         }
 
-    def _update_records(self, keys: set[Key]) -> None:
+    def _update_records(self, keys: set[AccountKey]) -> None:
         if keys:
             for contest, records in self._projections_of_accounts(keys).records.items():
                 by_account = self._records.setdefault(contest, {})
@@ -151,7 +151,7 @@ class IncrementalAccounts:
                     by_account[record.key] = record
                     self._note_next_tick(record.key)
 
-    def _note_next_tick(self, key: Key) -> None:
+    def _note_next_tick(self, key: AccountKey) -> None:
         """Note the next tick: the drawdown can change at it because of changes since the last one."""
         trading, opened = self._facts.trading(key[0]), self._facts.contests[key[0]].opened
         self._next_ticks.pop(key, None)

@@ -19,8 +19,8 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.accounts import Books
-from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, joined
-from forecast_ledger.projections.facts.from_log import Columns, gathered, note, width
+from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, join_pages
+from forecast_ledger.projections.facts.from_log import ForecastColumns, file_page, gather_forecasts, width
 from forecast_ledger.projections.incremental.deltas import TableUpdate, table_updates, tables_with
 from forecast_ledger.projections.incremental.incremental_accounts import IncrementalAccounts, TouchedAccounts
 from forecast_ledger.projections.incremental.incremental_scores import IncrementalScores, TouchedScores
@@ -65,7 +65,7 @@ class IncrementalTables:
 
     def __init__(self) -> None:
         self.facts = Facts()
-        self._new: list[Columns] = []
+        self._new: list[ForecastColumns] = []
         self._runs: list[Forecasts] = []  # in log order, each at least four times as long as the next
         self._holding: dict[int, set[str]] = {}  # question -> contests that have it
         self._scores = IncrementalScores(self._facts_about)
@@ -79,7 +79,7 @@ class IncrementalTables:
     def add(self, page: Sequence[Recorded]) -> None:
         """Add the next page of the log. Raises Corrupt at an event that does not follow from those before it."""
         facts, label = self.facts, consensus_label(self.facts)
-        forecasts = note(facts, page)
+        forecasts = file_page(facts, page)
         self._reported = False
         facts.statuses.clear()
         self.touched.kinds |= kinds_of({type(recorded.event) for recorded in page})
@@ -172,7 +172,7 @@ class IncrementalTables:
     def _gather(self) -> None:
         """File the new forecasts. Raises Corrupt at an invalid one."""
         if self._new:
-            self._runs.append(gathered(self.facts, self._new))
+            self._runs.append(gather_forecasts(self.facts, self._new))
             self._new = []
             while len(self._runs) > 1 and 4 * len(self._runs[-1].at) > len(self._runs[-2].at):
                 last_two = [self._columns(run, np.arange(len(run.at))) for run in self._runs[-2:]]
@@ -185,7 +185,7 @@ class IncrementalTables:
         codes = int64_array(sorted(questions))
         return _by_question([self._columns(run, _rows_of_questions(run, codes)) for run in self._runs])
 
-    def _columns(self, run: Forecasts, index: Int64Array) -> Columns:
+    def _columns(self, run: Forecasts, index: Int64Array) -> ForecastColumns:
         rows = run.rows(index)
         widths = np.zeros(len(self.facts.questions), np.int64)
         for code in np.unique(rows.question).tolist():
@@ -251,7 +251,7 @@ class IncrementalTables:
             yield from table_updates(projections, "quotes", [()])
 
 
-def _copied_columns(rows: Forecasts) -> Columns:
+def _copied_columns(rows: Forecasts) -> ForecastColumns:
     """Return the columns of forecasts that are copied unchanged."""
     return rows.position, rows.at, rows.recorded_at, rows.question, rows.participant
 
@@ -262,7 +262,7 @@ def _rows_of_questions(run: Forecasts, codes: Int64Array) -> Int64Array:
     return rows
 
 
-def _by_question(pages: list[Columns]) -> Forecasts:
+def _by_question(pages: list[ForecastColumns]) -> Forecasts:
     """Join pages into forecasts in log order within each question, question after question."""
-    forecasts, _ = joined(pages)
+    forecasts, _ = join_pages(pages)
     return forecasts.rows(stable_order(forecasts.question))

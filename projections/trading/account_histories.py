@@ -9,7 +9,7 @@ import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.facts.accounts import EXTERNAL, Movement
+from forecast_ledger.projections.facts.accounts import EXTERNAL_KINDS, Movement
 from forecast_ledger.projections.facts.columns import Facts
 
 MOST_TICK_ROWS = 50_000_000  # in one table, all contests and participants together
@@ -74,7 +74,7 @@ def account_histories(facts: Facts, contest: str) -> AccountHistories:
         at=int64_array([move.at for moves in own for move in moves]),
         position=int64_array([move.position for moves in own for move in moves]),
         cash=running(lambda move: move.cash),
-        net_deposits=running(lambda move: move.cash * (move.kind in EXTERNAL)),
+        net_deposits=running(lambda move: move.cash * (move.kind in EXTERNAL_KINDS)),
         realised=running(lambda move: move.realised),
         cost=running(lambda move: move.cost),
     )
@@ -129,7 +129,7 @@ def _all_ticks(facts: Facts, contest: str) -> tuple[int, int, int]:
 def _changed(facts: Facts, histories: AccountHistories, starts_at: int, step: int, count: int) -> list[int]:
     """Return the numbers of the first ticks after each movement and after each quote of a question ever held."""
     held = {move.question for moves in histories.own for move in moves if move.number}
-    changes = {quoted.told_at for question in held for quoted in facts.books.quotes[question]}
+    changes = {quote.known_from for question in held for quote in facts.books.quotes[question]}
     changes |= {*histories.at.tolist()}
     numbers = {max(-((starts_at - at) // step), 0) for at in changes}
     return sorted(number for number in numbers if number < count)

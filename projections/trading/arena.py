@@ -14,8 +14,8 @@ from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.trading_rules import Trading, bet_cap
 from forecast_ledger.projections.boards.brier import EVEN_ODDS_BRIER
-from forecast_ledger.projections.core.column_values import published
-from forecast_ledger.projections.facts.accounts import FINE, Account, Key, Trade
+from forecast_ledger.projections.core.column_values import round_to_points
+from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, Account, AccountKey, Trade
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.mark_prices import Marks
 
@@ -39,7 +39,7 @@ class Stake(NamedTuple):
 class TradingRecord:
     """The results of one account. profit: 1e-15. drawdown: 1e-9. turnover: (amounts bought + sold) / starting cash."""
 
-    key: Key
+    key: AccountKey
     account: Account
     profit: int
     stakes: list[Stake]
@@ -95,7 +95,7 @@ def yes_probability(of_outcome: Fraction, outcome: int) -> Fraction:
     return 1 - of_outcome if outcome else of_outcome
 
 
-def open_value(facts: Facts, marks: Marks, key: Key) -> int:
+def open_value(facts: Facts, marks: Marks, key: AccountKey) -> int:
     """Return the value of an account's open positions at the latest instant in the log, 1e-15."""
     trading, clock = facts.trading(key[0]), facts.books.clock
     return sum(
@@ -113,10 +113,10 @@ def account_state(trading: Trading, account: Account) -> str:
     return "active" if waits or bet_cap(trading, account.cash) >= trading.least_bet else "ruined"
 
 
-def trading_records(facts: Facts, marks: Marks, drawdowns: dict[Key, int]) -> dict[str, list[TradingRecord]]:
+def trading_records(facts: Facts, marks: Marks, drawdowns: dict[AccountKey, int]) -> dict[str, list[TradingRecord]]:
     """Return the results of every account, by trading contest."""
     books = facts.books
-    trades: dict[Key, list[Trade]] = {key: [] for key in books.accounts}
+    trades: dict[AccountKey, list[Trade]] = {key: [] for key in books.accounts}
     for trade in books.trades:
         trades[trade.event.contest, trade.event.participant].append(trade)
     defaulted = Counter((event.contest, event.participant) for _, event, by_default in books.attempts if by_default)
@@ -129,7 +129,7 @@ def trading_records(facts: Facts, marks: Marks, drawdowns: dict[Key, int]) -> di
         record = TradingRecord(
             key=key,
             account=account,
-            profit=(account.cash - account.deposits) * FINE + open_value(facts, marks, key),
+            profit=(account.cash - account.deposits) * FINE_PER_MICRO + open_value(facts, marks, key),
             stakes=resolved_stakes(facts, own_trades),
             turnover=Fraction(turned, trading.starting_cash or 1),
             drawdown=drawdowns.get(key, 0),  # an account has no tick before its cash is granted
@@ -163,4 +163,4 @@ def stake_scores(stakes: list[Stake]) -> list[Any]:
         skill(brier, mean_of([stake.market for stake in stakes])),
         mean_of([Fraction(stake.paid == 1) for stake in stakes]),
     )
-    return [len(stakes), *(None if number is None else published(number) for number in numbers)]
+    return [len(stakes), *(None if number is None else round_to_points(number) for number in numbers)]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.core.values import PROBABILITY
-from forecast_ledger.projections.core.column_values import POINTS, published
-from forecast_ledger.projections.facts.accounts import ENDS, Movement, Ruling
+from forecast_ledger.projections.core.column_values import POINTS, round_to_points
+from forecast_ledger.projections.facts.accounts import ENDING_KINDS, Movement, Ruling
 
 NO_SCORE = -1
 _BITS = 128  # binary places of the scores that are summed
@@ -76,7 +76,7 @@ def _verdicts(
         if entry.kind == "bought":
             bought.append((entry.position, -entry.cash, caps[entry.position]))
         elif entry.kind != "sold":
-            ended = entry.kind in ENDS
+            ended = entry.kind in ENDING_KINDS
             yield Verdict(entry.position, entry.at, _scores(bought, entry.price if entry.kind == "settled" else None))
 
 
@@ -144,4 +144,4 @@ def _mean(scores: Collection[Ratio], low: int) -> int:
     least, most = (half_even(total * POINTS, count << _BITS) for total in (low, low + count))
     if least == most:
         return least
-    return published(Fraction(sum((Fraction(*score) for score in scores), Fraction(0)), count))
+    return round_to_points(Fraction(sum((Fraction(*score) for score in scores), Fraction(0)), count))

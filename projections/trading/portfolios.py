@@ -14,8 +14,8 @@ import numpy as np
 from forecast_ledger.ledger.core.exact import half_even
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array, round_half_even
-from forecast_ledger.projections.core.column_values import published
-from forecast_ledger.projections.facts.accounts import FINE, Key, Ruling
+from forecast_ledger.projections.core.column_values import round_to_points
+from forecast_ledger.projections.facts.accounts import FINE_PER_MICRO, AccountKey, Ruling
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.trading.account_histories import (
     AccountHistories,
@@ -64,22 +64,22 @@ class Snapshots(NamedTuple):
     @property
     def positions_value(self) -> Int64Array:
         """The value of open positions, 1e-6, rounded once."""
-        return round_half_even(self.worth, self.rest, FINE)
+        return round_half_even(self.worth, self.rest, FINE_PER_MICRO)
 
     @property
     def total(self) -> Int64Array:
         """Cash + value of open positions, 1e-6, rounded once after the sum."""
-        return round_half_even(self.cash + self.worth, self.rest, FINE)
+        return round_half_even(self.cash + self.worth, self.rest, FINE_PER_MICRO)
 
     @property
     def profit(self) -> Int64Array:
         """The total - net deposits, 1e-6, rounded once."""
-        return round_half_even(self.cash + self.worth - self.net_deposits, self.rest, FINE)
+        return round_half_even(self.cash + self.worth - self.net_deposits, self.rest, FINE_PER_MICRO)
 
     @property
     def unrealised(self) -> Int64Array:
         """The value - cost of open positions, 1e-6, rounded once."""
-        return round_half_even(self.worth - self.cost, self.rest, FINE)
+        return round_half_even(self.worth - self.cost, self.rest, FINE_PER_MICRO)
 
     @property
     def profit_percent(self) -> Int64Array | list[int]:
@@ -138,7 +138,7 @@ def snapshots(facts: Facts, marks: Marks, contest: str, *, changes: bool = False
     )
 
 
-def drawdowns(portfolios: Snapshots) -> dict[Key, int]:
+def drawdowns(portfolios: Snapshots) -> dict[AccountKey, int]:
     """Return the maximum drawdown of each account: the largest fall from a peak / the peak, 1e-9, rounded once.
 
     Deposits and withdrawals do not count: they do not change the index I = f V. V is the total of the account; at
@@ -150,16 +150,17 @@ def drawdowns(portfolios: Snapshots) -> dict[Key, int]:
     """
     whole, participants = portfolios.cash + portfolios.worth, portfolios.participants
     first = np.searchsorted(portfolios.participant, np.arange(len(participants) + 1)).tolist()
-    by_account: dict[Key, int] = {}
+    by_account: dict[AccountKey, int] = {}
     for participant, begin, end in zip(participants, first, first[1:], strict=False):
         net = portfolios.net_deposits[begin:end]
         flows = np.diff(net, prepend=0)
         begins = np.union1d([0], np.flatnonzero(flows)).tolist()
+        rest = portfolios.rest[begin:end]
         legs = [
-            (int(flows[since]) * FINE, _totals(whole[begin:end], portfolios.rest[begin:end], slice(since, until)))
+            (int(flows[since]) * FINE_PER_MICRO, _totals(whole[begin:end], rest, slice(since, until)))
             for since, until in pairwise([*begins, end - begin])
         ]
-        by_account[portfolios.contest, participant] = published(_drawdown(legs))
+        by_account[portfolios.contest, participant] = round_to_points(_drawdown(legs))
     return by_account
 
 
@@ -246,8 +247,8 @@ class _Worth:
     def divide(self) -> None:
         """Convert the sums, 1e-15, to whole 1e-6 in high and the remainder in low."""
         self.carry()
-        high, rest = np.divmod(self.high, FINE)
-        whole, self.low = np.divmod((rest << _LOW_BITS) + self.low, FINE)
+        high, rest = np.divmod(self.high, FINE_PER_MICRO)
+        whole, self.low = np.divmod((rest << _LOW_BITS) + self.low, FINE_PER_MICRO)
         self.high = (high << _LOW_BITS) + whole
 
 
@@ -363,7 +364,7 @@ def _filled(steps: list[tuple[int, int, int]], rows: int) -> tuple[Int64Array, I
 
 def _exact(whole: Int64Array, rest: Int64Array) -> Iterator[int]:
     """Yield the numbers in 1e-15, not rounded."""
-    return (high * FINE + low for high, low in zip(whole.tolist(), rest.tolist(), strict=True))
+    return (high * FINE_PER_MICRO + low for high, low in zip(whole.tolist(), rest.tolist(), strict=True))
 
 
 def _percent(whole: Int64Array, rest: Int64Array, base: Int64Array) -> Int64Array | list[int]:
@@ -384,6 +385,6 @@ def _percent(whole: Int64Array, rest: Int64Array, base: Int64Array) -> Int64Arra
         return percent
     numbers: list[int] = percent.tolist()
     for row in np.flatnonzero(wide).tolist():
-        part = Fraction(int(whole[row]) * FINE + int(rest[row]), int(base[row]) * FINE)
-        numbers[row] = published(100 * part)
+        part = Fraction(int(whole[row]) * FINE_PER_MICRO + int(rest[row]), int(base[row]) * FINE_PER_MICRO)
+        numbers[row] = round_to_points(100 * part)
     return numbers

@@ -24,7 +24,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts
 from forecast_ledger.projections.facts.from_log import facts as facts_of
-from forecast_ledger.projections.facts.from_log import note
+from forecast_ledger.projections.facts.from_log import file_page
 from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
     Scope,
@@ -175,7 +175,7 @@ class _History:
         for recorded in candidates:
             upto = bisect_left(self._base, recorded.position, key=lambda each: each.position)
             if read < upto:
-                note(facts, self._base[read:upto])
+                file_page(facts, self._base[read:upto])
             yield self._row(Projections(self._seen(facts, recorded.position - 1)))
             read = upto
 

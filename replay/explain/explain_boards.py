@@ -16,7 +16,7 @@ from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS, BoardR
 from forecast_ledger.projections.boards.prizes import PASSES
 from forecast_ledger.projections.boards.totals import worst_score
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.projections.core.column_values import POINTS, published
+from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
@@ -368,7 +368,7 @@ def _who(what: str, contest: str, place: BoardRow) -> dict[str, Any]:
 
 
 def _nine(number: Fraction) -> str:
-    return format_fixed(published(number), POINTS, least=9)
+    return format_fixed(round_to_points(number), POINTS, least=9)
 
 
 def _money(amount: int) -> str:

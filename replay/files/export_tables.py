@@ -12,7 +12,7 @@ from forecast_ledger.projections.boards.totals import consensus_label
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
-from forecast_ledger.projections.core.column_values import Column, from_rows, ids
+from forecast_ledger.projections.core.column_values import Column, columns_of_rows, ids
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
@@ -131,7 +131,7 @@ def describe_columns(of: Iterable[ExportTable], twins: Iterable[tuple[str, Colum
 
 def dictionary_table(rows: Sequence[tuple[str, ...]]) -> Table:
     """Return the data dictionary with these rows: table, column, kind, unit, meaning."""
-    return Table("data_dictionary", 1, _DICTIONARY, tuple(from_rows([*rows], "id id text text text")))
+    return Table("data_dictionary", 1, _DICTIONARY, tuple(columns_of_rows([*rows], "id id text text text")))
 
 
 def _described(column: Column) -> tuple[str, str, str, str]:

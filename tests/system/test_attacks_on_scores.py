@@ -148,7 +148,7 @@ def test_prizes_beyond_the_pool_are_found_however_many_came_before() -> None:
     """The last of 2,000 that fit exactly passes; one more does not."""
     prizes = [paid(10_000, f"p{i}") for i in range(2_000)]
     cup = msgspec.structs.replace(contest(PRESETS["baseline"], pool=20_000_000), payable_unit=10_000)
-    assert read(cup, finalized(), *prizes).contests["cup"].paid_in_all == 20_000_000
+    assert read(cup, finalized(), *prizes).contests["cup"].paid_total == 20_000_000
     audited(enveloped([cup, finalized(), *prizes]))
     with pytest.raises(Corrupt) as caught:
         audited(enveloped([cup, finalized(), *prizes, paid(10_000, "one more")]))

@@ -10,7 +10,7 @@ from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
-from forecast_ledger.projections.core.column_values import KINDS, Ids, plain
+from forecast_ledger.projections.core.column_values import KINDS, Ids, plain_values
 from forecast_ledger.projections.core.table import Table
 from tests.support import oracle
 from tests.support.given import (
@@ -134,7 +134,7 @@ def test_a_table_is_named_after_its_projection_and_has_its_columns(name: str) ->
     """All columns have the same length."""
     table = example_table(name)
     assert (table.name, table.version, table.columns) == (name, CATALOGUE[name].version, CATALOGUE[name].columns)
-    lengths = [len(plain(values)) for values in table.values]
+    lengths = [len(plain_values(values)) for values in table.values]
     assert lengths == [len(table)] * len(table.columns)
     assert len(table) > 0
 

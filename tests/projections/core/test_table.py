@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, Values, concatenated, ids, plain
+from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, Values, concatenate, ids, plain_values
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.core.wide_int import WideInt
 
@@ -201,17 +201,17 @@ def whole(numbers: Values) -> Table:
 def test_wide_integers_are_as_good_in_limbs(one: list[int], other: list[int]) -> None:
     """Printed, taken, cut, compared, put together and digested as they are."""
     mine, theirs = WideInt.from_integers(one), WideInt.from_integers(other)
-    assert plain(mine) == one
+    assert plain_values(mine) == one
     assert (whole(mine).digest() == whole(theirs).digest()) == (one == other)
     uncarried = WideInt(mine.low + (1 << 36), mine.middle - 1, mine.high)
     assert whole(uncarried).digest() == whole(mine).digest()
     assert [row["it"] for row in whole(mine).rows()] == [str(number) for number in one]
     assert list(whole(mine).rows_at(np.arange(len(one))[::-1]).plain()) == [(number,) for number in one[::-1]]
-    both, most = concatenated([mine, theirs]), min(len(one), len(other))
-    assert (plain(both), len(whole(both))) == (one + other, len(one) + len(other))
+    both, most = concatenate([mine, theirs]), min(len(one), len(other))
+    assert (plain_values(both), len(whole(both))) == (one + other, len(one) + len(other))
     same = next((i for i in range(most) if one[i] != other[i]), most)
     assert whole(mine).common(whole(theirs), most) == same
-    assert plain(concatenated([mine, other, column([5])])) == [*one, *other, 5]
+    assert plain_values(concatenate([mine, other, column([5])])) == [*one, *other, 5]
 
 
 def test_a_table_in_order_is_not_copied_to_be_sorted() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.timeline import LONGEST, chunks, shifts
+from forecast_ledger.projections.core.timeline import LONGEST_TIMELINE, chunks, shifts
 
 CENTURY = 36_525 * 86_400 * 10**6  # µs, the longest a question may last
 FIRST_YEAR = -62_135_596_800 * 10**6  # 0001-01-01, the first instant there is
@@ -60,7 +60,7 @@ def test_a_run_is_as_long_as_it_may_be(sizes: list[int], most: int) -> None:
 
 def test_a_run_fits_on_the_axis() -> None:
     """2^61 µs are 730 centuries and a bit."""
-    assert LONGEST // (CENTURY + 1) == 730
+    assert LONGEST_TIMELINE // (CENTURY + 1) == 730
     assert runs([1] * 1_500, 10**6, CENTURY) == [(0, 730), (730, 1_460), (1_460, 1_500)]
 
 

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_log import facts, note
+from forecast_ledger.projections.facts.from_log import facts, file_page
 from forecast_ledger.projections.trading.mark_prices import NO_PRICE, Marks, Series
 from tests.support.given import NOW, closing, day, market, micros, palette, quote
 
@@ -168,7 +168,7 @@ def test_marks_follow_a_log_that_grows() -> None:
         updated = Marks(log_facts)
         for number, command in enumerate(commands):
             ledger.handle(command, f"c{number}")
-            note(log_facts, next(iter(ledger.read(log_facts.as_of))))
+            file_page(log_facts, next(iter(ledger.read(log_facts.as_of))))
             stale, rebuilt = (marks.stale(PRIOR, 0, at, at, upto).tolist() for marks in (updated, Marks(log_facts)))
             assert stale == rebuilt
             last.append(updated.last(PRIOR, 0, 0, micros(10))[0])

@@ -714,7 +714,7 @@ class Quote(NamedTuple):
     """A quote of one question: its log position, instants and prices."""
 
     number: int
-    told_at: int
+    known_from: int
     quoted_at: int
     prices: tuple[int | None, ...]
 
@@ -728,8 +728,8 @@ class SlowDefinition:
         for number, event in enumerate(book.log, 1):
             for quoted in event.get("quotes", []):
                 before = self.quotes.setdefault(quoted["question"], [])
-                told_at = max([event["at"], *(quote.told_at for quote in before)])
-                before.append(Quote(number, told_at, event["quoted_at"], quoted["prices"]))
+                known_from = max([event["at"], *(quote.known_from for quote in before)])
+                before.append(Quote(number, known_from, event["quoted_at"], quoted["prices"]))
         self.scheduled = {
             command["question"]: micros_of(command["closes_at"]) for command in commands if "closes_at" in command
         }
@@ -752,7 +752,7 @@ class SlowDefinition:
             for quote in self.quotes.get(position.question, [])
             if quote.prices[place] is not None
             and quote.number <= upto
-            and quote.told_at <= at
+            and quote.known_from <= at
             and not (rules["closed_marks"] == "prior" and quote.quoted_at >= closes)
         ]
         return counting[-1]._replace(prices=(counting[-1].prices[place],)) if counting else None
