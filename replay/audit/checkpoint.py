@@ -61,13 +61,13 @@ def take_checkpoint(
         digest=digest,
         recorded_at=None if cut.recorded_at is None else values.format_instant(cut.recorded_at),
         code=code_version(),
-        projections={name: SavedTable(**each._asdict()) for name, each in summarize_tables(facts).items()},
+        projections={name: SavedTable(**summary._asdict()) for name, summary in summarize_tables(facts).items()},
     )
 
 
-def checkpoint_text(kept: SavedCheckpoint) -> str:
+def checkpoint_text(checkpoint: SavedCheckpoint) -> str:
     """Return the checkpoint as TOML; the same log and code give the same text."""
-    plain = msgspec.to_builtins(kept)
+    plain = msgspec.to_builtins(checkpoint)
     tables = plain.pop("projections")
     lines = [f"{field} = {_toml_value(value)}" for field, value in plain.items()]
     lines += ["", "[projections]"]
@@ -87,32 +87,32 @@ def read_checkpoint(text: bytes) -> SavedCheckpoint:
 
 
 def compare_with_checkpoint(
-    kept: SavedCheckpoint, location: str, name: str = "main", watch: Watch = lambda _: None
+    checkpoint: SavedCheckpoint, location: str, name: str = "main", watch: Watch = lambda _: None
 ) -> CheckpointDifferences:
     """Compare a log as of the checkpoint's position with the checkpoint. Raises Unavailable, Corrupt."""
     try:
-        now = take_checkpoint(location, name, kept.log_position, watch)
+        now = take_checkpoint(location, name, checkpoint.log_position, watch)
     except Refused as refused:
         return CheckpointDifferences(
-            [f"the checkpoint was made at log position {kept.log_position}; {refused.detail}"], []
+            [f"the checkpoint was made at log position {checkpoint.log_position}; {refused.detail}"], []
         )
     apart = [
         f"{field}: the checkpoint has {was}, the log has {here}"
         for field, was, here in (
-            ("ledger", kept.ledger, now.ledger),
-            ("digest", kept.digest, now.digest),
-            ("recorded_at", kept.recorded_at, now.recorded_at),
+            ("ledger", checkpoint.ledger, now.ledger),
+            ("digest", checkpoint.digest, now.digest),
+            ("recorded_at", checkpoint.recorded_at, now.recorded_at),
         )
         if was != here
     ]
     skipped = []
-    for projection, was in kept.projections.items():
+    for projection, was in checkpoint.projections.items():
         here = now.projections.get(projection)
         if here is None or here.version != was.version:
             what = "none" if here is None else f"version {here.version}"
             skipped.append(
                 f"{projection}: the checkpoint has version {was.version}, this code has {what}; "
-                f"code {kept.code} can compare"
+                f"code {checkpoint.code} can compare"
             )
         elif here != was:
             rows = "" if here.rows == was.rows else f" ({was.rows} rows in the checkpoint, {here.rows} in the log)"

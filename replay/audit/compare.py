@@ -58,7 +58,7 @@ class FirstDifference(NamedTuple):
 class LogComparison(NamedTuple):
     """The first difference between two logs, the end of each, and the projections of each that are built by default."""
 
-    parting: FirstDifference | None
+    first_difference: FirstDifference | None
     heads: tuple[Checkpoint, Checkpoint]
     built: tuple[dict[str, TableSummary], dict[str, TableSummary]]
 
@@ -87,12 +87,12 @@ def compare_logs(one: ComparedLog, other: ComparedLog, watch: Watch = lambda _: 
     """
     cuts = Cut(one.as_of), Cut(other.as_of)
     with _events(one, cuts[0], watch) as ours, _events(other, cuts[1]) as theirs:
-        parting = _first_difference(ours, theirs)
-    if parting is None:
+        first_difference = _first_difference(ours, theirs)
+    if first_difference is None:
         head, built = _summarize(one, watch)
         return LogComparison(None, (head, cuts[1].reached()), (built, built))
     (head, built), (other_head, other_built) = _summarize(one, watch), _summarize(other, watch)
-    return LogComparison(parting, (head, other_head), (built, other_built))
+    return LogComparison(first_difference, (head, other_head), (built, other_built))
 
 
 def _first_difference(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> FirstDifference | None:
@@ -103,40 +103,40 @@ def _first_difference(ours: Iterator[Recorded], theirs: Iterator[Recorded]) -> F
     return None
 
 
-def _summarize(of: ComparedLog, watch: Watch) -> tuple[Checkpoint, dict[str, TableSummary]]:
-    cut = Cut(of.as_of)
-    with _rows(of) as pages:
-        facts = from_log.facts(_name_log(of, cut.pages(log.unseal_pages(pages), watch)))
+def _summarize(compared: ComparedLog, watch: Watch) -> tuple[Checkpoint, dict[str, TableSummary]]:
+    cut = Cut(compared.as_of)
+    with _rows(compared) as pages:
+        facts = from_log.facts(_name_log(compared, cut.pages(log.unseal_pages(pages), watch)))
     return cut.reached(), summarize_tables(facts)
 
 
 @contextmanager
-def _events(of: ComparedLog, cut: Cut, watch: Watch = lambda _: None) -> Iterator[Iterator[Recorded]]:
-    with _rows(of) as pages:
-        yield chain.from_iterable(_name_log(of, cut.pages(log.unseal_pages(pages), watch)))
+def _events(compared: ComparedLog, cut: Cut, watch: Watch = lambda _: None) -> Iterator[Iterator[Recorded]]:
+    with _rows(compared) as pages:
+        yield chain.from_iterable(_name_log(compared, cut.pages(log.unseal_pages(pages), watch)))
 
 
-def _name_log(of: ComparedLog, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
+def _name_log(compared: ComparedLog, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
     """Pass the pages on; name the log in the message of a Corrupt."""
     try:
         yield from pages
     except Corrupt as damage:
-        raise Corrupt(damage.position, f"{of}: {damage.args[1]}", damage.check) from None
+        raise Corrupt(damage.position, f"{compared}: {damage.args[1]}", damage.check) from None
 
 
 @contextmanager
-def _rows(of: ComparedLog) -> Iterator[Iterator[Sequence[bytes]]]:
+def _rows(compared: ComparedLog) -> Iterator[Iterator[Sequence[bytes]]]:
     """Return the rows of a log, page by page."""
-    if not _is_text(of.location):
-        manifest = _manifest(Path(of.location))
+    if not _is_text(compared.location):
+        manifest = _manifest(Path(compared.location))
         if manifest is not None:
-            with closing(_export_rows(of.location, manifest)) as pages:
+            with closing(_export_rows(compared.location, manifest)) as pages:
                 yield pages
             return
-        with open_store(of.location, of.name) as store:
+        with open_store(compared.location, compared.name) as store:
             yield store.pages()
         return
-    with open_regular(Path(of.location).resolve()) as file:
+    with open_regular(Path(compared.location).resolve()) as file:
         lines = (line.strip() for line in iter(lambda: file.readline(ROW_BYTES), b""))
         rows = (_row(line) for line in lines if line)
         yield iter(lambda: list(islice(rows, PAGE)), [])

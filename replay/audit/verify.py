@@ -68,10 +68,10 @@ def verify(
     ...     verify(f"{folder}/season.db").position
     1
     """
-    found = run_checks(location, name, as_of, watch=watch)
-    for wrong in found.damage + found.differences:
+    report = run_checks(location, name, as_of, watch=watch)
+    for wrong in report.damage + report.differences:
         raise wrong
-    return found.head
+    return report.head
 
 
 def run_checks(
@@ -86,28 +86,28 @@ def run_checks(
     A check that fails does not stop the others, except those that need it. Raises, first that applies: KeyError (no
     such check), Refused (as_of is not an instant, or beyond the log), Unavailable.
     """
-    asked = sorted({*(only or CHECKS)}, key=_ORDER.index)
+    checks = sorted({*(only or CHECKS)}, key=_ORDER.index)
     cut = Cut(as_of)
     rows, differences, rounded = RowChecker(cut), list[Corrupt](), 0
     with open_store(location, name) as store:
-        for fault in store.faults() if "store" in asked else ():
+        for fault in store.faults() if "store" in checks else ():
             rows.note(Corrupt(fault.position or 1, fault.message, "store"))
         pages = cut.pages(rows.pages(store.pages_with_types()), watch)
-        damage = rows.found
-        if not {*asked} <= {*ROW_CHECKS}:
+        damage = rows.damage
+        if not {*checks} <= {*ROW_CHECKS}:
             audit = Audit(lambda position: _text(store, position))
-            found = _read_facts(audit.pages(pages, cut=isinstance(as_of, int)), damage)
+            facts = _read_facts(audit.pages(pages, cut=isinstance(as_of, int)), damage)
             rounded = audit.lossy_commands
-            if found is not None and "payouts" in asked and not damage.keys() - INDEPENDENT_CHECKS:
-                differences = check_payouts(found, cut_short=isinstance(as_of, int))
+            if facts is not None and "payouts" in checks and not damage.keys() - INDEPENDENT_CHECKS:
+                differences = check_payouts(facts, cut_short=isinstance(as_of, int))
         deque(pages, maxlen=0)
     if not damage:
         cut.reached()
-    results = [_result(check, rows, differences) for check in asked]
-    if rounded and "decided" in asked:
+    results = [_result(check, rows, differences) for check in checks]
+    if rounded and "decided" in checks:
         results = [_with_rounded(result, rounded) for result in results]
-    needed = {*asked, *(() if {*asked} <= {*ROW_CHECKS} else ("positions", "digests", "schemas", _READING))}
-    reported = [found for check, found in damage.items() if check in needed]
+    needed = {*checks, *(() if {*checks} <= {*ROW_CHECKS} else ("positions", "digests", "schemas", _READING))}
+    reported = [wrong for check, wrong in damage.items() if check in needed]
     return Verification(rows.last, results, sorted(reported, key=_log_order), differences)
 
 
@@ -134,12 +134,12 @@ def _read_facts(pages: Iterator[Sequence[Recorded]], damage: dict[str, Corrupt])
 
 
 def _result(check: str, rows: RowChecker, differences: list[Corrupt]) -> CheckResult:
-    if check in rows.found:
-        return CheckResult(check, "damaged", rows.found[check].position, str(rows.found[check].args[1]))
+    if check in rows.damage:
+        return CheckResult(check, "damaged", rows.damage[check].position, str(rows.damage[check].args[1]))
     if check == "payouts" and differences:
         first, more = differences[0], len(differences) - 1
         return CheckResult(check, "differs", first.position, f"{first.args[1]}{f' (and {more} more)' if more else ''}")
-    stops = [wrong for name, wrong in rows.found.items() if name not in INDEPENDENT_CHECKS]
+    stops = [wrong for name, wrong in rows.damage.items() if name not in INDEPENDENT_CHECKS]
     if stops and (check not in ROW_CHECKS or rows.stopped):
         first = min(stops, key=_log_order)
         return CheckResult(check, "not checked", first.position, f"the check {first.check} stops the reading there")

@@ -247,7 +247,7 @@ def log_(
 
     require_columns(view, EVENT_LIST_COLUMNS)
     try:
-        wanted = event_types(types)
+        selected = event_types(types)
     except KeyError as missing:
         from forecast_ledger.ledger.model.events import TAGS
 
@@ -256,7 +256,7 @@ def log_(
     end = None if until is None else values.read_instant(until, "until")
     with open_store(log, name) as store:
         start = unchecked_checkpoint(store, after)
-        listing = EventList(EventFilter(wanted, question, participant, contest, first, end), limit, start)
+        listing = EventList(EventFilter(selected, question, participant, contest, first, end), limit, start)
         rows = listing.rows(unseal_pages(store.pages(after), start))
         emit_list(EVENT_LIST_COLUMNS, rows, view, format_rows)
     more = "; --limit is reached, and there may be more" * (listing.shown == limit)
@@ -309,30 +309,30 @@ def compare(log: str, other: str, as_of: str | None, name: str, view: View) -> N
         for table, a, b in ((table, ours_built, other_built[table]) for table, ours_built in built.items())
     )
     emit(COMPARISON_COLUMNS, rows, view, Look(keep=("projection", "same")))
-    for line in _describe_parting(comparison.parting, str(ours), str(theirs)):
+    for line in _describe_first_difference(comparison.first_difference, str(ours), str(theirs)):
         say(line)
     say(f"projections that differ: {', '.join(comparison.apart()) or 'none'}")
     say_as_of(comparison.heads[0])
     other_head = comparison.heads[1]
     say(f"compared with {theirs} as of log position {other_head.position}, digest {other_head.digest}")
-    if comparison.parting is not None:
+    if comparison.first_difference is not None:
         sys.exit(FINDINGS)
 
 
-def _describe_parting(parting: "FirstDifference | None", ours: str, theirs: str) -> "Iterator[str]":
+def _describe_first_difference(first_difference: "FirstDifference | None", ours: str, theirs: str) -> "Iterator[str]":
     """Yield lines that say at which log position two logs first differ, and which event each has there."""
     from forecast_ledger.replay.audit.browse import event_row
 
-    if parting is None:
+    if first_difference is None:
         yield "the logs are the same"
         return
-    if parting.one is None or parting.other is None:
-        shorter, longer = (ours, theirs) if parting.one is None else (theirs, ours)
-        yield f"{shorter} is the beginning of {longer}, which continues at log position {parting.position}"
+    if first_difference.one is None or first_difference.other is None:
+        shorter, longer = (ours, theirs) if first_difference.one is None else (theirs, ours)
+        yield f"{shorter} is the beginning of {longer}, which continues at log position {first_difference.position}"
     else:
-        fields = ", ".join(parting.fields()) or "their bytes"
-        yield f"the logs first differ at log position {parting.position}, in {fields}"
-    for name, recorded in ((ours, parting.one), (theirs, parting.other)):
+        fields = ", ".join(first_difference.fields()) or "their bytes"
+        yield f"the logs first differ at log position {first_difference.position}, in {fields}"
+    for name, recorded in ((ours, first_difference.one), (theirs, first_difference.other)):
         if recorded is not None:
             shown = event_row(recorded)
             yield f"{name}: recorded at {shown['recorded_at']}, at {shown['at']}, {shown['type']}: {shown['says']}"

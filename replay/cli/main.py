@@ -53,8 +53,8 @@ TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 _SHELLS = ["bash", "zsh", "fish"]
 
 
-def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
+def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
+    if requested and not ctx.resilient_parsing:
         from forecast_ledger.replay.reading.version import DISTRIBUTION, code_version
 
         click.echo(f"{DISTRIBUTION} {code_version()}")
@@ -341,7 +341,7 @@ def _print_trial(ledger: "Ledger", source: "Iterable[ReadCommand]", atomic: bool
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     tried = tally(append_batches(ledger, source, lambda _: None, atomic=atomic), refusal_printer(errors), counts)
     emit(TRIAL_COLUMNS, map(outcome_row, tried), view, Look(keep=("line", "outcome")))
-    say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
     return counts["refused"]
 
 

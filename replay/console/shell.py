@@ -276,7 +276,7 @@ def say_as_of(checkpoint: "Checkpoint") -> None:
 def refusal_printer(errors: str) -> "Callable[[InputPlace, Refused], None]":
     """Return a function that prints a refusal with its place to stderr, in words or as one JSON object."""
     if errors != "json":
-        return lambda place, refused: say(place.said(refused))
+        return lambda place, refused: say(place.describe(refused))
     import json
 
     return lambda place, refused: say(json.dumps(place.to_dict(refused)))

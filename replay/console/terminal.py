@@ -21,7 +21,7 @@ from forecast_ledger.replay.reading.text_tables import (
 
 _TRIMMED = {"points", "share", "take", "term", "probability", "seconds"}  # kinds; money keeps its cents
 _STATES = {"ok": GREEN, "accepted": GREEN, "refused": RED, "damaged": RED, "differs": RED, "not checked": YELLOW}
-_OF_STATES = {"found", "outcome"}  # columns
+_STATE_COLUMNS = {"found", "outcome"}  # columns
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z")
 _LEAST = 8  # cells to which a text may be shortened
 _LEAST_PROSE = 24  # cells to which a text that is wrapped may be narrowed
@@ -71,7 +71,7 @@ def colour_cell(column: str, text: str) -> str:
     """Colour a cell: column names bold; negative numbers and states of failure red; states of success green."""
     if not column:
         return colour_text(text, BOLD)
-    if column in _OF_STATES and text in _STATES:
+    if column in _STATE_COLUMNS and text in _STATES:
         return colour_text(text, _STATES[text])
     return colour_text(text, RED) if text.startswith("-") and is_number(text.strip()) else text
 
@@ -90,7 +90,7 @@ def vertical_table(pairs: Mapping[str, Any], screen: Screen) -> Iterator[str]:
         first, *more = _wrap(text, max(screen.room - longest - _GAP, _LEAST_PROSE))
         line = f"{put('', name)}{' ' * (longest - text_width(name) + _GAP)}{put(name, first) if first else ''}"
         yield line.rstrip()
-        yield from (" " * (longest + _GAP) + each for each in more)
+        yield from (" " * (longest + _GAP) + line for line in more)
 
 
 def fit_table(names: Sequence[str], rows: Sequence[PrintedRow], look: Look, screen: Screen) -> Rendering:
@@ -142,7 +142,7 @@ def stream_rows(names: Sequence[str], rows: Iterator[PrintedRow], look: Look, sc
 
 
 def _columns(names: Sequence[str], rows: Sequence[PrintedRow]) -> list[_Column]:
-    return [_Column(*each) for each in zip(names, columns_of(names, cell_texts(names, rows)), strict=True)]
+    return [_Column(*column) for column in zip(names, columns_of(names, cell_texts(names, rows)), strict=True)]
 
 
 def _omission_note(gone: Sequence[str], short: Sequence[str] = ()) -> str:
@@ -176,17 +176,17 @@ def _trim_zeros(column: _Column, kind: str) -> _Column:
 
 def _drop_constant(columns: Sequence[_Column], look: Look) -> tuple[list[_Column], list[str]]:
     """Return the columns whose values differ, and notes on the values of the others."""
-    alike = {column.name for column in columns if len({*column.cells}) <= 1 and column.name not in look.keep}
-    if len(alike) == len(columns):
+    constant = {column.name for column in columns if len({*column.cells}) <= 1 and column.name not in look.keep}
+    if len(constant) == len(columns):
         return list(columns), []
     values = {
-        column.name: column.cells[0].strip() if column.cells else "" for column in columns if column.name in alike
+        column.name: column.cells[0].strip() if column.cells else "" for column in columns if column.name in constant
     }
     empty = [name for name, value in values.items() if not value]
     full = [f"{name} = {_ellipsize(value, _LONGEST, 'middle')}" for name, value in values.items() if value]
     gone = [f"{', '.join(full)} (the same in every row)"] if full else []
     gone += [f"{', '.join(empty)} (empty)"] if empty else []
-    return [column for column in columns if column.name not in alike], gone
+    return [column for column in columns if column.name not in constant], gone
 
 
 def _least(column: _Column, *, last: bool) -> int:

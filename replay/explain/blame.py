@@ -101,20 +101,18 @@ class _History:
 
     def __init__(self, source: LogSource, table: str, key: dict[str, str]) -> None:
         self._table, self._key, self._name = table, key, key.get("contest", "")
-        self._of_forecasts = reads_forecasts(table) or reads_scores(table)
-        self._base: list[
-            Recorded
-        ] = []  # all but forecasts, of which there are many: they stay in columns, unless the clock counts
+        self._depends_on_forecasts = reads_forecasts(table) or reads_scores(table)
+        self._base: list[Recorded] = []  # all but forecasts, which stay in columns, unless the clock counts
         self._forecasts: list[Recorded] = []  # the forecasts that may change the row
         cut = Cut(source.as_of)
         with open_store(source.location, source.name) as store:
             self._facts = facts_of(self._collected(cut.pages(log.unseal_pages(store.pages()), source.watch)))
         self.checkpoint = cut.reached()
-        self._whole = self._of_question(self._facts.forecasts)
-        labels, codes = self._facts.question_codes.labels, self._facts.contests
-        questions = {name: {labels[code] for code in each.entries} for name, each in codes.items()}
+        self._whole = self._on_question(self._facts.forecasts)
+        labels, contests = self._facts.question_codes.labels, self._facts.contests
+        questions = {contest: {labels[code] for code in row.entries} for contest, row in contests.items()}
         scope = Scope(table, key, questions)
-        self._base = [each for each in self._base if self._depends(scope, each.event)]
+        self._base = [recorded for recorded in self._base if self._depends(scope, recorded.event)]
         every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
         self.candidates = [*_candidates(scope, every)]
         self.row = self._row(Projections(self._as_of(self.checkpoint.position)))
@@ -173,7 +171,7 @@ class _History:
         """Yield the row before each candidate, the oldest first, from facts that are extended from one to the next."""
         facts, read = Facts(), 0
         for recorded in candidates:
-            upto = bisect_left(self._base, recorded.position, key=lambda each: each.position)
+            upto = bisect_left(self._base, recorded.position, key=lambda recorded: recorded.position)
             if read < upto:
                 file_page(facts, self._base[read:upto])
             yield self._row(Projections(self._seen(facts, recorded.position - 1)))
@@ -189,8 +187,8 @@ class _History:
         some = replace(contest, entries={code: contest.entries[code] for code in codes if code in contest.entries})
         scored = Projections(replace(facts, contests={self._name: some})).scored(self._name)
         every = np.arange(len(scored.questions.code))
-        each = tallies(contest.opened.rules, *scored, len(facts.participant_codes.codes), every)
-        return dict(zip(scored.questions.code.tolist(), each, strict=True))
+        by_question = tallies(contest.opened.rules, *scored, len(facts.participant_codes.codes), every)
+        return dict(zip(scored.questions.code.tolist(), by_question, strict=True))
 
     def _collected(self, pages: Iterator[Sequence[Recorded]]) -> Iterator[Sequence[Recorded]]:
         answers, anywhere = (
@@ -203,19 +201,19 @@ class _History:
                 answered = answers.take_in(recorded)
                 if ticks or not isinstance(recorded.event, FORECASTS):
                     self._base.append(recorded)
-                elif self._of_forecasts and can_change(scope, recorded, answered=answered):
+                elif self._depends_on_forecasts and can_change(scope, recorded, answered=answered):
                     self._forecasts.append(recorded)
             yield page
 
-    def _of_question(self, forecasts: Forecasts) -> Forecasts:
+    def _on_question(self, forecasts: Forecasts) -> Forecasts:
         """Return the forecasts on the question of the row; all, if it has no question."""
-        if (question := self._key.get("question")) is None or not self._of_forecasts:
+        if (question := self._key.get("question")) is None or not self._depends_on_forecasts:
             return forecasts
         return forecasts.rows(np.flatnonzero(forecasts.question == self._facts.question_codes.codes.get(question, -1)))
 
     def _as_of(self, position: int) -> Facts:
         """Return the facts up to a position, as far as the row depends on them."""
-        upto = bisect_right(self._base, position, key=lambda each: each.position)
+        upto = bisect_right(self._base, position, key=lambda recorded: recorded.position)
         return self._seen(facts_of([self._base[:upto]] if upto else []), position)
 
     def _seen(self, facts: Facts, position: int) -> Facts:
@@ -230,19 +228,19 @@ class _History:
             participant_codes=self._codes(position),
             attestations=self._facts.attestations,
             statuses={},
-            contests=self._narrowed(facts.contests) if self._of_forecasts else facts.contests,
+            contests=self._narrowed(facts.contests) if self._depends_on_forecasts else facts.contests,
         )
 
     def _depends(self, scope: Scope, event: Any) -> bool:
         """Return whether a row may depend on an event that is not a forecast; every question counts, for its number."""
-        if not self._of_forecasts or isinstance(event, events.QuestionOpened):
+        if not self._depends_on_forecasts or isinstance(event, events.QuestionOpened):
             return True
         contest = self._facts.contests.get(self._key.get("contest", ""))
         if contest is not None and contest.opened.rules.trading is None:
-            of_question = not hasattr(event, "contest") and hasattr(event, "question")
+            about_question = not hasattr(event, "contest") and hasattr(event, "question")
             return (
                 scope.depends_on(event.question)
-                if of_question
+                if about_question
                 else getattr(event, "contest", None) == self._key["contest"]
             )
         return True
@@ -264,12 +262,12 @@ class _History:
         """Return the contests that the row depends on, with the questions that it depends on."""
         contest, question = self._key.get("contest"), self._key.get("question")
         if contest is not None:
-            contests = {name: each for name, each in contests.items() if name == contest}
+            contests = {name: row for name, row in contests.items() if name == contest}
         if question is not None:
             code = self._facts.question_codes.codes.get(question, -1)
             contests = {
-                name: replace(each, entries={code: each.entries[code]} if code in each.entries else {})
-                for name, each in contests.items()
+                name: replace(row, entries={code: row.entries[code]} if code in row.entries else {})
+                for name, row in contests.items()
             }
         return contests
 

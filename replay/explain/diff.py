@@ -89,7 +89,7 @@ class _Between:
     """
 
     def __init__(self, table: str) -> None:
-        self._table, self._of_scores = table, reads_scores(table)
+        self._table, self._follows_scores = table, reads_scores(table)
         self._answers = AnsweredQuestions()
         self._every: list[tuple[Recorded, bool]] = []
         self._by_question: dict[str, list[tuple[Recorded, bool]]] = {}  # by the only question that they can change
@@ -107,7 +107,7 @@ class _Between:
             if touches(self._table, event, answered=answered):
                 self._every.append((recorded, answered))
                 self._by_question.setdefault(single_question(event), []).append((recorded, answered))
-            if self._of_scores and not answered and isinstance(event, FORECASTS):
+            if self._follows_scores and not answered and isinstance(event, FORECASTS):
                 self._early.setdefault(event.participant, []).append(recorded)
 
     def causes(self, scope: Scope) -> list[Recorded]:
@@ -116,7 +116,7 @@ class _Between:
         For scores, also the participant's forecasts on questions that were answered between the two points.
         """
         near, question = self._every, scope.key.get("question")
-        if question is not None and (self._of_scores or reads_forecasts(self._table)):
+        if question is not None and (self._follows_scores or reads_forecasts(self._table)):
             near = [*self._by_question.get(question, ()), *self._by_question.get("", ())]
         causes = {event.position: event for event, answered in near if can_change(scope, event, answered=answered)}
         answered_now = {cause.event.question for cause in causes.values() if isinstance(cause.event, SETTLING)}

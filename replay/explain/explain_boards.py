@@ -36,7 +36,7 @@ def take(source: LogSource, contest: str, participant: str) -> Explanation:
     A question without a forecast adds nothing, or the worst score if the total is of kind means. Raises, first that
     applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
-    reading = _of_contest(source, contest, participant)
+    reading = _read_contest(source, contest, participant)
     projections, place = _placed(reading, contest, participant)
     opened = reading.facts.contests[contest]
     rules = opened.opened.rules
@@ -51,7 +51,7 @@ def take(source: LogSource, contest: str, participant: str) -> Explanation:
         parts.append(row | {"contribution": contribution, "points": point, "of_coverage": share})
     numerator = place.score * common
     number = {
-        **_who("take", contest, place),
+        **_number_key("take", contest, place),
         "take": None if place.take is None else leaderboard.published_take(place.take),
         "total": _nine(place.score),
         "coverage": _nine(place.coverage),
@@ -68,19 +68,17 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
 
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
-    reading = _of_contest(source, contest, participant)
+    reading = _read_contest(source, contest, participant)
     projections, place = _placed(reading, contest, participant)
     opened = reading.facts.contests[contest]
-    places = {each.participant: each for each in projections.board(contest)}
-    won = projections.prizes(contest)
+    places = {place.participant: place for place in projections.board(contest)}
+    winners = projections.prizes(contest)
     rules, unit, pool = opened.opened.rules, opened.opened.payable_unit, opened.opened.pool
-    every = [each.take for who in won if (each := places[who.participant]).take]
-    counted = PASSES[rules.least_prize_passes](
-        magnitudes_to_integers([take for take in every if take]), pool, rules.least_prize
-    )
-    total, parts = sum(counted) or 1, []
-    divided = [divmod(pool // unit * own, total) for own in counted]
-    for winner, own, (units, rest) in zip(won, counted, divided, strict=True):
+    takes = [take for winner in winners if (take := places[winner.participant].take)]
+    counted_takes = PASSES[rules.least_prize_passes](magnitudes_to_integers(takes), pool, rules.least_prize)
+    total, parts = sum(counted_takes) or 1, []
+    divided = [divmod(pool // unit * own, total) for own in counted_takes]
+    for winner, own, (units, rest) in zip(winners, counted_takes, divided, strict=True):
         worth = places[winner.participant].take
         parts.append(
             {
@@ -98,7 +96,7 @@ def prize(source: LogSource, contest: str, participant: str) -> Explanation:
     )
     payment = opened.paid.get(participant)
     number = {
-        **_who("prize", contest, place),
+        **_number_key("prize", contest, place),
         "prize": mine["prize"],
         "share": mine["share"],
         "pool": _money(pool),
@@ -120,7 +118,7 @@ def rank(source: LogSource, contest: str, participant: str) -> Explanation:
     With trading, it is the rank by profit, unless the participant has only forecasts there. Raises, first that
     applies: what `read_log` raises; Refused: unknown_contest, nothing_standing.
     """
-    reading = _of_contest(source, contest, participant)
+    reading = _read_contest(source, contest, participant)
     opened = lookup.find_contest(reading.facts, contest)
     if (contest, participant) in reading.facts.books.accounts:
         return _rank_by_profit(reading, contest, participant)
@@ -128,9 +126,9 @@ def rank(source: LogSource, contest: str, participant: str) -> Explanation:
     rules, board = opened.opened.rules, projections.board(contest)
     by_take = rules.rank_by == "take"
     number = {
-        **_who("rank", contest, place),
+        **_number_key("rank", contest, place),
         "rank": place.rank,
-        "of": sum(each.rank is not None for each in board),
+        "of": sum(row.rank is not None for row in board),
         "ranked_by": rules.rank_by,
         "worth": _worth(place, by_take=by_take),
         "excluded": place.excluded,
@@ -138,13 +136,13 @@ def rank(source: LogSource, contest: str, participant: str) -> Explanation:
     }
     parts = [
         {
-            "rank": each.rank,
-            "participant": each.participant,
-            "worth": _worth(each, by_take=by_take),
-            "ahead_by": _difference(each, place, by_take=by_take),
-            "excluded": each.excluded,
+            "rank": row.rank,
+            "participant": row.participant,
+            "worth": _worth(row, by_take=by_take),
+            "ahead_by": _difference(row, place, by_take=by_take),
+            "excluded": row.excluded,
         }
-        for each in _around(board, board.index(place))
+        for row in _around(board, board.index(place))
     ]
     return _explained(reading, opened, number, parts, describe_board(rules))
 
@@ -154,7 +152,7 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
 
     Raises, first that applies: what `read_log` raises; Refused: unknown_contest, not_trading, not_enrolled.
     """
-    reading = _of_contest(source, contest, participant)
+    reading = _read_contest(source, contest, participant)
     facts, opened = reading.facts, lookup.find_contest(reading.facts, contest)
     if opened.opened.rules.trading is None:
         raise Refused("not_trading", "contest", contest, remedy="`table LOG accounts` lists the accounts")
@@ -164,7 +162,7 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
             "not_enrolled", "participant", participant, remedy="`table LOG accounts` lists the participants that are"
         )
     rows = Projections(facts).table("cash").only("contest", contest).only("participant", participant).rows()
-    by_position = {each.position: each for each in reading.selected}
+    by_position = {recorded.position: recorded for recorded in reading.selected}
     parts = []
     for row in rows:
         recorded = by_position[row["log_position"]]
@@ -189,7 +187,7 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
     return _explained(reading, opened, number, parts, words)
 
 
-def _of_contest(source: LogSource, contest: str, participant: str) -> LogReading:
+def _read_contest(source: LogSource, contest: str, participant: str) -> LogReading:
     """Read a log, and select the events of a contest and those that settle its questions."""
 
     def select(event: Any) -> bool:
@@ -213,7 +211,7 @@ def _placed(reading: LogReading, contest: str, participant: str) -> tuple[Projec
     """Return the projections, and the participant's row of the board. Raises Refused if there is none."""
     lookup.find_contest(reading.facts, contest)
     projections = Projections(reading.facts)
-    place = next((each for each in projections.board(contest) if each.participant == participant), None)
+    place = next((row for row in projections.board(contest) if row.participant == participant), None)
     if place is None:
         detail = "not on the board: hidden, or without a forecast on a question that counts"
         remedy = "`table LOG leaderboard` lists the participants on it"
@@ -226,13 +224,13 @@ def _explained(
 ) -> Explanation:
     """Return the explanation of a number that depends on a whole board, with the events that settled its questions."""
     about = [
-        event_summary(each)
-        for each in reading.selected
-        if not isinstance(each.event, events.AccountEvent | events.QuestionAdded)
+        event_summary(recorded)
+        for recorded in reading.selected
+        if not isinstance(recorded.event, events.AccountEvent | events.QuestionAdded)
         and (
             contest.sealed is None
-            or each.position <= contest.sealed.position
-            or isinstance(each.event, events.PrizePaid)
+            or recorded.position <= contest.sealed.position
+            or isinstance(recorded.event, events.PrizePaid)
         )
     ]
     others = {
@@ -257,14 +255,14 @@ def _by_question(projections: Projections, contest: str, participant: str) -> It
     weights = [Fraction(weight, WEIGHT) for weight in questions.weight.tolist()]
     factors = _factors(projections, contest, participant, weights)
     every = sum(weights) or Fraction(1)
-    settled = {each.question: each.position for each in facts.settlements if each.position <= opened.as_of(facts)}
+    settled = {row.question: row.position for row in facts.settlements if row.position <= opened.as_of(facts)}
     for i, code in enumerate(questions.code.tolist()):
-        score, asked = scores.get(i), questions.answers[i].question
-        missing = Fraction(worst_score(kernel_of(rules, asked))) if rules.total in KIND_TOTALS else Fraction(0)
+        score, question = scores.get(i), questions.answers[i].question
+        missing = Fraction(worst_score(kernel_of(rules, question))) if rules.total in KIND_TOTALS else Fraction(0)
         covering = coverages.get(i, Fraction(0))
         yield {
-            "question": asked.question,
-            "kind": asked.kind,
+            "question": question.question,
+            "kind": question.kind,
             "resolved": settled[code],
             "weight": format_fixed(int(questions.weight[i]), WEIGHT),
             "score": None if score is None else _nine(score),
@@ -279,9 +277,9 @@ def _factors(projections: Projections, contest: str, participant: str, weights: 
     facts, opened = projections.facts, projections.facts.contests[contest]
     questions, rules = projections.scored(contest).questions, opened.opened.rules
     own = next(
-        each
-        for each in totals.participant_sums(facts, opened, projections.tally(contest))
-        if each.participant == participant
+        sums
+        for sums in totals.participant_sums(facts, opened, projections.tally(contest))
+        if sums.participant == participant
     )
     over = leaderboard.total_divisor(rules, own)
     if rules.total in KIND_TOTALS:
@@ -355,16 +353,16 @@ def _cause(selected: list[Recorded], recorded: Recorded) -> int | None:
     if not isinstance(event, events.PositionEvent):
         return None
     return max(
-        each.position
-        for each in selected
-        if isinstance(each.event, _SETTLING)
-        and each.event.question == event.question
-        and each.position < recorded.position
+        earlier.position
+        for earlier in selected
+        if isinstance(earlier.event, _SETTLING)
+        and earlier.event.question == event.question
+        and earlier.position < recorded.position
     )
 
 
-def _who(what: str, contest: str, place: BoardRow) -> dict[str, Any]:
-    return {"explained": what, "contest": contest, "participant": place.participant}
+def _number_key(kind: str, contest: str, place: BoardRow) -> dict[str, Any]:
+    return {"explained": kind, "contest": contest, "participant": place.participant}
 
 
 def _nine(number: Fraction) -> str:

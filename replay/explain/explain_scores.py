@@ -173,8 +173,8 @@ def _read_question(source: LogSource, contest: str, question: str) -> LogReading
 
     query = None if source.model is None else IndexQuery(source.model, question, contest)
     reading = read_log(source, until_it_trades, only=True, query=query)
-    known = contest in reading.facts.contests
-    return reading if known and not trades else read_log(source, concerns)  # the refusal lists the contests there are
+    exists = contest in reading.facts.contests
+    return reading if exists and not trades else read_log(source, concerns)  # the refusal lists the contests there are
 
 
 def _narrowed(facts: Facts, contest: str, question: str) -> tuple[Contest, Questions]:
@@ -206,9 +206,9 @@ class _Intervals(NamedTuple):
 def _standing(facts: Facts, contest: Contest, questions: Questions, participant: str) -> _Intervals:
     last, code = contest.as_of(facts), int(questions.code[0])
     forecasts = facts.forecasts.on(questions.code, questions.as_of)
-    [(_, made_of)] = score_terms.terms_in_chunks(facts, [contest], questions)
+    [(_, terms)] = score_terms.terms_in_chunks(facts, [contest], questions)
     owner = totals.score_labels(facts).index(participant)
-    own = made_of.standing.of(np.flatnonzero(made_of.standing.participant == owner))
+    own = terms.standing.of(np.flatnonzero(terms.standing.participant == owner))
     resolved = [row for row in facts.settlements if row.question == code and row.position <= last][-1]
     closings = [position for position, which, _ in facts.closings if which == code and position <= last]
     now = status(facts, last)
@@ -269,10 +269,10 @@ def _interval_rows(
 
 def _span(values: list[Any], key: Callable[[Any], Any]) -> str | None:
     """Return one value, or the least and the greatest of several; None if there are none."""
-    known = sorted({value for value in values if value is not None}, key=key)
-    if not known:
+    distinct = sorted({value for value in values if value is not None}, key=key)
+    if not distinct:
         return None
-    return str(known[0]) if len(known) == 1 else f"{known[0]}..{known[-1]}"
+    return str(distinct[0]) if len(distinct) == 1 else f"{distinct[0]}..{distinct[-1]}"
 
 
 def _others(facts: Facts, contest: Contest, forecasts: Forecasts, participant: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The kinds of numbers that can be explanation, their keys, and the function that explains one."""
+"""The kinds of numbers that can be explained, their keys, and the function that explains one."""
 
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
@@ -7,13 +7,13 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.explain.explain_scores import Explanation
     from forecast_ledger.replay.reading.replay import AsOf, Watch
 
-_OF_BOARDS = ("contest", "participant")
+_BOARD_KEY = ("contest", "participant")
 NUMBERS = {  # kind -> the ids that are its key
     "score": ("contest", "question", "participant"),
-    "take": _OF_BOARDS,
-    "prize": _OF_BOARDS,
-    "rank": _OF_BOARDS,
-    "balance": _OF_BOARDS,
+    "take": _BOARD_KEY,
+    "prize": _BOARD_KEY,
+    "rank": _BOARD_KEY,
+    "balance": _BOARD_KEY,
 }
 
 

@@ -69,11 +69,11 @@ def export(  # noqa: PLR0913 - what has a default is named
     out = Path(os.path.abspath(out))  # noqa: PTH100 - links are not followed: a link at OUT is replaced itself
     clear_leftovers(out)
     _check_free(out, form, force=force)
-    found = replay(log, name, as_of, watch)
+    season = replay(log, name, as_of, watch)
     with scratch_folder(out) as part, open_store(log, name) as store:
-        whole, code = _is_whole(store, found.checkpoint.position), code_version()
-        manifest = Manifest(EXPORT_VERSION, form, name, *found.checkpoint, whole, code, {})
-        contents = export_tables(found.projections, names, store, found.checkpoint)
+        whole, code = _is_whole(store, season.checkpoint.position), code_version()
+        manifest = Manifest(EXPORT_VERSION, form, name, *season.checkpoint, whole, code, {})
+        contents = export_tables(season.projections, names, store, season.checkpoint)
         if form == SQLITE:
             from forecast_ledger.replay.files.sqlite_export import datasette_metadata, write_database  # noqa: PLC0415 - late: sqlite_utils
 

@@ -122,9 +122,9 @@ def export_tables(
             yield _projection(projections, name)
 
 
-def describe_columns(of: Iterable[ExportTable], twins: Iterable[tuple[str, Column]] = ()) -> ExportTable:
+def describe_columns(sheets: Iterable[ExportTable], twins: Iterable[tuple[str, Column]] = ()) -> ExportTable:
     """Return the data dictionary: the meaning of every column. twins: further columns, by table."""
-    rows = [(sheet.name, *_described(column)) for sheet in of for column in sheet.columns]
+    rows = [(sheet.name, *_described(column)) for sheet in sheets for column in sheet.columns]
     rows += [(table, column.name, column.kind, "float, for plotting", column.meaning) for table, column in twins]
     return _in_one_chunk(dictionary_table(rows), "the meaning of every column", ("table", "column"))
 
@@ -161,7 +161,7 @@ def _questions(facts: Facts) -> Table:
         [question.reveals_at for question in facts.questions],
         int64_array(facts.opened),
         [states.get(facts.settled.get(code), "unresolved") for code in range(len(facts.questions))],
-        [_outcome(question, each) for question, each in zip(facts.questions, outcomes, strict=True)],
+        [_outcome(question, outcome) for question, outcome in zip(facts.questions, outcomes, strict=True)],
         [value or None for value in now.values],
     )
     return Table("questions", 1, _QUESTIONS, values).sorted_by("question")
@@ -174,12 +174,12 @@ def _outcome(question: events.QuestionOpened, outcome: int) -> str | None:
 
 
 def _participants(facts: Facts) -> Table:
-    named = {who for contest in facts.contests.values() for who in (*contest.enrolments, *contest.levels)}
-    named |= {*facts.participant_codes.labels, *(who for _, who in facts.books.accounts)}
+    participants = {who for contest in facts.contests.values() for who in (*contest.enrolments, *contest.levels)}
+    participants |= {*facts.participant_codes.labels, *(who for _, who in facts.books.accounts)}
     consensus = consensus_label(facts)
-    everybody = sorted(named | {consensus})
-    kinds = ["consensus" if who == consensus else "participant" for who in everybody]
-    return Table("participants", 1, _PARTICIPANTS, (ids(everybody), kinds))
+    labels = sorted(participants | {consensus})
+    kinds = ["consensus" if who == consensus else "participant" for who in labels]
+    return Table("participants", 1, _PARTICIPANTS, (ids(labels), kinds))
 
 
 def _events(store: LogPages, until: log.Checkpoint) -> Iterator[Table]:
@@ -205,12 +205,12 @@ def _events(store: LogPages, until: log.Checkpoint) -> Iterator[Table]:
 def _chunk(rows: list[tuple[bytes, Recorded]]) -> Table:
     texts = [row.decode() for row, _ in rows]
     values = (
-        int64_array([each.position for _, each in rows]),
-        int64_array([each.recorded_at for _, each in rows]),
-        ids([each.command_id for _, each in rows]),
-        ids([TAGS[type(each.event)] for _, each in rows]),
+        int64_array([recorded.position for _, recorded in rows]),
+        int64_array([recorded.recorded_at for _, recorded in rows]),
+        ids([recorded.command_id for _, recorded in rows]),
+        ids([TAGS[type(recorded.event)] for _, recorded in rows]),
         [log.event_text(text) for text in texts],
         texts,
-        [each.digest for _, each in rows],
+        [recorded.digest for _, recorded in rows],
     )
     return Table("events", 1, EVENT_COLUMNS, values)

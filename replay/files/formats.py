@@ -99,9 +99,9 @@ def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
     pyarrow()
     from pyarrow import parquet  # noqa: PLC0415
 
-    with parquet.ParquetFile(file) as found:
-        _check_packed(found.metadata)
-        for batch in found.iter_batches(columns=["row"]):
+    with parquet.ParquetFile(file) as table:
+        _check_packed(table.metadata)
+        for batch in table.iter_batches(columns=["row"]):
             yield from _encode_rows(batch)
 
 
@@ -115,9 +115,9 @@ def _check_packed(metadata: Any) -> None:
 
 
 def _arrow_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
-    with pyarrow().ipc.open_file(file) as found:
-        for number in range(found.num_record_batches):
-            yield from _encode_rows(found.get_batch(number))
+    with pyarrow().ipc.open_file(file) as table:
+        for number in range(table.num_record_batches):
+            yield from _encode_rows(table.get_batch(number))
 
 
 def _encode_rows(batch: Any) -> Iterator[bytes]:

@@ -89,19 +89,19 @@ def open_database(path: Path) -> sqlite3.Connection:
     path = path.resolve()
     with open_regular(path) as file:
         most = (_STEPS + _STEPS_PER_BYTE * os.fstat(file.fileno()).st_size) // _PAUSE
-    found = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1", uri=True)
-    found.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_BYTES)
-    found.execute("PRAGMA trusted_schema = OFF")
+    database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1", uri=True)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_BYTES)
+    database.execute("PRAGMA trusted_schema = OFF")
     pauses = iter(range(most))
-    found.set_progress_handler(lambda: next(pauses, None) is None, _PAUSE)
-    return found
+    database.set_progress_handler(lambda: next(pauses, None) is None, _PAUSE)
+    return database
 
 
-def check_ordinary(found: sqlite3.Connection, table: str) -> None:
+def check_ordinary(database: sqlite3.Connection, table: str) -> None:
     """Raise ValueError unless it is an ordinary table: not a view or virtual table, and without generated columns."""
-    of_name = "SELECT type, sql FROM sqlite_schema WHERE lower(name) = ? LIMIT 2"
-    [(kind, sql)] = found.execute(of_name, (table,)).fetchall() or [("", "")]
-    hidden = found.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden LIMIT 1", (table,)).fetchall()
+    query = "SELECT type, sql FROM sqlite_schema WHERE lower(name) = ? LIMIT 2"
+    [(kind, sql)] = database.execute(query, (table,)).fetchall() or [("", "")]
+    hidden = database.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden LIMIT 1", (table,)).fetchall()
     if kind != "table" or hidden or not str(sql).upper().startswith("CREATE TABLE"):
         raise ValueError(f"{table} is not an ordinary table")
 
@@ -112,8 +112,8 @@ def _read_folder(path: Path) -> bytes:
 
 
 def _read_database(path: Path) -> str:
-    with closing(open_database(path)) as found:
-        found.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MANIFEST_BYTES)
-        check_ordinary(found, "manifest")
-        [text] = found.execute("SELECT manifest FROM manifest").fetchone()
+    with closing(open_database(path)) as database:
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MANIFEST_BYTES)
+        check_ordinary(database, "manifest")
+        [text] = database.execute("SELECT manifest FROM manifest").fetchone()
     return str(text)

@@ -75,7 +75,9 @@ def restore(
             there = last = _check_beginning(read, store)
         for rows in _batches(export, manifest, there.position):
             page = log.unseal(rows, last)
-            stored = [(each.position, TAGS[type(each.event)], row) for each, row in zip(page, rows, strict=True)]
+            stored = [
+                (recorded.position, TAGS[type(recorded.event)], row) for recorded, row in zip(page, rows, strict=True)
+            ]
             try:
                 store.append(stored)
             except TakenError:
@@ -128,24 +130,24 @@ def _check_database(path: Path, manifest: Manifest, facts: Facts) -> None:
     from forecast_ledger.replay.files.sqlite_export import changed_tables  # noqa: PLC0415 - late: it imports sqlite_utils
 
     try:
-        with closing(open_database(path)) as found:
+        with closing(open_database(path)) as database:
             for name in manifest.tables:
-                check_ordinary(found, name)
-            [said] = found.execute("PRAGMA integrity_check").fetchone()
+                check_ordinary(database, name)
+            [verdict] = database.execute("PRAGMA integrity_check").fetchone()
             counts = {
-                name: found.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608 - as the export names it
+                name: database.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608 - as the export names it
                 for name in manifest.tables
             }
             wrong = [name for name, part in manifest.tables.items() if counts[name] != part.rows]
-            if said == "ok" and not wrong:
-                named = [name for name in manifest.tables if name in CATALOGUE]
+            if verdict == "ok" and not wrong:
+                projections = [name for name in manifest.tables if name in CATALOGUE]
                 until = Checkpoint(manifest.log_position, manifest.log_digest)
-                rebuilt = export_tables(Projections(facts), named, _Exported(path, manifest), until)
-                wrong += changed_tables(found, rebuilt, manifest)
+                rebuilt = export_tables(Projections(facts), projections, _Exported(path, manifest), until)
+                wrong += changed_tables(database, rebuilt, manifest)
     except (sqlite3.Error, OSError, KeyError, ValueError, TypeError) as error:
         raise Unavailable(f"{path}: not a complete export: {error}") from None
-    if said != "ok" or wrong:
-        raise Unavailable(f"{path}: not a complete export, or changed since: {', '.join(wrong) or said}")
+    if verdict != "ok" or wrong:
+        raise Unavailable(f"{path}: not a complete export, or changed since: {', '.join(wrong) or verdict}")
 
 
 class _Exported(NamedTuple):
@@ -165,9 +167,9 @@ def _check_beginning(pages: Iterator[list[bytes]], store: Store) -> Checkpoint:
     exported = chain.from_iterable(pages)
     for there in store.pages():
         here = [*islice(exported, len(there))]
-        for one, other in zip(there, here, strict=False):
+        for stored, exported_row in zip(there, here, strict=False):
             position += 1
-            if one != other:
+            if stored != exported_row:
                 raise FileExistsError(f"log position {position}: the ledger and the export have different rows")
         if len(there) > len(here):
             raise FileExistsError(f"log position {position + 1}: the ledger has more rows than the export")
@@ -217,7 +219,7 @@ def _read_errors(form: str) -> tuple[type[Exception], ...]:
 
 
 def _database_rows(path: Path) -> Generator[bytes, None, None]:
-    with closing(open_database(path)) as found:
-        check_ordinary(found, "events")
-        for (row,) in found.execute("SELECT row FROM events ORDER BY position"):
+    with closing(open_database(path)) as database:
+        check_ordinary(database, "events")
+        for (row,) in database.execute("SELECT row FROM events ORDER BY position"):
             yield row.encode()

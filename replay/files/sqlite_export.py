@@ -22,10 +22,10 @@ _PAGE_SIZE = 4_096  # bytes; explicit, so that the file does not depend on the l
 
 
 class SqlView(NamedTuple):
-    """A view for a common query. of: the tables that it needs."""
+    """A view for a common query. tables: the tables that it needs."""
 
     meaning: str
-    of: frozenset[str]
+    tables: frozenset[str]
     query: str
 
 
@@ -97,7 +97,7 @@ def write_database(path: Path, sheets: Iterable[ExportTable], manifest: Manifest
     return [*done, last]
 
 
-def changed_tables(found: sqlite3.Connection, sheets: Iterable[ExportTable], manifest: Manifest) -> Iterator[str]:
+def changed_tables(database: sqlite3.Connection, sheets: Iterable[ExportTable], manifest: Manifest) -> Iterator[str]:
     """Return the tables of an export that differ from those computed from its log.
 
     sheets: the computed tables. A table of another version is not compared; the data dictionary is compared with the
@@ -107,11 +107,13 @@ def changed_tables(found: sqlite3.Connection, sheets: Iterable[ExportTable], man
         part, refers = manifest.tables[sheet.name], {name for name, _ in _references(sheet)}
         if part.version == sheet.version:
             names = [name for column in sheet.columns for name, _ in _types(column)]
-            there = found.execute(f'SELECT * FROM "{sheet.name}" ORDER BY rowid')  # noqa: S608 - as the export names it
-            same = all(one == tuple(other) for one, other in zip_longest(there, _rows(sheet, refers), fillvalue=()))
+            there = database.execute(f'SELECT * FROM "{sheet.name}" ORDER BY rowid')  # noqa: S608 - as the export names it
+            same = all(
+                stored == tuple(computed) for stored, computed in zip_longest(there, _rows(sheet, refers), fillvalue=())
+            )
             if not same or names != [name for name, *_ in there.description] or part.digest != sheet.digest:
                 yield sheet.name
-    rows = found.execute("SELECT * FROM data_dictionary ORDER BY rowid").fetchall()
+    rows = database.execute("SELECT * FROM data_dictionary ORDER BY rowid").fetchall()
     if dictionary_table(rows).digest() != manifest.tables["data_dictionary"].digest:
         yield "data_dictionary"
 
@@ -185,7 +187,7 @@ def _add_search_and_views(database: Database) -> None:
     database.table("questions").enable_fts(["title"])
     there = frozenset(database.table_names())
     for name, view in VIEWS.items():
-        if view.of <= there:
+        if view.tables <= there:
             database.create_view(name, dedent(view.query).strip())
 
 
@@ -200,7 +202,7 @@ def datasette_metadata(manifest: Manifest, database: str, described: Iterable[Ex
         }
         for sheet in described
     }
-    tables |= {name: {"description": view.meaning} for name, view in VIEWS.items() if view.of <= tables.keys()}
+    tables |= {name: {"description": view.meaning} for name, view in VIEWS.items() if view.tables <= tables.keys()}
     description = f"Ledger {manifest.ledger!r} as of log position {manifest.log_position}, digest {manifest.log_digest}"
     contents = {
         "title": "Forecast Ledger",

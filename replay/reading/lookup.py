@@ -6,11 +6,11 @@ from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 
 def find_contest(facts: Facts, name: str) -> Contest:
     """Return the contest with this id. Raises Refused (unknown_contest); the message lists the contests of the log."""
-    found = facts.contests.get(name)
-    if found is None:
+    contest = facts.contests.get(name)
+    if contest is None:
         detail = f"the log has no such contest; it has: {', '.join(sorted(facts.contests)) or 'none'}"
         raise Refused("unknown_contest", "contest", name, detail, remedy="use the id of a contest in the log")
-    return found
+    return contest
 
 
 def find_entry(facts: Facts, contest: Contest, question: str) -> Entry:

@@ -118,19 +118,19 @@ def _follows_scores(name: str) -> bool:
     return DIVISIONS[CATALOGUE[name].division].second_thread
 
 
-def _summarize(of: Projections, name: str) -> TableSummary:
-    table = of.table(name)
+def _summarize(projections: Projections, name: str) -> TableSummary:
+    table = projections.table(name)
     return TableSummary(table.version, len(table), table.digest())
 
 
 @contextmanager
-def _pages(of: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[Sequence[Recorded]]]:
-    if isinstance(of, str | PathLike):
-        with open_store(of, name) as store:
+def _pages(source: str | PathLike[str] | Readable, name: str) -> Iterator[Iterator[Sequence[Recorded]]]:
+    if isinstance(source, str | PathLike):
+        with open_store(source, name) as store:
             yield log.unseal_pages(store.pages())
     else:
         with gc_pause.paused():
-            yield of.read()
+            yield source.read()
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def as_terminal_csv(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterato
     a\x1b[2J
     """
     for line in as_csv(names, rows):
-        yield _CONTROLS_IN_CSV.sub(lambda found: escape(found[0]), line)
+        yield _CONTROLS_IN_CSV.sub(lambda match: escape(match[0]), line)
 
 
 def escape_json(text: str) -> str:
@@ -129,7 +129,7 @@ def escape_json(text: str) -> str:
     >>> print(escape_json('["a\x9b2J"]'))
     ["a\u009b2J"]
     """
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 TEXT_FORMATS: dict[str, Callable[[Sequence[str], Iterable[PrintedRow]], Iterator[str]]] = {

@@ -99,8 +99,8 @@ def check_model(location: str, path: str, name: str = "main", watch: Watch = lam
                 cut.last.position + 1, f"the read model has followed the log up to {tracking.reached.position}"
             )
         if cut.last != tracking.reached:
-            other = f"the read model has digest {tracking.reached.digest} for this row, but the log has another"
-            raise Corrupt(tracking.reached.position, other)
+            wrong = f"the read model has digest {tracking.reached.digest} for this row, but the log has another"
+            raise Corrupt(tracking.reached.position, wrong)
         expected = Tracking(name, past.first, cut.last, cut.recorded_at or 0)
         drifts = _drifts(stored, Projections(facts), expected, past)
         first = [*islice(drifts, DRIFTS_SHOWN)]
@@ -138,12 +138,12 @@ def _table_drifts(stored: StoredTables, name: str, expected: Iterator[Group]) ->
 
 def _row_drifts(stored: StoredTables, name: str, part: PartKey, rows: list[StoredRow]) -> Iterator[Drift]:
     width = layout(name).key
-    found = {row[:width]: row for row in stored.rows(name, part)}
+    remaining = {row[:width]: row for row in stored.rows(name, part)}
     for row in rows:
-        other = found.pop(row[:width], None)
-        if other is None:
+        stored_row = remaining.pop(row[:width], None)
+        if stored_row is None:
             yield Drift(name, row[:width], "", row, None)
-        elif row != other:
-            values = zip(layout(name).columns, row, other, strict=True)
+        elif row != stored_row:
+            values = zip(layout(name).columns, row, stored_row, strict=True)
             yield from (Drift(name, row[:width], column, *both) for (column, _), *both in values if both[0] != both[1])
-    yield from (Drift(name, key, "", None, row) for key, row in found.items())
+    yield from (Drift(name, key, "", None, row) for key, row in remaining.items())

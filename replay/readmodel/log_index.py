@@ -15,7 +15,7 @@ from forecast_ledger.replay.readmodel.read_model import Places, ReadModel
 
 
 class IndexQuery(NamedTuple):
-    """The path of a read model, and the question and the contest whose rows are wanted."""
+    """The path of a read model, and the question and the contest whose rows to read."""
 
     model: str
     question: str
@@ -45,14 +45,14 @@ def indexed_pages(store: Store, query: IndexQuery, cut: Cut, watch: Watch) -> It
     if reached.position:
         [newest] = _rows(store, [reached.position])
         if newest.digest != reached.digest:
-            other = f"the read model has digest {reached.digest} for this row, but the log has another"
-            raise Corrupt(reached.position, other)
+            wrong = f"the read model has digest {reached.digest} for this row, but the log has another"
+            raise Corrupt(reached.position, wrong)
         last = bisect_left(range(1, newest.position + 1), True, key=lambda position: _after(store, cut, position))
     if last:
         cut.last = Checkpoint(last, _rows(store, [last])[0].digest)
-    wanted = [position for position in positions if position <= last]
-    for first in range(0, len(wanted), PAGE):
-        page = _rows(store, wanted[first : first + PAGE])
+    selected = [position for position in positions if position <= last]
+    for first in range(0, len(selected), PAGE):
+        page = _rows(store, selected[first : first + PAGE])
         yield page
         watch(page[-1].position)
     if last == reached.position:

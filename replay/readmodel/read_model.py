@@ -180,11 +180,11 @@ class ReadModel:
     def _make(self, rebuilt: Sequence[str]) -> None:
         """Create empty tables for these projections, and drop the tables of projections that no longer exist."""
         stored = self._stored
-        known = [name for name, *_ in stored.rows(VERSIONS)] if VERSIONS in stored.statements() else []
+        names = [name for name, *_ in stored.rows(VERSIONS)] if VERSIONS in stored.statements() else []
         if not self.is_indexed():
             for name in (PARTS, *SYSTEM):
                 stored.make(name)
-        for name in {*known} - {*BUILT}:
+        for name in {*names} - {*BUILT}:
             stored.drop(name)
         for name in rebuilt:
             stored.make(name)

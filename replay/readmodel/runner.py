@@ -154,7 +154,8 @@ class Runner:
         self._first = log.unseal_row(rows[0], 1).digest if rows else log.GENESIS
         if tracking is None or (tracking.ledger == self._name and tracking.first in {self._first, log.GENESIS}):
             return tracking
-        raise Unavailable(f"{self._model.path}: the read model follows another ledger, {tracking.ledger!r}")
+        same = " of the same name" * (tracking.ledger == self._name)
+        raise Unavailable(f"{self._model.path}: the read model follows another ledger{same}, {tracking.ledger!r}")
 
     def _add(self, page: Sequence[Recorded]) -> None:
         """Read a page; its rows up to the checkpoint of the read model are not new."""
@@ -163,8 +164,8 @@ class Runner:
             self._first = page[0].digest
         old = max(reached.position - page[0].position + 1, 0)
         if 0 < old <= len(page) and page[old - 1].digest != reached.digest:
-            other = f"the read model has digest {reached.digest} for this row, but the log has another"
-            raise Corrupt(reached.position, other)
+            wrong = f"the read model has digest {reached.digest} for this row, but the log has another"
+            raise Corrupt(reached.position, wrong)
         if page[:old]:
             self._growing.add(page[:old])
             self._growing.forget()

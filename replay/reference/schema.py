@@ -54,7 +54,7 @@ def _rules(where: str) -> tuple[Schema, dict[str, Schema]]:
 def _errors(where: str) -> tuple[Schema, dict[str, Schema]]:
     """Return the schemas of errors, with the keys of each; a refused line of a file also has its place."""
     detail = {"detail": _TEXT}
-    of_refusal: dict[str, Schema] = {
+    refusal_fields: dict[str, Schema] = {
         "line": _POSITION | {"description": "the line of the file; only on the command line"},
         "command": _TEXT | {"description": "the command's type; only for a CSV file"},
         "columns": {
@@ -68,7 +68,7 @@ def _errors(where: str) -> tuple[Schema, dict[str, Schema]]:
         "detail": _TEXT,
     }
     made = {
-        "Refused": _error(Refused, of_refusal, ["code"]),
+        "Refused": _error(Refused, refusal_fields, ["code"]),
         "Conflict": _error(Conflict, detail, ["detail"]),
         "Unavailable": _error(Unavailable, detail, ["detail"]),
         "Uncertain": _error(Uncertain, detail, ["detail"]),
@@ -155,7 +155,7 @@ def _hoisted(part: Any, where: str, forms: dict[str, Schema]) -> Any:
         return part
     title = part.get("title")
     if not isinstance(title, str) or title not in FORMS:
-        return {name: _hoisted(each, where, forms) for name, each in part.items()}
+        return {name: _hoisted(value, where, forms) for name, value in part.items()}
     forms[title] = {name: value for name, value in part.items() if name != "default"} | FORMS[title]  # exact numbers
     default = {"default": part["default"]} if part.get("default") or part.get("default", "") != "" else {}
     return {"$ref": where.format(name=title)} | default

@@ -213,7 +213,7 @@ def look_up(name: str) -> tuple[Block, ...]:
         return Heading(whole.title), whole.summary, *whole.blocks
     pages = [page(topic) for topic in TOPICS]
     for within in (False, True):
-        parts = [(each.title, entries_of(each, name, within=within)) for each in pages]
+        parts = [(part.title, entries_of(part, name, within=within)) for part in pages]
         blocks = [block for title, entries in parts if entries for block in (Heading(title), *entries)]
         if blocks:
             return tuple(blocks)
@@ -222,7 +222,7 @@ def look_up(name: str) -> tuple[Block, ...]:
 
 def nearest_name(name: str) -> str:
     """Return the topic or name nearest to an unknown one; empty if none is near."""
-    return nearest(name, [*TOPICS, *(known for topic in TOPICS for known in names(page(topic)))])
+    return nearest(name, [*TOPICS, *(entry for topic in TOPICS for entry in names(page(topic)))])
 
 
 def _entry(kind: type[Struct], sort: str, made: dict[str, Schema]) -> Entry:

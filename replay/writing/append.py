@@ -32,10 +32,10 @@ class InputPlace(NamedTuple):
         field = str(refused.field)
         return self.columns.get(field.partition(".")[0].partition("[")[0], ())
 
-    def said(self, refused: Refused) -> str:
+    def describe(self, refused: Refused) -> str:
         """Return a refusal as text, after its place.
 
-        >>> InputPlace(3, "submit_forecast", {"id": ["User"]}).said(Refused("id_empty", "id"))[:46]
+        >>> InputPlace(3, "submit_forecast", {"id": ["User"]}).describe(Refused("id_empty", "id"))[:46]
         "line 3, submit_forecast, column 'User': id_emp"
         """
         columns = ", ".join(map(repr, self.columns_of(refused)))
@@ -89,17 +89,17 @@ def count_outcomes(outcomes: Iterable[Outcome], tell: OnRefusal) -> dict[str, in
 
 def tally(outcomes: Iterable[Outcome], tell: OnRefusal, counts: dict[str, int]) -> Iterator[Outcome]:
     """Pass the outcomes on; count each by its name, and report each refusal."""
-    for each in outcomes:
-        place, _, outcome = each
+    for item in outcomes:
+        place, _, outcome = item
         counts[outcome_name(outcome)] += 1
         if isinstance(outcome, Refused) and outcome.code != "batch_refused":
             tell(place, outcome)
-        yield each
+        yield item
 
 
-def outcome_row(each: Outcome) -> dict[str, Any]:
+def outcome_row(item: Outcome) -> dict[str, Any]:
     """Return an outcome as a row to be printed."""
-    place, command, outcome = each
+    place, command, outcome = item
     row = {"line": place.line, "id": "", "type": place.command} | dict.fromkeys(("outcome", "code", "field"), "")
     if command is not None:
         row |= {"id": command.id, "type": command.__struct_config__.tag}

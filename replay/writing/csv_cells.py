@@ -36,41 +36,44 @@ class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"sourc
 
 
 class FieldValue(NamedTuple):
-    """A field's value: the columns that it uses, and the function from a row; None if these columns are empty."""
+    """A field's value: the columns that it uses, and a function that reads it from a row.
+
+    The function returns None if these columns are empty.
+    """
 
     columns: tuple[str, ...]
-    of: Callable[[CsvRow], Any]
+    read: Callable[[CsvRow], Any]
 
 
-def field_value(said: Any, field: str, usual: CellFormat) -> FieldValue:
+def field_value(description: Any, field: str, usual: CellFormat) -> FieldValue:
     """Return how to compute a field from a row, by its description in a map. usual: the map's formats of instants.
 
     Refuses: bad_map.
     """
-    if isinstance(said, dict) and "from" in said:
+    if isinstance(description, dict) and "from" in description:
         try:
-            cell = msgspec.convert(said, CellFormat)
+            cell = msgspec.convert(description, CellFormat)
         except msgspec.ValidationError as error:
             raise Refused("bad_map", field, None, str(error)) from None
         return _cell_value(cell, field, usual)
-    if isinstance(said, dict):
-        return _object_value({key: field_value(part, f"{field}.{key}", usual) for key, part in said.items()})
-    if isinstance(said, list):
-        parts = [field_value(part, f"{field}[{number}]", usual) for number, part in enumerate(said)]
+    if isinstance(description, dict):
+        return _object_value({key: field_value(part, f"{field}.{key}", usual) for key, part in description.items()})
+    if isinstance(description, list):
+        parts = [field_value(part, f"{field}[{number}]", usual) for number, part in enumerate(description)]
         columns = tuple(column for part in parts for column in part.columns)
         return FieldValue(
-            columns, lambda row: _unless_empty(columns, row, lambda: [_or_empty(part.of(row)) for part in parts])
+            columns, lambda row: _unless_empty(columns, row, lambda: [_or_empty(part.read(row)) for part in parts])
         )
-    if isinstance(said, str):
-        return _cell_value(CellFormat(said), field, usual)
-    constant = said.isoformat() if hasattr(said, "isoformat") else said
+    if isinstance(description, str):
+        return _cell_value(CellFormat(description), field, usual)
+    constant = description.isoformat() if hasattr(description, "isoformat") else description
     return FieldValue((), lambda _: constant)
 
 
 def parse_template(text: str, field: str) -> FieldValue:
     """Return a text in which `{Column}` stands for a cell, `{{` and `}}` for braces. Refuses: bad_map.
 
-    >>> parse_template("{User} on {Question ID}", "id").of({"User": "ada", "Question ID": "7"})
+    >>> parse_template("{User} on {Question ID}", "id").read({"User": "ada", "Question ID": "7"})
     'ada on 7'
     """
     pieces: list[tuple[str, str]] = []
@@ -87,39 +90,39 @@ def parse_template(text: str, field: str) -> FieldValue:
 
 def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
     text = parse_template(cell.source, field)
-    read = _reader(cell, field, usual)
+    read_text = _reader(cell, field, usual)
     columns = text.columns
 
-    def of(row: CsvRow) -> Any:
+    def read(row: CsvRow) -> Any:
         for column in columns:
             if row[column]:
-                return read(text.of(row))
+                return read_text(text.read(row))
         return None
 
     if columns:
-        return FieldValue(columns, of)
-    constant = text.of({})
-    return FieldValue((), lambda _: read(constant) if constant else None)
+        return FieldValue(columns, read)
+    constant = text.read({})
+    return FieldValue((), lambda _: read_text(constant) if constant else None)
 
 
-def _unless_empty(columns: tuple[str, ...], row: CsvRow, made: Callable[[], Any]) -> Any:
+def _unless_empty(columns: tuple[str, ...], row: CsvRow, make: Callable[[], Any]) -> Any:
     """Return the value made from a row, or None if it uses columns and all of them are empty."""
-    return made() if not columns or any(row[column] for column in columns) else None
+    return make() if not columns or any(row[column] for column in columns) else None
 
 
-def _or_empty(made: Any) -> Any:
+def _or_empty(value: Any) -> Any:
     """Return "" for None: a list keeps its empty items, so that the others keep their places."""
-    return "" if made is None else made
+    return "" if value is None else value
 
 
 def _object_value(parts: dict[str, FieldValue]) -> FieldValue:
     columns = tuple(column for part in parts.values() for column in part.columns)
 
-    def of(row: CsvRow) -> dict[str, Any]:
-        made = {key: part.of(row) for key, part in parts.items()}
-        return {key: part for key, part in made.items() if part is not None}
+    def read(row: CsvRow) -> dict[str, Any]:
+        values = {key: part.read(row) for key, part in parts.items()}
+        return {key: value for key, value in values.items() if value is not None}
 
-    return FieldValue(columns, lambda row: _unless_empty(columns, row, lambda: of(row)))
+    return FieldValue(columns, lambda row: _unless_empty(columns, row, lambda: read(row)))
 
 
 def _reader(cell: CellFormat, field: str, usual: CellFormat) -> Callable[[str], Any]:

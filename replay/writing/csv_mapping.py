@@ -41,34 +41,40 @@ class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CommandReader:
-    """Makes one command from a row."""
+    """Reads one command from each row, as a map describes it."""
 
-    def __init__(self, said: CommandMap, path: str, usual: CellFormat) -> None:
+    def __init__(self, description: CommandMap, path: str, usual: CellFormat) -> None:
         """Refuses: bad_map."""
-        if said.type not in COMMAND_TYPES:
+        if description.type not in COMMAND_TYPES:
             raise Refused(
-                "bad_map", f"{path}.type", said.type, f"no such command; the commands are {', '.join(COMMAND_TYPES)}"
+                "bad_map",
+                f"{path}.type",
+                description.type,
+                f"no such command; the commands are {', '.join(COMMAND_TYPES)}",
             )
-        self.type, self._kind = said.type, COMMAND_TYPES[said.type]
-        _check_fields(said, f"{path}.fields", self._kind)
-        self._values: dict[str, FieldValue] = {"id": parse_template(said.id, "id")}
-        self._values |= {field: field_value(part, field, usual) for field, part in said.fields.items()}
-        self._where = {column: {texts} if isinstance(texts, str) else {*texts} for column, texts in said.where.items()}
-        self._present = said.present
-        self.columns = {*self._where, *self._present}.union(*(each.columns for each in self._values.values()))
-        self.places = {field: [*dict.fromkeys(each.columns)] for field, each in self._values.items()}
+        self.type, self._kind = description.type, COMMAND_TYPES[description.type]
+        _check_fields(description, f"{path}.fields", self._kind)
+        self._values: dict[str, FieldValue] = {"id": parse_template(description.id, "id")}
+        self._values |= {field: field_value(part, field, usual) for field, part in description.fields.items()}
+        self._where = {
+            column: {texts} if isinstance(texts, str) else {*texts} for column, texts in description.where.items()
+        }
+        self._present = description.present
+        self.columns = {*self._where, *self._present}.union(*(value.columns for value in self._values.values()))
+        self.places = {field: [*dict.fromkeys(value.columns)] for field, value in self._values.items()}
 
-    def wanted(self, row: CsvRow) -> bool:
-        """Return whether the row has such a command."""
+    def applies(self, row: CsvRow) -> bool:
+        """Return whether the row has a command of this kind."""
         return all(row[column] for column in self._present) and all(
             row[column] in texts for column, texts in self._where.items()
         )
 
-    def made(self, row: CsvRow) -> AnyCommand | Refused:
+    def read(self, row: CsvRow) -> AnyCommand | Refused:
         """Return the command, or the refusal if the row does not have a valid one."""
         try:
-            fields = {field: made for field, each in self._values.items() if (made := each.of(row)) is not None}
-            return msgspec.convert(fields, self._kind, strict=False)
+            fields = {field: value.read(row) for field, value in self._values.items()}
+            given = {field: part for field, part in fields.items() if part is not None}
+            return msgspec.convert(given, self._kind, strict=False)
         except Refused as refused:
             return refused
         except msgspec.ValidationError as error:
@@ -78,21 +84,23 @@ class CommandReader:
 class CsvMapping:
     """A map that has been read and checked."""
 
-    def __init__(self, said: CsvMap) -> None:
+    def __init__(self, description: CsvMap) -> None:
         """Refuses: bad_map."""
-        if len(said.delimiter) != 1 or said.delimiter in '"\r\n':
+        if len(description.delimiter) != 1 or description.delimiter in '"\r\n':
             raise Refused(
                 "bad_map",
                 "delimiter",
-                said.delimiter,
+                description.delimiter,
                 "use one character, not a quotation mark or a line break",
             )
-        usual = CellFormat("", instant=said.instant, offset=said.offset)
-        self.delimiter = said.delimiter
-        self.makers = [CommandReader(each, f"command[{number}]", usual) for number, each in enumerate(said.command)]
-        if not self.makers:
+        usual = CellFormat("", instant=description.instant, offset=description.offset)
+        self.delimiter = description.delimiter
+        self.readers = [
+            CommandReader(part, f"command[{number}]", usual) for number, part in enumerate(description.command)
+        ]
+        if not self.readers:
             raise Refused("bad_map", "command", None, "a map needs at least one [[command]]")
-        self.columns = set().union(*(maker.columns for maker in self.makers))
+        self.columns = set().union(*(reader.columns for reader in self.readers))
 
     def check(self, header: list[str]) -> None:
         """Refuses: bad_csv (a column is missing, or appears twice)."""
@@ -105,13 +113,13 @@ class CsvMapping:
 def parse_map(text: bytes) -> CsvMapping:
     """Read a map. Refuses, first that applies: bad_map."""
     try:
-        said = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), CsvMap)
+        description = msgspec.convert(tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal), CsvMap)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$.")
         raise Refused("bad_map", path.rstrip("`"), None, message) from None
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or a number with more digits than Python reads
         raise Refused("bad_map", "", None, f"not TOML: {error}") from None
-    return CsvMapping(said)
+    return CsvMapping(description)
 
 
 def read_rows(mapping: CsvMapping, file: IO[bytes]) -> Iterator[ReadCommand]:
@@ -135,20 +143,20 @@ def _read_commands(mapping: CsvMapping, header: list[str], rows: Iterator[CsvRec
             yield InputPlace(line), cells if isinstance(cells, Refused) else _wrong_length(cells, header)
             continue
         row = dict(zip(header, cells, strict=True))
-        for maker in mapping.makers:
-            if maker.wanted(row):
-                yield InputPlace(line, maker.type, maker.places), maker.made(row)
+        for reader in mapping.readers:
+            if reader.applies(row):
+                yield InputPlace(line, reader.type, reader.places), reader.read(row)
 
 
 def _wrong_length(cells: list[str], header: list[str]) -> Refused:
     return Refused("bad_csv", "", None, f"the row has {len(cells)} cells, the header has {len(header)}")
 
 
-def _check_fields(said: CommandMap, path: str, kind: type[AnyCommand]) -> None:
+def _check_fields(description: CommandMap, path: str, kind: type[AnyCommand]) -> None:
     fields = {field.name: field.required for field in structs.fields(kind) if field.name != "id"}
-    for name in said.fields:
+    for name in description.fields:
         if name not in fields:
             raise Refused("bad_map", f"{path}.{name}", None, f"no such field; the fields are: {', '.join(fields)}")
     for name, required in fields.items():
-        if required and name not in said.fields:
-            raise Refused("bad_map", f"{path}.{name}", None, f"{said.type} needs this field")
+        if required and name not in description.fields:
+            raise Refused("bad_map", f"{path}.{name}", None, f"{description.type} needs this field")

@@ -106,7 +106,7 @@ def test_one_log_may_be_the_beginning_of_the_other(tmp_path: Path, one: str) -> 
         assert lines[1].startswith(f"{one}: recorded at 2026-03-31T00:00:05Z")
     itself = run("replay", one, "--compare", f"{one}@2")
     assert itself.stderr.splitlines()[0] == f"{one}@2 is the beginning of {one}, which continues at log position 3"
-    from_nothing = compare_logs(ComparedLog(one), ComparedLog(one, as_of=0)).parting
+    from_nothing = compare_logs(ComparedLog(one), ComparedLog(one, as_of=0)).first_difference
     assert from_nothing
     assert (from_nothing.position, from_nothing.other) == (1, None)
 
@@ -210,11 +210,11 @@ def test_logs_may_differ_in_when_and_by_what_an_event_was_recorded(tmp_path: Pat
     path = tmp_path / "later.db"
     kept(path, [(place, "any", row) for place, row in enumerate(rows(later), 1)])
     found = compare_logs(ComparedLog(one), ComparedLog(str(path)))
-    assert found.parting
-    assert (found.parting.position, found.parting.fields(), found.apart()) == (1, ["recorded_at"], [])
+    assert found.first_difference
+    assert (found.first_difference.position, found.first_difference.fields(), found.apart()) == (1, ["recorded_at"], [])
     command = structs.replace(later[0], command_id="x", command="y")
-    assert found.parting._replace(one=later[0], other=command).fields() == ["command_id", "command"]
-    assert found.parting._replace(one=later[0], other=later[1]).fields() == [
+    assert found.first_difference._replace(one=later[0], other=command).fields() == ["command_id", "command"]
+    assert found.first_difference._replace(one=later[0], other=later[1]).fields() == [
         "recorded_at",
         "command_id",
         "command",

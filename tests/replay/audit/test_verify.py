@@ -587,8 +587,8 @@ def test_no_bit_of_a_row_can_flip_unseen(data: st.DataObject) -> None:
     eyes = RowChecker(Cut(None))
     passed = list(eyes.pages(iter([([*rows[:place], bytes(flipped), *rows[place + 1 :]], [])])))
     assert passed == []
-    assert {wrong.position for wrong in eyes.found.values()} >= {place + 1}
-    assert min(wrong.position for wrong in eyes.found.values()) == place + 1
+    assert {wrong.position for wrong in eyes.damage.values()} >= {place + 1}
+    assert min(wrong.position for wrong in eyes.damage.values()) == place + 1
     assert eyes.last.position == len(rows)
 
 
@@ -597,7 +597,7 @@ def test_rows_of_any_bytes_are_damaged_and_nothing_worse(rows: list[bytes]) -> N
     """Neither digest nor schema is right."""
     eyes = RowChecker(Cut(None))
     assert list(eyes.pages(iter([(rows, [])]))) == []
-    assert {eyes.found[check].position for check in ("digests", "schemas")} == {1}
+    assert {eyes.damage[check].position for check in ("digests", "schemas")} == {1}
 
 
 def test_a_cut_before_the_damage_sees_none_of_it(tmp_path: Path) -> None:

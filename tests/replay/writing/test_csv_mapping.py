@@ -45,7 +45,7 @@ probability = { from = "{p}", number = "1.234,5%" }
 
 def made(said: str, **row: str) -> Any:
     """What a field of a map makes of a row."""
-    return field_value(tomllib.loads(f"x = {said}")["x"], "x", CellFormat("")).of(row)
+    return field_value(tomllib.loads(f"x = {said}")["x"], "x", CellFormat("")).read(row)
 
 
 def read(map_: bytes, table: bytes) -> list[AnyCommand | Refused]:
@@ -305,7 +305,7 @@ def test_a_part_of_a_field_is_of_the_fields_columns() -> None:
     assert place.columns_of(Refused("bad_number", "range.lower")) == ["Lower", "Upper"]
     assert place.columns_of(Refused("bad_number", "cdf[3]")) == ["CDF"]
     assert not place.columns_of(Refused("bad_number", "other"))
-    assert "column 'Lower', 'Upper': bad_number" in place.said(Refused("bad_number", "range.lower"))
+    assert "column 'Lower', 'Upper': bad_number" in place.describe(Refused("bad_number", "range.lower"))
 
 
 def test_what_a_map_makes_is_what_a_line_of_json_says(tmp_path: Path) -> None:
@@ -389,7 +389,7 @@ def test_braces_alone_are_refused_with_what_to_write() -> None:
     """Doubled they are themselves."""
     with pytest.raises(Refused, match=r"write \{\{ for the character itself"):
         parse_template("{", "id")
-    assert msgspec.json.decode(parse_template('{{"a": {a}}}', "response").of({"a": "1"})) == {"a": 1}
+    assert msgspec.json.decode(parse_template('{{"a": {a}}}', "response").read({"a": "1"})) == {"a": 1}
 
 
 def test_the_map_of_the_guide_says_what_it_says_it_does() -> None:
