@@ -41,7 +41,7 @@ class BoardRow(NamedTuple):
 
 
 class Total(NamedTuple):
-    """How the scores of a contest make a total. words: as `explain` prints them.
+    """A rule by which the scores of a contest make a total. words: as `explain` prints them.
 
     divisor: returns the divisor of the sum of weight x score or, for the names in KIND_TOTALS, of the sum of the means
     of each kind of question, in percent; None for 1.

@@ -120,7 +120,7 @@ def _uniform(name: str, uniform: Uniform) -> int:
 
 
 class Scale(NamedTuple):
-    """How many points a score of 1 is. words: as `explain` prints them; empty for one point."""
+    """The number of points that a score of 1 is. words: as `explain` prints them; empty for one point."""
 
     words: str
     points: Callable[[RuleSet, QuestionOpened], Fraction]

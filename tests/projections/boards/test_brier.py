@@ -89,15 +89,15 @@ def slow(rows: Sequence[Row]) -> Aggregate:
     if not rows:
         return Aggregate(0)
     n = len(rows)
-    brier = mean([squared(each.probability, each.happened) for each in rows])
-    base_rate = mean([Fraction(each.happened) for each in rows])
+    brier = mean([squared(row.probability, row.happened) for row in rows])
+    base_rate = mean([Fraction(row.happened) for row in rows])
     reliability = resolution = Fraction(0)
-    for value in {each.probability for each in rows}:
-        outcomes = [Fraction(each.happened) for each in rows if each.probability == value]
+    for value in {row.probability for row in rows}:
+        outcomes = [Fraction(row.happened) for row in rows if row.probability == value]
         reliability += len(outcomes) * (Fraction(value, PROBABILITY) - mean(outcomes)) ** 2 / n
         resolution += len(outcomes) * (mean(outcomes) - base_rate) ** 2 / n
-    everywhere = all(each.consensus != NONE for each in rows)
-    consensus = mean([squared(each.consensus, each.happened) for each in rows]) if everywhere else None
+    everywhere = all(row.consensus != NONE for row in rows)
+    consensus = mean([squared(row.consensus, row.happened) for row in rows]) if everywhere else None
     return Aggregate(
         n=n,
         brier=brier,
@@ -108,7 +108,7 @@ def slow(rows: Sequence[Row]) -> Aggregate:
         consensus_brier=consensus,
         skill_against_even_odds=skill(brier, Fraction(1, 4)),
         skill_against_consensus=None if consensus is None else skill(brier, consensus),
-        skill_against_base_rate=skill(brier, mean([(base_rate - each.happened) ** 2 for each in rows])),
+        skill_against_base_rate=skill(brier, mean([(base_rate - row.happened) ** 2 for row in rows])),
     )
 
 
@@ -127,20 +127,19 @@ def slow_wilson(happened: int, n: int) -> tuple[int, int]:
 
 def slow_bins(rows: Sequence[Row], owners: int, edges: Sequence[int]) -> list[Bin]:
     """Return the bins by definition: each is [lower, upper), and the last has its upper edge, too."""
-    actual = []
+    bins = []
     for owner in range(owners):
         for lower, upper in pairwise(edges):
             inside = [
-                each
-                for each in rows
-                if each.owner == owner
-                and (lower <= each.probability < upper or each.probability == upper == PROBABILITY)
+                row
+                for row in rows
+                if row.owner == owner and (lower <= row.probability < upper or row.probability == upper == PROBABILITY)
             ]
             if inside:
-                n, happened = len(inside), sum(each.happened for each in inside)
-                commands = sum(row.probability for row in inside)
-                actual.append(Bin(owner, lower, upper, n, happened, commands, *slow_wilson(happened, n)))
-    return actual
+                n, happened = len(inside), sum(row.happened for row in inside)
+                total_forecast = sum(row.probability for row in inside)
+                bins.append(Bin(owner, lower, upper, n, happened, total_forecast, *slow_wilson(happened, n)))
+    return bins
 
 
 OWNERS = 3
@@ -198,7 +197,7 @@ def test_skill_against_the_consensus_is_a_ratio_of_means() -> None:
     assert (actual.consensus_brier, actual.skill_against_consensus) == (Fraction(13, 100), Fraction(3, 13))
 
 
-def test_worse_than_a_reference_is_a_skill_below_nought() -> None:
+def test_a_score_worse_than_a_reference_has_a_negative_skill() -> None:
     """0.64 against 0.25 and against 0.16: 1 - 2.56 and 1 - 4. An equal score has a skill of 0."""
     actual = aggregate_of(row("0.2", 1, "0.6"))
     assert (actual.skill_against_even_odds, actual.skill_against_consensus) == (Fraction(-156, 100), Fraction(-3))
@@ -233,7 +232,7 @@ def test_if_all_questions_end_alike_there_is_no_skill_against_the_base_rate(happ
     assert actual.skill_against_base_rate is None
 
 
-def test_who_forecast_nothing_has_no_numbers() -> None:
+def test_an_owner_without_a_forecast_has_no_numbers() -> None:
     """A mean of nothing is missing, not 0, which would be perfect; for owners before, between and after the others."""
     rows = [row("0.8", 1, owner=1), row("0.4", 0, owner=3)]
     actual = aggregates(sample(rows), 5)
@@ -245,14 +244,18 @@ def test_who_forecast_nothing_has_no_numbers() -> None:
 
 @settings(deadline=None)
 @given(ROWS | COMPLETE)
-def test_aggregates_are_those_of_the_definition(rows: list[Row]) -> None:
+def test_aggregates_agree_with_the_definition(rows: list[Row]) -> None:
     """Every field agrees for every owner; the identity holds, and no part is below 0."""
     actual = aggregates(sample(rows), OWNERS)
     assert actual == [slow([row for row in rows if row.owner == owner]) for owner in range(OWNERS)]
-    for each in actual:
-        if each.reliability is not None and each.resolution_term is not None and each.uncertainty is not None:
-            assert each.brier == each.reliability - each.resolution_term + each.uncertainty
-            assert min(each.reliability, each.resolution_term, each.uncertainty) >= 0
+    for aggregate in actual:
+        if (
+            aggregate.reliability is not None
+            and aggregate.resolution_term is not None
+            and aggregate.uncertainty is not None
+        ):
+            assert aggregate.brier == aggregate.reliability - aggregate.resolution_term + aggregate.uncertainty
+            assert min(aggregate.reliability, aggregate.resolution_term, aggregate.uncertainty) >= 0
 
 
 @settings(deadline=None)
@@ -370,7 +373,7 @@ def test_a_forecast_on_an_edge_is_in_the_bin_that_begins_there() -> None:
     assert actual == [(0, tenth, 2), (tenth, 2 * tenth, 1), (8 * tenth, 9 * tenth, 1), (9 * tenth, 10 * tenth, 2)]
 
 
-def test_a_bin_says_what_was_forecast_and_what_came_true() -> None:
+def test_a_bin_has_its_forecasts_and_how_many_came_true() -> None:
     """Two of 62%, 64% and 69% come true; by Wilson 2 of 3 is (4 + z² ± z √(z² + 8/3)) / (2 (3 + z²))."""
     rows = [row("0.62", 1, owner=1), row("0.64", 0, owner=1), row("0.69", 1, owner=1)]
     (actual,) = calibration(sample(rows), 2)
@@ -406,7 +409,7 @@ def test_bins_are_those_of_the_definition(rows: list[Row], edges: list[int]) -> 
     "edges",
     [[], [0], [0, 5], [5, 10**9], [-1, 0, 10**9], [0, 10**9, 10**9 + 1], [0, 5, 5, 10**9], [0, 6, 5, 10**9]],
 )
-def test_edges_that_do_not_rise_from_nought_to_one_are_an_error(edges: list[int]) -> None:
+def test_edges_that_do_not_increase_from_zero_to_one_are_an_error(edges: list[int]) -> None:
     """Every forecast is in exactly one bin."""
     with pytest.raises(ValueError, match="bins"):
         calibration(sample([row("0.5", 1)]), 1, edges)
@@ -522,7 +525,7 @@ def test_the_rows_of_the_table_leave_no_gap() -> None:
 
 
 @pytest.mark.parametrize("brier", [Fraction(-1, 10**18), Fraction(10**18 + 1, 10**18), Fraction(2)])
-def test_a_score_outside_nought_to_one_has_no_words(brier: Fraction) -> None:
+def test_a_score_outside_zero_to_one_has_no_words(brier: Fraction) -> None:
     """An example is a score on the scale from 0 to 2."""
     with pytest.raises(ValueError, match="a Brier score must be from 0 to 1"):
         interpretation(brier)

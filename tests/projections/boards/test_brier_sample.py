@@ -261,7 +261,7 @@ def test_the_sample_of_a_shorter_log_uses_only_that_log(recorded: list[Recorded]
 # --- whose forecast counts
 
 
-def test_a_forecast_is_judged_beside_the_median_of_all() -> None:
+def test_a_forecast_is_sampled_with_the_median_of_all() -> None:
     """The median of 80%, 40% and 30% is 40%; the consensus is compared with itself."""
     made = [*start(), at(11, "0.8"), at(12, "0.4", "bob"), at(13, "0.3", "cyd"), resolution()]
     assert shown_sample(*made) == {
@@ -318,7 +318,7 @@ def test_a_withdrawal_at_the_instant_the_answer_is_known_comes_too_late() -> Non
     assert own(*made, resolution(known_at=later)) == []
 
 
-def test_where_the_answer_was_known_from_the_opening_nobody_is_judged() -> None:
+def test_a_question_with_its_answer_known_at_the_opening_has_no_rows() -> None:
     """No time is scored."""
     assert shown_sample(*start(), at(5, "0.1"), at(11, "0.2"), resolution(known_at=OPENS)) == {}
 
@@ -339,7 +339,7 @@ def spot_sample(*made: AnyCommand, **fields: Any) -> list[str]:
     return own(*start(SPOT, **fields), *made, resolution())
 
 
-def test_a_contest_with_a_spot_is_judged_there() -> None:
+def test_a_contest_with_a_spot_is_sampled_there() -> None:
     """The spot is that of the entry, or the reveal of the community forecast, on the 12th, or the close."""
     made = [at(10, "0.1"), at(13, "0.2"), at(16, "0.3")]
     assert spot_sample(*made) == ["10"]
@@ -371,7 +371,7 @@ def test_a_spot_after_scored_time_counts_as_its_end(spot: str, counts: list[str]
 
 
 @pytest.mark.parametrize("sampling", ["time", "day"])
-def test_a_contest_that_samples_no_spot_is_judged_at_the_end_whatever_its_entries_say(sampling: str) -> None:
+def test_a_contest_without_spot_sampling_is_sampled_at_the_end(sampling: str) -> None:
     """Only rule sets with spot sampling use the spot of an entry or the reveal."""
     rules = structs.replace(TIME, sampling=sampling)
     made = [*start(rules, spot_at=day(12)), at(11, "0.1"), at(16, "0.2"), resolution()]
@@ -437,7 +437,7 @@ def test_a_consensus_between_two_units_goes_to_the_even_one(low: str, high: str,
     assert crowd(TIME, ada=low, bob=high)[CONSENSUS] == (f"{consensus} against {consensus}",)
 
 
-def test_a_bot_is_judged_against_a_consensus_that_it_is_no_part_of() -> None:
+def test_a_bot_is_compared_with_a_consensus_without_it() -> None:
     """Without the bot the median is 30%; if bots are members, the median of 20%, 40% and 90% is 40%."""
     bot = enrolment(participant="bot", bot=True)
     made = {"ada": "0.2", "bob": "0.4", "bot": "0.9"}
@@ -475,7 +475,7 @@ def test_a_participant_may_be_called_like_the_consensus() -> None:
 # --- which questions count
 
 
-def test_only_binary_questions_are_judged_and_by_their_kind_not_their_outcomes() -> None:
+def test_only_questions_of_the_kind_binary_are_sampled() -> None:
     """A choice between yes and no is not a binary question; nor is a numeric question."""
     rules = structs.replace(TIME, cdf_kernel="ln")
     others: list[AnyCommand] = [choices("bill", ("yes", "no")), numeric(), contest(rules=rules)]
@@ -486,7 +486,7 @@ def test_only_binary_questions_are_judged_and_by_their_kind_not_their_outcomes()
     assert own(*others, opened(), entry(), at(11, "0.7"), resolution()) == ["70"]
 
 
-def test_only_questions_that_are_resolved_and_not_annulled_are_judged() -> None:
+def test_only_questions_that_are_resolved_and_not_annulled_are_sampled() -> None:
     """One of five counts: the others are open, annulled, annulled after a resolution, and revoked."""
     names = ("rain", "wind", "snow", "hail", "frost")
     made: list[AnyCommand] = [contest(rules=TIME)]
@@ -517,7 +517,7 @@ def test_each_contest_judges_its_own_questions_by_its_own_instant() -> None:
         [resolution("wind")],
     ],
 )
-def test_what_is_said_after_a_contest_is_finalized_changes_nothing_in_it(later: list[AnyCommand]) -> None:
+def test_commands_after_a_contest_is_finalized_change_nothing_in_it(later: list[AnyCommand]) -> None:
     """It counts in a contest that is still open."""
     made: list[AnyCommand] = [*start(), opened("wind"), entry(question="wind"), at(11, "0.7"), forecast("wind")]
     made += [contest("league", rules=TIME), entry("league"), entry("league", "wind"), resolution(), finalization()]
@@ -535,7 +535,7 @@ def test_no_contest_no_question_and_no_forecast_are_no_rows() -> None:
 
 
 @pytest.mark.parametrize("preset", [name for name, rules in PRESETS.items() if rules.kernel != "none"])
-def test_every_preset_judges_alike_where_nobody_changes_their_mind(preset: str) -> None:
+def test_every_preset_has_the_same_sample_if_no_forecast_changes(preset: str) -> None:
     """The kernel, scale and totals of the rule set only matter for its own board."""
     made = [at(10, "0.8"), at(10, "0.4", "bob"), resolution()]
     assert shown_sample(*start(preset), *made) == {

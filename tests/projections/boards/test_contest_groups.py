@@ -35,7 +35,7 @@ NAMES = ("one", "two", "three", "four")
 
 @settings(max_examples=60, deadline=None)
 @given(seasons())
-def test_together_is_one_by_one(recorded: list[Recorded]) -> None:
+def test_contests_scored_together_have_the_scores_of_single_contests(recorded: list[Recorded]) -> None:
     """Contests share questions, differ in their members, and some are sealed."""
     facts = oracle.told(recorded)
     every = Projections(facts)
@@ -47,9 +47,9 @@ def test_together_is_one_by_one(recorded: list[Recorded]) -> None:
         assert every.cached.tallies[name] == alone.tally(name)
         assert every.cached.aggregates[name] == alone.aggregates(name)
         assert every.cached.calibration[name] == alone.calibration(name)
-    for each in every.scored_groups:
-        for number, name in enumerate(each.names):
-            questions, rows = each.of(number)
+    for group in every.scored_groups:
+        for number, name in enumerate(group.names):
+            questions, rows = group.of(number)
             own_questions, own_rows = Projections(facts).scored(name)
             assert questions.code.tolist() == own_questions.code.tolist()
             assert [column.tolist() for column in rows if not isinstance(column, tuple)] == [
@@ -167,14 +167,14 @@ def test_contests_that_change_together_are_scored_together(questions: int, monke
     assert_equal_a_rebuild(rows, recorded)
 
 
-def test_a_resolution_concerns_who_forecast_on_the_question_alone() -> None:
-    """It has no Brier score over all contests either, with or without other questions in its contest."""
+def test_a_resolution_concerns_only_participants_with_a_forecast_on_the_question() -> None:
+    """It also holds for Brier scores over all contests, with or without other questions in the contest."""
     commands = [*_many_contests(1), *(resolution(f"q{c}.0") for c in range(9))]
     recorded = oracle.history(*commands, resolution("q9.0"))
     grows, rows = IncrementalTables(), RefreshedTables()
     grows.add(recorded[:-2])
     refresh(grows, rows)
     grows.add(recorded[-2:])
-    [keys] = [each.keys for each in refresh(grows, rows) if each.table.name == "brier_overall"]
+    [keys] = [update.keys for update in refresh(grows, rows) if update.table.name == "brier_overall"]
     assert keys == [("[consensus]",), ("ada",), ("bob8",), ("bob9",)]
     assert_equal_a_rebuild(rows, recorded)

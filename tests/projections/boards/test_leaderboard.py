@@ -81,7 +81,7 @@ def columns(rows: Sequence[Row], *names: str) -> list[tuple[Any, ...]]:
         ("1/3", "1", "positive_square", "0.111111111"),
     ],
 )
-def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_what_is_above_nought(
+def test_a_take_is_coverage_times_a_power_of_the_score_or_the_square_of_a_positive_score(
     score: str, coverage: str, name: str, take: str
 ) -> None:
     """Takes have nine decimals, rounded half-even; a square does not depend on coverage."""
@@ -213,7 +213,7 @@ def test_under_base_2_takes_that_are_equal_share_a_rank() -> None:
         ("hidden", [("ada", 1), ("dan", 1), ("cyd", 3)], ["41.67", "41.66", "16.67"]),
     ],
 )
-def test_who_is_excluded_loses_the_prize_then_the_rank_then_the_row(
+def test_an_excluded_participant_loses_the_prize_then_the_rank_then_the_row(
     level: Level, ranks: list[tuple[str, int | None]], prizes: list[str]
 ) -> None:
     """It still counts in the median. 1, 1 and 0.4 of 2.4 share 100: 41.666…, 41.666…, 16.666…."""
@@ -358,7 +358,7 @@ def test_a_finalized_board_takes_no_exclusion_and_no_question() -> None:
     assert list(Projections(oracle.told(recorded)).table("leaderboard").rows()) == board(*commands)
 
 
-def test_what_is_resolved_after_a_board_was_frozen_counts_in_other_contests() -> None:
+def test_a_resolution_after_a_board_was_sealed_counts_in_other_contests() -> None:
     """Each board is sealed at its own log position."""
     commands = [*start(), contest("open"), entry("open"), *forecasts(), finalization(), resolution()]
     assert board(*commands) == []
@@ -432,7 +432,7 @@ def brier(**fields: Any) -> RuleSet:
     return RuleSet(**(given | fields))
 
 
-def test_of_losses_the_least_is_first() -> None:
+def test_the_least_loss_is_first() -> None:
     """Ranks are 1, 2, 2, 4, in order of id among equals; there is no take."""
     rows = board(*start(rules=brier()), *forecasts(), resolution())
     assert columns(rows, "rank", "participant", "score", "take") == [
@@ -458,7 +458,7 @@ def test_a_board_may_be_sorted_by_total_though_it_pays_by_take() -> None:
 TEAMS: list[AnyCommand] = [enrolment(participant=who, entrant="team") for who in ("ada", "bob", "zoe")]
 
 
-def test_of_an_entrants_submissions_the_best_is_ranked() -> None:
+def test_only_the_best_submission_of_an_entrant_is_ranked() -> None:
     """The others are shown after it without a rank and use none up; a submission without a forecast counts, too."""
     rules = brier(best_of_entrant=True)
     rows = board(*start(rules=rules), *TEAMS, *forecasts(), resolution())
@@ -470,7 +470,7 @@ def test_of_an_entrants_submissions_the_best_is_ranked() -> None:
     ]
 
 
-def test_where_the_rules_do_not_ask_for_the_best_every_submission_is_ranked() -> None:
+def test_without_best_of_entrant_every_submission_is_ranked() -> None:
     """They are counted as submissions."""
     rows = board(*start(rules=brier()), *TEAMS, *forecasts(), resolution())
     assert columns(rows, "participant", "rank", "submissions") == [
@@ -481,7 +481,7 @@ def test_where_the_rules_do_not_ask_for_the_best_every_submission_is_ranked() ->
     ]
 
 
-def test_of_equal_submissions_the_first_id_is_the_best() -> None:
+def test_the_first_id_of_equal_submissions_is_the_best() -> None:
     """Ada and Dan both forecast 0.5."""
     team = [enrolment(participant=who, entrant="team") for who in ("dan", "ada")]
     rows = board(*start(rules=brier(best_of_entrant=True)), *team, *forecasts(), resolution())
@@ -561,7 +561,7 @@ def test_the_combined_total_is_the_sum_of_the_means_of_kinds_in_percent() -> Non
     ]
 
 
-def test_what_could_be_attained_stands_beside_what_was() -> None:
+def test_a_board_has_the_attainable_coverage_beside_the_coverage() -> None:
     """Four of ten days are scored: Ada covers all of them, Bob half."""
     late = forecast(participant="bob", at=day(12))
     rows = board(*start(), forecast(at=OPENS), late, resolution(known_at=day(14)))

@@ -50,21 +50,21 @@ def place(who: str, score: Fraction, coverage: Fraction, level: str = "") -> Boa
 def squared(*scores: str) -> list[BoardRow]:
     """Return places on the board of a contest with the take max(score, 0)²."""
     places = [place(f"p{i}", Fraction(score), Fraction(1)) for i, score in enumerate(scores)]
-    return [each._replace(take=positive_square(each.score, each.coverage)) for each in places]
+    return [row._replace(take=positive_square(row.score, row.coverage)) for row in places]
 
 
 def worths(places: list[BoardRow]) -> dict[str, Fraction]:
     """Return takes in proportion, by definition."""
     slow = [
-        oracle.Place(None, each.participant, each.score, each.coverage, Decimal(0), Fraction(0), 0, "", "")
-        for each in places
+        oracle.Place(None, row.participant, row.score, row.coverage, Decimal(0), Fraction(0), 0, "", "")
+        for row in places
     ]
     return oracle.worths(slow, "ln")
 
 
 def even(*coverages: int, level: str = "") -> list[BoardRow]:
     """Return places with the score 0, so that takes are coverages, in hundredths."""
-    return [place(f"p{i}", Fraction(0), Fraction(each, 100), level) for i, each in enumerate(coverages)]
+    return [place(f"p{i}", Fraction(0), Fraction(coverage, 100), level) for i, coverage in enumerate(coverages)]
 
 
 def money(pool: int, places: list[BoardRow], unit: int = CENT) -> list[int]:
@@ -108,7 +108,7 @@ def test_units_left_over_go_to_the_largest_remainders() -> None:
     assert money(10 * CENT, even(42, 33, 25)) == [4, 3, 3]
 
 
-def test_of_equal_remainders_the_first_id_has_the_unit() -> None:
+def test_the_first_id_of_equal_remainders_gets_the_unit() -> None:
     """Three equal takes share 100; the remainders are equal."""
     assert money(100 * CENT, even(50, 50, 50)) == [34, 33, 33]
     assert money(2 * CENT, even(50, 50, 50)) == [1, 1, 0]
@@ -124,7 +124,7 @@ def test_prizes_are_whole_payable_units(unit: int, units: list[int]) -> None:
     assert money(100_000_000, even(50, 100), unit) == units
 
 
-def test_nobody_is_paid_where_nobody_has_a_take() -> None:
+def test_nobody_is_paid_if_nobody_has_a_take() -> None:
     """The pool is not paid."""
     assert divide_pool(cup(100 * CENT), even(0, 0)) == [Prize("p0", 0, 0), Prize("p1", 0, 0)]
     assert divide_pool(cup(100 * CENT), []) == []
@@ -136,7 +136,7 @@ def test_without_a_pool_there_are_shares_but_no_money() -> None:
 
 
 @pytest.mark.parametrize("level", ["no_prize", "no_rank", "hidden", "consensus", "not_best"])
-def test_who_is_excluded_is_not_paid_and_has_no_part_in_the_sum(level: str) -> None:
+def test_an_excluded_participant_is_not_paid_and_not_in_the_sum(level: str) -> None:
     """The others share the whole pool."""
     excluded = place("p9", Fraction(2), Fraction(1), level)
     assert divide_pool(cup(100 * CENT), [excluded, *even(50, 50)]) == divide_pool(cup(100 * CENT), even(50, 50))
@@ -195,7 +195,7 @@ def test_a_share_of_exactly_the_least_prize_is_paid(scores: tuple[str, ...], poo
     assert worth_paying(pool, 50, squared(*scores)) == paid
 
 
-def test_what_one_is_not_paid_raises_the_others_above_the_least_prize() -> None:
+def test_a_removed_take_raises_other_shares_above_the_least_prize() -> None:
     """Coverages 30, 27, 24, 19 share 200: the last would get 38 and is left out; then 24 of 81 get 59.26, not 48."""
     assert worth_paying(200, 50, even(30, 27, 24, 19)) == ["74.07", "66.67", "59.26", "0.00"]
     assert worth_paying(200, 50, even(24, 30, 19, 27)) == ["59.26", "74.07", "0.00", "66.67"]
@@ -270,16 +270,16 @@ def slowly(pool: int, least: int, takes: dict[str, Fraction], passes: str) -> di
     st.sampled_from([1, CENT, 10**6]),
     st.sampled_from(["many", "one_by_one"]),
 )
-def test_prizes_above_a_least_one_are_those_of_the_slow_definition(
+def test_prizes_with_a_least_prize_agree_with_the_slow_definition(
     coverages: list[int], units: int, least: int, unit: int, passes: str
 ) -> None:
     """The rest is divided by largest remainder."""
-    places = [place(f"p{i:02}", Fraction(0), Fraction(each, 10**6)) for i, each in enumerate(coverages)]
+    places = [place(f"p{i:02}", Fraction(0), Fraction(coverage, 10**6)) for i, coverage in enumerate(coverages)]
     pool = units * unit
-    remaining = slowly(pool, least * unit, {each.participant: each.coverage for each in places}, passes)
+    remaining = slowly(pool, least * unit, {row.participant: row.coverage for row in places}, passes)
     expected = {who: parts * unit for who, parts in oracle.largest_remainder(units, remaining).items()}
     assert {
-        each.participant: each.prize for each in divide_pool(cup(pool, unit, least * unit, passes), places)
+        prize.participant: prize.prize for prize in divide_pool(cup(pool, unit, least * unit, passes), places)
     } == expected
 
 
@@ -295,7 +295,7 @@ def test_prizes_above_a_least_one_are_those_of_the_slow_definition(
         ((), 100, []),
     ],
 )
-def test_in_one_pass_all_who_are_worth_less_go_at_once(coverages: tuple[int, ...], pool: int, paid: list[str]) -> None:
+def test_one_pass_removes_all_smaller_shares_at_once(coverages: tuple[int, ...], pool: int, paid: list[str]) -> None:
     """Shares of 200 are 60, 54, 48 and 38: the last two are left out, although either could stay; equals go together.
 
     Source: Metaculus's published code: one pass from June 2025, iterative since October 4th, 2025.
@@ -304,10 +304,10 @@ def test_in_one_pass_all_who_are_worth_less_go_at_once(coverages: tuple[int, ...
 
 
 @given(st.lists(st.integers(0, 12), max_size=8), st.integers(0, 400), st.integers(0, 100))
-def test_one_pass_is_that_of_the_slow_definition(coverages: list[int], pool: int, least: int) -> None:
+def test_one_pass_agrees_with_the_slow_definition(coverages: list[int], pool: int, least: int) -> None:
     """Shares count among everybody; the rest divide the pool in proportion, by largest remainder."""
     every = sum(coverages)
-    takes = {f"p{i}": Fraction(each, 100) for i, each in enumerate(coverages) if each}
+    takes = {f"p{i}": Fraction(coverage, 100) for i, coverage in enumerate(coverages) if coverage}
     remaining = {who: take for who, take in takes.items() if pool * 100 * take / every >= least}
     units = oracle.largest_remainder(pool * 100, remaining)
     expected = [f"{Decimal(units.get(f'p{i}', 0)).scaleb(-2):.2f}" for i in range(len(coverages))]

@@ -57,7 +57,7 @@ def test_fractions_are_added_exactly(pairs: list[tuple[int, int]]) -> None:
     assert sum_of_terms(pairs) == sum((Fraction(*pair) for pair in pairs), Fraction(0))
 
 
-def test_the_consensus_is_labelled_as_nobody_is() -> None:
+def test_the_label_of_the_consensus_is_nobodys_id() -> None:
     """It gets brackets until no participant has the same id."""
     actual = Facts()
     assert totals.consensus_label(actual) == "[consensus]"
@@ -93,7 +93,7 @@ def test_coverages_are_exact_shares_weighed_over_all_questions_that_count() -> N
     assert (sums["ada"].questions, sums["bob"].questions) == (2, 1)
 
 
-def test_what_could_be_attained_is_what_somebody_who_always_stood_would_cover() -> None:
+def test_attainable_coverage_is_that_of_a_forecast_for_the_whole_scored_time() -> None:
     """Two questions can be covered whole, the third for four of ten days: (3 + 1 + 2 · 0.4) / 6."""
     projections = season(forecast(at=OPENS))
     assert coverage.attainable_shares(projections.scored("cup").questions) == [1, 1, Fraction(2, 5)]
@@ -117,7 +117,7 @@ def test_attainable_coverage_has_the_hidden_weight_too(known_day: int) -> None:
     assert projections.tally("cup").attainable == own(projections)["ada"].coverage == share
 
 
-def test_questions_alike_are_told_from_others_by_everything_that_divides_them() -> None:
+def test_questions_in_one_group_share_every_divisor() -> None:
     """Kind, weight, hidden weight, period, scored time and scale; two of three questions form one group."""
     names = ("rain", "wind", "snow", "hail", "fog")
     commands: list[AnyCommand] = [opened(name, closes_at=day(19 if name == "fog" else 20)) for name in names]
@@ -205,7 +205,7 @@ def test_a_missing_forecast_counts_as_the_worst_there_is(name: str) -> None:
     assert farthest(name) == worst_score(name) * 10**12
 
 
-def test_what_has_no_bound_has_no_worst() -> None:
+def test_a_kernel_without_a_bound_has_no_worst_score() -> None:
     """A quantile may be off by any amount; a rule set that needs its worst score is refused."""
     with pytest.raises(ValueError, match="pinball"):
         worst_score("pinball")

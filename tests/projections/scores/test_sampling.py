@@ -94,7 +94,7 @@ def test_scored_time_has_as_many_days_as_it_touches_dates(start: int, stop: int,
 
 
 @given(QUARTERS, st.lists(QUARTERS, min_size=3, max_size=3, unique=True), st.integers(-1_440, 1_440))
-def test_of_each_day_counts_what_stands_just_before_it_ends(offset: int, at: list[int], minutes: int) -> None:
+def test_each_day_counts_the_forecast_that_stands_just_before_it_ends(offset: int, at: list[int], minutes: int) -> None:
     """A forecast on [start, end) has the dates whose last instant, or whose last scored instant, lies in it."""
     start, end, until = (micros(10) + (offset + quarter + 1) * 15 * MINUTE for quarter in sorted(at))
     opens = micros(10) + offset * 15 * MINUTE
@@ -162,7 +162,7 @@ def test_a_forecast_made_after_the_last_full_day_earns_nothing() -> None:
     ]
 
 
-def test_a_question_without_a_full_day_is_scored_for_nobody() -> None:
+def test_a_question_without_a_full_day_is_not_scored() -> None:
     """Open for two hours of one day, under rules of full days only."""
     brief = opened(opens_at=day(10, 6), closes_at=day(10, 8))
     commands: list[AnyCommand] = [brief, contest(rules="brier-daily"), entry(), forecast(at=day(10, 6)), resolution()]
@@ -226,7 +226,7 @@ def test_a_forecast_counts_that_was_made_by_the_spot_and_stands_beyond_it(start:
 
 @pytest.mark.parametrize("at", [50, 51, 80])
 @pytest.mark.parametrize(("start", "end", "counts"), [(10, 50, True), (49, 50, True), (10, 49, False), (10, 20, False)])
-def test_where_scored_time_ends_before_the_spot_what_stands_just_before_its_end_counts(
+def test_if_scored_time_ends_before_the_spot_the_last_standing_forecast_counts(
     at: int, start: int, end: int, counts: bool
 ) -> None:
     """The period is 10 to 50, and the spot at its end or later."""
@@ -236,9 +236,7 @@ def test_where_scored_time_ends_before_the_spot_what_stands_just_before_its_end_
 
 
 @given(st.integers(0, 20), st.integers(1, 20), st.integers(0, 60), st.lists(st.integers(0, 40), min_size=1, max_size=6))
-def test_of_forecasts_that_follow_one_another_one_counts_at_the_spot(
-    opens: int, lasts: int, at: int, cuts: list[int]
-) -> None:
+def test_only_one_of_consecutive_forecasts_counts_at_the_spot(opens: int, lasts: int, at: int, cuts: list[int]) -> None:
     """It is the last one made at or before the spot, or before the end of scored time."""
     until = opens + lasts
     edges = sorted({opens, until, *(cut for cut in cuts if opens < cut < until)})
@@ -352,7 +350,7 @@ def test_the_spot_is_the_entrys_own_else_the_reveal_else_the_close(
     ("at", "score"),
     [(day(14), "0.010000000"), ("2026-03-14T00:00:00.000001Z", "0.250000000"), (day(13), "0.010000000")],
 )
-def test_what_is_said_at_the_spot_counts_and_what_is_said_after_does_not(at: str, score: str) -> None:
+def test_a_forecast_at_the_spot_counts_and_a_later_one_does_not(at: str, score: str) -> None:
     """The spot is midnight of the 14th."""
     commands: list[AnyCommand] = [
         forecast(probability="0.5", at=OPENS),

@@ -136,8 +136,8 @@ def test_periods_are_counted_in_the_units_of_the_rule_set(
     sampling: str, length: int, reached: int, hidden: int
 ) -> None:
     """From the 10th at six to the 20th at midnight, hidden until the 12th, known on the 13th at six."""
-    commands = opened(opens_at=day(10, 6), reveals_at=day(12))
-    questions = only(commands, resolution(known_at=day(13, 6)), under=rules(sampling=sampling))
+    question = opened(opens_at=day(10, 6), reveals_at=day(12))
+    questions = only(question, resolution(known_at=day(13, 6)), under=rules(sampling=sampling))
     assert [column.tolist() for column in (questions.length, questions.reached, questions.hidden)] == [
         [length],
         [reached],
@@ -229,7 +229,7 @@ def test_only_a_logarithm_floors_what_it_scores(question: OpenQuestion, fields: 
     assert only(question, under=rules(**fields)).least.tolist() == [least]
 
 
-def test_what_a_quadratic_kernel_scored_is_shown_as_it_was() -> None:
+def test_a_quadratic_kernel_scores_and_shows_a_forecast_unchanged() -> None:
     """A probability of 0 is scored as 0, although the rule set has a floor for logarithms."""
     under = rules(kernel="brier", cdf_kernel="none", reference="none", **MEAN)
     commands: list[AnyCommand] = [opened(), contest(rules=under), entry(), forecast(probability=0), resolution()]

@@ -171,7 +171,7 @@ def test_a_forecast_made_before_the_opening_counts_from_the_opening_where_the_ru
     assert numerators(scored(early, BOB, resolution(), rules=strict)) == {"bob": 0}
 
 
-def test_a_probability_of_nought_counts_as_the_least() -> None:
+def test_a_probability_of_zero_counts_as_the_least() -> None:
     """Metaculus, Scores FAQ: 0.1%, applied before the median: (0.001 + 1) / 2 = 0.5005."""
     commands = [forecast(probability=0, at=OPENS), forecast(participant="bob", probability=1, at=OPENS)]
     median = oracle.picos("ln", Fraction(5005, 10_000))
@@ -273,7 +273,7 @@ def test_a_question_may_be_hidden_to_its_close() -> None:
     assert coverages(scores) == {"ada": "0.200000000"}
 
 
-def test_more_centuries_than_fit_on_one_axis_are_scored_all_the_same() -> None:
+def test_more_centuries_than_fit_on_one_timeline_are_scored() -> None:
     """There are 800 questions of a century each, and two participants who forecast for the whole time."""
     names = [f"q{number:03}" for number in range(800)]
     span = {"opens_at": "1970-01-01T00:00:00Z", "closes_at": "2069-12-31T00:00:00Z"}
@@ -460,7 +460,7 @@ def test_under_the_recorded_clock_a_forecast_stands_from_its_recording() -> None
         assert coverages(recorded_scores(*commands, under=rules(clock=clock))) == {"ada": coverage}
 
 
-def test_by_the_recorded_clock_what_is_heard_too_late_counts_nowhere() -> None:
+def test_under_the_recorded_clock_a_late_forecast_does_not_count() -> None:
     """It claims a time before the answer, but is recorded when the answer is known; so it is not early either."""
     commands = (day(16), forecast(at=day(11))), (AFTER, resolution(known_at=day(16)))
     assert recorded_scores(*commands, under=rules(clock="recorded")) == {}
