@@ -22,7 +22,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes, read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
-from forecast_ledger.replay.reading.replay import TableSummary, open_store, replay
+from forecast_ledger.replay.reading.replay import Replay, TableSummary, open_store, replay
 from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, replication
@@ -54,7 +54,7 @@ Batch = tuple[int, list[AnyCommand]]  # what is recorded together, and when: µs
 
 
 class Digests(NamedTuple):
-    """What is kept of a history.
+    """The kept digests of a history.
 
     rows: how many the log has, and the SHA-256 of their bytes, one after another. head: the last row's digest.
     tables: every projection of the catalogue.
@@ -154,11 +154,11 @@ def record(batches: Iterable[Batch], log: Path) -> None:
             ledger.handle_many(together)
 
 
-def taken(log: Path) -> Taken:
-    """The digests of a log and its tables as this code makes them."""
+def taken(log: Path, replayed: Replay | None = None) -> Taken:
+    """The digests of a log and its tables as this code makes them. replayed: the log's tables, if they are there."""
     with open_store(str(log), "main") as store:
         rows = [row for page in store.pages() for row in page]
-    found = replay(log)
+    found = replayed or replay(log)
     tables = (found.table(name) for name in CATALOGUE)
     built = {table.name: TableSummary(table.version, len(table), table.digest()) for table in tables}
     digests = Digests((len(rows), sha256(b"".join(rows)).hexdigest()), found.checkpoint.digest, built)
@@ -180,7 +180,7 @@ def check(name: str, now: Digests) -> None:
 
 
 def differences(name: str, kept: Digests, now: Digests) -> list[str]:
-    """What of a history is other than was kept, a line each."""
+    """The differences between a history's kept digests and those of now, a line each."""
     pairs: dict[str, tuple[Any, Any]] = {"rows of the log": (kept.rows, now.rows), "log digest": (kept.head, now.head)}
     for table in sorted(kept.tables.keys() | now.tables.keys()):
         pairs[f"table {table}"] = kept.tables.get(table), now.tables.get(table)
@@ -203,7 +203,7 @@ def _shown(value: Any) -> str:
 
 
 def kept() -> dict[str, Digests]:
-    """What the file holds; tables without rows are written once for all histories."""
+    """The digests in the file; tables without rows are written once for all histories."""
     said = json.loads(KEPT.read_bytes())
     empty = {
         table: TableSummary(version, 0, digest) for table, (version, digest) in said.pop("tables without rows").items()

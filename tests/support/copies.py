@@ -24,7 +24,7 @@ def edit(folder: Path, module: ModuleType, old: str, new: str) -> None:
 
 
 def run(folder: Path, *arguments: str, code: int = 0) -> str:
-    """What the command line of the copy prints, messages last."""
+    """The output of the copy's command line, messages last."""
     command = [sys.executable, "-m", "forecast_ledger", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == code, done.stderr

@@ -33,7 +33,7 @@ TITLES = {  # what a spreadsheet runs, what ends a line or a field, what is not 
 
 
 def commands_of(story: str) -> list[AnyCommand]:
-    """Those of a worked example."""
+    """The commands of a worked example."""
     lines = (DATA / story / "commands.jsonl").read_bytes().splitlines()
     return [read(line) for line in lines]
 
@@ -72,7 +72,7 @@ def exported(location: str, out: Path, form: str, **asked: Any) -> Manifest:
 
 
 def digests(location: str, as_of: int | None = None) -> list[str]:
-    """Of every projection."""
+    """The digest of every projection."""
     found = replay(location, as_of=as_of)
     return [found.table(name).digest() for name in CATALOGUE]
 

@@ -116,7 +116,7 @@ def commands(source: list[Row], boards: Mapping[str, Board] = BOARDS) -> Iterato
 
 
 def batches(source: list[Row], boards: Mapping[str, Board] = BOARDS) -> Iterator[tuple[str, list[Command]]]:
-    """What is recorded at one instant, and that instant."""
+    """Each instant with the commands recorded at it."""
     for instant, pairs in groupby(recorded(source, boards), itemgetter(0)):
         yield instant, [command for _, command in pairs]
 
@@ -212,7 +212,7 @@ class Said(NamedTuple):
 
 
 class Source:
-    """What the source says of each question; its instants compare as text, whole seconds of UTC."""
+    """The source's content by question; its instants compare as text, whole seconds of UTC."""
 
     def __init__(self, rows: list[Row]) -> None:
         self.rows = rows
@@ -359,7 +359,7 @@ def seconds(_: tuple[int, int], start: int, end: int) -> int:
 
 
 def days(period: tuple[int, int], start: int, end: int) -> int:
-    """How many days end on it, or with the period, while this stands."""
+    """The number of days that end during [start, end), or with the period."""
     opens, closes = period
     east = EAST * DAY // 1_440
     first = (opens + east) // DAY

@@ -20,7 +20,7 @@ NOTHING = "0" * 32  # the digest of a command that says nothing
 
 
 def begins(event: AnyEvent, before: AnyEvent | None) -> bool:
-    """Whether an event is the first of a command, if what comes before it is as it must be."""
+    """Return whether an event is the first of a command, if the one before it is as it must be."""
     if isinstance(before, TextKept):
         return False
     if isinstance(event, PrizePaid) and isinstance(before, PrizePaid):

@@ -1,4 +1,4 @@
-"""What tests start from: commands that fill in what a test does not care about, and given / when / then."""
+"""Commands with defaults for all that a test does not care about, and given / when / then."""
 
 import re
 from collections.abc import Callable
@@ -145,7 +145,7 @@ def finalization(contest: str = "cup", at: str = AFTER) -> FinalizeContest:
 
 
 def payment(contest: str = "cup", at: str = AFTER) -> PayPrizes:
-    """What the sealed board says is paid out."""
+    """A payment of the prizes of the sealed board."""
     return PayPrizes(contest=contest, at=at)
 
 
@@ -260,7 +260,7 @@ def remembered(ledger: Ledger) -> dict[str, Any]:
 
 
 class Then:
-    """What came of a command."""
+    """The outcome of a command."""
 
     def __init__(self, outcome: list[AnyEvent] | Refused) -> None:
         self.outcome = outcome

@@ -30,7 +30,7 @@ SILENT = {"$schema", "$defs", "title", "description", "default", "discriminator"
 
 
 def faults(value: Any, schema: Schema, whole: Schema) -> Iterator[str]:
-    """What a value breaks of a schema that is part of a whole one. Raises KeyError for an unknown word."""
+    """The faults of a value against a schema that is part of a whole one. Raises KeyError for an unknown word."""
     for word, said in schema.items():
         if word == "$ref":
             yield from faults(value, _looked_up(said, whole), whole)

@@ -67,7 +67,7 @@ class Question:
     resolved: events.QuestionResolved | None = None
 
     def standing(self, instant: int, *, early: bool = True) -> dict[str, tuple[int, events.ForecastMade]]:
-        """Whose forecast stands then: everyone's last word up to that instant, unless it is a withdrawal."""
+        """Everyone's last forecast up to that instant, unless a withdrawal follows it."""
         stands = {}
         for participant, statements in self.said.items():
             heard = [(position, statement) for position, statement in statements if statement.at <= instant]
@@ -135,7 +135,7 @@ class World:
 
 
 def world(recorded: Sequence[Recorded], as_of: int | None = None) -> World:
-    """What the log says as of a position."""
+    """The world that the log describes as of a position."""
     found = World()
     for each in recorded:
         if as_of is None or each.position <= as_of:
@@ -156,7 +156,7 @@ def chance(forecast: events.ForecastMade, outcome: int) -> Fraction:
 
 
 def least(question: events.QuestionOpened, outcome: int, rules: RuleSet) -> Fraction:
-    """What a smaller probability counts as: in a range, a share of the uniform density, to 1e-10; else a flat one."""
+    """The least probability that is scored: in a range, a share of the uniform density, to 1e-10; else a flat one."""
     if question.range and 1 <= outcome <= question.range.bins:
         return Fraction(round(Fraction(rules.least_density_ppm * 10**10, PPM * question.range.bins)), 10**10)
     return Fraction(rules.least_probability_ppm, PPM)
@@ -183,7 +183,7 @@ class Slice(NamedTuple):
 
 
 def slices(question: Question, rules: RuleSet) -> Iterator[Slice]:
-    """Who stands where against which median, stretch by stretch, over the scored time."""
+    """The stretches of the scored time, each with the standing forecasts and their median."""
     assert question.resolved
     outcome = question.resolved.outcome
     floor = least(question.opened, outcome, rules)
@@ -386,7 +386,7 @@ def named(asked: Sequence[AnyCommand]) -> list[AnyCommand]:
 
 
 def attempted(asked: Sequence[AnyCommand]) -> tuple[list[Recorded], list[Refused]]:
-    """What a new ledger records of these commands, and what it refuses."""
+    """The events that a new ledger records for these commands, and the refusals."""
     with Ledger.open(":memory:", clock=lambda: 0, prizes=prizes_from_log) as ledger:
         outcomes = ledger.handle_many(named(asked))
         recorded = [each for page in ledger.read() for each in page]
@@ -394,7 +394,7 @@ def attempted(asked: Sequence[AnyCommand]) -> tuple[list[Recorded], list[Refused
 
 
 def history(*asked: AnyCommand) -> list[Recorded]:
-    """What a new ledger records of these commands, all of which it accepts."""
+    """The events that a new ledger records for these commands, all of which it accepts."""
     recorded, refused = attempted(asked)
     assert not refused
     return recorded
@@ -423,7 +423,7 @@ def projected(*asked: AnyCommand, chunk: int = 1 << 20) -> Projections:
 
 
 def moment(units: int) -> datetime:
-    """That many units after the opening of every question in a random log."""
+    """The instant that many units after the opening of every question in a random log."""
     return datetime(2026, 3, 10, tzinfo=UTC) + timedelta(microseconds=units * UNIT)
 
 

@@ -1,4 +1,4 @@
-"""Where the checkout, its worked examples and its source files are."""
+"""Paths of the checkout, its worked examples and its source files."""
 
 from pathlib import Path
 

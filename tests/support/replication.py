@@ -50,7 +50,7 @@ class Leg(NamedTuple):
 
     @property
     def value(self) -> Decimal:
-        """What the shares are worth at the price, in points."""
+        """The value of the shares at the price, in points."""
         return (self.shares * (self.price if self.side == "yes" else 1 - self.price)).quantize(_MICRO)
 
 
@@ -135,7 +135,7 @@ class _Floor:
         self.left: dict[str, Decimal] = {}  # of what was granted
 
     def order(self, row: Row, question: Row) -> Iterator[Command]:
-        """What an order becomes, and the price it leaves."""
+        """The commands for an order, and the price after it."""
         if "action" in row:
             side = "yes" if row["yes_shares_delta"] > 0 else "no"
             held = self.held.get((row["trader"], row["qid"], OTHER[side]), Decimal(0))
@@ -206,7 +206,7 @@ def legs(row: Row, held: Decimal, liquidity: Decimal) -> list[Leg]:
 
 
 def _closed(row: Row, held: Decimal) -> Decimal:
-    """How many shares of the other side an order says it sells."""
+    """The shares of the other side that an order sells."""
     whole: Decimal = abs(row["yes_shares_delta"])
     said: dict[str, Decimal] = {"open": Decimal(0), "close": whole, "flip": row.get("closed_shares", whole)}
     return said.get(row["action"], whole if held >= whole - DUST else Decimal(0))

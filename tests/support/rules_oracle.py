@@ -42,7 +42,7 @@ class Case:
 
     @property
     def opened(self) -> events.QuestionOpened:
-        """What was asked."""
+        """The event that opened the question."""
         return self.question.opened
 
     @property
@@ -60,7 +60,7 @@ class Case:
 
     @property
     def named(self) -> bool:
-        """Whether the outcomes have names."""
+        """Return whether the outcomes have names."""
         return self.opened.range is None
 
     @property
@@ -90,7 +90,7 @@ class Step(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many units."""
+        """The number of units."""
         return self.ends - self.begins
 
 
@@ -113,7 +113,7 @@ def standing(case: Case, instant: int) -> dict[str, tuple[int, events.ForecastMa
 
 
 def date(case: Case, instant: int) -> int:
-    """Which day, east of UTC by the rules' minutes."""
+    """The day of an instant, at the rules' minutes east of UTC."""
     return (instant + case.rules.day_minutes * 60 * 10**6) // DAY
 
 
@@ -159,7 +159,7 @@ def looks(case: Case) -> Iterator[tuple[int, int, int]]:
 
 
 def steps(case: Case) -> list[Step]:
-    """Who stands, unit by unit."""
+    """The standing forecasts, unit by unit."""
     found: list[Step] = []
     for begins, ends, instant in looks(case):
         stands = standing(case, instant)
@@ -216,7 +216,7 @@ def nearest(number: Fraction, units: int = PICO) -> Fraction:
 
 @cache
 def log(name: str, number: Fraction) -> Fraction:
-    """Of a probability, in 1e-12."""
+    """The logarithm of a probability, in 1e-12."""
     return Fraction(oracle.picos(name, number), PICO)
 
 
@@ -241,7 +241,7 @@ def chance(case: Case, of: Numbers) -> Fraction:
 
 @cache
 def place(value: Fraction, span: events.NumericRange) -> Fraction:
-    """Where a value lies on a range as 0..1, beyond it at its end; to 60 digits on a logarithmic one."""
+    """The position of a value on a range as 0..1, clamped at its ends; to 60 digits on a logarithmic one."""
     lower, upper = Fraction(span.lower), Fraction(span.upper)
     inside = min(max(value, lower), upper)
     if span.zero_point is None:
@@ -275,7 +275,7 @@ def ordered_brier(case: Case, of: Numbers) -> Fraction:
 
 
 def error(case: Case, of: Numbers) -> Fraction:
-    """Whether the first of the most probable outcomes is another than what happened."""
+    """1 if the first of the most probable outcomes did not happen, else 0."""
     return Fraction(of.index(max(of)) != case.resolved.outcome)
 
 
@@ -424,7 +424,7 @@ def consensus(case: Case, members: Sequence[Stand]) -> tuple[Fraction | None, Fr
 
 
 class Part(NamedTuple):
-    """What one participant earns in each of the units [begins, ends). chance: None where no one outcome's is scored."""
+    """A participant's score in each of the units [begins, ends). chance: None if no single outcome's is scored."""
 
     begins: int
     ends: int
@@ -444,7 +444,7 @@ class Score(NamedTuple):
 
 
 def terms(case: Case, step: Step) -> dict[str, Part]:
-    """What everyone who stands earns in one unit, and the consensus if it is scored."""
+    """The parts of all standing forecasts in one unit, and of the consensus if it is scored."""
     members = [stand for stand in step.stands if stand.participant not in case.scored_only]
     own = {stand.participant: worth(case, stand.numbers) for stand in step.stands}
     shown = _chances(case, step)
@@ -573,7 +573,7 @@ class Place(NamedTuple):
 
 
 def losing(rules: RuleSet) -> bool:
-    """Whether the least score is best."""
+    """Return whether the least score is best."""
     return bool({rules.kernel, rules.cdf_kernel, rules.quantile_kernel} & LOSSES)
 
 
@@ -600,7 +600,7 @@ def total(rules: RuleSet, of: Mapping[str, Case], own: Shares) -> Fraction:
 
 
 def take(rules: RuleSet, score: Fraction, coverage: Fraction) -> Fraction | None:
-    """What prizes are proportional to; powers to 60 digits, whole powers of 2 exact."""
+    """The weight by which prizes are shared; powers to 60 digits, whole powers of 2 exact."""
     if rules.take == "none":
         return None
     if rules.take == "positive_square":
@@ -636,7 +636,7 @@ def board(
 
 
 def _value(rules: RuleSet, place: Place) -> Fraction:
-    """What the board is sorted by; the greatest first."""
+    """The sort key of the board; the greatest comes first."""
     if rules.rank_by == "take":
         assert place.take is not None
         return place.take

@@ -138,7 +138,7 @@ class Season:
         return [next(rests[turn]) for turn in turns]
 
     def recorded(self) -> list[Recorded]:
-        """What a ledger records of it."""
+        """The events that a ledger records of the season."""
         now = [0]
         with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
             for now[0], together in self.batches():
@@ -300,7 +300,7 @@ class Season:
         return [msgspec.structs.replace(spotted, hidden_coverage_weight=hidden), spotted, plain]
 
     def named(self, contest: str, who: str) -> list[AnyCommand]:
-        """What is said of a participant in a contest, if anything: enrolled, perhaps twice, and perhaps excluded."""
+        """Enrolments and exclusions of a participant in a contest: none, one enrolment or two, perhaps an exclusion."""
         random, at = self.random, self.moment(60)
         asked: list[AnyCommand] = []
         while random.random() < 0.3:

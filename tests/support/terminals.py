@@ -19,7 +19,7 @@ _LONGEST = 60  # s
 
 
 class Seen(NamedTuple):
-    """What a terminal was sent on stdout, what came on stderr, and the exit code."""
+    """The output of a terminal on stdout, the output on stderr, and the exit code."""
 
     stdout: str
     stderr: str

@@ -45,7 +45,7 @@ TRADES = {"shares_bought.v1", "shares_sold.v1"}
 
 
 class Book:
-    """What each command leads to. An event's log position is its place in `log`, from 1."""
+    """A model of the trading book: commands lead to events. An event's log position is its place in `log`, from 1."""
 
     def __init__(self) -> None:
         self.log: list[Event] = []
@@ -175,7 +175,7 @@ class Book:
         return self._recorded(_event("question_added", at, contest=contest, question=question))
 
     def enrol(self, at: int, contest: str, participant: str, family: str = "", release: str = "") -> Outcome:
-        """Who plays; where there are stakes, once, with starting cash."""
+        """Enrol a participant once; in a contest with stakes, with starting cash."""
         if contest not in self.contests:
             return Refusal("unknown_contest")
         joined = self.contests[contest]
@@ -335,7 +335,7 @@ class Book:
         return passed + 1
 
     def _faults(self, contest: str, participant: str, reply: dict[str, Any]) -> Iterator[str]:
-        """What makes a whole reply malformed."""
+        """The faults that make a whole reply malformed."""
         rules = self._rules(contest)
         action, bets, sells = reply["action"].upper(), reply["bets"], reply["sells"]
         if action not in {"BET", "SELL", "HOLD"}:
@@ -545,7 +545,7 @@ class Book:
         return self.log[first - 1 :]
 
     def _reverse(self, at: int, question: str) -> None:
-        """What was settled, refunded or voided on the question leaves cash again."""
+        """Take back from cash what the question's settlements, refunds and voidings paid."""
         for of, position in list(self._positions(question)):
             if position.status in {"settled", "refunded", "voided"}:
                 number, settlement = next(
@@ -585,7 +585,7 @@ def _event(kind: str, at: int, **fields: Any) -> Event:
 
 
 def _vector(asked: Question, outcome: str | None, payouts: Mapping[str, Number] | None) -> tuple[int, ...]:
-    """What a share of each outcome pays, in 1e-9."""
+    """The payout of a share of each outcome, in 1e-9."""
     named: Mapping[str, Number] = {str(outcome): 1} if payouts is None else payouts
     return tuple(units(named.get(each, 0), ONE) for each in asked.outcomes)
 
@@ -602,7 +602,7 @@ def _of(event: Event) -> tuple[str, str]:
 
 
 def _credited(settlement: Event) -> int:
-    """What a settlement, refund or voiding brought to cash."""
+    """The amount that a settlement, refund or voiding added to cash."""
     name = {"position_settled.v1": "proceeds", "position_refunded.v1": "cost", "trades_voided.v1": "amount"}
     amount: int = settlement[name[settlement["type"]]]
     return amount

@@ -60,7 +60,7 @@ class Refusal(NamedTuple):
 
 
 class Again(NamedTuple):
-    """What was sent is recorded already, at these log positions."""
+    """The receipt of a command that is recorded already, at these log positions."""
 
     first: int
     last: int
@@ -126,7 +126,7 @@ def midnight(at: int) -> int:
 
 @dataclass
 class Position:
-    """What a participant holds of one outcome, and what it has paid and received for it."""
+    """A participant's shares of one outcome, and what it has paid and received for them."""
 
     number: int
     question: str
@@ -237,7 +237,7 @@ class Question:
         return said if said in self.outcomes else None
 
     def trades(self, at: int) -> bool:
-        """Whether it can be traded."""
+        """Return whether the question can be traded at an instant."""
         return not self.payouts and not self.annulled and self.opens <= at < self.closes
 
 

@@ -19,7 +19,7 @@ Posting = tuple[str, str, str, int]  # account, contest, participant (or none), 
 
 
 def postings(book: Book, number: int) -> list[Posting]:
-    """What the event at a log position moves between accounts, from first principles: quantities and prices."""
+    """The postings of the event at a log position, from first principles: quantities and prices."""
     event = book.log[number - 1]
     if event["type"] == "contest_opened.v1":
         pool = event["pool"] * ONE
@@ -57,7 +57,7 @@ def _posted(contest: str, participant: str, **moves: int) -> list[Posting]:
 
 
 def balances(book: Book, after: int | None = None) -> dict[tuple[str, str, str], int]:
-    """What is on each account, in 1e-15."""
+    """The balance of each account, in 1e-15."""
     sums: dict[tuple[str, str, str], int] = {}
     for number in range(1, len(book.log[:after]) + 1):
         for name, contest, participant, amount in postings(book, number):
@@ -81,7 +81,7 @@ def sealed(book: Book, contest: str) -> int | None:
 
 
 def fates(book: Book, after: int | None = None, at: int | None = None) -> dict[str, tuple[int, ...]]:
-    """What each resolved question pays, as of a log position and an instant; nothing of one that is annulled."""
+    """The payouts of each resolved question as of a log position and an instant; annulled questions have none."""
     paid: dict[str, tuple[int, ...]] = {}
     for event in book.log[:after]:
         if at is None or event["at"] <= at:
@@ -155,7 +155,7 @@ def brier_rows(
 
 
 def _row(book: Book, number: int, event: Event, divisor: int, paid: tuple[int, ...]) -> Row:
-    """Of a yes or no, by the probability of yes; of a named outcome, by that of this outcome."""
+    """The Brier row of a forecast: by the probability of yes, or by that of the named outcome."""
     asked = book.questions[event["question"]]
     confidence = Fraction(event["amount"], event["cash"] // divisor)
     won = Fraction(paid[asked.outcomes.index(event["outcome"])], ONE)
@@ -301,7 +301,7 @@ def drawdown(rows: list[Snapshot]) -> Fraction:
 
 
 def state(account: Account, rules: dict[str, Any]) -> str:
-    """Whether there is anything left to play with."""
+    """The state of an account, which depends on whether it has anything left to trade with."""
     if account.cash < 0:
         return "debt"
     ruined = account.cash // rules["cap_divisor"] < rules["least_bet"] and not account.open()

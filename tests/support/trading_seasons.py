@@ -100,7 +100,7 @@ def stamp(at: int) -> str:
 
 
 def told(book: Book, command: Told) -> Outcome:
-    """What the model makes of a command; ids of commands are not looked at."""
+    """The model's outcome for a command; the ids of commands are ignored."""
     said = {name: value for name, value in command.items() if name not in {"id", "type"}}
     for name in ("at", "opens_at", "closes_at", "starts_at", "quoted_at"):
         if name in said:
@@ -479,7 +479,7 @@ class Season:
         self._told(command | {"id": f"c{len(self.said)}"} | (changed if how == "content" else {}))
 
     def _first(self, before: Outcome) -> Again:
-        """Where what came of a command is recorded."""
+        """The log positions of the first outcome."""
         if isinstance(before, Again):
             return before
         assert not isinstance(before, Refusal)

@@ -189,7 +189,7 @@ class AccountsMachine(RuleBasedStateMachine):
 
 
 def cash_of(happened: list[Any]) -> dict[tuple[str, str], int]:
-    """What the events leave in each account."""
+    """The cash that the events leave in each account."""
     cash: dict[tuple[str, str], int] = defaultdict(int)
     for event in happened:
         if type(event) in CASH:
@@ -232,7 +232,7 @@ def taken_keys(happened: list[AnyEvent]) -> list[tuple[str, str, int]]:
 
 
 def untouched_since_sealed(happened: list[Any]) -> bool:
-    """Whether nothing follows in a contest after it is finalized."""
+    """Return whether no event of a contest follows its finalization."""
     sealed = set[str]()
     for event in happened:
         if getattr(event, "contest", None) in sealed:

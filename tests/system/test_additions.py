@@ -1,4 +1,4 @@
-"""What a new command and its event need: four files, and a check that names whatever is missing."""
+"""A new command and its event change four files, and the checks name each missing part."""
 
 import inspect
 import json

@@ -45,7 +45,7 @@ NAMES = {_name(path) for path in SOURCES}
 
 
 def _imports(path: Path) -> Iterator[str]:
-    """What a module imports, its own package's modules without the package's name; late imports and types too."""
+    """Modules that a module imports, without the name of our package; includes late imports and imports for types."""
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name.removeprefix(PACKAGE) for alias in node.names)
@@ -73,7 +73,7 @@ def _circle(graph: dict[str, set[str]]) -> list[str]:
 
 
 def _graph() -> dict[str, set[str]]:
-    """Which modules each module imports, for the program or for types alone, when it is loaded or later."""
+    """The modules that each module imports, for the program or for types alone, when it is loaded or later."""
     return {_name(path): _modules(path) for path in SOURCES}
 
 
@@ -133,7 +133,7 @@ def test_rooms_are_small_say_what_they_are_for_and_form_no_circle() -> None:
 
 @pytest.mark.parametrize("path", _pure(), ids=_name)
 def test_pure_modules_name_no_clock_chance_environment_or_files(path: Path) -> None:
-    """What decides and what projects depends on its arguments alone."""
+    """Modules that decide and modules that project depend on their arguments alone."""
     imports = set(_imports(path))
     roots = {name.split(".")[0] for name in imports}
     functions = {name for name in imports if name.startswith("math.")}

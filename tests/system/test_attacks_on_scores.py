@@ -84,7 +84,7 @@ def test_a_board_adds_up_numerators_beyond_134_bits() -> None:
 
 @pytest.mark.parametrize("east", [-1_440, 1_440])
 def test_a_century_of_days_against_peers_is_exact(east: int) -> None:
-    """Of 36,525 days each is worth ln(1e-10) - ln 1, the least that a bin of 10,000 can be."""
+    """Each of 36,525 days is worth ln(1e-10) - ln 1, the least that a bin of 10,000 can be."""
     rules = RuleSet(name="x", cdf_kernel="ln", reference="peers", sampling="day", day_minutes=east, least_density_ppm=1)
     span = events.NumericRange(lower="0", upper="1", bins=10_000)
     right, wrong = (0, *[CHANCE] * 10_000), (*[0] * 10_000, CHANCE)
@@ -211,7 +211,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("nasty", NASTY, ids=lambda nasty: str(nasty)[:12])
 def test_nonsense_in_any_one_field_is_corrupt_or_computes(nasty: Any) -> None:
-    """Whatever of a season is replaced, no table fails in another way."""
+    """If any field of a season is replaced, a table is computed or raises Corrupt; it never fails in another way."""
     plain = json.loads(msgspec.json.encode(SEASON))
     assert all(len(Projections(facts(log.unseal_pages(iter([sealed(plain)])))).table(name)) >= 0 for name in CATALOGUE)
     corrupt: list[int] = []

@@ -53,7 +53,7 @@ def published(rules: RuleSet, question: Any, made: Sequence[AnyCommand], answer:
 
 
 def own(kind: str, average: str) -> RuleSet:
-    """What stands at one instant, against an average."""
+    """Rules that score forecasts at one instant against an average."""
     fields: dict[str, Any] = {"consensus": average, "consensus_weights": kind, "sampling": "spot", "scale": "peer"}
     return RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="consensus", **fields)
 

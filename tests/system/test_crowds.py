@@ -70,7 +70,7 @@ def test_eight_writers_take_turns(tmp_path: Path) -> None:
 
 
 def test_a_large_append_and_a_trickle_leave_each_other_room(tmp_path: Path) -> None:
-    """Whoever sends single commands waits for a part of the append, not for all of it; neither fails for company."""
+    """A writer of single commands waits for a part of the append, not for all of it; both succeed."""
     path = str(tmp_path / "a.db")
     counts, trickle = beside(path, "main", LINES, rate=20)
     assert counts == {"accepted": LINES, "duplicate": 0, "refused": 0}
@@ -80,7 +80,7 @@ def test_a_large_append_and_a_trickle_leave_each_other_room(tmp_path: Path) -> N
 
 
 def test_a_writer_decides_once_and_against_the_newest_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What another has appended in the meantime is all that is read again."""
+    """A writer reads again only the events that another writer has appended in the meantime."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as one, Ledger.open(path) as other:
         one.handle(QUESTION)

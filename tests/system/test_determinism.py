@@ -116,7 +116,7 @@ def opening(number: int, kind: str) -> dict[str, Any]:
 
 
 def answer(number: int, kind: str) -> dict[str, Any]:
-    """How a question came out."""
+    """The resolution of a question."""
     came: dict[str, Any] = {"value": number * 50} if kind in {"numeric", "quantiles"} else {"outcome": "no"}
     came |= {"outcome": GREEN} if kind == "multiple_choice" else {}
     return {"type": "resolve_question", "at": minute(41_000), "question": f"q{number:02}"} | came
@@ -228,7 +228,7 @@ def text(whole: Projections) -> str:
 
 
 def cpu_features() -> str:
-    """What this NumPy has switched on beyond its baseline."""
+    """The CPU features that this NumPy uses beyond its baseline."""
     umath = import_module("numpy._core._multiarray_umath")
     return " ".join(name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name])
 
@@ -253,11 +253,11 @@ def test_a_log_replayed_twice_has_the_same_digests(path: str, tmp_path: Path, re
     assert digests(projected(log)) == digests(projected(log)) == reference[1]
 
 
-@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize("size", [1, 7])
 def test_digests_do_not_depend_on_the_size_of_batches(
     path: str, tmp_path: Path, reference: tuple[str, Digests], size: int
 ) -> None:
-    """Commands appended one by one, in sevens, or all in one transaction; the log itself is the same, too."""
+    """Commands appended one by one or in sevens give the log and tables of those appended in one transaction."""
     log = str(tmp_path / "log.db")
     assert appended(log, season(path), size) == reference[0]
     assert digests(projected(log)) == reference[1]
@@ -294,8 +294,12 @@ def test_a_log_read_after_each_batch_ends_with_the_same_digests(
 ENVIRONMENTS: dict[str, dict[str, str]] = {
     "hash seed 0, UTC": {"PYTHONHASHSEED": "0", "TZ": "UTC"},
     "hash seed 1, Kathmandu": {"PYTHONHASHSEED": "1", "TZ": "Asia/Kathmandu"},
-    "hash seed 4242, C": {"PYTHONHASHSEED": "4242", "LC_ALL": "C", "PYTHONUTF8": "0"},
-    "without SIMD": {"PYTHONHASHSEED": "random", "NPY_DISABLE_CPU_FEATURES": cpu_features()},
+    "hash seed 4242, C, without SIMD": {
+        "PYTHONHASHSEED": "4242",
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "NPY_DISABLE_CPU_FEATURES": cpu_features(),
+    },
 }
 
 

@@ -25,7 +25,7 @@ HEAVY = {"numpy", "msgspec", "eventsourcing", "click", "structlog", "sqlite3", "
 
 
 def _python(code: str, *options: str) -> str:
-    """What a new interpreter prints that runs this, with the checkout as its folder."""
+    """The output of a new interpreter that runs this code, with the checkout as its folder."""
     done = subprocess.run([sys.executable, *options, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
@@ -128,7 +128,7 @@ def test_every_name_has_an_example_that_runs(name: str, monkeypatch: pytest.Monk
     "page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.name
 )
 def test_examples_in_prose_import_from_the_door(page: Path) -> None:
-    """What a page shows to those who embed the package is what the door offers."""
+    """Pages for people who embed the package import only the names that `forecast_ledger` offers."""
     text = page.read_text(encoding="utf-8")
     assert re.findall(r"(?m)^(?:>>> |\.\.\. )? *(?:from|import) forecast_ledger\..*$", text) == []
     names = re.findall(r"(?m)^(?:>>> |\.\.\. )? *from forecast_ledger import (.*)$", text)
@@ -154,7 +154,7 @@ def test_the_package_is_the_command_line() -> None:
 
 
 def _opened(path: Path) -> Iterator[Any]:
-    """What each function of the door that takes a log says of this one, given as a path."""
+    """The result of each public function that takes a log, for this log, given as a path."""
     with forecast_ledger.open(path) as ledger, (ROOT / "data/metaculus-2022/commands.jsonl").open("rb") as file:
         yield forecast_ledger.append(ledger, file)["accepted"]
     yield forecast_ledger.replay(path).checkpoint.position
@@ -186,7 +186,7 @@ def test_a_checkout_without_links_can_be_imported(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not (ROOT / "forecast_ledger" / "ledger").is_dir(), reason="here, the checkout's links are missing")
 def test_the_links_of_the_checkout_lead_to_its_folders() -> None:
-    """Where the package is looked for, there is each folder once, and nothing of ours is called by a second name."""
+    """The import path has each folder once, and no module of ours can be imported under a second name."""
     package = Path(forecast_ledger.__file__).parent
     for top in ("data", "ledger", "projections", "replay"):
         assert (package / top).samefile(ROOT / top)

@@ -1,4 +1,4 @@
-"""What befalls a process on the command line: killed, stopped, no room, a damaged or locked store, others at work.
+"""A process on the command line is killed or stopped, has no room, finds a damaged or locked store, or meets others.
 
 Each ends with the documented exit code and one line on stderr; nothing acknowledged is lost, nothing half done is
 left. Moments are seeded, and chosen within the time that the same work takes undisturbed.
@@ -60,8 +60,10 @@ def start(*arguments: str | Path, command: Sequence[str] = COMMAND) -> Process:
 
 @pytest.fixture(autouse=True)
 def none_outlives_its_test() -> Iterator[None]:
-    """Whatever came of the test."""
+    """End all processes that the test started, whether it passed or failed."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # else a shell's background job ignores it
     yield
+    signal.signal(signal.SIGINT, before)
     for process in STARTED:
         if process.poll() is None:
             process.kill()
@@ -70,7 +72,7 @@ def none_outlives_its_test() -> Iterator[None]:
 
 
 def ended(process: Process) -> Done:
-    """What a process has printed, once it has ended."""
+    """Wait until a process has ended; return its exit code and output."""
     stdout, stderr = process.communicate(timeout=TIMEOUT)
     assert "Traceback" not in stderr, stderr
     return subprocess.CompletedProcess([], process.returncode, stdout, stderr)
@@ -107,7 +109,7 @@ def until(there: Callable[[], object], process: Process) -> None:
 
 
 class Work(NamedTuple):
-    """What is appended, as arguments of the command; what the log then is; how long that takes, in s."""
+    """Arguments of an append, the events of the log after it, and its duration in s."""
 
     arguments: list[str]
     events: list[tuple[Any, ...]]
@@ -165,7 +167,7 @@ probability = "{probability}"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What several tests read: files of commands, and logs that were written undisturbed."""
+    """A folder that several tests read: files of commands, and logs that were written undisturbed."""
     return tmp_path_factory.mktemp("faults")
 
 
@@ -176,7 +178,7 @@ def founding(folder: Path) -> Path:
 
 
 def measured(folder: Path, *given: str) -> Work:
-    """What comes of appending a file to a log with questions if nothing disturbs it."""
+    """Append a file to a log with questions, undisturbed."""
     path = folder / f"undisturbed-{len(given)}.db"
     assert invoke("append", path, folder / "founding.jsonl").exit_code == FINE
     begun = time.monotonic()
@@ -243,7 +245,7 @@ def test_a_follower_killed_at_any_moment_loses_nothing_and_doubles_nothing(tmp_p
     """Again and again, while another process writes the log; the last one ends up to date."""
     recorded, random = trading(5), Random(5)
     log, tables = tmp_path / "log.db", tmp_path / "tables.db"
-    cuts = sorted(random.sample(range(1, len(recorded)), 4))
+    cuts = sorted(random.sample(range(1, len(recorded)), 3))
     record(str(log), recorded[: cuts[0]])
     for first, end in zip(cuts, [*cuts[1:], len(recorded)], strict=True):
         follower = start("follow", log, tables)
@@ -308,7 +310,7 @@ def logs(folder: Path) -> tuple[str, str]:
 
 
 def hidden(folder: Path) -> list[Path]:
-    """What an export has not finished."""
+    """The unfinished parts of an export."""
     return list(folder.glob(".*"))
 
 
@@ -488,7 +490,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 def test_an_append_to_a_full_disk_can_be_sent_again(disk: Disk, founding: Path, lined: Work) -> None:
-    """What was recorded before stays and can be read meanwhile; with room again the same file makes the log whole."""
+    """The events before the fault stay and can be read; with room again, the same file makes the log complete."""
     log = disk.folder / "log.db"
     assert run("append", log, founding, command=disk.command).returncode == FINE
     told(run("append", log, *lined.arguments, command=disk.command), UNREADABLE, f"log.db: .*({disk.says})")
@@ -634,7 +636,7 @@ READING = [
 
 
 def answers(content: bytes, folder: Path) -> Iterator[tuple[str, Result]]:
-    """What each command says of a store of this content; each is given it anew, and a folder with nothing else."""
+    """The answer of each command to a store of this content; each gets a new copy in a folder with nothing else."""
     for command in READING:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -678,7 +680,7 @@ def stored(folder: Path) -> bytes:
 
 @pytest.fixture
 def sound(stored: bytes, tmp_path: Path) -> dict[str, tuple[str, str]]:
-    """What each command says if there is no damage."""
+    """The answer of each command to the undamaged store."""
     found = dict(answers(stored, tmp_path / "store"))
     assert {result.exit_code for result in found.values()} == {FINE}
     return {name: said_of(result) for name, result in found.items()}
@@ -769,7 +771,7 @@ NEWER = {
 
 
 def every_reading(path: Path) -> Iterator[Result]:
-    """What each command that reads a log says of it."""
+    """The answer of each command that reads a log."""
     shutil.copy(DATA / "metaculus-2022" / "commands.jsonl", path.parent / "again.jsonl")
     for command in EVERY_READING:
         given = [each.replace("LOG", str(path)).replace("DIR", str(path.parent)) for each in command]
@@ -797,7 +799,7 @@ def test_what_a_newer_version_wrote_is_not_read_as_something_else(tmp_path: Path
 
 
 def test_a_store_of_a_newer_form_is_not_read(tmp_path: Path) -> None:
-    """Whose table has other columns: exit code 3, with what is not as it was; nothing is added."""
+    """If the table has other columns, the exit code is 3, the message names the table, and nothing is added."""
     path = tmp_path / "log.db"
     written(path, commands_of("metaculus-2022"))
     with closing(sqlite3.connect(path)) as database:
@@ -812,7 +814,7 @@ def test_a_store_of_a_newer_form_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_locked_store_is_waited_for(logs: tuple[str, str], tmp_path: Path) -> None:
-    """Whoever has it gives it back, and the command is recorded."""
+    """The holder releases the lock, and the command is recorded."""
     log = shutil.copy(logs[0], tmp_path / "log.db")
     with closing(sqlite3.connect(log, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
@@ -828,7 +830,7 @@ def test_a_store_that_stays_locked_is_told(
     logs: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readers: bool
 ) -> None:
     """Exit code 3 after the time that is waited, and nothing is recorded; as a rule, only for who wants to write."""
-    monkeypatch.setattr(database, "LOCK_TIMEOUT", 1)
+    monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.3)
     path = tmp_path / "log.db"
     shutil.copy(logs[0], path)
     before = rows(str(path))
@@ -878,7 +880,7 @@ def test_two_may_append_different_files_at_once(tmp_path: Path, founding: Path) 
 
 
 def test_a_clock_that_jumps_back_does_not_take_the_log_back(tmp_path: Path) -> None:
-    """What is appended has the instant of the row before, until the clock has caught up; so it is after a restart."""
+    """Appended events have the instant of the row before until the clock has caught up, also after a restart."""
     log, ahead = tmp_path / "log.db", MARCH + 100 * 365 * DAY
     with Ledger.open(log, clock=lambda: ahead) as ledger:
         ledger.handle(opened(), "from the future")

@@ -21,7 +21,7 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.audit.verify import verify
-from forecast_ledger.replay.reading.replay import replay
+from forecast_ledger.replay.reading.replay import Replay, replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests import kept_digests
 from tests.support import flusight
@@ -63,7 +63,7 @@ LAST_OF = {"trend-recorded": "trend-brier", "hosp-recorded": "hosp-last"}  # by 
 
 
 def logarithms(source: Source, qid: str) -> dict[str, list[tuple[int, int, Fraction]]]:
-    """Of each team, [start, end) and ln of the outcome's probability, not below 0.001."""
+    """For each team, the stretches [start, end) with ln of the probability of the outcome, at least 0.001."""
     question, outcome = source.questions[qid], source.answers[qid][-1]["outcome"]
     place, found = question["options"].index(outcome), {}
     for team in source.said[qid]:
@@ -148,9 +148,15 @@ def season(source: Source, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
 
 
 @pytest.fixture(scope="module")
-def found(season: tuple[Path, Any]) -> Projections:
+def replayed(season: tuple[Path, Any]) -> Replay:
+    """The season's log, replayed."""
+    return replay(str(season[0]))
+
+
+@pytest.fixture(scope="module")
+def found(replayed: Replay) -> Projections:
     """The projections over it."""
-    return replay(str(season[0])).projections
+    return replayed.projections
 
 
 @pytest.fixture(scope="module")
@@ -175,15 +181,15 @@ def test_every_command_of_the_season_is_recorded_once(season: tuple[Path, Any], 
     assert verify(str(path)).position == sum(ACCEPTED.values())
 
 
-def test_the_season_has_the_digests_that_are_kept_of_it(season: tuple[Path, Any]) -> None:
-    """Of its log and of every table."""
-    kept_digests.check("flusight", kept_digests.taken(season[0]).digests)
+def test_the_season_has_the_digests_that_are_kept_of_it(season: tuple[Path, Any], replayed: Replay) -> None:
+    """The digests of its log and of every table are those in the file of kept digests."""
+    kept_digests.check("flusight", kept_digests.taken(season[0], replayed).digests)
 
 
-def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any], source: Source) -> None:
+def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any]) -> None:
     """A file of commands can be sent again, whole, after any interruption; what was refused still is."""
     lines = season[0].with_suffix(".jsonl")
-    lines.write_text("".join(json.dumps(command) + "\n" for command in flusight.commands(source.rows)))
+    lines.write_text("".join(json.dumps(command) + "\n" for command, _ in season[1]))
     with Ledger.open(season[0]) as ledger, lines.open("rb") as file:
         before = ledger.head()
         again = append_lines(ledger, file, lambda *_: None, lambda _: None)

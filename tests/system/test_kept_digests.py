@@ -51,7 +51,7 @@ def test_every_history_and_every_table_is_kept_and_nothing_else() -> None:
 
 
 def test_every_story_is_kept() -> None:
-    """Whether it is told in commands or in CSV."""
+    """Every story has kept digests, whether its commands are JSON lines or CSV."""
     assert {path.name for path in DATA.iterdir() if path.is_dir()} <= HISTORIES.keys()
 
 

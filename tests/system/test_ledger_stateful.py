@@ -37,7 +37,7 @@ def decimal(number: object) -> Decimal:
 
 @dataclass
 class Question:
-    """What the model knows of a question; instants are their RFC 3339 texts, all in UTC and of one form."""
+    """A question of the model; instants are RFC 3339 texts, all in UTC and of one form."""
 
     opened: said.OpenQuestion
     outcomes: list[str]
@@ -51,7 +51,7 @@ class Question:
 
 @dataclass
 class Contest:
-    """What the model knows of a contest."""
+    """A contest of the model."""
 
     opened: said.OpenContest
     questions: set[str] = field(default_factory=set)
@@ -90,7 +90,7 @@ class Model:
 
 
 def sound(span: said.Range) -> bool:
-    """Whether a range asks one thing: bins, or levels that increase between 0 and 1."""
+    """Return whether a range asks either for bins or for levels that increase between 0 and 1."""
     if not decimal(span.lower) < decimal(span.upper):
         return False
     if span.levels is None:
@@ -283,7 +283,7 @@ def payout_faults(question: Question, payouts: dict[str, Any]) -> Iterator[str]:
 
 
 def in_range(chances: dict[str, Any] | None) -> bool:
-    """Whether all are from 0 to 1, if there are any."""
+    """Return whether all probabilities are from 0 to 1; true if there are none."""
     return all(0 <= decimal(chance) <= 1 for chance in (chances or {}).values())
 
 
@@ -411,7 +411,7 @@ def add_faults(model: Model, command: said.AddQuestion) -> Iterator[str]:
 
 
 def scorable(question: said.OpenQuestion, rules: said.Rules) -> bool:
-    """Whether these rules say how such a question is scored."""
+    """Return whether these rules have a kernel for such a question."""
     if rules == PINBALL:
         return form(question) == "quantiles"
     if rules == "autocast-2022":  # quantiles only as points on a closed range
@@ -663,7 +663,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.sent = 0
 
     def teardown(self) -> None:
-        """Whatever was accepted can be read, and every table be worked out from it. Then leave nothing behind."""
+        """Everything accepted can be read, and every table can be computed from it. Then leave nothing behind."""
         found = Projections(facts(self.old.read()))
         for name in CATALOGUE:
             found.table(name)
@@ -674,7 +674,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def send(self, commands: list[AnyCommand], *, fresh: bool, atomic: bool = False) -> list[Told]:
-        """What becomes of each: the code it is refused with, or its log positions, and whether they are a retry's."""
+        """The result of each command: its refusal code, or its log positions and whether they are a retry's."""
         if fresh:
             with Ledger.open(self.path, clock=lambda: NOW, prizes=divided) as ledger:
                 outcomes = ledger.handle_many(commands, atomic=atomic)
@@ -780,7 +780,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), fresh=st.booleans())
     def retries(self, data: st.DataObject, fresh: bool) -> None:
-        """What was accepted is sent again: the first receipt, whatever has happened since."""
+        """An accepted command that is sent again gets its first receipt, whatever has happened since."""
         command = data.draw(st.sampled_from(self.accepted))
         assert self.send([command], fresh=fresh) == [(*self.model.positions[command.id], True)]
 

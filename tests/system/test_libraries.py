@@ -79,7 +79,7 @@ def ranked(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) ->
 
 
 def natural(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
-    """What is a loss there is a gain here."""
+    """The library's log loss as a gain."""
     return -float(log_loss(outcomes, rows, labels=range(len(rows[0])), sample_weight=weights))
 
 
@@ -137,7 +137,7 @@ def columns(rows: Sequence[Named] | Sequence[Ranged]) -> Numbers:
 
 
 def worth(kernel: str, rows: Sequence[Named] | Sequence[Ranged]) -> list[int]:
-    """What a kernel makes of each forecast, in its unit."""
+    """The value of a kernel for each forecast, in the kernel's unit."""
     formula, asked = KERNELS[kernel], columns(rows)
     if formula.of_chance is not None:
         hits = asked.flat[asked.start + asked.outcome]
@@ -393,7 +393,7 @@ SAID = st.builds(Said, st.sampled_from(EDGES) | st.integers(0, PROBABILITY), st.
 
 
 def sample(rows: Sequence[Said]) -> Sample:
-    """Of one owner."""
+    """A Brier sample with a single owner."""
     probability = np.array([row.probability for row in rows], np.int64)
     consensus = np.array([row.consensus * PROBABILITY // 100 for row in rows], np.int64)
     return Sample(np.zeros(len(rows), np.int64), probability, consensus, np.array([row.happened for row in rows]))
@@ -405,7 +405,7 @@ def only(rows: Sequence[Said]) -> Aggregate:
 
 
 def said(rows: Sequence[Said]) -> tuple[list[int], list[float]]:
-    """What happened, and the probabilities of it."""
+    """The outcomes and their probabilities."""
     return [int(row.happened) for row in rows], shares([row.probability for row in rows])
 
 
@@ -503,7 +503,7 @@ def judged(kernel: str, timeline: Timeline) -> float:
 
 
 def under(rules: str | RuleSet, *logs: list[AnyCommand]) -> Projections:
-    """What follows from a log of a contest over all these questions."""
+    """The projections of a log with one contest over all these questions."""
     log = [command for each in logs for command in each]
     entries = [entry(question=command.question) for command in log if isinstance(command, OpenQuestion)]
     return projected(*log, contest(rules=rules), *entries)
@@ -526,7 +526,7 @@ def test_a_score_over_time_is_the_weighted_mean_of_a_library(kernel: str, timeli
 @given(timelines())
 @settings(max_examples=15, deadline=None)
 def test_a_baseline_score_is_what_is_saved_of_the_uniform_log_loss(timeline: Timeline) -> None:
-    """Of 100: nothing is saved by a third each, all by certainty."""
+    """On a scale of 100, a third for each outcome scores 0 and certainty scores 100."""
     saved = 1 - judged("ln", timeline) / natural([[1 / 3] * 3], [0], None)
     assert scores("baseline", colour(timeline)) == {"colour": near(100 * saved, PUBLISHED)}
 

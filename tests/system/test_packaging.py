@@ -1,4 +1,4 @@
-"""What is built and installed: one package, the same from a checkout and from an sdist, with types, beside others."""
+"""The build installs one package, the same from a checkout and from an sdist, with types, beside others."""
 
 import os
 import re

@@ -97,7 +97,7 @@ def test_every_link_leads_to_a_page_and_a_heading(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
-    """Of the code, the tests and the examples; a page may name files that it has the reader save elsewhere."""
+    """A page names only files of the code, tests and examples that exist, or files that its reader saves elsewhere."""
     text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))
     named = re.findall(r"`((?:ledger|projections|replay|tests|data)/[\w./-]+)`", text)
     assert [name for name in named if not (ROOT / name).exists()] == []

@@ -111,7 +111,7 @@ def test_a_part_shows_the_probability_as_it_counted() -> None:
 
 
 def test_the_community_forecast_is_of_capped_probabilities_of_every_outcome() -> None:
-    """Of 0.7, 0.2, 0.1 and 0.7, 0.1, 0.2, at most 0.5: medians 0.5, 0.15 and 0.15, of which the first is 0.5 / 0.8."""
+    """Of 0.7, 0.2, 0.1 and 0.7, 0.1, 0.2, capped at 0.5, the medians are 0.5, 0.15 and 0.15; the first is 0.5 / 0.8."""
     rules = RuleSet(
         name="log", kernel="ln", reference="consensus", consensus="community", greatest_probability_ppm=500_000
     )

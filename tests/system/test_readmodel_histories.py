@@ -1,10 +1,9 @@
 """A read model is a rebuild: after every command of random histories every table agrees with the log.
 
 Each season is followed by one runner, refreshed after every command and compared after every refresh; now and then it
-is refreshed after several, or started again. LONG in the environment says how many seasons of each sort; a few without.
+is refreshed after several, or started again. There are more seasons of each sort if LONG is in the environment.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -27,13 +26,14 @@ from forecast_ledger.replay.readmodel.runner import Runner
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.replay.readmodel.test_runner import rebuilt, stored
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import bet, day, decision, entry, market, trading_floor
 from tests.support.seasons import Season as Tournament
 from tests.support.seasons import drawn_rules
 from tests.support.trading_seasons import PEOPLE
 from tests.support.trading_seasons import Season as Trading
 
-SEASONS = int(os.environ.get("LONG", "2"))
+SEASONS = times(2)
 CENTS = ("0.1", "0.4", "0.5", "0.5", "0.9")  # few, so that prices come back to what they were
 
 
@@ -133,7 +133,7 @@ def followed(asked: Sequence[AnyCommand], seed: int) -> int:
 
 @pytest.fixture(params=[(2, 10_000), (0, 1)], ids=["together", "one by one"])
 def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether most of a contest's questions are scored together, and how many rows are written together."""
+    """Sizes at which most of a contest's questions are scored together, and rows are written together."""
     most, at_once = request.param
     monkeypatch.setattr(incremental_scores, "_MOST", most)
     monkeypatch.setattr("forecast_ledger.replay.readmodel.part_store._BATCH_ROWS", at_once)

@@ -36,7 +36,7 @@ def tables(asked: list[AnyCommand]) -> dict[str, list[Row]]:
 
 
 def is_said(command: AnyCommand) -> bool:
-    """Whether it is a participant's word on a question."""
+    """Return whether a command is a participant's forecast or withdrawal."""
     return isinstance(command, commands.SubmitForecast | commands.WithdrawForecast)
 
 
@@ -96,7 +96,7 @@ def test_the_newest_is_what_was_made_last_and_of_one_instant_the_last_id(
 
 @RECORDED
 def test_a_mean_by_recency_weighs_by_when_it_was_made(places: tuple[int, ...]) -> None:
-    """Of several outcomes, at one instant: Σ w p / Σ w, printed to ten decimals."""
+    """The mean of several outcomes at one instant is Σ w p / Σ w, printed to ten decimals."""
     rules = RuleSet(**(RECENCY | {"consensus": "mean", "sampling": "spot"}))
     names = ("red", "green", "blue")
     made = [

@@ -54,7 +54,7 @@ class Market(NamedTuple):
     answer: dict[str, str]
 
     def lost(self, order: Row) -> Fraction:
-        """What the maker loses by an order, once the finding is settled."""
+        """The maker's loss from an order, once the finding is settled."""
         won = Fraction(order["yes_shares_delta"]) if self.answer[order["qid"]] == "yes" else Fraction(0)
         return won - Fraction(order["lmsr_yes_cost"])
 
@@ -95,7 +95,7 @@ def source() -> Market:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the log is."""
+    """The path of the log."""
     return tmp_path_factory.mktemp("replication") / "markets.db"
 
 
@@ -132,7 +132,7 @@ def trades(found: Projections) -> dict[str, list[Row]]:
 
 @pytest.fixture(scope="module")
 def missing(source: Market, trades: dict[str, list[Row]]) -> dict[str, Fraction]:
-    """How many shares of each order were not traded."""
+    """The shares of each order that were not traded."""
     wanted = {tid: Fraction(order["yes_shares_delta"]) for tid, order in source.orders.items()}
     return {tid: abs(shares) - _of_yes(trades[tid]) * (1 if shares > 0 else -1) for tid, shares in wanted.items()}
 
@@ -161,7 +161,7 @@ def _sums(orders: dict[str, Row], key: Callable[[Row], Any], number: Callable[[R
 
 
 def _slack(missing: dict[str, Fraction], order: Row) -> Fraction:
-    """How far an order may be off in points: a share that is let go is worth at most one."""
+    """The largest error of an order in points: a share that is not traded is worth at most one."""
     return ROUNDING + abs(missing[order["tid"]])
 
 
@@ -172,7 +172,7 @@ def test_the_markets_are_decided_as_they_were(ledger: Ledger, found: Projections
 
 
 def test_the_markets_have_the_digests_that_are_kept_of_them(path: Path, found: Projections) -> None:
-    """Of their log and of every table."""
+    """The digests of their log and of every table are those in the file of kept digests."""
     kept_digests.check("replication", kept_digests.taken(path).digests)
 
 

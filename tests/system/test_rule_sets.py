@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.catalogue.projection import Projections
 from tests.support import oracle, rules_oracle
+from tests.support.effort import times
 from tests.support.given import OPENS, choices, contest, day, entry, forecast, numeric, opened, resolution
 from tests.support.paths import ROOT
 from tests.support.rules_oracle import Case, Score
@@ -34,7 +35,7 @@ Key = tuple[str, str]  # question, participant
 
 
 def defined(rules: RuleSet, *said: AnyCommand) -> dict[str, Decimal]:
-    """What the slow definition gives, to six decimals, for the one question of a contest."""
+    """Scores by the slow definition, to six decimals, for the only question of a contest."""
     asked = said[0]
     assert isinstance(asked, commands.OpenQuestion)
     recorded = oracle.history(*said, contest(rules=rules), entry(question=asked.question))
@@ -134,7 +135,7 @@ def slow(cases: Mapping[str, Case]) -> dict[Key, Score]:
 
 
 def slack(case: Case, score: Score) -> Fraction:
-    """How far off term x units of a part may be: against peers n / (n - 1) is rounded to 2^-20 µs, or 2^-56 units."""
+    """The largest error of term x units of a part: against peers n / (n - 1) is rounded to 2^-20 µs, or 2^-56 units."""
     if case.rules.reference != "peers":
         return Fraction(0)
     steepest = max(abs(part.term) for part in score.parts) + Fraction(1, 10**4)  # the coarsest kernel's quantum
@@ -195,7 +196,7 @@ def money(micros: int) -> str:
     return f"{Decimal(micros).scaleb(-6):.2f}"
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(RANDOMS)
 def test_every_number_follows_from_the_definition_under_any_rules(random: Random) -> None:
     """Scores, coverage, boards and prizes under rules drawn field by field, in two contests over the same questions."""
@@ -219,12 +220,12 @@ OTHER_READINGS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("fields", OTHER_READINGS, ids=str)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(16), deadline=None)
 @given(RANDOMS)
 def test_every_number_follows_from_the_definition_under_the_other_readings(
     fields: dict[str, Any], random: Random
 ) -> None:
-    """Of documents that can be read in two ways; parts too."""
+    """Rules for passages that can be read in two ways give the numbers of the definition, and so do their parts."""
     logarithm: Any = random.choice(["ln", "log2"])
     recorded, projections = told(random, RuleSet(name="own", kernel=logarithm, cdf_kernel=logarithm, **fields))
     check_scores(recorded, projections, "cup0")
@@ -233,7 +234,7 @@ def test_every_number_follows_from_the_definition_under_the_other_readings(
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=times(8), deadline=None)
 @given(RANDOMS)
 def test_every_number_follows_from_the_definition_under_each_preset(preset: str, random: Random) -> None:
     """The same under the rules that are published."""
@@ -242,7 +243,7 @@ def test_every_number_follows_from_the_definition_under_each_preset(preset: str,
     check_board(recorded, projections, "cup0")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(40), deadline=None)
 @given(RANDOMS)
 def test_parts_sum_to_scores_and_each_is_what_was_earned_in_its_units(random: Random) -> None:
     """One row while a forecast and what it is compared with both stay the same, its term that of each of its units."""
@@ -272,10 +273,10 @@ def exactly(chance: Fraction | None) -> str | None:
     return None if chance is None else f"{oracle.quotient(chance).normalize():f}"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(25), deadline=None)
 @given(RANDOMS)
 def test_peer_scores_of_members_sum_to_nothing_at_every_instant(random: Random) -> None:
-    """What one member wins another loses, whoever comes and goes; and who stands among them all."""
+    """The scores of members sum to zero whoever joins or leaves; `peers` counts the others."""
     rules = RuleSet(name="peers", kernel="ln", cdf_kernel="ln", reference="peers", scale="peer", bots="scored_only")
     recorded, projections = told(random, rules)
     parts = by_key(rows(projections, "score_parts", "cup0"))
@@ -295,7 +296,7 @@ def test_peer_scores_of_members_sum_to_nothing_at_every_instant(random: Random) 
             )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(16), deadline=None)
 @given(RANDOMS)
 def test_no_number_depends_on_how_it_is_worked_out(random: Random) -> None:
     """Neither on how many events are read or forecasts scored at a time, nor on the turns that questions take."""

@@ -60,7 +60,7 @@ def printed(*stories: str, name: str) -> list[Any]:
 
 @cache
 def recorded(story: str) -> list[Recorded]:
-    """What a ledger records of a story, all of which it accepts, if it hears of everything when it happens."""
+    """The events of a story that a ledger records if it accepts every command and receives each when it happens."""
     now = [0]
     with Ledger.open(":memory:", clock=lambda: now[0]) as ledger:
         for command in commands(story):
@@ -71,7 +71,7 @@ def recorded(story: str) -> list[Recorded]:
 
 @cache
 def told(story: str) -> Projections:
-    """What follows from a story."""
+    """The projections of a story."""
     return Projections(oracle.told(recorded(story)))
 
 
@@ -166,7 +166,7 @@ def test_a_story_is_scored_as_by_the_slow_definition(story: str) -> None:
 
 @pytest.mark.parametrize(("story", "row"), printed(METACULUS, FAQ, AUTOCAST, DAILY, BRIER, name="published_scores"))
 def test_a_published_score_and_coverage_is_ours(story: str, row: dict[str, str]) -> None:
-    """Who never forecast has no row, and counts as nought."""
+    """A participant without a forecast has no row, and counts as zero."""
     where = {"contest": "plain"} | {name: row[name] for name in ("contest", "question", "participant") if name in row}
     [ours] = rows(story, "scores", **where) or [{"numerator": 0, "denominator": 1, "coverage": "0"}]
     assert rounded(row["score"], exact(ours)) == figure(row["score"])
@@ -263,7 +263,7 @@ def test_a_published_daily_score_is_what_that_day_alone_would_score(story: str, 
 
 @pytest.mark.parametrize(("story", "row"), printed(FAQ, name="published_coverage"))
 def test_a_published_coverage_is_ours(story: str, row: dict[str, str]) -> None:
-    """Of one question, or of the whole tournament where the row names none."""
+    """A row is about one question, or about the whole tournament if it names none."""
     where = {name: row[name] for name in ("contest", "question", "participant") if row[name]}
     [ours] = rows(story, "scores" if row["question"] else "leaderboard", **where)
     assert rounded(row["coverage"], ours["coverage"]) == figure(row["coverage"])
@@ -291,7 +291,7 @@ def test_peer_scores_on_a_question_sum_to_nothing(contest: str) -> None:
 
 
 def test_a_peer_score_is_the_scale_times_the_mean_difference_of_log_scores() -> None:
-    """Of a continuous question the scale is 50."""
+    """The scale of a continuous question is 50."""
     unscaled = {row["participant"]: exact(row) for row in rows(FAQ, "scores", contest="peer-example")}
     scaled = rows(FAQ, "scores", contest="tournament", question="continuous")
     assert {row["participant"]: exact(row) for row in scaled} == {who: 50 * score for who, score in unscaled.items()}

@@ -66,18 +66,18 @@ def ran(*args: object) -> "subprocess.CompletedProcess[str]":
 
 
 @contextmanager
-def in_time(seconds: int = SECONDS) -> Iterator[None]:
+def in_time(seconds: float = SECONDS) -> Iterator[None]:
     """The block is ended by force if it takes too long."""
 
     def end(*_: object) -> None:
         raise TimeoutError(f"not done after {seconds} s")
 
     before = signal.signal(signal.SIGALRM, end)
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
@@ -88,7 +88,7 @@ def told(*args: object) -> Any:
 
 
 def refused(export: Path, log: str, tmp_path: Path) -> str:
-    """What `import` and `compare` say of an export that neither reads; no ledger is left."""
+    """Check that `import` and `compare` refuse an export and leave no ledger; return the message of `import`."""
     into = tmp_path / "copy.db"
     imported, compared = told("import", export, into), told("replay", log, "--compare", export)
     for done in (imported, compared):
@@ -105,17 +105,17 @@ def resaid(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 def fifo(path: Path) -> None:
-    """What is never written to."""
+    """A pipe that nobody writes to."""
     os.mkfifo(path)
 
 
 def link(path: Path) -> None:
-    """To what never ends."""
+    """A link to a device that never ends."""
     path.symlink_to("/dev/zero")
 
 
 def device(path: Path) -> None:
-    """What never ends."""
+    """A device that never ends."""
     try:
         os.mknod(path, 0o600 | 0o020000, os.makedev(1, 5))
     except PermissionError:
@@ -224,7 +224,7 @@ MANIFESTS: dict[str, Callable[[bytes], bytes]] = {
 def test_a_forged_manifest_is_no_manifest(
     made: Callable[[str], Path], log: str, tmp_path: Path, change: Callable[[bytes], bytes]
 ) -> None:
-    """Whatever JSON can hold: the reason is said on a line."""
+    """A manifest with any other JSON, or with none, is refused, and the reason is one line."""
     out = made("csv")
     (out / MANIFEST_FILE).write_bytes(change((out / MANIFEST_FILE).read_bytes()))
     assert "not a complete export" in refused(out, log, tmp_path)
@@ -323,7 +323,7 @@ def test_a_forged_database_is_refused(made: Callable[[str], Path], log: str, tmp
 
 
 def test_work_out_of_proportion_to_a_database_is_ended(made: Callable[[str], Path], log: str, tmp_path: Path) -> None:
-    """Whatever way is found to make reading endless, it ends."""
+    """A query that would read without end is interrupted."""
     from forecast_ledger.replay.files.manifest import open_database  # noqa: PLC0415
 
     with closing(open_database(made("sqlite"))) as found, pytest.raises(sqlite3.OperationalError, match="interrupted"):
@@ -407,5 +407,5 @@ def test_the_limits_of_these_tests_hold() -> None:
     script = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({MEMORY},) * 2); bytearray({MEMORY})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=SECONDS)
     assert "MemoryError" in done.stderr
-    with pytest.raises(TimeoutError), in_time(1):
+    with pytest.raises(TimeoutError), in_time(0.2):
         signal.pause()

@@ -130,7 +130,7 @@ def test_whoever_reads_a_forged_log_gets_tables_or_is_told_why_not(name: str) ->
 
 
 def judged(changed: list[Recorded], rounded: int) -> str:
-    """How a changed log is found: by which check, or "told" if only by one digest more that cannot be rebuilt."""
+    """The check that detects a changed log, or "told" if only one digest that cannot be rebuilt is different."""
     sealed = storable(changed)
     if sealed is None:
         return "schemas"
@@ -174,7 +174,7 @@ LOSSY = {
 
 @pytest.mark.parametrize("name", [*STORIES, "prizes", *RANDOM])
 def test_what_no_decider_can_have_written_is_found(name: str) -> None:
-    """What passes, a decider can have written; what is only told is of a command of which something is lost."""
+    """A change that passes is one a decider can have written; one that is only "told" lost a part of a command."""
     log = logs()[name]
     rounded, outcomes = audited(log).lossy_commands, Counter[tuple[str, str]]()
     for change in sample(name, log):

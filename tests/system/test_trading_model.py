@@ -64,7 +64,7 @@ def season(seed: int) -> Season:
 
 
 def meaning(value: Any) -> Any:
-    """What a kept reply says, however its numbers are written."""
+    """The content of a stored reply, however its numbers are written."""
     if isinstance(value, dict):
         return {name: meaning(item) for name, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -105,7 +105,7 @@ def recorded(event: AnyEvent, book: Book) -> Event:
 
 
 def answer(ledger: Ledger, command: Told) -> Receipt | Refused:
-    """What the engine makes of a line of JSON."""
+    """The engine's result for a line of JSON."""
     try:
         return ledger.handle(commands.read(json.dumps(command)))
     except Refused as refused:
@@ -141,7 +141,7 @@ def _pairs(said: list[Event], expected: list[Event]) -> Iterator[tuple[Event, Ev
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_engine_says_what_the_model_says(seed: int) -> None:
-    """Of every command: the same events with the same fields at the same log positions, or the same refusal."""
+    """Every command leads to the same events with the same fields at the same log positions, or to the same refusal."""
     played = season(seed)
     texts: list[dict[str, Any]] = [{}, {}]
     with Ledger.open(":memory:", clock=lambda: SUNDAY) as ledger:

@@ -61,7 +61,7 @@ def points(number: Fraction | None) -> str | None:
 
 
 def accounts(book: Book) -> list[tuple[str, str]]:
-    """Who trades where, in order."""
+    """The accounts, in order: contest and participant."""
     return sorted((e["contest"], e["participant"]) for e in book.log if e["type"] == "cash_granted.v1")
 
 

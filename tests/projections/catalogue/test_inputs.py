@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from os import environ
 from random import Random
 from typing import Any, NamedTuple, get_args
 
@@ -26,6 +25,7 @@ from forecast_ledger.projections.facts.from_log import facts
 from forecast_ledger.replay.explain.dependencies import AnsweredQuestions, Scope, can_change, touches
 from tests.projections.incremental.test_refresh import EVEN, tournament
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     SUNDAY,
     bet,
@@ -49,7 +49,7 @@ from tests.support.trading_seasons import Season as TradingSeason
 
 DATA = ROOT / "data"
 STORIES = ("metaculus-2022", "autocast-2022")
-SEEDS = range(int(environ.get("FORECAST_LEDGER_SEASONS", "1")))
+SEEDS = range(times(1))
 
 
 def story(name: str) -> list[Recorded]:

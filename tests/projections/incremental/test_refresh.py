@@ -28,6 +28,7 @@ from forecast_ledger.projections.incremental import incremental_scores
 from forecast_ledger.projections.incremental.deltas import TableUpdate, tables_with
 from forecast_ledger.projections.incremental.refresh import FOLLOWED, IncrementalTables
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import (
     annulment,
     bet,
@@ -141,7 +142,7 @@ def assert_equal_a_rebuild(tables: RefreshedTables, recorded: Sequence[Recorded]
 
 
 @given(oracle.logs(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_updates_equal_a_rebuild_of_any_tournament(commands: list[AnyCommand], data: st.DataObject) -> None:
     """Questions of every kind and contests at random, refreshed at random positions; some updates are lost."""
     recorded, _ = oracle.attempted(commands)
@@ -153,7 +154,7 @@ def test_updates_equal_a_rebuild_of_any_tournament(commands: list[AnyCommand], d
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(times(4)))
 def test_updates_equal_a_rebuild_of_any_trading_season(seed: int) -> None:
     """Quotes, decisions, resolutions, corrections and seals, refreshed at random positions; some updates are lost."""
     recorded, random = trading(seed), Random(seed)

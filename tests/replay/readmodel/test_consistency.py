@@ -1,6 +1,5 @@
 """Checking a read model: what differs from its log is told, damage is found, and nothing is built on either."""
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -23,11 +22,12 @@ from forecast_ledger.replay.readmodel.runner import Runner
 from tests.replay.cli.test_main import run
 from tests.replay.readmodel.test_runner import assert_up_to_date, history, record
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import forecast, opened
 from tests.support.paths import ROOT
 
 DATA = ROOT / "data"
-FLIPS = int(os.environ.get("LONG", "60"))  # bits
+FLIPS = times(60)  # bits
 LATE: list[Any] = [opened("late"), forecast("late"), forecast("late", "eve", probability="0.2")]
 
 
