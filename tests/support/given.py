@@ -155,7 +155,8 @@ ALONE = {"ada": "0.7"}  # who forecasts alone wins the whole pool
 def won(contest: str = "cup", chances: dict[str, str] = ALONE, **fields: Any) -> list[AnyCommand]:
     """A sealed contest with a pool of 10 over one question, answered yes, and how likely each participant called it.
 
-    Under the newer preset takes are as probabilities are, over the median; `tests/test_pay.py` has the arithmetic.
+    Under the newer preset a take is proportional to the probability over the median; `tests/replay/writing/test_pay.py`
+    has the arithmetic.
     """
     founded: dict[str, Any] = {"at": BEFORE, "rules": "relative-2022-04", "pool": 10} | fields
     forecasts = [forecast(participant=who, probability=chance, at=OPENS) for who, chance in chances.items()]

@@ -213,7 +213,7 @@ def _closed(row: Row, held: Decimal) -> Decimal:
 
 
 def maker_cost(liquidity: Decimal, price: Decimal, shares: Decimal) -> Decimal:
-    """What the maker asks for shares of yes, fewer than 0 if it takes them back: b ln(1 + p (e^(q / b) - 1)).
+    """The maker's price for shares of yes, negative if it takes them back: b ln(1 + p (e^(q / b) - 1)).
 
     Source: Hanson (2003), Information Systems Frontiers 5(1):107-119.
     """

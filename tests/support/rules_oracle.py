@@ -221,8 +221,8 @@ def log(name: str, number: Fraction) -> Fraction:
 
 
 def counted(case: Case, chance: Fraction) -> Fraction:
-    """What a probability of an outcome, of an open end or of a bin counts as to a logarithm: never less than the least,
-    or, in a range, where the least density is added, so much more; then never more than the greatest.
+    """The probability whose logarithm is scored, for an outcome, an open end or a bin: at least the least probability;
+    or, in a range where the least density is added, plus the least; then at most the greatest.
     """
     rules, least = case.rules, oracle.least(case.opened, case.resolved.outcome, case.rules)
     if case.named or not 1 <= case.resolved.outcome <= case.span.bins:

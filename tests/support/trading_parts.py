@@ -1,4 +1,4 @@
-"""What the model of the trading book is made of: numbers at the edge, replies, an account as the fold of its movements.
+"""The parts of the model of the trading book: numbers at the edge, replies, an account as the fold of its movements.
 
 Instants are µs since the epoch; inside, money and shares 1e-6, prices 1e-9, percentages 1e-6 of a percent.
 Sources: Forecaster Arena, Scoring Methodology, "Position Mechanics"; Forecaster Arena, Methodology v1, sections 5, 8

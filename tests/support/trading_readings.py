@@ -1,4 +1,4 @@
-"""What the model's log means: postings, marks, Brier rows, snapshots, board figures; each read anew from the log.
+"""Readings of the model's log: postings, marks, Brier rows, snapshots, board figures; each read anew from the log.
 
 Sources: Forecaster Arena, Scoring Methodology, sections 1 to 3; Forecaster Arena, Methodology v1, sections 11 and 12.
 """
@@ -104,8 +104,8 @@ class Mark(NamedTuple):
 
 
 def mark(book: Book, contest: str, position: Position, at: int, after: int | None = None) -> Mark | None:
-    """What a share is valued at: the last price known by then, told by then itself and all the question's before it; by
-    the rule "prior" none that is quoted from the close on.
+    """The mark price of a share: the last price known by then, if it and all the question's prices before it had been
+    recorded by then; under the rule "prior" no price that is quoted from the close on.
     """
     rules = book.contests[contest].trading
     assert rules is not None

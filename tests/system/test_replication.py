@@ -63,8 +63,8 @@ class Market(NamedTuple):
         return {tid: order for tid, order in self.orders.items() if self.project[order["qid"]] == project}
 
     def worth(self, project: str, instants: list[str]) -> list[Fraction]:
-        """What all traders together have won at each instant if shares are worth the last price; at the last of the
-        instants, what they pay.
+        """The gain of all traders together at each instant if shares are worth the last price; at the last of the
+        instants, if they are worth their payout.
         """
         shares, price, paid = defaultdict[str, Fraction](Fraction), dict[str, Fraction](), Fraction(0)
         worth, orders, place = [], list(self.of(project).values()), 0

@@ -1,10 +1,9 @@
-"""Every field of every event of a log changed by one, rows dropped, doubled and swapped, and every digest made right
-again: what verify finds of it, and what it cannot.
+"""Changes of a log that verify detects, and those it cannot: every field of every event is changed by one, rows are
+dropped, doubled and swapped, and every digest is made right again.
 
-`SWEEP=1000000 pytest tests/test_sweep.py` tries all changes of all logs here; unset, a sample.
+`LONG=10000 pytest tests/system/test_sweep.py` tries all changes of all logs here; without LONG, a sample.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -22,11 +21,12 @@ from forecast_ledger.replay.audit.verify import check_payouts
 from forecast_ledger.replay.reading.replay import summarize_tables
 from tests.ledger.auditing.test_audit import of_season, of_trading
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.forging import audited, chained
 from tests.support.given import payment, won
 from tests.system.test_stories import STORIES, recorded
 
-TRIED = int(os.environ.get("SWEEP", "100"))  # changes of one log
+TRIED = times(100)  # changes of one log
 RANDOM = [f"{kind} {number}" for kind in ("season", "trading") for number in range(3)]
 PAID = {"ada": "0.5", "bob": "0.8", "cyd": "0.2"}
 

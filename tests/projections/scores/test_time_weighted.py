@@ -44,7 +44,7 @@ from tests.support.given import (
     withdrawal,
 )
 
-PERIOD = 10 * DAY  # the scheduled period of the questions in tests/given.py, µs
+PERIOD = 10 * DAY  # the scheduled period of the questions in tests/support/given.py, µs
 HALF, EIGHTH_TENTHS, FIFTH = -693_147_180_560, -223_143_551_314, -1_609_437_912_434  # ln 0.5, ln 0.8, ln 0.2 in 1e-12
 UP, DOWN = EIGHTH_TENTHS - HALF, FIFTH - HALF  # scores of 0.8 and 0.2 against a median of 0.5
 ADA, BOB = forecast(probability="0.8", at=OPENS), forecast(participant="bob", probability="0.2", at=OPENS)
