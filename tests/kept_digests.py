@@ -158,11 +158,11 @@ def taken(log: Path, replayed: Replay | None = None) -> Taken:
     """The digests of a log and its tables as this code makes them. replayed: the log's tables, if they are there."""
     with open_store(str(log), "main") as store:
         rows = [row for page in store.pages() for row in page]
-    found = replayed or replay(log)
-    tables = (found.table(name) for name in CATALOGUE)
+    replayed_log = replayed or replay(log)
+    tables = (replayed_log.table(name) for name in CATALOGUE)
     built = {table.name: TableSummary(table.version, len(table), table.digest()) for table in tables}
-    digests = Digests((len(rows), sha256(b"".join(rows)).hexdigest()), found.checkpoint.digest, built)
-    return Taken(digests, rows, found.projections)
+    digests = Digests((len(rows), sha256(b"".join(rows)).hexdigest()), replayed_log.checkpoint.digest, built)
+    return Taken(digests, rows, replayed_log.projections)
 
 
 def told(name: str) -> Taken:
@@ -175,8 +175,8 @@ def told(name: str) -> Taken:
 
 def check(name: str, now: Digests) -> None:
     """Fail if a history has other digests than are kept of it."""
-    found = differences(name, kept().get(name, NOTHING), now)
-    assert not found, "\n".join([*found, RENEWAL])
+    lines = differences(name, kept().get(name, NOTHING), now)
+    assert not lines, "\n".join([*lines, RENEWAL])
 
 
 def differences(name: str, kept: Digests, now: Digests) -> list[str]:

@@ -53,19 +53,19 @@ def crowd(location: str, name: str, writers: int, commands: int, pause: float = 
     with Ledger.open(location, name) as ledger:
         ledger.handle(QUESTION)
     context = get_context("spawn")
-    barrier, told = context.Barrier(writers), context.Queue()
+    barrier, queue = context.Barrier(writers), context.Queue()
     ids = [f"{name}.{writers}.{number}" for number in range(writers)]
-    asked = [((location, name, writer), commands, pause, barrier, told) for writer in ids]
+    asked = [((location, name, writer), commands, pause, barrier, queue) for writer in ids]
     processes = [context.Process(target=_written, args=each) for each in asked]
     for process in processes:
         process.start()
     try:
-        found = [told.get(timeout=TIMEOUT) for _ in processes]
+        results = [queue.get(timeout=TIMEOUT) for _ in processes]
     finally:
         _end(processes)
-    begun, ended = min(begun for begun, *_ in found), max(ended for _, ended, *_ in found)
-    latencies = sorted(each for _, _, taken, _ in found for each in taken)
-    return Crowd(len(latencies), ended - begun, latencies, [each for *_, errors in found for each in errors])
+    begun, ended = min(begun for begun, *_ in results), max(ended for _, ended, *_ in results)
+    latencies = sorted(each for _, _, taken, _ in results for each in taken)
+    return Crowd(len(latencies), ended - begun, latencies, [each for *_, errors in results for each in errors])
 
 
 class Trickle:
@@ -104,7 +104,7 @@ def _end(processes: list[Any]) -> None:
             process.kill()
 
 
-def _written(who: tuple[str, str, str], commands: int, pause: float, barrier: Barrier, told: Any) -> None:
+def _written(who: tuple[str, str, str], commands: int, pause: float, barrier: Barrier, queue: Any) -> None:
     (location, name, writer), taken, errors = who, list[float](), list[str]()
     with Ledger.open(location, name) as ledger:
         ledger.head()
@@ -113,10 +113,10 @@ def _written(who: tuple[str, str, str], commands: int, pause: float, barrier: Ba
         for number in range(commands):
             _timed(ledger, forecast(writer, number), taken, errors)
             time.sleep(pause)
-        told.put((begun, time.monotonic(), taken, errors))
+        queue.put((begun, time.monotonic(), taken, errors))
 
 
-def _trickled(asked: tuple[str, str, float], started: Event, stop: Event, told: Any) -> None:
+def _trickled(asked: tuple[str, str, float], started: Event, stop: Event, queue: Any) -> None:
     (location, name, rate), taken, errors, number = asked, list[float](), list[str](), 0
     with Ledger.open(location, name) as ledger:
         begun = time.monotonic()
@@ -125,7 +125,7 @@ def _trickled(asked: tuple[str, str, float], started: Event, stop: Event, told: 
             number += 1
             started.set()
             time.sleep(max(0.0, begun + number / rate - time.monotonic()))
-        told.put((begun, time.monotonic(), taken, errors))
+        queue.put((begun, time.monotonic(), taken, errors))
 
 
 def _timed(ledger: Ledger, command: SubmitForecast, taken: list[float], errors: list[str]) -> None:

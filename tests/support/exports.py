@@ -73,8 +73,8 @@ def exported(location: str, out: Path, form: str, **asked: Any) -> Manifest:
 
 def digests(location: str, as_of: int | None = None) -> list[str]:
     """The digest of every projection."""
-    found = replay(location, as_of=as_of)
-    return [found.table(name).digest() for name in CATALOGUE]
+    replayed = replay(location, as_of=as_of)
+    return [replayed.table(name).digest() for name in CATALOGUE]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

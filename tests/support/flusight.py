@@ -317,11 +317,11 @@ def spot(source: Source, family: str, within: Callable[[str, Said], bool], until
     """The board of every team's last word `within` on each question, by the last answer published until then."""
     losses = {}
     for qid in source.family(family):
-        known = [row for row in source.answers[qid] if row["at"] <= until]
-        for team, statements in source.said[qid].items() if known else ():
-            heard = [said for said in statements if within(qid, said) and said.claimed < known[-1]["at"]]
+        answers = [row for row in source.answers[qid] if row["at"] <= until]
+        for team, statements in source.said[qid].items() if answers else ():
+            heard = [said for said in statements if within(qid, said) and said.claimed < answers[-1]["at"]]
             if heard and heard[-1].forecast:
-                losses[team, qid] = LOSS[family](heard[-1].forecast, source.questions[qid], known[-1])
+                losses[team, qid] = LOSS[family](heard[-1].forecast, source.questions[qid], answers[-1])
     return standing(losses)
 
 
@@ -347,9 +347,9 @@ def over(source: Source, family: str, weight: Callable[[tuple[int, int], int, in
     for qid in source.family(family):
         question, answer, period = source.questions[qid], source.answers[qid][-1], source.period(qid)
         for team in source.said[qid]:
-            found = [(weight(period, start, end), row) for start, end, row in stretches(source, qid, team)]
-            total = sum((w * LOSS[family](row, question, answer) for w, row in found), Fraction(0))
-            losses[team, qid] = total / sum(w for w, _ in found)
+            weighted = [(weight(period, start, end), row) for start, end, row in stretches(source, qid, team)]
+            total = sum((w * LOSS[family](row, question, answer) for w, row in weighted), Fraction(0))
+            losses[team, qid] = total / sum(w for w, _ in weighted)
     return standing(losses)
 
 

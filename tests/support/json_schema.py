@@ -49,11 +49,11 @@ def faults(value: Any, schema: Schema, whole: Schema) -> Iterator[str]:
 
 
 def _looked_up(where: str, whole: Schema) -> Schema:
-    found: Any = whole
+    part: Any = whole
     for step in where.removeprefix("#/").split("/"):
-        found = found[step]
-    assert isinstance(found, dict)
-    return found
+        part = part[step]
+    assert isinstance(part, dict)
+    return part
 
 
 def _properties(value: Schema, said: Schema, _: Schema, whole: Schema) -> Iterator[str]:

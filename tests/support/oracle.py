@@ -136,12 +136,12 @@ class World:
 
 def world(recorded: Sequence[Recorded], as_of: int | None = None) -> World:
     """The world that the log describes as of a position."""
-    found = World()
+    state = World()
     for each in recorded:
         if as_of is None or each.position <= as_of:
-            found.learn(each.position, each.event)
-            found.recorded_at[each.position] = each.recorded_at
-    return found
+            state.learn(each.position, each.event)
+            state.recorded_at[each.position] = each.recorded_at
+    return state
 
 
 # --- scores
@@ -252,9 +252,9 @@ class Place(NamedTuple):
 
 def counting(recorded: Sequence[Recorded], contest: str) -> dict[str, tuple[Question, events.QuestionAdded]]:
     """The contest's resolved questions, as its board saw them when it was last open."""
-    found = world(recorded, world(recorded).contests[contest].finalized)
-    entries = found.contests[contest].entries
-    return {name: (found.questions[name], entry) for name, entry in entries.items() if found.questions[name].resolved}
+    state = world(recorded, world(recorded).contests[contest].finalized)
+    entries = state.contests[contest].entries
+    return {name: (state.questions[name], entry) for name, entry in entries.items() if state.questions[name].resolved}
 
 
 def contest_scores(recorded: Sequence[Recorded], contest: str) -> dict[tuple[str, str], Score]:
@@ -284,13 +284,13 @@ def power(kernel: str, exponent: Fraction) -> Decimal:
 def worths(places: Sequence[Place], kernel: str) -> dict[str, Fraction]:
     """Takes in proportion: coverage x power(score - somebody's score), so that what is equal or rational stays so."""
     base = next((place.score for place in places if place.coverage), Fraction(0))
-    found = {}
+    by_participant = {}
     for place in places:
         above = place.score - base
         whole = above.denominator == 1 and (above == 0 or kernel == "log2")
         grown = Fraction(2) ** int(above) if whole else Fraction(power(kernel, above))
-        found[place.participant] = place.coverage * grown
-    return found
+        by_participant[place.participant] = place.coverage * grown
+    return by_participant
 
 
 def largest_remainder(amount: int, takes: dict[str, Fraction]) -> dict[str, int]:
@@ -308,8 +308,8 @@ def largest_remainder(amount: int, takes: dict[str, Fraction]) -> dict[str, int]
 
 def board(recorded: Sequence[Recorded], contest: str) -> list[Place]:
     """A contest's board, best first, equal takes by id."""
-    found = world(recorded, world(recorded).contests[contest].finalized)
-    rules, levels = found.contests[contest].opened.rules, found.contests[contest].levels
+    state = world(recorded, world(recorded).contests[contest].finalized)
+    rules, levels = state.contests[contest].opened.rules, state.contests[contest].levels
     weights = {name: Fraction(entry.weight, PPM) for name, (_, entry) in counting(recorded, contest).items()}
     own: dict[str, dict[str, Score]] = {}
     for (name, who), score in contest_scores(recorded, contest).items():
@@ -324,7 +324,7 @@ def board(recorded: Sequence[Recorded], contest: str) -> list[Place]:
             Place(None, who, Fraction(total), Fraction(covered), worth, Fraction(0), 0, count, levels.get(who, ""))
         )
     shown = sorted((place for place in places if place.level != "hidden"), key=lambda place: place.participant)
-    return _paid(found.contests[contest].opened, _ranked(shown, _RAISED[rules.take]))
+    return _paid(state.contests[contest].opened, _ranked(shown, _RAISED[rules.take]))
 
 
 def _ranked(places: list[Place], kernel: str) -> list[Place]:
@@ -332,8 +332,8 @@ def _ranked(places: list[Place], kernel: str) -> list[Place]:
     worth = worths(places, kernel)
     ranked = {place.participant for place in places if place.level != "no_rank"}
     ranks = {who: 1 + sum(worth[other] > worth[who] for other in ranked) for who in ranked}
-    found = [place._replace(rank=ranks.get(place.participant)) for place in places]
-    return sorted(found, key=lambda place: worth[place.participant], reverse=True)  # stable: equal takes stay by id
+    with_ranks = [place._replace(rank=ranks.get(place.participant)) for place in places]
+    return sorted(with_ranks, key=lambda place: worth[place.participant], reverse=True)  # stable: equal takes stay by id
 
 
 def _paid(contest: events.ContestOpened, places: list[Place]) -> list[Place]:

@@ -69,15 +69,15 @@ def steps(text: str) -> list[Step]:
     [Step(command='echo a \\\n  b', printed='a b\n'), Step(command='true', printed='')]
     """
     assert text.startswith("$ "), f"a console block begins with a command: {text[:40]!r}"
-    found: list[Step] = []
+    sequence: list[Step] = []
     for line in text.splitlines():
         if line.startswith("$ "):
-            found.append(Step(line[2:], ""))
-        elif found[-1].command.endswith("\\") and not found[-1].printed:
-            found[-1] = found[-1]._replace(command=f"{found[-1].command}\n{line}")
+            sequence.append(Step(line[2:], ""))
+        elif sequence[-1].command.endswith("\\") and not sequence[-1].printed:
+            sequence[-1] = sequence[-1]._replace(command=f"{sequence[-1].command}\n{line}")
         else:
-            found[-1] = found[-1]._replace(printed=f"{found[-1].printed}{line}\n")
-    return found
+            sequence[-1] = sequence[-1]._replace(printed=f"{sequence[-1].printed}{line}\n")
+    return sequence
 
 
 def run(path: Path, folder: Path, commands: Path, told: "Telling | None" = None) -> None:

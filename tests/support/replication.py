@@ -62,13 +62,13 @@ def rows() -> list[Row]:
 
 def of_project(source: Iterable[Row]) -> dict[str, list[Row]]:
     """The lines of each project's questions, in their order."""
-    found: dict[str, list[Row]] = {project: [] for project in PROJECTS}
+    orders: dict[str, list[Row]] = {project: [] for project in PROJECTS}
     projects = {}
     for row in source:
         if row["kind"] == "question":
             projects[row["qid"]] = row["project"]
-        found[projects[row["qid"]]].append(row)
-    return found
+        orders[projects[row["qid"]]].append(row)
+    return orders
 
 
 def commands(source: Iterable[Row]) -> Iterator[Command]:

@@ -127,12 +127,12 @@ def days(case: Case, until: int) -> list[tuple[int, int]]:
     cuts = [case.opened.opens_at]
     while cuts[-1] < until:
         cuts.append(min(midnight_after(case, cuts[-1]), until))
-    found = list(pairwise(cuts))
+    spans = list(pairwise(cuts))
     if case.rules.day_edges == "none":
-        found = [(begins, ends) for begins, ends in found if midnight_after(case, begins - 1) == begins]
+        spans = [(begins, ends) for begins, ends in spans if midnight_after(case, begins - 1) == begins]
     if case.rules.day_edges != "both":
-        found = [(begins, ends) for begins, ends in found if midnight_after(case, begins) == ends]
-    return found
+        spans = [(begins, ends) for begins, ends in spans if midnight_after(case, begins) == ends]
+    return spans
 
 
 def spot(case: Case) -> int:
@@ -160,10 +160,10 @@ def looks(case: Case) -> Iterator[tuple[int, int, int]]:
 
 def steps(case: Case) -> list[Step]:
     """The standing forecasts, unit by unit."""
-    found: list[Step] = []
+    sequence: list[Step] = []
     for begins, ends, instant in looks(case):
         stands = standing(case, instant)
-        found.append(
+        sequence.append(
             Step(
                 begins,
                 ends,
@@ -173,7 +173,7 @@ def steps(case: Case) -> list[Step]:
                 ),
             )
         )
-    return found
+    return sequence
 
 
 def unit_of(case: Case, instant: int) -> int:
@@ -193,8 +193,8 @@ def lengths(case: Case) -> tuple[int, int]:
         return closes - opens, hidden_until - opens
     if case.rules.sampling == "spot":
         return 1, 0
-    counted = days(case, closes)
-    return len(counted), sum(ends <= hidden_until for _, ends in counted)  # a day is hidden if it ends hidden
+    spans = days(case, closes)
+    return len(spans), sum(ends <= hidden_until for _, ends in spans)  # a day is hidden if it ends hidden
 
 
 # --- kernels: what a distribution is worth, given the answer
@@ -220,7 +220,7 @@ def log(name: str, number: Fraction) -> Fraction:
     return Fraction(oracle.picos(name, number), PICO)
 
 
-def counted(case: Case, chance: Fraction) -> Fraction:
+def scored_probability(case: Case, chance: Fraction) -> Fraction:
     """The probability whose logarithm is scored, for an outcome, an open end or a bin: at least the least probability;
     or, in a range where the least density is added, plus the least; then at most the greatest.
     """
@@ -231,12 +231,12 @@ def counted(case: Case, chance: Fraction) -> Fraction:
     return min(more, nearest(Fraction(rules.greatest_density_ppm, PPM) / case.span.bins, 10**10))
 
 
-def chance(case: Case, of: Numbers) -> Fraction:
+def chance(case: Case, numbers: Numbers) -> Fraction:
     """The probability of the outcome as scored: of a cdf, its step over the bin, below and above the range too."""
     outcome = case.resolved.outcome
-    heights = (Fraction(0), *of, Fraction(1))
-    plain = of[outcome] if case.named else heights[outcome + 1] - heights[outcome]
-    return counted(case, plain) if case.kernel in LOGARITHMS else plain
+    heights = (Fraction(0), *numbers, Fraction(1))
+    plain = numbers[outcome] if case.named else heights[outcome + 1] - heights[outcome]
+    return scored_probability(case, plain) if case.kernel in LOGARITHMS else plain
 
 
 @cache
@@ -257,56 +257,56 @@ def answer(case: Case) -> Fraction:
     return place(Fraction(case.resolved.value), case.span)
 
 
-def brier_sum(case: Case, of: Numbers) -> Fraction:
+def brier_sum(case: Case, numbers: Numbers) -> Fraction:
     """Σ (p - o)²."""
-    return sum(((each - (k == case.resolved.outcome)) ** 2 for k, each in enumerate(of)), Fraction(0))
+    return sum(((each - (k == case.resolved.outcome)) ** 2 for k, each in enumerate(numbers)), Fraction(0))
 
 
-def brier(case: Case, of: Numbers) -> Fraction:
+def brier(case: Case, numbers: Numbers) -> Fraction:
     """Half of that."""
-    return brier_sum(case, of) / 2
+    return brier_sum(case, numbers) / 2
 
 
-def ordered_brier(case: Case, of: Numbers) -> Fraction:
+def ordered_brier(case: Case, numbers: Numbers) -> Fraction:
     """The two-sided Brier score of each of the K - 1 splits, on average."""
-    heights = list(accumulate(of))[:-1]
+    heights = list(accumulate(numbers))[:-1]
     two_sided = [2 * (height - (case.resolved.outcome <= k)) ** 2 for k, height in enumerate(heights)]
     return sum(two_sided, Fraction(0)) / len(two_sided)
 
 
-def error(case: Case, of: Numbers) -> Fraction:
+def error(case: Case, numbers: Numbers) -> Fraction:
     """1 if the first of the most probable outcomes did not happen, else 0."""
-    return Fraction(of.index(max(of)) != case.resolved.outcome)
+    return Fraction(numbers.index(max(numbers)) != case.resolved.outcome)
 
 
-def spherical(case: Case, of: Numbers) -> Fraction:
+def spherical(case: Case, numbers: Numbers) -> Fraction:
     """P of what happened, over the length of the vector."""
-    length = EXACT.sqrt(oracle.quotient(sum((each * each for each in of), Fraction(0))))
-    return of[case.resolved.outcome] / Fraction(length)
+    length = EXACT.sqrt(oracle.quotient(sum((each * each for each in numbers), Fraction(0))))
+    return numbers[case.resolved.outcome] / Fraction(length)
 
 
-def crps(case: Case, of: Numbers) -> Fraction:
+def crps(case: Case, numbers: Numbers) -> Fraction:
     """∫ (F(x) - 1{x >= y})² dx; of a square of a line from a to b, (a² + ab + b²) / 3 of its length."""
-    bins, at = len(of) - 1, answer(case)
+    bins, at = len(numbers) - 1, answer(case)
     cuts = sorted({*(Fraction(k, bins) for k in range(bins + 1)), at})
     total = Fraction(0)
     for start, end in pairwise(cuts):
         k = floor(start * bins)
-        a, b = (of[k] + (of[k + 1] - of[k]) * (x * bins - k) - (start >= at) for x in (start, end))
+        a, b = (numbers[k] + (numbers[k + 1] - numbers[k]) * (x * bins - k) - (start >= at) for x in (start, end))
         total += (a * a + a * b + b * b) / 3 * (end - start)
     return total
 
 
-def pinball(case: Case, of: Numbers) -> Fraction:
+def pinball(case: Case, numbers: Numbers) -> Fraction:
     """Twice the mean over levels of (1{y < q} - level)(q - y)."""
     y, levels = Fraction(case.resolved.value), case.span.levels
-    losses = [((y < q) - Fraction(level, 10**9)) * (q - y) for q, level in zip(of, levels, strict=True)]
+    losses = [((y < q) - Fraction(level, 10**9)) * (q - y) for q, level in zip(numbers, levels, strict=True)]
     return 2 * sum(losses, Fraction(0)) / len(losses)
 
 
-def absolute(case: Case, of: Numbers) -> Fraction:
+def absolute(case: Case, numbers: Numbers) -> Fraction:
     """The distance from the answer on the range as 0..1."""
-    return abs(place(of[0], case.span) - answer(case))
+    return abs(place(numbers[0], case.span) - answer(case))
 
 
 DISTRIBUTIONS: dict[str, Callable[[Case, Numbers], Fraction]] = {
@@ -322,12 +322,12 @@ DISTRIBUTIONS: dict[str, Callable[[Case, Numbers], Fraction]] = {
 }
 
 
-def worth(case: Case, of: Numbers) -> Fraction:
+def worth(case: Case, numbers: Numbers) -> Fraction:
     """The kernel of a distribution, rounded once: to 1e-12, by quantiles to four digits beyond their unit."""
     if case.kernel in LOGARITHMS:
-        return log(case.kernel, chance(case, of))
+        return log(case.kernel, chance(case, numbers))
     finest = 10 ** min(12, case.span.decimals + 4) if case.kernel == "pinball" else PICO
-    return nearest(DISTRIBUTIONS[case.kernel](case, of), finest)
+    return nearest(DISTRIBUTIONS[case.kernel](case, numbers), finest)
 
 
 def uniform(case: Case) -> Fraction:
@@ -404,14 +404,14 @@ def consensus(case: Case, members: Sequence[Stand]) -> tuple[Fraction | None, Fr
     if case.kernel not in LOGARITHMS:
         unit = 10**9 if case.named else 10**10
         columns = zip(*(stand.numbers for stand in ordered), strict=True)
-        found: Sequence[Fraction] = [averaged(case, column, unit) for column in columns]
-        found = squeezed(found) if many else found
-        whole = brought_to_one(found) if case.named else tuple(nearest(each, unit) for each in found)
+        values: Sequence[Fraction] = [averaged(case, column, unit) for column in columns]
+        values = squeezed(values) if many else values
+        whole = brought_to_one(values) if case.named else tuple(nearest(each, unit) for each in values)
         return (whole[case.resolved.outcome] if case.named else None), worth(case, whole)
     if many or (case.rules.consensus == "community" and case.named):
         columns = zip(*(stand.numbers for stand in ordered), strict=True)
         medians: Sequence[Fraction] = [
-            averaged(case, [counted(case, each) for each in column], 1) for column in columns
+            averaged(case, [scored_probability(case, each) for each in column], 1) for column in columns
         ]
         medians = squeezed(medians) if many else medians
         one = nearest(medians[case.resolved.outcome] / sum(medians), 10**18)
@@ -454,7 +454,7 @@ def terms(case: Case, step: Step) -> dict[str, Part]:
         aggregate = consensus(case, members)
         if case.rules.score_consensus:
             own[CONSENSUS], shown[CONSENSUS] = aggregate[1], aggregate[0]
-    found = {}
+    parts = {}
     for who, kernel in own.items():
         member = who in {stand.participant for stand in members}
         reference, against = None, aggregate
@@ -470,12 +470,12 @@ def terms(case: Case, step: Step) -> dict[str, Part]:
             reference = None if against is None else against[0]
         else:
             n = len(members)
-            alike = member or case.rules.scored_only_factor == "members"
-            enough = n >= 2 if alike else n >= 1
-            term = (kernel - mean) * (Fraction(n, n - 1) if alike else 1) if enough else Fraction(0)
+            counts_members = member or case.rules.scored_only_factor == "members"
+            enough = n >= 2 if counts_members else n >= 1
+            term = (kernel - mean) * (Fraction(n, n - 1) if counts_members else 1) if enough else Fraction(0)
         peers = len(members) if case.rules.reference == "peers" else None
-        found[who] = Part(step.begins, step.ends, term, shown[who], reference, peers)
-    return found
+        parts[who] = Part(step.begins, step.ends, term, shown[who], reference, peers)
+    return parts
 
 
 def _chances(case: Case, step: Step) -> dict[str, Fraction | None]:
@@ -527,7 +527,7 @@ def scores(case: Case) -> dict[str, Score]:
     for step in steps(case):
         for who, part in terms(case, step).items():
             mine.setdefault(who, []).append(part)
-    found = {}
+    by_participant = {}
     for who, parts in mine.items():
         covered = [(part.begins, part.ends) for part in parts]
         total = sum((part.term * (part.ends - part.begins) for part in parts), Fraction(0))
@@ -536,8 +536,8 @@ def scores(case: Case) -> dict[str, Score]:
             "actual": sum(end - begin for begin, end, _ in looks(case)),
             "covered": sum(end - begin for begin, end in covered),
         }[case.rules.period]
-        found[who] = Score(total * scale(case) / period, period, coverage(case, covered), tuple(parts))
-    return found
+        by_participant[who] = Score(total * scale(case) / period, period, coverage(case, covered), tuple(parts))
+    return by_participant
 
 
 # --- boards
@@ -545,13 +545,13 @@ def scores(case: Case) -> dict[str, Score]:
 
 def cases(recorded: Sequence[Recorded], contest: str) -> dict[str, Case]:
     """The contest's resolved questions, as its board saw them when it was last open."""
-    found = oracle.world(recorded, oracle.world(recorded).contests[contest].finalized)
-    of = found.contests[contest]
-    rules = of.opened.rules
-    bots = {who for who, enrolled in of.enrolled.items() if enrolled.bot and rules.bots == "scored_only"}
-    apart = {who for who, level in of.levels.items() if level in rules.scored_only_levels}
+    state = oracle.world(recorded, oracle.world(recorded).contests[contest].finalized)
+    contest_state = state.contests[contest]
+    rules = contest_state.opened.rules
+    bots = {who for who, enrolled in contest_state.enrolled.items() if enrolled.bot and rules.bots == "scored_only"}
+    apart = {who for who, level in contest_state.levels.items() if level in rules.scored_only_levels}
     return {
-        name: Case(rules, question, entry, found.recorded_at, frozenset(bots | apart))
+        name: Case(rules, question, entry, state.recorded_at, frozenset(bots | apart))
         for name, (question, entry) in oracle.counting(recorded, contest).items()
     }
 
@@ -580,9 +580,9 @@ def losing(rules: RuleSet) -> bool:
 Shares = Mapping[str, tuple[Fraction, Fraction]]  # score and coverage, by question
 
 
-def total(rules: RuleSet, of: Mapping[str, Case], own: Shares) -> Fraction:
+def total(rules: RuleSet, by_name: Mapping[str, Case], own: Shares) -> Fraction:
     """A participant's score in the contest."""
-    weights = {name: Fraction(case.entry.weight, PPM) for name, case in of.items()}
+    weights = {name: Fraction(case.entry.weight, PPM) for name, case in by_name.items()}
     summed = sum((weights[name] * score for name, (score, _) in own.items()), Fraction(0))
     if rules.total == "mean":
         return summed / sum(weights[name] for name in own)
@@ -591,10 +591,10 @@ def total(rules: RuleSet, of: Mapping[str, Case], own: Shares) -> Fraction:
         return summed / max(Fraction(rules.least_coverage), covered)
     if rules.total in {"kind_means", "kind_means_third"}:
         by_kind = Fraction(0)
-        for kind in {case.opened.kind for case in of.values()}:
-            alike = [name for name, case in of.items() if case.opened.kind == kind]
-            each = [weights[name] * (own[name][0] if name in own else WORST[of[name].kernel]) for name in alike]
-            by_kind += sum(each, Fraction(0)) / sum(weights[name] for name in alike)
+        for kind in {case.opened.kind for case in by_name.values()}:
+            names = [name for name, case in by_name.items() if case.opened.kind == kind]
+            each = [weights[name] * (own[name][0] if name in own else WORST[by_name[name].kernel]) for name in names]
+            by_kind += sum(each, Fraction(0)) / sum(weights[name] for name in names)
         return 100 * by_kind / (3 if rules.total == "kind_means_third" else 1)
     return summed
 
@@ -652,16 +652,16 @@ def _ranked(rules: RuleSet, places: list[Place], entrants: Mapping[str, str]) ->
         taken = any(entrants[each.participant] == entrants[place.participant] for each in ranked)
         if could and not (rules.best_of_entrant and taken):
             ranked.append(place)
-    found = []
+    with_ranks = []
     for place in in_order:
         better = sum(_value(rules, each) > _value(rules, place) for each in ranked)
         if place in ranked:
-            found.append(place._replace(rank=1 + better))
+            with_ranks.append(place._replace(rank=1 + better))
         else:
-            found.append(
+            with_ranks.append(
                 place._replace(excluded=place.excluded if place.excluded in {"no_rank", "consensus"} else "not_best")
             )
-    return found
+    return with_ranks
 
 
 def _paid(contest: events.ContestOpened, places: list[Place]) -> list[Place]:

@@ -285,17 +285,17 @@ class Book:
         wrong = "unreadable" if meant is None else next(self._faults(contest, participant, meant), "")
         if wrong and inline and not response:
             response = canonical(reply)
-        first, of = len(self.log) + 1, {"contest": contest, "participant": participant, "period": period}
+        first, keys = len(self.log) + 1, {"contest": contest, "participant": participant, "period": period}
         self._keep(at, prompt, response)
         texts = {"prompt": digest(prompt), "response": digest(response)}
         if wrong or meant is None:
-            self._recorded(_event("decision_malformed", at, **of, attempt=attempt, fault=wrong, **texts))
+            self._recorded(_event("decision_malformed", at, **keys, attempt=attempt, fault=wrong, **texts))
             failed = 1 + sum(each.malformed for each in self.attempts.get(key, []))
             if failed >= self._rules(contest)["attempts"]:
-                self._recorded(_event("decision_defaulted", at, **of))
+                self._recorded(_event("decision_defaulted", at, **keys))
                 self.taken.add(key)
         else:
-            self._carry_out(at, of | {"attempt": attempt}, meant, texts)
+            self._carry_out(at, keys | {"attempt": attempt}, meant, texts)
         self.attempts.setdefault(key, []).append(Attempt(said, first, len(self.log), bool(wrong)))
         return self.log[first - 1 :]
 
@@ -366,7 +366,7 @@ class Book:
         if any(part is None or not lowest <= half_even(part * PERCENT) <= 100 * PERCENT for part in parts):
             yield "bad_percentage"
 
-    def _carry_out(self, at: int, of: dict[str, Any], reply: dict[str, Any], texts: dict[str, str]) -> None:
+    def _carry_out(self, at: int, keys: dict[str, Any], reply: dict[str, Any], texts: dict[str, str]) -> None:
         """The decision, then its legs, each as the legs before it left cash and positions."""
         bets = [
             {"question": leg["market_id"], "side": leg["side"], "amount": micros(leg["amount"], MONEY)}
@@ -376,35 +376,35 @@ class Book:
             {"position": str(leg["position_id"]), "percentage": micros(leg["percentage"], PERCENT)}
             for leg in reply["sells"]
         ]
-        account = self.account(of["contest"], of["participant"])
+        account = self.account(keys["contest"], keys["participant"])
         legs: list[Event | str] = []
         for number, leg in enumerate([*bets, *sells], 1):
-            judged = self._bet(at, of, leg, account) if "side" in leg else self._sale(at, of, leg, account)
+            judged = self._bet(at, keys, leg, account) if "side" in leg else self._sale(at, keys, leg, account)
             if not isinstance(judged, str):
                 judged["leg"] = number
                 account.moved(judged)
             legs.append(judged)
-        if bets and self._rules(of["contest"])["legs"] == "all_or_nothing" and any(isinstance(e, str) for e in legs):
+        if bets and self._rules(keys["contest"])["legs"] == "all_or_nothing" and any(isinstance(e, str) for e in legs):
             legs = [each if isinstance(each, str) else "sibling_refused" for each in legs]
         done = sum(not isinstance(each, str) for each in legs)
         action = reply["action"].upper()
         fields = {"action": action, "bets": bets, "sells": sells, "executed": done, "reasoning": reply["reasoning"]}
-        self._recorded(_event("decision_recorded", at, **of, **fields, **texts))
+        self._recorded(_event("decision_recorded", at, **keys, **fields, **texts))
         for number, each in enumerate(legs, 1):
-            refused = _event("leg_refused", at, **of, leg=number, code=each)
+            refused = _event("leg_refused", at, **keys, leg=number, code=each)
             self._recorded(refused if isinstance(each, str) else each)
         if action == "HOLD" or done:
-            self.taken.add((of["contest"], of["participant"], of["period"]))
+            self.taken.add((keys["contest"], keys["participant"], keys["period"]))
 
-    def _bet(self, at: int, of: dict[str, Any], leg: dict[str, Any], account: Account) -> Event | str:
+    def _bet(self, at: int, keys: dict[str, Any], leg: dict[str, Any], account: Account) -> Event | str:
         """The purchase, or why there is none, the first reason that applies."""
-        question, cap = leg["question"], account.cash // self._rules(of["contest"])["cap_divisor"]
-        if question not in self.contests[of["contest"]].questions:
+        question, cap = leg["question"], account.cash // self._rules(keys["contest"])["cap_divisor"]
+        if question not in self.contests[keys["contest"]].questions:
             return "unknown_market"
         outcome = self.questions[question].side(leg["side"])
         if outcome is None:
             return "unknown_side"
-        priced = self._price(at, of["contest"], question, outcome)
+        priced = self._price(at, keys["contest"], question, outcome)
         if isinstance(priced, str):
             return priced
         price, quote = priced
@@ -422,14 +422,14 @@ class Book:
         confidence = half_even(Fraction(leg["amount"] * ONE, cap))
         fields = {"question": question, "outcome": outcome, "position": number, "price": price, "quote": quote}
         paid = {"cash": account.cash, "amount": leg["amount"], "shares": shares, "confidence": confidence}
-        return _event("shares_bought", at, **of, **fields, **paid)
+        return _event("shares_bought", at, **keys, **fields, **paid)
 
-    def _sale(self, at: int, of: dict[str, Any], leg: dict[str, Any], account: Account) -> Event | str:
+    def _sale(self, at: int, keys: dict[str, Any], leg: dict[str, Any], account: Account) -> Event | str:
         """The sale, or why there is none, the first reason that applies."""
         position = next((each for each in account.open() if str(each.number) == leg["position"]), None)
         if position is None:
             return "no_position"
-        priced = self._price(at, of["contest"], position.question, position.outcome)
+        priced = self._price(at, keys["contest"], position.question, position.outcome)
         if isinstance(priced, str):
             return priced
         price, quote = priced
@@ -440,7 +440,7 @@ class Book:
         cost = position.cost if everything else position.cost * sold // position.shares
         fields = {"question": position.question, "outcome": position.outcome, "position": position.number}
         got = {"price": price, "quote": quote, "shares": sold, "cost": cost, "proceeds": sold * price // ONE}
-        return _event("shares_sold", at, **of, **fields, **got)
+        return _event("shares_sold", at, **keys, **fields, **got)
 
     def _price(self, at: int, contest: str, question: str, outcome: str) -> tuple[int, int] | str:
         """The price of the last quote and that quote's log position, or why there is none to trade at."""
@@ -480,12 +480,12 @@ class Book:
         asked = self.questions[question]
         asked.payouts = vector
         self._recorded(_event("question_resolved", at, question=question, **_answer(asked, vector)))
-        for of, position in self._positions(question):
+        for keys, position in self._positions(question):
             if position.status == "open":
                 payout = vector[asked.outcomes.index(position.outcome)]
                 got = {"payout": payout, "proceeds": position.shares * payout // ONE}
                 held = {"shares": position.shares, "cost": position.cost}
-                self._recorded(_event("position_settled", at, **of, **held, **got))
+                self._recorded(_event("position_settled", at, **keys, **held, **got))
 
     def _why_unresolved(
         self, at: int, question: str, outcome: str | None, payouts: Mapping[str, Number] | None
@@ -519,13 +519,13 @@ class Book:
         self._recorded(_event("question_annulled", at, question=question, policy=policy, reason=reason))
         self._reverse(at, question)
         asked.payouts, asked.annulled, asked.stood = (), policy, asked.payouts
-        for of, position in self._positions(question):
+        for keys, position in self._positions(question):
             held = {"shares": position.shares, "cost": position.cost}
             if policy == "void_trades":
                 amount = position.paid - position.received
-                self._recorded(_event("trades_voided", at, **of, **held, amount=amount))
+                self._recorded(_event("trades_voided", at, **keys, **held, amount=amount))
             elif position.status == "open":
-                self._recorded(_event("position_refunded", at, **of, **held))
+                self._recorded(_event("position_refunded", at, **keys, **held))
         return self.log[first - 1 :]
 
     def revoke(self, at: int, question: str, reason: str) -> Outcome:
@@ -546,23 +546,23 @@ class Book:
 
     def _reverse(self, at: int, question: str) -> None:
         """Take back from cash what the question's settlements, refunds and voidings paid."""
-        for of, position in list(self._positions(question)):
+        for keys, position in list(self._positions(question)):
             if position.status in {"settled", "refunded", "voided"}:
                 number, settlement = next(
                     (number, event)
-                    for number, _, event in reversed([*self.movements(of["contest"], of["participant"])])
+                    for number, _, event in reversed([*self.movements(keys["contest"], keys["participant"])])
                     if event.get("position") == position.number
                 )
                 amount = _credited(settlement)
-                self._recorded(_event("settlement_reversed", at, **of, reverses=number, amount=amount))
+                self._recorded(_event("settlement_reversed", at, **keys, reverses=number, amount=amount))
 
     def _positions(self, question: str) -> Iterator[tuple[dict[str, Any], Position]]:
         """Every position ever opened on a question, in order of contest, participant, position; whose and which."""
         for contest, participant in self.running():
             for position in self.account(contest, participant).positions:
                 if position.question == question:
-                    of = {"contest": contest, "participant": participant, "question": question}
-                    yield of | {"outcome": position.outcome, "position": position.number}, position
+                    keys = {"contest": contest, "participant": participant, "question": question}
+                    yield keys | {"outcome": position.outcome, "position": position.number}, position
 
     # --- helpers
 

@@ -111,17 +111,17 @@ def mark(book: Book, contest: str, position: Position, at: int, after: int | Non
     assert rules is not None
     asked: Question = book.questions[position.question]
     until_close = rules["closed_marks"] == "prior"
-    found, known = None, True
+    newest, in_order = None, True
     for event in book.log[:after]:
         for quote in event.get("quotes", []):
             if quote["question"] != position.question:
                 continue
-            known = known and event["at"] <= at
+            in_order = in_order and event["at"] <= at
             price, on = quote["prices"][asked.outcomes.index(position.outcome)], event["quoted_at"]
-            if price is not None and known and not (until_close and on >= asked.closes):
+            if price is not None and in_order and not (until_close and on >= asked.closes):
                 old = at - on > rules["stale_after_seconds"] * SECOND or at >= asked.closes
-                found = Mark(Fraction(price, ONE), on, old)
-    return found
+                newest = Mark(Fraction(price, ONE), on, old)
+    return newest
 
 
 # --- Brier rows
@@ -194,7 +194,7 @@ def snapshot(book: Book, contest: str, participant: str, at: int, after: int | N
     account = book.account(contest, participant, after, None if after else at)
     rows = brier_rows(book, contest, participant, after, None if after else at)
     marks = [(position, mark(book, contest, position, at, after)) for position in account.open()]
-    known = [each for _, each in marks if each is not None]
+    valued = [each for _, each in marks if each is not None]
     value = sum((position.shares * each.price for position, each in marks if each is not None), Fraction(0))
     total = account.cash + value
     profit = total - account.net_deposits
@@ -210,8 +210,8 @@ def snapshot(book: Book, contest: str, participant: str, at: int, after: int | N
         resolved_bets=len(rows),
         realised=sum(position.realised for position in account.positions),
         unrealised=value - sum(position.cost for position in account.open()),
-        stale_marks=sum(each.stale for each in known),
-        stale_age=max((at - each.quoted_at for each in known), default=None),
+        stale_marks=sum(each.stale for each in valued),
+        stale_age=max((at - each.quoted_at for each in valued), default=None),
     )
 
 

@@ -112,13 +112,13 @@ class AccountsMachine(RuleBasedStateMachine):
         for command in commands:
             self.sent += 1
             named.append(structs.replace(command, id=f"c{self.sent}"))
-        before, known = self.ledger.head(), remembered(self.ledger)
+        before, state = self.ledger.head(), remembered(self.ledger)
         outcomes = self.ledger.handle_many(named, atomic=atomic)
         new = [outcome for outcome in outcomes if isinstance(outcome, Receipt) and not outcome.duplicate]
         rows = sum(receipt.last - receipt.first + 1 for receipt in new)
         assert self.ledger.head().position == before.position + rows
         if not new:
-            assert remembered(self.ledger) == known
+            assert remembered(self.ledger) == state
         if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
             assert not new
         kept = {receipt.command_id for receipt in new}
@@ -150,10 +150,10 @@ class AccountsMachine(RuleBasedStateMachine):
         """A decision that was recorded is sent again under another id: a duplicate, whatever has happened since."""
         if self.decisions:
             first = self.decisions[data.draw(st.sampled_from(sorted(self.decisions)))]
-            [again, known] = [self.send(first)[0], self.ledger.handle(first)]
+            [again, receipt] = [self.send(first)[0], self.ledger.handle(first)]
             assert isinstance(again, Receipt)
             assert again.duplicate
-            assert (again.first, again.last) == (known.first, known.last)
+            assert (again.first, again.last) == (receipt.first, receipt.last)
 
     @rule()
     def restarts(self) -> None:

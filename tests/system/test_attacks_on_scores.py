@@ -91,8 +91,8 @@ def test_a_century_of_days_against_peers_is_exact(east: int) -> None:
     both = made("q", "right", cdf=right), made("q", "wrong", cdf=wrong)
     happened = asked("q", CENTURY, *both, answer="0", kind="numeric", range=span)
     least = Fraction(-23_025_850_929_940, 10**12)  # 10 ln 10 = 23.0258509299404568…
-    found = totals(Projections(read(contest(rules), *happened)))
-    assert found == {"right": -least, "wrong": least}
+    scores = totals(Projections(read(contest(rules), *happened)))
+    assert scores == {"right": -least, "wrong": least}
 
 
 def test_totals_are_exact_where_limbs_cannot_hold_them() -> None:

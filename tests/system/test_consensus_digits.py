@@ -81,8 +81,8 @@ def test_nine_decimals_against_a_mean_of_cdfs_are_right(seed: int, kind: str) ->
     rules = RuleSet(**({name: getattr(rules, name) for name in rules.__struct_fields__} | {"least_density_ppm": 1}))
     ages = sorted(range(len(steps)), key=lambda who: (who % 24, f"p{who}"))
     chances = [Decimal(step).scaleb(-10) for step in steps]
-    found = published(rules, numeric(), made, resolution("depth", value="1.5"))
-    agrees(found, chances, mean([chances[who] for who in ages], kind), 50)
+    scores = published(rules, numeric(), made, resolution("depth", value="1.5"))
+    agrees(scores, chances, mean([chances[who] for who in ages], kind), 50)
 
 
 @pytest.mark.parametrize("kind", ["equal", "recency"])
@@ -107,8 +107,8 @@ def test_nine_decimals_against_an_average_of_multiple_choice_are_right(seed: int
         less = Decimal("0.001") if average == "squeezed" else Decimal(0)
         medians = [middle(column, kind) - less for column in columns]
         expected = EXACT.divide(medians[1], sum(medians, Decimal(0))) * (1 - 4 * less) + less
-    found = published(own(kind, average), choices(outcomes=NAMES), made, resolution("colour", outcome="green"))
-    scores = {f"p{who}": found[f"p{who:02}"] for who in range(len(rows))}
+    actual = published(own(kind, average), choices(outcomes=NAMES), made, resolution("colour", outcome="green"))
+    scores = {f"p{who}": actual[f"p{who:02}"] for who in range(len(rows))}
     agrees(scores, [row[1] for row in rows], expected, 100)
 
 
@@ -121,5 +121,5 @@ def test_the_mean_of_three_thirds_is_not_rounded_before_its_logarithm() -> None:
         for who, p in enumerate(map(Decimal, ("0.3", "0.7", "0.1")))
     ]
     question = choices(outcomes=("red", "green"))
-    found = published(own("equal", "mean"), question, made, resolution("colour", outcome="red"))
-    assert found["p0"] == oracle.nine(100 * Fraction(oracle.picos("ln", Fraction(3, 10)) - exact, 10**12))
+    scores = published(own("equal", "mean"), question, made, resolution("colour", outcome="red"))
+    assert scores["p0"] == oracle.nine(100 * Fraction(oracle.picos("ln", Fraction(3, 10)) - exact, 10**12))

@@ -245,11 +245,11 @@ def test_an_unknown_outcome_has_an_exit_code_of_its_own(tmp_path: Path, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(SQLiteConnection, "commit", failing)
         failed = CliRunner().invoke(main, ["append", path, str(file)])
-        told = CliRunner().invoke(main, ["append", path, str(file), "--errors", "json"])
+        result = CliRunner().invoke(main, ["append", path, str(file), "--errors", "json"])
     assert (failed.exit_code, failed.stdout) == (UNCERTAIN, "") == (5, "")
     said = "disk I/O error: it is not known whether this was recorded; send it again, which is safe"
     assert failed.stderr == f"forecast-ledger: {path}: {said}\n"
-    assert told.exit_code == FINE  # nothing is left to be recorded
+    assert result.exit_code == FINE  # nothing is left to be recorded
     again = CliRunner().invoke(main, ["append", path, str(file), "--format", "json"])
     assert [(row["accepted"], row["duplicate"], row["log_position"]) for row in json.loads(again.stdout)] == [(0, 3, 4)]
 

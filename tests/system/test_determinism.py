@@ -166,10 +166,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file of commands: two worked examples but for seals, whose checkpoints have clocks in them; the season."""
     file = tmp_path_factory.mktemp("season") / "commands.jsonl"
     stories = [*STORY.read_bytes().splitlines(keepends=True), *TRADED.read_bytes().splitlines(keepends=True)]
-    told = b"".join(line for line in stories if b"finalize_contest" not in line) + b"".join(
+    commands = b"".join(line for line in stories if b"finalize_contest" not in line) + b"".join(
         msgspec.json.encode({"id": f"s{number}"} | line) + b"\n" for number, line in enumerate(lines(seed=11))
     )
-    file.write_bytes(told)
+    file.write_bytes(commands)
     return str(file)
 
 
@@ -267,8 +267,8 @@ def test_digests_do_not_depend_on_the_stores_clock(path: str, tmp_path: Path, re
     """The logs differ in recorded_at and in their own digest, and in nothing projected but when forecasts came in."""
     log, ticks = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977))
     assert appended(log, season(path), 50, lambda: next(ticks)) != reference[0]
-    found = digests(projected(log))
-    assert {name for name in CATALOGUE if found[name] != reference[1][name]} == {"admissions"}
+    changed = digests(projected(log))
+    assert {name for name in CATALOGUE if changed[name] != reference[1][name]} == {"admissions"}
 
 
 @pytest.mark.parametrize("chunk", [1, 100, 10**9])
@@ -287,8 +287,8 @@ def test_a_log_read_after_each_batch_ends_with_the_same_digests(
     log, asked = str(tmp_path / "log.db"), season(path)
     for first in range(0, len(asked), 600):
         appended(log, asked[first : first + 600])
-        found = digests(projected(log))
-    assert found == reference[1]
+        last = digests(projected(log))
+    assert last == reference[1]
 
 
 ENVIRONMENTS: dict[str, dict[str, str]] = {
@@ -308,14 +308,14 @@ def test_another_process_decides_and_projects_the_same(
     path: str, tmp_path: Path, reference: tuple[str, Digests], text: str, environment: dict[str, str]
 ) -> None:
     """Under other hash seeds, time zones and locales, and with the processor's vector units switched off in NumPy."""
-    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
-    found = subprocess.run(
+    inherited = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, path, str(tmp_path / "log.db")],
         cwd=ROOT,
-        env=kept | {name: value for name, value in environment.items() if value},
+        env=inherited | {name: value for name, value in environment.items() if value},
         check=True,
         capture_output=True,
         text=True,
     )
     features = "" if "NPY_DISABLE_CPU_FEATURES" in environment else cpu_features()
-    assert found.stdout == f"{[*reference, text, features]}\n"
+    assert process.stdout == f"{[*reference, text, features]}\n"

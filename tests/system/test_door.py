@@ -120,8 +120,8 @@ def test_every_name_has_an_example_that_runs(name: str, monkeypatch: pytest.Monk
     assert not [source for source in imports if "forecast_ledger." in source]
     assert any(re.search(rf"\b{name}\b", each.source) for each in examples if each.source not in imports)
     monkeypatch.chdir(ROOT)
-    found = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
-    assert doctest.DocTestRunner(verbose=False).run(found).failed == 0
+    doctests = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+    assert doctest.DocTestRunner(verbose=False).run(doctests).failed == 0
 
 
 @pytest.mark.parametrize(

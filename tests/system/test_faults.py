@@ -88,7 +88,7 @@ def invoke(*arguments: str | Path, given: bytes = b"") -> Result:
     return invoked(*map(str, arguments), given=given)
 
 
-def told(done: Done | Result, code: int, says: str) -> None:
+def assert_ended_with(done: Done | Result, code: int, says: str) -> None:
     """It ended with this code, and the reason is one line on stderr, the last."""
     ended_with = done.exit_code if isinstance(done, Result) else done.returncode
     assert ended_with == code, done.stderr
@@ -265,7 +265,9 @@ def test_a_second_follower_is_refused_as_long_as_the_first_lives(tmp_path: Path)
     follower = start("follow", log, tables)
     assert follower.stderr is not None
     assert "events" in follower.stderr.readline()  # of its first refresh
-    told(run("follow", log, tables), UNREADABLE, "another runner keeps this read model up to date; end that runner")
+    assert_ended_with(
+        run("follow", log, tables), UNREADABLE, "another runner keeps this read model up to date; end that runner"
+    )
     assert run("follow", log, tables, "--check").returncode == FINE
     follower.kill()
     assert ended(follower).returncode == KILLED
@@ -275,11 +277,11 @@ def test_a_second_follower_is_refused_as_long_as_the_first_lives(tmp_path: Path)
 def test_a_ledger_that_is_waited_for_is_followed_from_its_first_event(tmp_path: Path) -> None:
     """Without a file, or a file without a ledger of that name; without --wait either is told, and nothing is made."""
     log, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
-    told(run("follow", log, tables, "--once"), UNREADABLE, "no such ledger")
+    assert_ended_with(run("follow", log, tables, "--once"), UNREADABLE, "no such ledger")
     follower = start("follow", log, tables, "--name", "second", "--wait")
     with Ledger.open(log) as ledger:
         ledger.handle(opened(), "c1")
-    told(run("follow", log, tables, "--name", "secnd"), USAGE, "has no ledger named 'secnd': .*--wait")
+    assert_ended_with(run("follow", log, tables, "--name", "secnd"), USAGE, "has no ledger named 'secnd': .*--wait")
     assert not Path(tables).exists()
     with Ledger.open(log, "second") as ledger:
         ledger.handle(opened(), "c1")
@@ -352,7 +354,9 @@ def test_what_an_export_put_aside_as_it_was_killed_comes_back(logs: tuple[str, s
     before = contents(tmp_path)
     (part / "csv").mkdir(parents=True)
     out.rename(part / "old")
-    told(run("export", logs[1], out, "--format", "csv"), USAGE, "exists already; --force replaces an export")
+    assert_ended_with(
+        run("export", logs[1], out, "--format", "csv"), USAGE, "exists already; --force replaces an export"
+    )
     assert contents(tmp_path) == before
 
 
@@ -367,7 +371,7 @@ def test_an_export_that_is_running_keeps_what_it_writes(logs: tuple[str, str], t
     assert hidden(tmp_path) == [part]
     before = contents(out)
     process.send_signal(signal.SIGCONT)
-    told(ended(process), USAGE, "exists already")
+    assert_ended_with(ended(process), USAGE, "exists already")
     assert (contents(out), hidden(tmp_path)) == (before, [])
 
 
@@ -394,7 +398,7 @@ STOPS = [signal.SIGINT, signal.SIGTERM]
 def stopped(process: Process, number: signal.Signals) -> None:
     """It ends as shells have it, and says so."""
     process.send_signal(number)
-    told(ended(process), 128 + number, f"^forecast-ledger: stopped by {number.name}$")
+    assert_ended_with(ended(process), 128 + number, f"^forecast-ledger: stopped by {number.name}$")
 
 
 @pytest.mark.parametrize("number", STOPS)
@@ -493,7 +497,9 @@ def test_an_append_to_a_full_disk_can_be_sent_again(disk: Disk, founding: Path, 
     """The events before the fault stay and can be read; with room again, the same file makes the log complete."""
     log = disk.folder / "log.db"
     assert run("append", log, founding, command=disk.command).returncode == FINE
-    told(run("append", log, *lined.arguments, command=disk.command), UNREADABLE, f"log.db: .*({disk.says})")
+    assert_ended_with(
+        run("append", log, *lined.arguments, command=disk.command), UNREADABLE, f"log.db: .*({disk.says})"
+    )
     assert_sound(log, lined, len(founded()))
     assert len(events(log)) < len(lined.events)
     disk.grow()
@@ -508,7 +514,7 @@ def test_a_follower_on_a_full_disk_can_be_started_again(disk: Disk, folder: Path
         log, [opened(id="o"), *(forecast(participant=f"{number:0200}", id=f"f{number}") for number in range(4_000))]
     )
     follow = ("follow", log, tables, "--once")
-    told(run(*follow, command=disk.command), UNREADABLE, f"tables.db: .*({disk.says})")
+    assert_ended_with(run(*follow, command=disk.command), UNREADABLE, f"tables.db: .*({disk.says})")
     disk.grow()
     assert run(*follow, command=disk.command).returncode == FINE
     assert_up_to_date(str(tables), history(str(log)))
@@ -519,7 +525,9 @@ def test_an_export_to_a_full_disk_leaves_nothing(disk: Disk, folder: Path, lined
     """Neither a part, nor a file beside it."""
     out = disk.folder / "out"
     log = folder / "undisturbed-1.db"
-    told(run("export", log, out, "--format", form, command=disk.command), UNREADABLE, f"/out: .*({disk.says})")
+    assert_ended_with(
+        run("export", log, out, "--format", form, command=disk.command), UNREADABLE, f"/out: .*({disk.says})"
+    )
     assert list(disk.folder.iterdir()) == []
 
 
@@ -535,7 +543,7 @@ def test_what_cannot_be_printed_is_said(logs: tuple[str, str], command: list[str
         done = subprocess.run(
             arguments, env=HERE, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT
         )
-        told(done, UNREADABLE, "writing the output failed: No space left on device")
+        assert_ended_with(done, UNREADABLE, "writing the output failed: No space left on device")
         done = subprocess.run(
             arguments, env=HERE, stdout=subprocess.PIPE, stderr=full, text=True, check=False, timeout=TIMEOUT
         )
@@ -681,9 +689,9 @@ def stored(folder: Path) -> bytes:
 @pytest.fixture
 def sound(stored: bytes, tmp_path: Path) -> dict[str, tuple[str, str]]:
     """The answer of each command to the undamaged store."""
-    found = dict(answers(stored, tmp_path / "store"))
-    assert {result.exit_code for result in found.values()} == {FINE}
-    return {name: said_of(result) for name, result in found.items()}
+    results = dict(answers(stored, tmp_path / "store"))
+    assert {result.exit_code for result in results.values()} == {FINE}
+    return {name: said_of(result) for name, result in results.items()}
 
 
 def places(stored: bytes, random: Random) -> list[int]:
@@ -720,7 +728,7 @@ def test_a_bit_that_flips_in_a_row_is_located(
     """In the first row, in the last, and between: exit code 4, and its log position."""
     (tmp_path / "log.db").write_bytes(stored)
     state = rows(str(tmp_path / "log.db"))[row - 1]
-    [start] = [found.start() for found in re.finditer(re.escape(state[:60]), stored)]
+    [start] = [match.start() for match in re.finditer(re.escape(state[:60]), stored)]
     flipped = bytearray(stored)
     flipped[start + Random(row).randrange(60)] ^= 1 << Random(row).randrange(7)
     for _, result in answers(bytes(flipped), tmp_path / "store"):
@@ -795,7 +803,7 @@ def test_what_a_newer_version_wrote_is_not_read_as_something_else(tmp_path: Path
         assert result.exit_code == DAMAGED, result.output
         assert re.search(f"log position {position}: .*this version cannot read the row", result.stderr)
     assert rows(str(path)) == changed
-    assert {found.name for found in tmp_path.iterdir() if found.is_dir()} == set()
+    assert {entry_path.name for entry_path in tmp_path.iterdir() if entry_path.is_dir()} == set()
 
 
 def test_a_store_of_a_newer_form_is_not_read(tmp_path: Path) -> None:
@@ -805,7 +813,7 @@ def test_a_store_of_a_newer_form_is_not_read(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.execute("ALTER TABLE stored_events RENAME COLUMN state TO payload")
     for result in every_reading(path):
-        told(result, UNREADABLE, "its table 'stored_events' has another definition than in this version")
+        assert_ended_with(result, UNREADABLE, "its table 'stored_events' has another definition than in this version")
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT count(*) FROM stored_events").fetchone() == (34,)
 
@@ -839,10 +847,12 @@ def test_a_store_that_stays_locked_is_told(
             holder.execute("PRAGMA locking_mode = EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")
         if readers:
-            told(invoke("leaderboard", path, "plain"), UNREADABLE, r"log\.db: .*locked")
+            assert_ended_with(invoke("leaderboard", path, "plain"), UNREADABLE, r"log\.db: .*locked")
         else:
             assert invoke("leaderboard", path, "plain").exit_code == FINE
-        told(invoke("append", path, DATA / "metaculus-2022" / "sealed.jsonl"), UNREADABLE, r"log\.db: .*locked")
+        assert_ended_with(
+            invoke("append", path, DATA / "metaculus-2022" / "sealed.jsonl"), UNREADABLE, r"log\.db: .*locked"
+        )
     assert rows(str(path)) == before
 
 

@@ -65,13 +65,13 @@ LAST_OF = {"trend-recorded": "trend-brier", "hosp-recorded": "hosp-last"}  # by 
 def logarithms(source: Source, qid: str) -> dict[str, list[tuple[int, int, Fraction]]]:
     """For each team, the stretches [start, end) with ln of the probability of the outcome, at least 0.001."""
     question, outcome = source.questions[qid], source.answers[qid][-1]["outcome"]
-    place, found = question["options"].index(outcome), {}
+    place, stretches_of_team = question["options"].index(outcome), {}
     for team in source.said[qid]:
-        found[team] = [
+        stretches_of_team[team] = [
             (start, end, natural(max(chances(row, question)[place], Fraction(1, 1_000))))
             for start, end, row in stretches(source, qid, team)
         ]
-    return found
+    return stretches_of_team
 
 
 def natural(number: Fraction) -> Fraction:
@@ -82,11 +82,11 @@ def natural(number: Fraction) -> Fraction:
 def peer_scores(source: Source, qid: str) -> dict[str, Fraction]:
     """100 x the mean over time of one's logarithm less the mean of the others'; 0 while there are none."""
     opens, closes = source.period(qid)
-    found = logarithms(source, qid)
-    scores = {team: Fraction(0) for team, mine in found.items() if mine}
-    cuts = sorted({instant for mine in found.values() for start, end, _ in mine for instant in (start, end)})
+    by_team = logarithms(source, qid)
+    scores = {team: Fraction(0) for team, mine in by_team.items() if mine}
+    cuts = sorted({instant for mine in by_team.values() for start, end, _ in mine for instant in (start, end)})
     for one, two in pairwise(cuts):
-        now = {team: ln for team, mine in found.items() for start, end, ln in mine if start <= one < end}
+        now = {team: ln for team, mine in by_team.items() for start, end, ln in mine if start <= one < end}
         for team, ln in now.items() if len(now) > 1 else ():
             others = sum((other for who, other in now.items() if who != team), Fraction(0)) / (len(now) - 1)
             scores[team] += 100 * (ln - others) * (two - one) / (closes - opens)
@@ -109,29 +109,29 @@ def baseline_scores(source: Source, qid: str) -> dict[str, Fraction]:
 
 def build(path: Path, batches: Iterable[tuple[str, list[Command]]]) -> list[tuple[Command, Receipt | Refused]]:
     """A log recorded by the hub's clock, and what became of each command."""
-    now, found = [0], []
+    now, outcomes_of_commands = [0], []
     with Ledger.open(path, clock=lambda: now[0]) as ledger:
         for instant, commands in batches:
             now[0] = micros(instant)
             outcomes = ledger.handle_many([read(json.dumps(command)) for command in commands])
-            found += list(zip(commands, outcomes, strict=True))
-    return found
+            outcomes_of_commands += list(zip(commands, outcomes, strict=True))
+    return outcomes_of_commands
 
 
-def by_contest(of: Projections) -> dict[str, Standing]:
+def by_contest(projections: Projections) -> dict[str, Standing]:
     """Every board, as published."""
-    found: dict[str, Standing] = {contest: {} for contest in of.contests}
-    for row in of.table("leaderboard").rows():
+    standings: dict[str, Standing] = {contest: {} for contest in projections.contests}
+    for row in projections.table("leaderboard").rows():
         questions = int(row["completion"].partition("/")[0])
-        found[row["contest"]][row["participant"]] = row["rank"], Fraction(row["score"]), questions
-    return found
+        standings[row["contest"]][row["participant"]] = row["rank"], Fraction(row["score"]), questions
+    return standings
 
 
-def agree(found: Standing, expected: Standing) -> None:
+def agree(board: Standing, expected: Standing) -> None:
     """The same teams, ranks and numbers of questions; scores to the last decimal that is published."""
     exact = {team: (rank, questions) for team, (rank, _, questions) in expected.items()}
-    assert {team: (rank, questions) for team, (rank, _, questions) in found.items()} == exact
-    assert all(abs(found[team][1] - expected[team][1]) <= TOLERANCE for team in found)
+    assert {team: (rank, questions) for team, (rank, _, questions) in board.items()} == exact
+    assert all(abs(board[team][1] - expected[team][1]) <= TOLERANCE for team in board)
 
 
 @pytest.fixture(scope="module")
@@ -154,21 +154,21 @@ def replayed(season: tuple[Path, Any]) -> Replay:
 
 
 @pytest.fixture(scope="module")
-def found(replayed: Replay) -> Projections:
+def projections(replayed: Replay) -> Projections:
     """The projections over it."""
     return replayed.projections
 
 
 @pytest.fixture(scope="module")
-def boards(found: Projections) -> dict[str, Standing]:
+def boards(projections: Projections) -> dict[str, Standing]:
     """Its boards."""
-    return by_contest(found)
+    return by_contest(projections)
 
 
 @pytest.fixture(scope="module")
-def scores(found: Projections) -> Table:
+def scores(projections: Projections) -> Table:
     """Its scores."""
-    return found.table("scores")
+    return projections.table("scores")
 
 
 def test_every_command_of_the_season_is_recorded_once(season: tuple[Path, Any], source: Source) -> None:
@@ -198,7 +198,7 @@ def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any]) -> None
 
 
 def test_when_a_command_was_recorded_shows_only_where_the_rules_ask_for_it(
-    season: tuple[Path, Any], found: Projections, boards: dict[str, Standing]
+    season: tuple[Path, Any], projections: Projections, boards: dict[str, Standing]
 ) -> None:
     """All recorded before the opening, in other batches: then what was said last counts as in time."""
     path = season[0].with_name("again.db")
@@ -206,15 +206,15 @@ def test_when_a_command_was_recorded_shows_only_where_the_rules_ask_for_it(
     build(path, [("1970-01-01T00:00:00Z", commands[at : at + 9_999]) for at in range(0, len(commands), 9_999)])
     again = replay(str(path)).projections
     for name in ("standing", "consensus"):
-        assert again.table(name).digest() == found.table(name).digest()
+        assert again.table(name).digest() == projections.table(name).digest()
     assert by_contest(again) == {contest: boards[LAST_OF.get(contest, contest)] for contest in BOARDS}
     assert all(boards[contest] != boards[other] for contest, other in LAST_OF.items())
 
 
 @pytest.mark.parametrize("contest", ["trend-relative", "trend-peer"])
-def test_the_prizes_sum_to_the_pool(found: Projections, contest: str) -> None:
+def test_the_prizes_sum_to_the_pool(projections: Projections, contest: str) -> None:
     """10,000 in cents, whatever the takes: in one of the contests they span more than 400 powers of ten."""
-    rows = found.table("prizes").only("contest", contest).rows()
+    rows = projections.table("prizes").only("contest", contest).rows()
     assert sum(Fraction(row["prize"]) for row in rows) == 10_000
 
 
@@ -238,16 +238,16 @@ def test_last_forecasts_of_trends_have_the_known_scores(
 def test_last_forecasts_of_each_round_have_the_known_weighted_interval_scores(source: Source, tmp_path: Path) -> None:
     """As the hub scores them: every round's forecast of a week for itself, so every answer settles up to four."""
     path = tmp_path / "rounds.db"
-    known = {
+    published = {
         "FluSight-ensemble": ("717.817919", 560),
         "FluSight-baseline": ("1129.510649", 560),
         "UMass-flusion": ("686.935682", 540),
     }
-    rows = list(flusight.by_round(row for row in source.rows if row.get("forecaster") in {None, *known}))
+    rows = list(flusight.by_round(row for row in source.rows if row.get("forecaster") in {None, *published}))
     outcomes = build(path, flusight.batches(rows, {"hosp-last": BOARDS["hosp-last"]}))
     assert all(isinstance(outcome, Receipt) for _, outcome in outcomes)
     board = by_contest(replay(str(path)).projections)["hosp-last"]
-    assert {team: (f"{float(score):.6f}", questions) for team, (_, score, questions) in board.items()} == known
+    assert {team: (f"{float(score):.6f}", questions) for team, (_, score, questions) in board.items()} == published
 
 
 @pytest.mark.parametrize("cut", ["2026-05-29T00:00:00Z", "2026-06-12T00:00:00Z", "2026-07-02T00:00:00Z"])

@@ -93,20 +93,20 @@ def test_every_table_has_rows_in_a_history_that_is_kept() -> None:
 
 def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> None:
     """Other than 0, which many formulas give."""
-    found = [pair for name in TOURNAMENTS for pair in scored(f"tournament {name}")]
-    assert {kernel(rules, kind) for rules, kind in found} == KERNELS.keys()
+    pairs = [pair for name in TOURNAMENTS for pair in scored(f"tournament {name}")]
+    assert {kernel(rules, kind) for rules, kind in pairs} == KERNELS.keys()
     clipped = RuleSet(name="clipped", kernel="ln", cdf_kernel="ln", quantile_kernel="absolute_clipped")
     pinball = structs.replace(clipped, quantile_kernel="pinball")
-    assert {kind for _, kind in found} == {*seasons.kinds(clipped), *seasons.kinds(pinball)}
+    assert {kind for _, kind in pairs} == {*seasons.kinds(clipped), *seasons.kinds(pinball)}
 
 
 def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes_with() -> None:
     """Quantiles are compared with nothing or with peers."""
-    found = {
+    combinations = {
         (kernel(rules, kind), rules.reference) for name in TOURNAMENTS for rules, kind in scored(f"tournament {name}")
     }
     quantiles = {"pinball", "absolute", "absolute_clipped"}
-    assert found == {
+    assert combinations == {
         (name, reference)
         for name in KERNELS
         for reference in (("none", "peers") if name in quantiles else seasons.CHOICES["reference"])
@@ -115,18 +115,20 @@ def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes
 
 def test_every_preset_and_every_value_that_a_season_can_draw_for_a_rule_has_a_score_that_is_kept() -> None:
     """One by one; not all pairs of them."""
-    found = [rules for name in TOURNAMENTS for rules, _ in scored(f"tournament {name}")]
-    assert {rules.name for rules in found} - {"drawn"} == {name for name, each in PRESETS.items() if not each.trading}
+    rule_sets = [rules for name in TOURNAMENTS for rules, _ in scored(f"tournament {name}")]
+    assert {rules.name for rules in rule_sets} - {"drawn"} == {
+        name for name, each in PRESETS.items() if not each.trading
+    }
     for field, values in seasons.CHOICES.items():
-        assert {getattr(rules, field) for rules in found} >= {*values}, field
+        assert {getattr(rules, field) for rules in rule_sets} >= {*values}, field
 
 
 def test_every_preset_and_every_value_that_a_season_of_trading_can_draw_has_trades_that_are_kept() -> None:
     """One by one; not all pairs of them."""
-    found = [rules for name in MARKETS for rules in traded(f"trading {name}")]
-    assert {rules.name for rules in found} - {"drawn"} == {name for name, each in PRESETS.items() if each.trading}
+    rule_sets = [rules for name in MARKETS for rules in traded(f"trading {name}")]
+    assert {rules.name for rules in rule_sets} - {"drawn"} == {name for name, each in PRESETS.items() if each.trading}
     for field, values in trading_seasons.CHOICES.items():
-        assert {getattr(rules.trading, field) for rules in found} >= {*values}, field
+        assert {getattr(rules.trading, field) for rules in rule_sets} >= {*values}, field
 
 
 def events(name: str) -> Iterator[Event]:

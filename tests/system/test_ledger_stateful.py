@@ -664,11 +664,11 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Everything accepted can be read, and every table can be computed from it. Then leave nothing behind."""
-        found = Projections(facts(self.old.read()))
+        projections = Projections(facts(self.old.read()))
         for name in CATALOGUE:
-            found.table(name)
+            projections.table(name)
         for name, contest in self.model.contests.items():
-            paid = {who: payment.amount for who, payment in found.facts.contests[name].paid.items()}
+            paid = {who: payment.amount for who, payment in projections.facts.contests[name].paid.items()}
             assert paid == (divided(self.old.read(), name) if contest.paid else {})
         self.old.close()
         self.folder.cleanup()

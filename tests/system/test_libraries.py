@@ -74,8 +74,8 @@ def whole_brier(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | Non
 
 def ranked(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
     """2 RPS / (K - 1)."""
-    found = scoringrules.rps_score(np.array(outcomes) + 1, np.array(rows))
-    return float(np.average(2 * found / (len(rows[0]) - 1), weights=weights))
+    losses = scoringrules.rps_score(np.array(outcomes) + 1, np.array(rows))
+    return float(np.average(2 * losses / (len(rows[0]) - 1), weights=weights))
 
 
 def natural(rows: Sequence[Row], outcomes: Sequence[int], weights: Row | None) -> float:
@@ -188,10 +188,10 @@ def test_a_kernel_of_named_outcomes_is_the_formula_of_a_library(kernel: str, row
 @pytest.mark.parametrize("outcomes", [2, 3, 7, 40])
 def test_the_uniform_reference_is_what_a_library_gives_a_uniform_forecast(kernel: str, outcomes: int) -> None:
     """1/K each, also where 1e-9 cannot say it; of ordered outcomes it matters which one happens."""
-    alike = [Uniform(outcomes, outcome, (1, outcomes)) for outcome in range(outcomes)]
-    found = [KERNELS[kernel].uniform(each) for each in alike]  # type: ignore[misc]
+    uniforms = [Uniform(outcomes, outcome, (1, outcomes)) for outcome in range(outcomes)]
+    scores = [KERNELS[kernel].uniform(each) for each in uniforms]  # type: ignore[misc]
     uniform = [[1 / outcomes] * outcomes]
-    assert shares(found, QUANTUM) == near([NAMED[kernel](uniform, [outcome], None) for outcome in range(outcomes)])
+    assert shares(scores, QUANTUM) == near([NAMED[kernel](uniform, [outcome], None) for outcome in range(outcomes)])
 
 
 @given(st.lists(named(most=2), min_size=1, max_size=8))
@@ -267,8 +267,8 @@ def test_the_crps_of_a_cdf_is_that_of_uniform_pieces(rows: list[Ranged]) -> None
 def test_the_uniform_reference_of_a_range_is_the_crps_of_a_uniform_distribution(row: Ranged) -> None:
     """From its lower end to its upper, without chances beyond."""
     uniform = Uniform(row.span.bins, 1, (1, row.span.bins), row.span, row.value)
-    found = KERNELS["crps"].uniform(uniform)  # type: ignore[misc]
-    assert found / QUANTUM == near(float(scoringrules.crps_uniform(scaled(float(row.value), row.span), 0, 1)))
+    score = KERNELS["crps"].uniform(uniform)  # type: ignore[misc]
+    assert score / QUANTUM == near(float(scoringrules.crps_uniform(scaled(float(row.value), row.span), 0, 1)))
 
 
 @st.composite
@@ -413,15 +413,15 @@ def said(rows: Sequence[Said]) -> tuple[list[int], list[float]]:
 @settings(deadline=None)
 def test_mean_brier_scores_and_skills_are_those_of_scikit_learn(rows: list[Said]) -> None:
     """Skill is 1 - brier / reference; against the base rate it is called D²."""
-    (happened, chances), found = said(rows), only(rows)
+    (happened, chances), brier = said(rows), only(rows)
     own = brier_score_loss(happened, chances)
     consensus = brier_score_loss(happened, shares([row.consensus for row in rows], 100))
-    assert found.brier == near(own, FLOATS)
-    assert found.skill_against_even_odds == near(1 - own / brier_score_loss(happened, [0.5] * len(rows)), FLOATS)
+    assert brier.brier == near(own, FLOATS)
+    assert brier.skill_against_even_odds == near(1 - own / brier_score_loss(happened, [0.5] * len(rows)), FLOATS)
     if consensus:
-        assert found.skill_against_consensus == pytest.approx(1 - own / consensus, rel=FLOATS, abs=FLOATS)
+        assert brier.skill_against_consensus == pytest.approx(1 - own / consensus, rel=FLOATS, abs=FLOATS)
     if len(set(happened)) == 2:
-        assert found.skill_against_base_rate == pytest.approx(d2_brier_score(happened, chances), rel=FLOATS, abs=FLOATS)
+        assert brier.skill_against_base_rate == pytest.approx(d2_brier_score(happened, chances), rel=FLOATS, abs=FLOATS)
 
 
 TENTHS = st.builds(
@@ -435,15 +435,15 @@ def test_reliability_is_what_recalibration_gains_and_resolution_what_it_leaves(r
     """Murphy (1973): if each of ten values is replaced by how often it came true, reliability is gone, and the rest is
     uncertainty less resolution; the skill of that against the base rate is resolution / uncertainty.
     """
-    (happened, chances), found = said(rows), only(rows)
+    (happened, chances), brier = said(rows), only(rows)
     frequency, value = calibration_curve(happened, chances, n_bins=10)
     recalibrated = frequency[abs(np.subtract.outer(chances, value)).argmin(axis=1)]
     left, uncertainty = (brier_score_loss(happened, each) for each in (recalibrated, [np.mean(happened)] * len(rows)))
-    assert found.reliability == near(brier_score_loss(happened, chances) - left, FLOATS)
-    assert found.resolution_term == near(uncertainty - left, FLOATS)
-    assert found.uncertainty == near(uncertainty, FLOATS)
-    if found.uncertainty and found.resolution_term is not None:
-        assert found.resolution_term / found.uncertainty == near(d2_brier_score(happened, recalibrated), FLOATS)
+    assert brier.reliability == near(brier_score_loss(happened, chances) - left, FLOATS)
+    assert brier.resolution_term == near(uncertainty - left, FLOATS)
+    assert brier.uncertainty == near(uncertainty, FLOATS)
+    if brier.uncertainty and brier.resolution_term is not None:
+        assert brier.resolution_term / brier.uncertainty == near(d2_brier_score(happened, recalibrated), FLOATS)
 
 
 @pytest.mark.parametrize("bins", [2, 10, 16])
@@ -451,11 +451,11 @@ def test_reliability_is_what_recalibration_gains_and_resolution_what_it_leaves(r
 @settings(deadline=None)
 def test_the_calibration_table_is_a_calibration_curve(bins: int, rows: list[Said]) -> None:
     """Its bins are closed at the upper end, ours at the lower: they agree on 1 - p of what did not happen."""
-    found = calibration(sample(rows), 1, range(0, PROBABILITY + 1, PROBABILITY // bins))[::-1]
+    curve = calibration(sample(rows), 1, range(0, PROBABILITY + 1, PROBABILITY // bins))[::-1]
     against = shares([PROBABILITY - row.probability for row in rows])
     missed, value = calibration_curve([int(not row.happened) for row in rows], against, n_bins=bins)
-    assert [float(row.observed_frequency) for row in found] == near(1 - missed, FLOATS)
-    assert [float(row.mean_forecast) for row in found] == near(1 - value, FLOATS)
+    assert [float(row.observed_frequency) for row in curve] == near(1 - missed, FLOATS)
+    assert [float(row.mean_forecast) for row in curve] == near(1 - value, FLOATS)
 
 
 # --- whole logs

@@ -85,8 +85,8 @@ def log(tree: Path) -> str:
 def test_a_new_kernel_scores_alone_against_peers_and_against_the_uniform_distribution(tree: Path, log: str) -> None:
     """1 - p: 0.3 and 0.6; twice the lead over the mean, as two compare with one; less a half."""
     rows = json.loads(run(tree, "table", log, "scores", "--format", "json"))
-    found = {(row["contest"], row["question"], row["participant"]): row["score"] for row in rows}
-    assert found == {
+    scores = {(row["contest"], row["question"], row["participant"]): row["score"] for row in rows}
+    assert scores == {
         ("own", "rain", "ada"): "0.300000000",
         ("own", "rain", "bo"): "0.600000000",
         ("own", "wind", "bo"): "0.600000000",
@@ -108,10 +108,10 @@ def test_its_direction_and_its_worst_score_count_on_a_board(tree: Path, log: str
 
 def test_it_is_explained_in_its_own_words_with_its_source(tree: Path, log: str) -> None:
     """The words and the source of its row."""
-    found = json.loads(run(tree, "explain", log, "score", "own", "rain", "ada", "--json"))
-    assert found["rule"]["words"].startswith("the probability of what did not happen, ")
-    assert found["rule"]["source"] == "the contest's own; its kernel: a letter to the editor"
-    assert found["rule"]["fields"]["kernel"] == "missed"
+    explanation = json.loads(run(tree, "explain", log, "score", "own", "rain", "ada", "--json"))
+    assert explanation["rule"]["words"].startswith("the probability of what did not happen, ")
+    assert explanation["rule"]["source"] == "the contest's own; its kernel: a letter to the editor"
+    assert explanation["rule"]["fields"]["kernel"] == "missed"
 
 
 def test_a_rule_set_that_does_not_fit_it_is_refused(tree: Path, log: str) -> None:

@@ -39,9 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     boards = {name: flusight.BOARDS[name] for name in (BOARD, "trend-peer")}
     lines = (json.dumps(command) + "\n" for command in flusight.commands(season(), boards))
     (here / "season.jsonl").write_text("".join(lines), encoding="utf-8")
-    told = run("append", here / "season.db", here / "season.jsonl", "--format", "json", code=FINDINGS)
-    [counts] = json.loads(told.stdout)
-    assert counts["refused"] == told.stderr.count("out_of_order") == 15  # files handed in late that claim to be older
+    result = run("append", here / "season.db", here / "season.jsonl", "--format", "json", code=FINDINGS)
+    [counts] = json.loads(result.stdout)
+    assert counts["refused"] == result.stderr.count("out_of_order") == 15  # files handed in late that claim to be older
     return here
 
 
@@ -65,26 +65,26 @@ def test_the_winner_and_why(folder: Path) -> None:
     assert ranked[0]["rank"] == "1"
     assert sorted(ranked, key=lambda row: float(row["score"])) == ranked
     winner = ranked[0]["participant"]
-    said = run("explain", folder / "season.db", "rank", BOARD, winner).stdout
-    assert winner in said
-    assert ranked[1]["participant"] in said
+    explanation = run("explain", folder / "season.db", "rank", BOARD, winner).stdout
+    assert winner in explanation
+    assert ranked[1]["participant"] in explanation
 
 
 def test_a_score_is_the_sum_of_what_is_told_of_it(folder: Path) -> None:
     """In an export, with SQL: no number is a float, and what a question adds up to is what `explain` says."""
     run("export", folder / "season.db", folder / "season-tables.db", "--format", "sqlite")
-    found = sqlite_utils.Database(folder / "season-tables.db")
+    tables = sqlite_utils.Database(folder / "season-tables.db")
     where = [BOARD, "trend-peer"]
-    [count] = found.query("select count(*) as n from scores where contest in (?, ?)", where)
+    [count] = tables.query("select count(*) as n from scores where contest in (?, ?)", where)
     assert count["n"] == len(json.loads(run("table", folder / "season.db", "scores", "--format", "json").stdout))
-    row = next(found.query("select * from scores where contest = ? order by question, participant", ["trend-peer"]))
+    row = next(tables.query("select * from scores where contest = ? order by question, participant", ["trend-peer"]))
     assert type(row["score"]) is str
-    told = json.loads(
+    explanation = json.loads(
         run(
             "explain", folder / "season.db", "score", "trend-peer", row["question"], row["participant"], "--json"
         ).stdout
     )
-    assert row["score"] in json.dumps(told)
+    assert row["score"] in json.dumps(explanation)
 
 
 def test_what_if_a_question_had_been_annulled(folder: Path) -> None:
@@ -103,9 +103,9 @@ def test_two_cuts_and_a_checkpoint_to_keep(folder: Path) -> None:
     [*_, last] = json.loads(run("log", folder / "season.db", "--after", "0", "--format", "json").stdout)
     end = last["log_position"]
     assert run("diff", folder / "season.db", f"@{end - 100}", f"@{end}", "--table", "leaderboard").exit_code == FINE
-    kept = folder / "season.toml"
-    kept.write_text(run("checkpoint", folder / "season.db").stdout, encoding="utf-8")
-    assert run("verify", folder / "season.db", "--checkpoint", kept, "--quiet").output == ""
+    checkpoint = folder / "season.toml"
+    checkpoint.write_text(run("checkpoint", folder / "season.db").stdout, encoding="utf-8")
+    assert run("verify", folder / "season.db", "--checkpoint", checkpoint, "--quiet").output == ""
 
 
 def test_one_byte_that_somebody_changed_is_found_and_located(folder: Path) -> None:

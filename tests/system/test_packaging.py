@@ -173,9 +173,9 @@ def test_a_program_that_embeds_it_sees_real_types(environment: Path, tmp_path: P
     said = _run(tmp_path, *mypy).stdout
     revealed = re.findall(r'^embedding.py:\d+: note: Revealed type is "(.*)"$', said, re.MULTILINE)
     assert len(revealed) == len(REVEALED), said
-    for told, expected in zip(revealed, REVEALED, strict=True):
-        assert told.startswith(expected) if expected.startswith("def (") else told == expected
-        assert "Any" not in told
+    for revealed_type, expected in zip(revealed, REVEALED, strict=True):
+        assert revealed_type.startswith(expected) if expected.startswith("def (") else revealed_type == expected
+        assert "Any" not in revealed_type
     wrong = re.findall(r"^(\w+)\.py:(\d+): error: .*\[([a-z-]+)\]$", said, re.MULTILINE)
     names = [("mistaken", "2", "attr-defined"), ("mistaken", "3", "attr-defined")]
     assert wrong == [*names, ("mistaken", "4", "arg-type"), ("mistaken", "5", "call-arg")], said

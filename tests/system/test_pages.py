@@ -29,8 +29,8 @@ def anchors(page: str) -> set[str]:
 
 def tables(path: Path) -> dict[str, list[str]]:
     """A page's tables: the rows of each by its header line."""
-    found = re.findall(r"(?m)^(\|.*\|)\n\|[ \-|]+\|\n((?:\|.*\|\n)*)", path.read_text(encoding="utf-8"))
-    return {header: rows.splitlines() for header, rows in found}
+    headed_tables = re.findall(r"(?m)^(\|.*\|)\n\|[ \-|]+\|\n((?:\|.*\|\n)*)", path.read_text(encoding="utf-8"))
+    return {header: rows.splitlines() for header, rows in headed_tables}
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *GUIDES], ids=lambda path: path.stem)

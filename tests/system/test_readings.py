@@ -81,25 +81,25 @@ def test_the_best_baseline_scores_are_those_printed(
     """
     name = question.question
     made = forecast(name, at=OPENS, **sure)
-    found = scores(CAPPED, question, made, resolution(name, **answer))
-    assert found == {"ada": nine(most)}
-    assert found["ada"].startswith(printed)
+    published = scores(CAPPED, question, made, resolution(name, **answer))
+    assert published == {"ada": nine(most)}
+    assert published["ada"].startswith(printed)
 
 
 def test_a_cap_leaves_alone_what_is_below_it_and_the_floor() -> None:
     """0.999 is 0.999, 0.5 is 0.5, and nothing is a thousandth."""
     made = [forecast(participant=who, probability=p, at=OPENS) for who, p in (("a", "0.999"), ("b", "0.5"), ("c", 0))]
     log = RuleSet(name="log", kernel="ln", greatest_probability_ppm=999_000)
-    found = scores(log, opened(), *made, resolution())
-    assert found == {"a": nine(ln("0.999")), "b": nine(ln("0.5")), "c": nine(ln("0.001"))}
+    published = scores(log, opened(), *made, resolution())
+    assert published == {"a": nine(ln("0.999")), "b": nine(ln("0.5")), "c": nine(ln("0.001"))}
 
 
 def test_an_open_end_is_capped_as_an_outcome_is() -> None:
     """All beyond the upper end counts as 0.999, whatever a density may be."""
     log = RuleSet(name="log", cdf_kernel="ln", greatest_probability_ppm=999_000, greatest_density_ppm=1_000_000)
     made = forecast("depth", cdf=(0, 0, 0, 0, 0), at=OPENS)
-    found = scores(log, numeric(open_upper=True), made, resolution("depth", value=5))
-    assert found == {"ada": nine(ln("0.999"))}
+    published = scores(log, numeric(open_upper=True), made, resolution("depth", value=5))
+    assert published == {"ada": nine(ln("0.999"))}
 
 
 def test_a_part_shows_the_probability_as_it_counted() -> None:
@@ -146,8 +146,8 @@ def test_a_tenth_of_the_uniform_density_is_added_to_every_bin(cdf: tuple[Any, ..
     0.01 added".
     """
     question = numeric(open_upper=True)
-    found = told(ADDED, question, forecast("depth", cdf=cdf, at=OPENS), resolution("depth", value=value))
-    [part] = found.table("score_parts").rows()
+    projections = told(ADDED, question, forecast("depth", cdf=cdf, at=OPENS), resolution("depth", value=value))
+    [part] = projections.table("score_parts").rows()
     assert (part["probability"], part["term"]) == (
         counts,
         f"{Decimal(oracle.picos('ln', Fraction(counts))).scaleb(-12)}",
@@ -166,8 +166,8 @@ def test_the_consensus_is_of_added_densities() -> None:
     rules = structs.replace(ADDED, reference="consensus")
     cdfs = {"ada": (0, "0.1", "0.5", "0.9", 1), "bob": (0, "0.1", "0.3", "0.9", 1)}
     made = [forecast("depth", who, cdf=cdf, at=OPENS) for who, cdf in cdfs.items()]
-    found = scores(rules, numeric(), *made, resolution("depth", value="1.5"))
-    assert found == {who: nine(ln(p) - ln("0.325")) for who, p in (("ada", "0.425"), ("bob", "0.225"))}
+    published = scores(rules, numeric(), *made, resolution("depth", value="1.5"))
+    assert published == {who: nine(ln(p) - ln("0.325")) for who, p in (("ada", "0.425"), ("bob", "0.225"))}
 
 
 def test_the_worst_density_is_the_same_whether_it_is_added_or_the_least() -> None:
@@ -194,9 +194,9 @@ def round_of(rules: RuleSet, *said: AnyCommand) -> Projections:
     return oracle.projected(*asked, *said, *answers)
 
 
-def totals(found: Projections) -> dict[str, str]:
+def totals(projections: Projections) -> dict[str, str]:
     """Each participant's total."""
-    return {row["participant"]: row["score"] for row in found.table("leaderboard").rows()}
+    return {row["participant"]: row["score"] for row in projections.table("leaderboard").rows()}
 
 
 COLOURS = {"red": "0.5", "green": "0.3", "blue": "0.2"}
@@ -222,8 +222,8 @@ def test_the_combined_metric_is_printed_as_a_sum_and_as_a_third_of_it() -> None:
 def test_a_third_is_a_third_whatever_kinds_there_are() -> None:
     """0.04 of one binary question alone: 4 in all, and 1.333… of that."""
     third = structs.replace(AUTOCAST, total="kind_means_third")
-    found = told(third, opened(), forecast(probability="0.8"), resolution())
-    assert totals(found) == {"ada": "1.333333333"}
+    projections = told(third, opened(), forecast(probability="0.8"), resolution())
+    assert totals(projections) == {"ada": "1.333333333"}
 
 
 def test_both_totals_have_the_same_means_of_kinds() -> None:
@@ -245,9 +245,9 @@ def test_accuracies_less_distance_are_the_total_of_errors_the_other_way_round() 
     Source: Autocast competition of 2022, its evaluation notebook: "(accuracy + accuracy - L1)*50".
     """
     accuracy = structs.replace(AUTOCAST, kernel="error")
-    found = totals(round_of(accuracy, *MADE))["ada"]
+    total = totals(round_of(accuracy, *MADE))["ada"]
     notebook = (Fraction(1, 2) + 0 - Fraction("0.15")) * 50
-    assert found == nine(200 - 2 * notebook) == "165.000000000"
+    assert total == nine(200 - 2 * notebook) == "165.000000000"
 
 
 def test_the_uniform_distribution_errs_unless_the_first_outcome_happens() -> None:

@@ -106,12 +106,12 @@ class Followed:
 
 def compared(path: str, recorded: list[Recorded]) -> None:
     """Every table of a read model, and where it says the log speaks of what, equal a rebuild."""
-    expected, found = rebuilt(recorded), stored(path)
+    expected, actual = rebuilt(recorded), stored(path)
     for name in BUILT:
         if not CATALOGUE[name].as_built:
-            assert sorted(found[name], key=repr) == sorted(expected[name], key=repr), (name, len(recorded))
+            assert sorted(actual[name], key=repr) == sorted(expected[name], key=repr), (name, len(recorded))
         else:
-            assert found[name] == expected[name], (name, len(recorded))
+            assert actual[name] == expected[name], (name, len(recorded))
     with closing(sqlite3.connect(path)) as connection:
         places = connection.execute("SELECT position, question, contest FROM _places ORDER BY position").fetchall()
         assert connection.execute("SELECT position, digest FROM _tracking").fetchall() == [

@@ -28,11 +28,11 @@ Row = dict[str, Any]
 def tables(asked: list[AnyCommand]) -> dict[str, list[Row]]:
     """Every table, without where in the log things are."""
     projections = Projections(oracle.told(oracle.history(*asked)))
-    found = {}
+    by_table = {}
     for name in CATALOGUE:
         plain = [{key: row[key] for key in row if key not in POSITIONS} for row in projections.table(name).rows()]
-        found[name] = sorted(plain, key=repr) if "log_position" in CATALOGUE[name].key else plain
-    return found
+        by_table[name] = sorted(plain, key=repr) if "log_position" in CATALOGUE[name].key else plain
+    return by_table
 
 
 def is_said(command: AnyCommand) -> bool:
@@ -44,15 +44,15 @@ def recorded_otherwise(season: Season, asked: list[AnyCommand]) -> list[AnyComma
     """The same commands; between two of any other kind, what participants say comes in another order, that of one
     participant on one question in its own.
     """
-    found: list[AnyCommand] = []
+    reordered: list[AnyCommand] = []
     for said, group in groupby(asked, is_said):
         run = list(group)
         threads: dict[tuple[str, str], list[AnyCommand]] = {}
         for command in run:
             if isinstance(command, commands.SubmitForecast | commands.WithdrawForecast):
                 threads.setdefault((command.question, command.participant), []).append(command)
-        found += season.interleaved(list(threads.values())) if said else run
-    return found
+        reordered += season.interleaved(list(threads.values())) if said else run
+    return reordered
 
 
 FIVE = ("0.1", "0.2", "0.3", "0.8", "0.9")  # of p0 to p4

@@ -114,18 +114,18 @@ def outcomes(ledger: Ledger) -> list[tuple[dict[str, Any], Any]]:
 
 
 @pytest.fixture(scope="module")
-def found(ledger: Ledger, outcomes: Any) -> Projections:
+def projections(ledger: Ledger, outcomes: Any) -> Projections:
     """The projections over them."""
     return Projections(facts(ledger.read()))
 
 
 @pytest.fixture(scope="module")
-def trades(found: Projections) -> dict[str, list[Row]]:
+def trades(projections: Projections) -> dict[str, list[Row]]:
     """The trades of each order, by its id, which is what the decision gives as its reasoning."""
     key = ("contest", "participant", "period")
-    order = {tuple(row[name] for name in key): row["reasoning"] for row in found.table("decisions").rows()}
+    order = {tuple(row[name] for name in key): row["reasoning"] for row in projections.table("decisions").rows()}
     of_order = defaultdict(list)
-    for row in found.table("trades").rows():
+    for row in projections.table("trades").rows():
         of_order[order[tuple(row[name] for name in key)]].append(row)
     return dict(of_order)
 
@@ -138,11 +138,11 @@ def missing(source: Market, trades: dict[str, list[Row]]) -> dict[str, Fraction]
 
 
 @pytest.fixture(scope="module")
-def journal(found: Projections) -> dict[tuple[str, str, str], Fraction]:
+def journal(projections: Projections) -> dict[tuple[str, str, str], Fraction]:
     """The balance of every account by contest and question, in points; "" for what is of no question."""
-    question = {row["log_position"]: row["question"] for row in found.table("cash").rows()}
+    question = {row["log_position"]: row["question"] for row in projections.table("cash").rows()}
     balances: dict[tuple[str, str, str], Fraction] = defaultdict(Fraction)
-    for row in found.table("journal").rows():
+    for row in projections.table("journal").rows():
         balances[row["contest"], question[row["log_position"]], row["account"]] += Fraction(row["amount"])
     return balances
 
@@ -165,24 +165,24 @@ def _slack(missing: dict[str, Fraction], order: Row) -> Fraction:
     return ROUNDING + abs(missing[order["tid"]])
 
 
-def test_the_markets_are_decided_as_they_were(ledger: Ledger, found: Projections) -> None:
+def test_the_markets_are_decided_as_they_were(ledger: Ledger, projections: Projections) -> None:
     """Every command, rebuilt from its events, leads to them again, and its digest is that of what they say."""
     assert audited([each for page in ledger.read() for each in page]).lossy_commands == 0
-    assert found.facts.as_of == ledger.head().position
+    assert projections.facts.as_of == ledger.head().position
 
 
-def test_the_markets_have_the_digests_that_are_kept_of_them(path: Path, found: Projections) -> None:
+def test_the_markets_have_the_digests_that_are_kept_of_them(path: Path, projections: Projections) -> None:
     """The digests of their log and of every table are those in the file of kept digests."""
     kept_digests.check("replication", kept_digests.taken(path).digests)
 
 
-def test_every_order_is_carried_out(outcomes: list[tuple[dict[str, Any], Any]], found: Projections) -> None:
+def test_every_order_is_carried_out(outcomes: list[tuple[dict[str, Any], Any]], projections: Projections) -> None:
     """No command is refused, no decision malformed, no leg left undone."""
     assert all(isinstance(outcome, Receipt) for _, outcome in outcomes)
-    decisions = list(found.table("decisions").rows())
+    decisions = list(projections.table("decisions").rows())
     assert Counter(row["contest"] for row in decisions) == Counter(ORDERS) + Counter(TWICE)
     assert {(row["outcome"] in {"BET", "SELL"}, row["legs"], row["executed"]) for row in decisions} == {(True, 1, 1)}
-    assert len(found.table("refused_legs")) == 0
+    assert len(projections.table("refused_legs")) == 0
 
 
 def test_what_an_order_is_follows_from_its_action(source: Market, trades: dict[str, list[Row]]) -> None:
@@ -233,21 +233,21 @@ def test_the_house_loses_what_the_market_maker_lost(
     assert abs(lost[dearest] - largest) <= slack[dearest] + Fraction(1, 200)
 
 
-def test_the_postings_of_every_event_sum_to_nothing(found: Projections) -> None:
+def test_the_postings_of_every_event_sum_to_nothing(projections: Projections) -> None:
     """So do the books after any of them."""
     sums: dict[int, Fraction] = defaultdict(Fraction)
-    for row in found.table("journal").rows():
+    for row in projections.table("journal").rows():
         sums[row["log_position"]] += Fraction(row["amount"])
     assert len(sums) > sum(ORDERS.values())
     assert set(sums.values()) == {0}
 
 
 def test_what_traders_win_on_a_market_the_house_and_rounding_pay(
-    source: Market, found: Projections, journal: dict[tuple[str, str, str], Fraction]
+    source: Market, projections: Projections, journal: dict[tuple[str, str, str], Fraction]
 ) -> None:
     """Purchases, sales and settlements of a question; once it is settled nobody holds anything."""
     won: dict[str, Fraction] = defaultdict(Fraction)
-    for row in found.table("cash").rows():
+    for row in projections.table("cash").rows():
         won[row["question"]] += Fraction(row["amount"]) * (row["question"] != "")
     for qid in {order["qid"] for order in source.orders.values()}:
         of = {account: journal[source.project[qid], qid, account] for account in ("cash", "house", "rounding")}
@@ -256,23 +256,23 @@ def test_what_traders_win_on_a_market_the_house_and_rounding_pay(
 
 
 def test_every_trader_wins_what_the_source_says(
-    source: Market, found: Projections, missing: dict[str, Fraction]
+    source: Market, projections: Projections, missing: dict[str, Fraction]
 ) -> None:
     """All shares at the maker's cost, paid on the answer."""
     expected = _sums(source.orders, lambda order: order["trader"], source.lost)
     slack = _sums(source.orders, lambda order: order["trader"], lambda order: _slack(missing, order))
-    profit = {row["participant"]: Fraction(row["profit"]) for row in found.table("accounts").rows()}
+    profit = {row["participant"]: Fraction(row["profit"]) for row in projections.table("accounts").rows()}
     assert profit.keys() == expected.keys()
     assert all(abs(profit[trader] - expected[trader]) <= slack[trader] for trader in profit)
 
 
 @pytest.mark.parametrize("project", ORDERS)
 def test_portfolios_are_worth_what_the_prices_of_the_day_say(
-    source: Market, found: Projections, missing: dict[str, Fraction], project: str
+    source: Market, projections: Projections, missing: dict[str, Fraction], project: str
 ) -> None:
     """Every midnight, from the opening to the settlement."""
     profit: dict[str, Fraction] = defaultdict(Fraction)
-    for row in found.table("portfolio_snapshots").only("contest", project).rows():
+    for row in projections.table("portfolio_snapshots").only("contest", project).rows():
         if row["log_position"] is None:
             profit[row["at"]] += Fraction(row["profit"])
     days = sorted(profit)
@@ -283,10 +283,10 @@ def test_portfolios_are_worth_what_the_prices_of_the_day_say(
 
 
 def test_a_board_shares_out_what_the_house_lost(
-    found: Projections, trades: dict[str, list[Row]], journal: dict[tuple[str, str, str], Fraction]
+    projections: Projections, trades: dict[str, list[Row]], journal: dict[tuple[str, str, str], Fraction]
 ) -> None:
     """The profits of a contest are minus the house's and minus what rounding kept back; every purchase counts once."""
-    board = found.table("arena_leaderboard")
+    board = projections.table("arena_leaderboard")
     bought = Counter(leg["contest"] for legs in trades.values() for leg in legs if leg["type"] == "buy")
     for project in ORDERS:
         rows = list(board.only("contest", project).rows())
@@ -297,16 +297,16 @@ def test_a_board_shares_out_what_the_house_lost(
 
 
 @pytest.mark.parametrize("side", ["yes", "no"])
-def test_last_prices_have_the_known_mean_brier_score(found: Projections, side: str) -> None:
+def test_last_prices_have_the_known_mean_brier_score(projections: Projections, side: str) -> None:
     """Over all 103 findings, those without trades too; of two outcomes it does not matter which."""
-    briers = [Fraction(row["brier"]) for row in found.table("marks").rows() if row["outcome"] == side]
+    briers = [Fraction(row["brier"]) for row in projections.table("marks").rows() if row["outcome"] == side]
     assert len(briers) == 103
     assert abs(sum(briers, Fraction(0)) / 103 - Fraction("0.192354912")) <= PUBLISHED
 
 
-def test_survey_answers_have_the_known_mean_brier_scores(found: Projections) -> None:
+def test_survey_answers_have_the_known_mean_brier_scores(projections: Projections) -> None:
     """Their mean on each finding, and each for itself, beside the stakes and in the same contests."""
-    rows: Table = found.table("brier_overall")
+    rows: Table = projections.table("brier_overall")
     answers = {row["participant"]: (row["n"], Fraction(row["pooled_brier"])) for row in rows.rows()}
     assert answers.pop("[consensus]") == (103, Fraction("0.205289349"))
     total = sum(n for n, _ in answers.values())

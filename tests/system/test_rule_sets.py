@@ -142,7 +142,7 @@ def slack(case: Case, score: Score) -> Fraction:
     return steepest / 2 ** (20 if case.rules.sampling == "time" else 56)
 
 
-def told(random: Random, *rules: RuleSet | str) -> tuple[list[Recorded], Projections]:
+def recorded_season(random: Random, *rules: RuleSet | str) -> tuple[list[Recorded], Projections]:
     """A season recorded, and its projections, some questions at a time."""
     recorded = Season(random, *rules).recorded()
     return recorded, Projections(oracle.told(recorded), random.choice([1, 7, 1 << 20]))
@@ -200,7 +200,7 @@ def money(micros: int) -> str:
 @given(RANDOMS)
 def test_every_number_follows_from_the_definition_under_any_rules(random: Random) -> None:
     """Scores, coverage, boards and prizes under rules drawn field by field, in two contests over the same questions."""
-    recorded, projections = told(random, drawn_rules(random), drawn_rules(random))
+    recorded, projections = recorded_season(random, drawn_rules(random), drawn_rules(random))
     for name in ("cup0", "cup1"):
         check_scores(recorded, projections, name)
         check_board(recorded, projections, name)
@@ -227,7 +227,9 @@ def test_every_number_follows_from_the_definition_under_the_other_readings(
 ) -> None:
     """Rules for passages that can be read in two ways give the numbers of the definition, and so do their parts."""
     logarithm: Any = random.choice(["ln", "log2"])
-    recorded, projections = told(random, RuleSet(name="own", kernel=logarithm, cdf_kernel=logarithm, **fields))
+    recorded, projections = recorded_season(
+        random, RuleSet(name="own", kernel=logarithm, cdf_kernel=logarithm, **fields)
+    )
     check_scores(recorded, projections, "cup0")
     check_board(recorded, projections, "cup0")
     check_parts(recorded, projections)
@@ -238,7 +240,7 @@ def test_every_number_follows_from_the_definition_under_the_other_readings(
 @given(RANDOMS)
 def test_every_number_follows_from_the_definition_under_each_preset(preset: str, random: Random) -> None:
     """The same under the rules that are published."""
-    recorded, projections = told(random, preset)
+    recorded, projections = recorded_season(random, preset)
     check_scores(recorded, projections, "cup0")
     check_board(recorded, projections, "cup0")
 
@@ -247,7 +249,7 @@ def test_every_number_follows_from_the_definition_under_each_preset(preset: str,
 @given(RANDOMS)
 def test_parts_sum_to_scores_and_each_is_what_was_earned_in_its_units(random: Random) -> None:
     """One row while a forecast and what it is compared with both stay the same, its term that of each of its units."""
-    check_parts(*told(random, drawn_rules(random)))
+    check_parts(*recorded_season(random, drawn_rules(random)))
 
 
 def check_parts(recorded: Sequence[Recorded], projections: Projections) -> None:
@@ -255,13 +257,13 @@ def check_parts(recorded: Sequence[Recorded], projections: Projections) -> None:
     cases = rules_oracle.cases(recorded, "cup0")
     numerators = {key: int(row["numerator"]) for key, [row] in by_key(rows(projections, "scores", "cup0")).items()}
     parts = by_key(rows(projections, "score_parts", "cup0"))
-    assert {key: sum(int(row["contribution"]) for row in found) for key, found in parts.items()} == numerators
+    assert {key: sum(int(row["contribution"]) for row in own_parts) for key, own_parts in parts.items()} == numerators
     for (name, who), score in slow(cases).items():
         case = cases[name]
-        found = [(rules_oracle.unit_of(case, read_instant(row["from_at"])), row) for row in parts[name, who]]
-        assert sum(row["weight"] for _, row in found) == sum(part.ends - part.begins for part in score.parts)
+        own_parts = [(rules_oracle.unit_of(case, read_instant(row["from_at"])), row) for row in parts[name, who]]
+        assert sum(row["weight"] for _, row in own_parts) == sum(part.ends - part.begins for part in score.parts)
         for part in score.parts:
-            row = next(row for unit, row in found if unit <= part.begins and part.ends <= unit + row["weight"])
+            row = next(row for unit, row in own_parts if unit <= part.begins and part.ends <= unit + row["weight"])
             most = slack(case, score) / (part.ends - part.begins) + Fraction(1, 2 * 10**12)
             assert abs(Fraction(row["term"]) - part.term) <= most
             assert (row["probability"], row["reference"]) == (exactly(part.chance), exactly(part.reference))
@@ -278,15 +280,15 @@ def exactly(chance: Fraction | None) -> str | None:
 def test_peer_scores_of_members_sum_to_nothing_at_every_instant(random: Random) -> None:
     """The scores of members sum to zero whoever joins or leaves; `peers` counts the others."""
     rules = RuleSet(name="peers", kernel="ln", cdf_kernel="ln", reference="peers", scale="peer", bots="scored_only")
-    recorded, projections = told(random, rules)
+    recorded, projections = recorded_season(random, rules)
     parts = by_key(rows(projections, "score_parts", "cup0"))
     for name, case in rules_oracle.cases(recorded, "cup0").items():
         for step in rules_oracle.steps(case):
             terms = []
             for stand in step.stands:
                 if stand.participant not in case.scored_only:
-                    found = parts[name, stand.participant]
-                    units = [(read_instant(row["from_at"]) - case.opened.opens_at, row) for row in found]
+                    own_parts = parts[name, stand.participant]
+                    units = [(read_instant(row["from_at"]) - case.opened.opens_at, row) for row in own_parts]
                     terms += [
                         Fraction(row["term"]) for unit, row in units if unit <= step.begins < unit + row["weight"]
                     ]

@@ -143,12 +143,12 @@ def test_a_story_and_where_its_numbers_come_from_are_told_in_words(story: str) -
 def test_a_story_leads_to_its_expected_table(story: str, name: str) -> None:
     """Row by row, in the columns that the table was worked out for."""
     worked_out = expected(story, name)
-    found = [
+    actual = [
         {column: "" if row[column] is None else str(row[column]) for column in worked_out[0]}
         for row in table(story, name)
         if name != "portfolio_snapshots" or row["log_position"] is not None  # ticks are not told, being very many
     ]
-    assert found == worked_out
+    assert actual == worked_out
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -156,8 +156,8 @@ def test_a_story_is_scored_as_by_the_slow_definition(story: str) -> None:
     """Every score of every contest, before it is rounded."""
     log = recorded(story)
     for contest in told(story).contests:
-        found = {(row["question"], row["participant"]): exact(row) for row in rows(story, "scores", contest=contest)}
-        assert found == {
+        scores = {(row["question"], row["participant"]): exact(row) for row in rows(story, "scores", contest=contest)}
+        assert scores == {
             (question, who): score.score
             for question, case in rules_oracle.cases(log, contest).items()
             for who, score in rules_oracle.scores(case).items()
@@ -236,8 +236,8 @@ def test_rankings_and_prizes_do_not_depend_on_the_base_of_the_logarithm() -> Non
     ]
     older = oracle.projected(*asked)
     columns = ("contest", "rank", "participant", "coverage", "take", "share", "prize", "completion")
-    found = [{column: str(row[column]) for column in columns} for row in older.table("leaderboard").rows()]
-    assert found == [{column: row[column] for column in columns} for row in expected(METACULUS, "leaderboard")]
+    ranking = [{column: str(row[column]) for column in columns} for row in older.table("leaderboard").rows()]
+    assert ranking == [{column: row[column] for column in columns} for row in expected(METACULUS, "leaderboard")]
     scores = {row["participant"]: row["score"] for row in older.table("leaderboard").only("contest", "plain").rows()}
     assert rounded("0.000", scores["B"]) == Decimal("2.673")  # 1.852570525 / ln 2
 
@@ -349,10 +349,10 @@ def test_the_autocast_story_has_every_verdict() -> None:
 
 def test_a_forecast_after_the_cutoff_counts_only_where_the_close_is_what_counts() -> None:
     """0.95 replaced 0.6 between the two, and the river rose."""
-    found = {
+    scores = {
         row["contest"]: row["score"] for row in rows(AUTOCAST, "scores", question="river", participant="prompters-2")
     }
-    assert found == {"at-close": "0.002500000", "at-cutoff": "0.160000000"}
+    assert scores == {"at-close": "0.002500000", "at-cutoff": "0.160000000"}
 
 
 # --- daily-brier

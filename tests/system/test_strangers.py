@@ -81,7 +81,7 @@ def in_time(seconds: float = SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def told(*args: object) -> Any:
+def invoke(*args: object) -> Any:
     """The command line in this process, ended by force if it takes too long."""
     with in_time():
         return CliRunner().invoke(main, [*map(str, args)])
@@ -90,7 +90,7 @@ def told(*args: object) -> Any:
 def refused(export: Path, log: str, tmp_path: Path) -> str:
     """Check that `import` and `compare` refuse an export and leave no ledger; return the message of `import`."""
     into = tmp_path / "copy.db"
-    imported, compared = told("import", export, into), told("replay", log, "--compare", export)
+    imported, compared = invoke("import", export, into), invoke("replay", log, "--compare", export)
     for done in (imported, compared):
         assert done.exit_code in {UNREADABLE, USAGE}, done.exception
     assert not list(tmp_path.glob("copy.db*"))
@@ -158,7 +158,7 @@ def test_only_regular_files_of_an_export_are_read(
         said = refused(out, log, tmp_path)
         assert "not a regular file" in said or ("at most" in said and kind is sparse)
     else:
-        assert told("import", out, tmp_path / "copy.db").exit_code == UNREADABLE
+        assert invoke("import", out, tmp_path / "copy.db").exit_code == UNREADABLE
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "arrow"])
@@ -174,8 +174,8 @@ def test_a_link_to_events_is_not_followed(made: Callable[[str], Path], log: str,
 def test_what_is_compared_or_imported_is_a_regular_file(log: str, tmp_path: Path, kind: Callable[[Path], None]) -> None:
     """A FIFO is not waited for, and a device not read to its end."""
     kind(tmp_path / "given")
-    assert told("import", tmp_path / "given", tmp_path / "copy.db").exit_code == UNREADABLE
-    assert told("replay", log, "--compare", tmp_path / "given").exit_code == UNREADABLE
+    assert invoke("import", tmp_path / "given", tmp_path / "copy.db").exit_code == UNREADABLE
+    assert invoke("replay", log, "--compare", tmp_path / "given").exit_code == UNREADABLE
 
 
 def test_a_link_that_somebody_gives_is_followed(made: Callable[[str], Path], tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_link_that_somebody_gives_is_followed(made: Callable[[str], Path], tmp
     for form in FORMS:
         link_to = tmp_path / f"latest-{form}"
         link_to.symlink_to(made(form))
-        assert told("import", link_to, tmp_path / f"{form}.db").exit_code == FINE
+        assert invoke("import", link_to, tmp_path / f"{form}.db").exit_code == FINE
 
 
 FILES = {
@@ -311,12 +311,12 @@ SCHEMAS = {
 def test_a_forged_database_is_refused(made: Callable[[str], Path], log: str, tmp_path: Path, schema: str) -> None:
     """Only ordinary tables are read, of values no longer than a row may be."""
     out = made("sqlite")
-    with closing(sqlite3.connect(out)) as found:
-        found.execute("PRAGMA foreign_keys = OFF")
-        found.execute("PRAGMA legacy_alter_table = ON")
-        for (view,) in found.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
-            found.execute(f"DROP VIEW {view}")
-        found.executescript(schema)
+    with closing(sqlite3.connect(out)) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("PRAGMA legacy_alter_table = ON")
+        for (view,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
+            connection.execute(f"DROP VIEW {view}")
+        connection.executescript(schema)
     done = ran("import", out, tmp_path / "copy.db")
     assert (done.returncode, "Traceback" in done.stderr) == (UNREADABLE, False), done.stderr
     assert not list(tmp_path.glob("copy.db*"))
@@ -326,8 +326,13 @@ def test_work_out_of_proportion_to_a_database_is_ended(made: Callable[[str], Pat
     """A query that would read without end is interrupted."""
     from forecast_ledger.replay.files.manifest import open_database  # noqa: PLC0415
 
-    with closing(open_database(made("sqlite"))) as found, pytest.raises(sqlite3.OperationalError, match="interrupted"):
-        found.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n").fetchone()
+    with (
+        closing(open_database(made("sqlite"))) as connection,
+        pytest.raises(sqlite3.OperationalError, match="interrupted"),
+    ):
+        connection.execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+        ).fetchone()
 
 
 MAPS = {
@@ -390,7 +395,7 @@ def test_a_forged_title_reaches_no_terminal(log: str, tmp_path: Path) -> None:
     store.close()
     for form in ("table", "json", "csv"):
         for command in (["table", path, "contests"], ["log", path], ["show", path, "1"]):
-            done = told(*command, "--format", form)
+            done = invoke(*command, "--format", form)
             assert (done.exit_code, OBEYED & {*(done.stdout + done.stderr).replace("\n", "")}) == (FINE, set()), command
 
 

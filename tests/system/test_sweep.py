@@ -41,10 +41,10 @@ class Change(NamedTuple):
 @cache
 def logs() -> dict[str, list[Recorded]]:
     """Every story, prizes that were paid, and small random seasons."""
-    told = {story: recorded(story) for story in STORIES}
-    told["prizes"] = oracle.history(*won(chances=PAID), payment())
-    told |= {f"season {seed}": of_season(seed) for seed in range(3)}
-    return told | {f"trading {seed}": of_trading(seed, 40) for seed in range(3)}
+    by_name = {story: recorded(story) for story in STORIES}
+    by_name["prizes"] = oracle.history(*won(chances=PAID), payment())
+    by_name |= {f"season {seed}": of_season(seed) for seed in range(3)}
+    return by_name | {f"trading {seed}": of_trading(seed, 40) for seed in range(3)}
 
 
 def others(value: Any, ids: Sequence[str]) -> Iterator[Any]:
@@ -138,10 +138,10 @@ def judged(changed: list[Recorded], rounded: int) -> str:
         return "clock"
     try:
         audit = audited(sealed)
-        found = facts([sealed])
+        log_facts = facts([sealed])
     except Corrupt:
         return "decided"
-    if any(contest.paid for contest in found.contests.values()) and check_payouts(found, cut_short=False):
+    if any(contest.paid for contest in log_facts.contests.values()) and check_payouts(log_facts, cut_short=False):
         return "payouts"
     return "told" if audit.lossy_commands > rounded else "passes"
 

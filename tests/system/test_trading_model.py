@@ -99,8 +99,8 @@ def recorded(event: AnyEvent, book: Book) -> Event:
     """An event of the engine as the model words it: outcomes by name."""
     said = {"type": TAGS[type(event)]} | {name: getattr(event, name) for name in event.__struct_fields__}
     if isinstance(said.get("outcome"), int):
-        known = book.questions[said["question"]].outcomes
-        said["outcome"] = None if said["outcome"] < 0 else known[said["outcome"]]
+        outcomes = book.questions[said["question"]].outcomes
+        said["outcome"] = None if said["outcome"] < 0 else outcomes[said["outcome"]]
     return said
 
 

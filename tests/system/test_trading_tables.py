@@ -78,7 +78,7 @@ def test_the_histories_have_everything_in_them() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_positions(seed: int) -> None:
     """Every position ever opened: what it holds, what that cost, what it has won."""
-    book, found = played(seed)
+    book, projections = played(seed)
     rows = [
         (contest, who, each.number, each.question, each.outcome, each.status, money(each.realised))
         for contest, who in accounts(book)
@@ -86,15 +86,15 @@ def test_positions(seed: int) -> None:
     ]
     names = ("contest", "participant", "position", "question", "outcome", "status", "realised")
     open_ = {"pending": "open"}  # of which the model does not speak
-    ours = [tuple(open_.get(row[name], row[name]) for name in names) for row in found.table("positions").rows()]
+    ours = [tuple(open_.get(row[name], row[name]) for name in names) for row in projections.table("positions").rows()]
     assert ours == rows
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_accounts(seed: int) -> None:
     """Cash, deposits, value and profit at the clock of the log."""
-    book, found = played(seed)
-    for row in found.table("accounts").rows():
+    book, projections = played(seed)
+    for row in projections.table("accounts").rows():
         own = book.account(row["contest"], row["participant"])
         seen = readings.snapshot(book, row["contest"], row["participant"], readings.clock(book), len(book.log))
         assert row["cash"] == money(own.cash)
@@ -106,7 +106,7 @@ def test_accounts(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores_of_purchases(seed: int) -> None:
     """One row a purchase of a resolved question; of a sealed contest by what was resolved then."""
-    book, found = played(seed)
+    book, projections = played(seed)
     expected = [
         (
             contest,
@@ -128,15 +128,15 @@ def test_scores_of_purchases(seed: int) -> None:
         "brier",
         "market_brier",
     )
-    assert [tuple(row[name] for name in names) for row in found.table("bet_brier").rows()] == expected
+    assert [tuple(row[name] for name in names) for row in projections.table("bet_brier").rows()] == expected
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boards(seed: int) -> None:
     """Every column, and the ranks by profit and by Brier score."""
-    book, found = played(seed)
+    book, projections = played(seed)
     boards: dict[str, list[Row]] = {}
-    for row in found.table("arena_leaderboard").rows():
+    for row in projections.table("arena_leaderboard").rows():
         boards.setdefault(row["contest"], []).append(row)
     for contest, rows in boards.items():
         lines = {row["participant"]: readings.figures(book, contest, row["participant"]) for row in rows}
@@ -155,7 +155,7 @@ def test_boards(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_journal(seed: int) -> None:
     """Every side of every entry, to the last 1e-15."""
-    book, found = played(seed)
+    book, projections = played(seed)
     expected = [
         (number, *posting[:3], posting[3])
         for number in range(1, len(book.log) + 1)
@@ -164,7 +164,7 @@ def test_the_journal(seed: int) -> None:
     ]
     ours = [
         (row["log_position"], row["account"], row["contest"], row["participant"], int(Fraction(row["amount"]) * 10**15))
-        for row in found.table("journal").rows()
+        for row in projections.table("journal").rows()
     ]
     assert ours == sorted(expected)
 
@@ -194,9 +194,9 @@ def test_any_interleaving_of_independent_participants_gives_the_same_books(seed:
     end = [resolution("rain", at=day(29)), resolution("colour", outcome="red", at=day(29))]
     tables = []
     for order in (one_by_one, mixed):
-        found = oracle.projected(*floor, *order, *end)
+        projections = oracle.projected(*floor, *order, *end)
         names = ("accounts", "positions", "arena_leaderboard", "cash", "trades", "bet_brier", "decisions", "journal")
-        rows = {name: [{**row, "log_position": 0} for row in found.table(name).rows()] for name in names}
+        rows = {name: [{**row, "log_position": 0} for row in projections.table(name).rows()] for name in names}
         rows["journal"] = sorted(rows["journal"], key=str)
         tables.append(rows)
     assert tables[0] == tables[1]
