@@ -333,7 +333,9 @@ def _ranked(places: list[Place], kernel: str) -> list[Place]:
     ranked = {place.participant for place in places if place.level != "no_rank"}
     ranks = {who: 1 + sum(worth[other] > worth[who] for other in ranked) for who in ranked}
     with_ranks = [place._replace(rank=ranks.get(place.participant)) for place in places]
-    return sorted(with_ranks, key=lambda place: worth[place.participant], reverse=True)  # stable: equal takes stay by id
+    return sorted(
+        with_ranks, key=lambda place: worth[place.participant], reverse=True
+    )  # stable: equal takes stay by id
 
 
 def _paid(contest: events.ContestOpened, places: list[Place]) -> list[Place]:

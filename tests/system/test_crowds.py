@@ -37,7 +37,7 @@ LINES = 6_000  # of an append beside a trickle; the benchmark sends 20,000
 
 
 def lines(count: int) -> io.BytesIO:
-    """A file of so many forecasts."""
+    """A file of forecasts."""
     said = ({"type": "submit_forecast", **each} for each in map(_said, range(count)))
     return io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in said))
 
@@ -49,7 +49,7 @@ def _said(number: int) -> dict[str, object]:
 
 
 def beside(location: str, name: str, count: int, rate: float) -> tuple[dict[str, int], Trickle]:
-    """Append a file while another process sends single commands; what came of both."""
+    """Append a file while another process sends single commands; return the results of both."""
     with Ledger.open(location, name) as ledger:
         ledger.handle(QUESTION)
         with Trickle(location, name, rate) as trickle:
@@ -58,7 +58,7 @@ def beside(location: str, name: str, count: int, rate: float) -> tuple[dict[str,
 
 
 def test_eight_writers_take_turns(tmp_path: Path) -> None:
-    """None of them is sent away or waits long, and each command is recorded once; the benchmark has their rate."""
+    """No writer is refused or waits long, and each command is recorded once; the benchmark measures their rate."""
 
     def longest(name: str) -> float:
         path = str(tmp_path / name)
@@ -122,7 +122,7 @@ def test_much_that_is_new_is_read_before_ones_turn(tmp_path: Path, monkeypatch: 
 
 
 def test_a_turn_that_does_not_come_is_told_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that keeps the file longer than is waited: unavailable, nothing recorded."""
+    """If another program keeps the file longer than the timeout, the ledger is unavailable and nothing is recorded."""
     monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.2)
     path = tmp_path / "a.db"
     with Ledger.open(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as holder:
@@ -137,7 +137,7 @@ def test_a_turn_that_does_not_come_is_told_in_time(tmp_path: Path, monkeypatch: 
 
 
 def test_threads_of_one_ledger_and_others_on_its_file_take_turns(tmp_path: Path) -> None:
-    """Six threads, two ledgers: each command once, in one order, while readers read."""
+    """Six threads on two ledgers record each command once, in one order, while readers read."""
     path = tmp_path / "a.db"
     with Ledger.open(path) as one, Ledger.open(path) as other:
         one.handle(QUESTION)
@@ -214,7 +214,7 @@ def test_what_interrupts_the_end_of_a_turn_after_the_commit_is_counted_once(
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY])
 def test_a_full_disk_is_no_unknown_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """SQLite has not written the end of the transaction then; nothing was recorded."""
+    """SQLite has not written the end of the transaction then, so nothing was recorded."""
     error = sqlite3.OperationalError("database or disk is full")
     error.sqlite_errorcode = code
 
@@ -232,7 +232,7 @@ def test_a_full_disk_is_no_unknown_outcome(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_an_unknown_outcome_has_an_exit_code_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """5, with what to do on stderr; sent again, the file is recorded whole, once."""
+    """The exit code is 5, and stderr says what to do; sent again, the file is recorded completely, once."""
     path, file, commit = str(tmp_path / "a.db"), tmp_path / "file.jsonl", SQLiteConnection.commit
     with Ledger.open(path) as ledger:
         ledger.handle(QUESTION)
@@ -255,7 +255,7 @@ def test_an_unknown_outcome_has_an_exit_code_of_its_own(tmp_path: Path, monkeypa
 
 
 def test_a_command_that_says_more_than_a_row_can_hold_is_refused(tmp_path: Path) -> None:
-    """Before anything is decided; the log has no row then that readers would refuse."""
+    """The refusal comes before any decision, so the log has no row that readers would refuse."""
     texts = tuple("x" * 190 + str(number) for number in range(100_000))
     long = OpenQuestion(
         id="long", at=QUESTION.at, question="long", kind="multiple_choice", outcomes=texts,

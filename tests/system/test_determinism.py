@@ -67,7 +67,7 @@ print([head, digests(projections), printed(projections), cpu_features()])
 
 
 def minute(number: int) -> str:
-    """A minute of April 2026, and some µs."""
+    """A minute of April 2026, with some µs."""
     day, hour, rest = number // 1_440 + 1, number // 60 % 24, number % 60
     return f"2026-04-{day:02}T{hour:02}:{rest:02}:00.{number % 1_000_000:06}Z"
 
@@ -93,7 +93,7 @@ def distribution(kind: str, choose: Random) -> dict[str, Any]:
 
 
 def attestation(choose: Random) -> dict[str, Any]:
-    """Now and then a forecast says what it stands on."""
+    """An attestation of a forecast's newest source, for one forecast in five."""
     stamps = ["2026-04-02", "2026-04", "2026-04-02T12:00:00Z", "2026-04-09 12:00:00"]
     return {"attestation": {"newest_source": choose.choice(stamps)}} if choose.randrange(5) == 0 else {}
 
@@ -179,7 +179,7 @@ def season(path: str) -> list[AnyCommand]:
 
 
 def appended(log: str, asked: list[AnyCommand], size: int = 10_000, clock: Callable[[], int] = lambda: 0) -> str:
-    """The head's digest once commands have been appended in batches of this size."""
+    """Append commands in batches of this size; return the digest of the log."""
     with Ledger.open(log, clock=clock) as ledger:
         for first in range(0, len(asked), size):
             ledger.handle_many(asked[first : first + size])
@@ -247,7 +247,7 @@ def test_the_season_is_long_enough_to_tell(path: str, reference: tuple[str, Dige
 
 
 def test_a_log_replayed_twice_has_the_same_digests(path: str, tmp_path: Path, reference: tuple[str, Digests]) -> None:
-    """One log, two readings, in one process."""
+    """Two replays of one log in one process give the same digests."""
     log = str(tmp_path / "log.db")
     assert appended(log, season(path)) == reference[0]
     assert digests(projected(log)) == digests(projected(log)) == reference[1]
@@ -264,7 +264,7 @@ def test_digests_do_not_depend_on_the_size_of_batches(
 
 
 def test_digests_do_not_depend_on_the_stores_clock(path: str, tmp_path: Path, reference: tuple[str, Digests]) -> None:
-    """The logs differ in recorded_at and in their own digest, and in nothing projected but when forecasts came in."""
+    """The logs differ in recorded_at and in their digests; only the table of admissions depends on recorded_at."""
     log, ticks = str(tmp_path / "log.db"), iter(range(10**15, 10**16, 977))
     assert appended(log, season(path), 50, lambda: next(ticks)) != reference[0]
     changed = digests(projected(log))
@@ -275,7 +275,7 @@ def test_digests_do_not_depend_on_the_stores_clock(path: str, tmp_path: Path, re
 def test_digests_do_not_depend_on_the_size_of_chunks(
     whole: Projections, reference: tuple[str, Digests], chunk: int
 ) -> None:
-    """Questions scored one by one, some together, or all."""
+    """Questions are scored one by one, in groups, or all together."""
     projections = Projections(whole.facts, chunk)
     assert {name: projections.table(name).digest() for name in CATALOGUE} == reference[1]
 
@@ -283,7 +283,7 @@ def test_digests_do_not_depend_on_the_size_of_chunks(
 def test_a_log_read_after_each_batch_ends_with_the_same_digests(
     path: str, tmp_path: Path, reference: tuple[str, Digests]
 ) -> None:
-    """Readings on the way leave no trace."""
+    """Earlier readings do not change the result."""
     log, asked = str(tmp_path / "log.db"), season(path)
     for first in range(0, len(asked), 600):
         appended(log, asked[first : first + 600])

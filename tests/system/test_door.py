@@ -31,7 +31,7 @@ def _python(code: str, *options: str) -> str:
 
 
 def _typed() -> dict[str, tuple[str, str]]:
-    """The names that type checkers see: each with the module that it is imported from, and its name there."""
+    """The names that type checkers see, each with its module and its name there."""
     tree = ast.parse(Path(forecast_ledger.__file__).read_text(encoding="utf-8"))
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
@@ -48,7 +48,7 @@ def test_what_is_listed_is_what_is_offered() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_is_the_object_that_type_checkers_see(name: str) -> None:
-    """Also under another name; only `replay` is its package, which can be called as the function."""
+    """The object may have another name there; only `replay` is its package, which can be called as the function."""
     module, attribute = _typed()[name]
     try:
         seen = getattr(import_module(module), attribute)
@@ -146,7 +146,7 @@ def test_help_is_readable() -> None:
 
 
 def test_the_package_is_the_command_line() -> None:
-    """`python -m forecast_ledger` is `forecast-ledger`."""
+    """`python -m forecast_ledger` runs `forecast-ledger`."""
     call = [sys.executable, "-m", "forecast_ledger", "--help"]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "Usage: " in done.stdout
@@ -167,7 +167,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def test_a_log_may_be_named_by_a_path(tmp_path: Path) -> None:
-    """Wherever the door takes the location of a log or of an export, a Path is as good as text."""
+    """Every function that takes the location of a log or an export accepts a Path as well as text."""
     assert [*_opened(tmp_path / "season.db")] == [34] * 7
 
 

@@ -51,7 +51,7 @@ STARTED: list[Process] = []
 
 
 def start(*arguments: str | Path, command: Sequence[str] = COMMAND) -> Process:
-    """The command line in a process of its own."""
+    """Start the command line in a process of its own."""
     given = [*command, *map(str, arguments)]
     process = subprocess.Popen(given, env=HERE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     STARTED.append(process)
@@ -79,17 +79,17 @@ def ended(process: Process) -> Done:
 
 
 def run(*arguments: str | Path, command: Sequence[str] = COMMAND) -> Done:
-    """A process from beginning to end."""
+    """Run a process from beginning to end."""
     return ended(start(*arguments, command=command))
 
 
 def invoke(*arguments: str | Path, given: bytes = b"") -> Result:
-    """The command line in this process, where a great many are to be run; a traceback would be its exception."""
+    """Run the command line in this process, where there are many runs; a traceback would be its exception."""
     return invoked(*map(str, arguments), given=given)
 
 
 def assert_ended_with(done: Done | Result, code: int, says: str) -> None:
-    """It ended with this code, and the reason is one line on stderr, the last."""
+    """Check the exit code, and that the reason is one line on stderr, the last."""
     ended_with = done.exit_code if isinstance(done, Result) else done.returncode
     assert ended_with == code, done.stderr
     lines = done.stderr.splitlines()
@@ -98,7 +98,7 @@ def assert_ended_with(done: Done | Result, code: int, says: str) -> None:
 
 
 def until(there: Callable[[], object], process: Process) -> None:
-    """Wait until something is there, for as long as a process lives."""
+    """Wait for a condition as long as a process lives."""
     deadline = time.monotonic() + TIMEOUT
     while not there() and process.poll() is None:
         assert time.monotonic() < deadline
@@ -117,12 +117,12 @@ class Work(NamedTuple):
 
 
 def events(path: Path | str) -> list[tuple[Any, ...]]:
-    """All that a log says but when it was recorded, which differs from run to run, and with that the digests."""
+    """The events of a log without the instants of recording and the digests, which differ from run to run."""
     return [(each.position, each.command_id, each.command, each.event) for each in history(str(path))]
 
 
 def founded() -> list[dict[str, Any]]:
-    """Questions in a contest, as lines say it."""
+    """Commands that open questions and a contest, as JSON objects."""
     at = "2026-03-01T00:00:00Z"
     span = {"kind": "binary", "opens_at": at, "closes_at": "2026-03-09T00:00:00Z"}
     names = [f"q{number}" for number in range(QUESTIONS)]
@@ -134,7 +134,7 @@ def founded() -> list[dict[str, Any]]:
 
 
 def forecasts(first: int, end: int) -> list[dict[str, Any]]:
-    """So many forecasts of forty participants, as lines say it."""
+    """Forecasts of forty participants, as JSON objects."""
     return [
         {
             "id": f"forecast {number}",
@@ -149,7 +149,7 @@ def forecasts(first: int, end: int) -> list[dict[str, Any]]:
 
 
 def lines(path: Path, said: Sequence[dict[str, Any]]) -> Path:
-    """A file of commands."""
+    """Write a file of commands."""
     path.write_text("".join(json.dumps(each) + "\n" for each in said), encoding="utf-8")
     return path
 
@@ -173,7 +173,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def founding(folder: Path) -> Path:
-    """A file that opens what is forecast."""
+    """A file with the commands that open the questions."""
     return lines(folder / "founding.jsonl", founded())
 
 
@@ -205,12 +205,12 @@ def mapped(folder: Path, founding: Path) -> Work:
 
 
 def acknowledged(stderr: str) -> int:
-    """The log position that `append -v` has told last."""
+    """The last log position that `append -v` reported."""
     return max((int(each) for each in re.findall(r"event='batch handled'.* position=(\d+)", stderr)), default=0)
 
 
 def assert_sound(path: Path, work: Work, at_least: int) -> None:
-    """A log verifies and is the beginning of the undisturbed one, up to a position or further."""
+    """Check that a log verifies and is the beginning of the undisturbed one, at least up to a position."""
     verify(str(path))
     there = events(path)
     assert len(there) >= at_least
@@ -224,7 +224,7 @@ def assert_sound(path: Path, work: Work, at_least: int) -> None:
 def test_an_append_killed_at_any_moment_loses_nothing_and_doubles_nothing(
     tmp_path: Path, founding: Path, form: str, request: pytest.FixtureRequest
 ) -> None:
-    """Killed again and again: what it told is there; at last the log is as if nothing had happened."""
+    """An append that is killed has recorded what it reported; sent again, the file leads to the undisturbed log."""
     work, random, log = request.getfixturevalue(form), Random(form), tmp_path / "log.db"
     assert invoke("append", log, founding).exit_code == FINE
     codes, duration = list[int](), work.duration
@@ -242,7 +242,7 @@ def test_an_append_killed_at_any_moment_loses_nothing_and_doubles_nothing(
 
 
 def test_a_follower_killed_at_any_moment_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
-    """Again and again, while another process writes the log; the last one ends up to date."""
+    """Followers are killed while another process writes the log; the last one makes the tables up to date."""
     recorded, random = trading(5), Random(5)
     log, tables = tmp_path / "log.db", tmp_path / "tables.db"
     cuts = sorted(random.sample(range(1, len(recorded)), 3))
@@ -259,7 +259,7 @@ def test_a_follower_killed_at_any_moment_loses_nothing_and_doubles_nothing(tmp_p
 
 
 def test_a_second_follower_is_refused_as_long_as_the_first_lives(tmp_path: Path) -> None:
-    """In another process, at once, with what to do; whoever reads does not wait, and a killed one leaves no lock."""
+    """The refusal comes at once and says what to do; readers do not wait, and a killed follower leaves no lock."""
     log, tables = tmp_path / "log.db", tmp_path / "tables.db"
     record(str(log), trading(5))
     follower = start("follow", log, tables)
@@ -275,7 +275,7 @@ def test_a_second_follower_is_refused_as_long_as_the_first_lives(tmp_path: Path)
 
 
 def test_a_ledger_that_is_waited_for_is_followed_from_its_first_event(tmp_path: Path) -> None:
-    """Without a file, or a file without a ledger of that name; without --wait either is told, and nothing is made."""
+    """Without --wait, a missing file or ledger is an error and nothing is made; with it, the follower waits."""
     log, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
     assert_ended_with(run("follow", log, tables, "--once"), UNREADABLE, "no such ledger")
     follower = start("follow", log, tables, "--name", "second", "--wait")
@@ -292,7 +292,7 @@ def test_a_ledger_that_is_waited_for_is_followed_from_its_first_event(tmp_path: 
 
 
 def test_a_follower_that_waits_ends_when_it_is_asked_to(tmp_path: Path) -> None:
-    """With 0, having made nothing."""
+    """It ends with exit code 0 and leaves no file."""
     begun = time.monotonic()
     assert run("follow", tmp_path / "log.db", tmp_path / "tables.db", "--once").returncode == UNREADABLE
     until_it_looks = time.monotonic() - begun
@@ -305,7 +305,7 @@ def test_a_follower_that_waits_ends_when_it_is_asked_to(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def logs(folder: Path) -> tuple[str, str]:
-    """A log, and the same one later."""
+    """A log, and the same log with later events."""
     said = [*commands_of("metaculus-2022"), *commands_of("arena-week")]
     more: list[AnyCommand] = [opened("late", id="late"), *(forecast("late", f"p{n}", id=f"f{n}") for n in range(500))]
     return written(folder / "earlier.db", said), written(folder / "later.db", [*said, *more])
@@ -317,7 +317,7 @@ def hidden(folder: Path) -> list[Path]:
 
 
 def exporting(log: str, out: Path, form: str, *options: str) -> Process:
-    """An export that has begun to write."""
+    """Start an export, and wait until it writes."""
     process = start("export", log, out, "--format", form, *options)
     until(lambda: hidden(out.parent), process)
     return process
@@ -327,7 +327,7 @@ def exporting(log: str, out: Path, form: str, *options: str) -> Process:
 def test_an_export_killed_at_any_moment_leaves_the_old_one_or_a_whole_one(
     logs: tuple[str, str], tmp_path: Path, form: str
 ) -> None:
-    """New, and over an older one. The next one removes what was left, and is as if nothing had happened."""
+    """A new export is whole or absent, a replacement whole or the old one; the next export removes the remains."""
     earlier, later = logs
     out, random = tmp_path / "out" / "x", Random(form)
     for name, log in (("earlier", earlier), ("later", later)):
@@ -348,7 +348,7 @@ def test_an_export_killed_at_any_moment_leaves_the_old_one_or_a_whole_one(
 
 
 def test_what_an_export_put_aside_as_it_was_killed_comes_back(logs: tuple[str, str], tmp_path: Path) -> None:
-    """Between the moment at which a folder makes room and the one at which the new folder has its name."""
+    """The kill comes after the old folder was renamed and before the new folder has its name."""
     out, part = tmp_path / "out", tmp_path / f".out.{'0' * 32}.part"
     exported(logs[0], out, "csv")
     before = contents(tmp_path)
@@ -361,7 +361,7 @@ def test_what_an_export_put_aside_as_it_was_killed_comes_back(logs: tuple[str, s
 
 
 def test_an_export_that_is_running_keeps_what_it_writes(logs: tuple[str, str], tmp_path: Path) -> None:
-    """Another to the same path, which ends first, leaves it alone; so the first one finds the place taken."""
+    """A second export to the same path ends first and leaves the first one's parts alone; the first is then refused."""
     out = tmp_path / "out"
     process = exporting(logs[1], out, "csv")
     [part] = hidden(tmp_path)
@@ -378,7 +378,7 @@ def test_an_export_that_is_running_keeps_what_it_writes(logs: tuple[str, str], t
 def test_an_export_removes_nothing_but_what_exports_to_the_same_path_left(
     logs: tuple[str, str], tmp_path: Path
 ) -> None:
-    """Neither what looks like it, nor what is another's."""
+    """Files with similar names, and parts of exports to other paths, stay."""
     others = [".out.part", f".out.{'g' * 32}.part", f".xout.{'0' * 32}.part", f".out.x.{'0' * 32}.part", ".out"]
     for name in others:
         (tmp_path / name).mkdir()
@@ -396,7 +396,7 @@ STOPS = [signal.SIGINT, signal.SIGTERM]
 
 
 def stopped(process: Process, number: signal.Signals) -> None:
-    """It ends as shells have it, and says so."""
+    """Send a signal, and check that the process ends with 128 + its number and names it."""
     process.send_signal(number)
     assert_ended_with(ended(process), 128 + number, f"^forecast-ledger: stopped by {number.name}$")
 
@@ -405,7 +405,7 @@ def stopped(process: Process, number: signal.Signals) -> None:
 def test_a_signal_ends_an_append_between_two_transactions(
     tmp_path: Path, founding: Path, lined: Work, number: signal.Signals
 ) -> None:
-    """The one that it is at is not recorded, or whole."""
+    """The transaction that the signal interrupts is recorded as a whole or not at all."""
     log = tmp_path / "log.db"
     assert invoke("append", log, founding).exit_code == FINE
     process = start("append", log, *lined.arguments)
@@ -422,13 +422,13 @@ def test_a_signal_ends_an_append_between_two_transactions(
 def test_a_signal_ends_an_export_without_a_trace(
     logs: tuple[str, str], tmp_path: Path, form: str, number: signal.Signals
 ) -> None:
-    """Neither a part nor a whole is there."""
+    """Neither a part nor a complete export is left."""
     stopped(exporting(logs[1], tmp_path / "out", form), number)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_signal_ends_a_single_refresh_without_a_trace(tmp_path: Path, folder: Path, lined: Work) -> None:
-    """The tables are as they were: there are none yet."""
+    """The tables stay as they were: here there are none yet."""
     log, tables = folder / "undisturbed-1.db", tmp_path / "tables.db"
     process = start("follow", log, tables, "--once")
     until(tables.exists, process)
@@ -439,7 +439,7 @@ def test_a_signal_ends_a_single_refresh_without_a_trace(tmp_path: Path, folder: 
 
 @pytest.mark.parametrize("number", STOPS)
 def test_a_signal_is_how_a_follower_is_meant_to_end(tmp_path: Path, number: signal.Signals) -> None:
-    """It follows what is appended meanwhile, says so, and ends with 0 when asked to."""
+    """A follower refreshes the tables after an append, and ends with exit code 0 on a signal."""
     log, tables = str(tmp_path / "log.db"), str(tmp_path / "tables.db")
     with Ledger.open(log) as ledger:
         ledger.handle_many(oracle.named([opened(), contest(pool=100), entry(), forecast()]))
@@ -459,7 +459,7 @@ def test_a_signal_is_how_a_follower_is_meant_to_end(tmp_path: Path, number: sign
 
 
 class Disk(NamedTuple):
-    """A folder with little room. command: the command line there; grow: makes room for all that is to come."""
+    """A folder with little room. command: the command line there; grow: makes enough room."""
 
     folder: Path
     command: list[str]
@@ -508,7 +508,7 @@ def test_an_append_to_a_full_disk_can_be_sent_again(disk: Disk, founding: Path, 
 
 
 def test_a_follower_on_a_full_disk_can_be_started_again(disk: Disk, folder: Path, lined: Work) -> None:
-    """The tables are as they were: none; with room again they are those of the log."""
+    """The full disk leaves no tables; with room again, the tables are those of the log."""
     log, tables = folder / "many.db", disk.folder / "tables.db"
     written(
         log, [opened(id="o"), *(forecast(participant=f"{number:0200}", id=f"f{number}") for number in range(4_000))]
@@ -522,7 +522,7 @@ def test_a_follower_on_a_full_disk_can_be_started_again(disk: Disk, folder: Path
 
 @pytest.mark.parametrize("form", FORMS)
 def test_an_export_to_a_full_disk_leaves_nothing(disk: Disk, folder: Path, lined: Work, form: str) -> None:
-    """Neither a part, nor a file beside it."""
+    """Neither a part of the export nor a file beside it is left."""
     out = disk.folder / "out"
     log = folder / "undisturbed-1.db"
     assert_ended_with(
@@ -537,7 +537,7 @@ FULL = Path("/dev/full")
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("command", [["table", "LOG", "scores"], ["log", "LOG"], ["show", "LOG", "1", "--raw"]])
 def test_what_cannot_be_printed_is_said(logs: tuple[str, str], command: list[str]) -> None:
-    """On stderr, if the output goes to a full disk; and if that is where messages go, the work is done all the same."""
+    """Output to a full disk is an error; if only messages go to a full disk, the command succeeds."""
     arguments = [*COMMAND, *(logs[0] if each == "LOG" else each for each in command)]
     with FULL.open("w", encoding="utf-8") as full:
         done = subprocess.run(
@@ -577,7 +577,7 @@ for arguments in json.loads(sys.argv[1]):
 
 
 def printing(log: str, folder: Path) -> list[list[str]]:
-    """Each command once, with arguments that have it print."""
+    """Each command once, with arguments that make it print."""
     commands = folder / "commands.jsonl"
     commands.write_bytes((DATA / "metaculus-2022" / "sealed.jsonl").read_bytes())
     named = [
@@ -611,7 +611,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
 
 @pytest.mark.parametrize("how", ["pipe", "closed"])
 def test_output_that_nobody_reads_is_no_fault(tmp_path: Path, how: str) -> None:
-    """As in `forecast-ledger … | head -1`, or `>&- 2>&-`, of every command: done all the same, and silently."""
+    """Every command succeeds silently in `forecast-ledger … | head -1` and with `>&- 2>&-`."""
     given = printing(written(tmp_path / "log.db", commands_of("metaculus-2022")), tmp_path)
     done = run(json.dumps(given), how, command=[sys.executable, "-c", CLOSED])
     assert [line.split() for line in done.stdout.splitlines()] == [[name, "0"] for name, *_ in given], done.stderr
@@ -620,7 +620,7 @@ def test_output_that_nobody_reads_is_no_fault(tmp_path: Path, how: str) -> None:
 
 
 def test_refusals_that_nobody_reads_do_not_end_an_append(tmp_path: Path) -> None:
-    """As in `forecast-ledger append … 2>&1 | head -1`: what comes after them is recorded."""
+    """In `forecast-ledger append … 2>&1 | head -1`, the commands after the refusals are recorded."""
     log, good = tmp_path / "log.db", (DATA / "metaculus-2022" / "commands.jsonl").read_bytes()
     (tmp_path / "file.jsonl").write_bytes(NEW * 11_000 + good)
     read_end, write_end = os.pipe()
@@ -657,12 +657,12 @@ def answers(content: bytes, folder: Path) -> Iterator[tuple[str, Result]]:
 
 
 def said_of(result: Result) -> tuple[str, str]:
-    """All that an answer says, but how far a follower lags."""
+    """The output of a result without the lag of a follower."""
     return result.stdout, re.sub(r"lag .*", "", result.stderr)
 
 
 def assert_told(content: bytes, folder: Path, sound: dict[str, tuple[str, str]]) -> Counter[int]:
-    """Every command says what it says of the sound store, or where the damage is, or that it cannot read it."""
+    """Check that each command answers as for the sound store, locates the damage, or reports an unreadable store."""
     codes: Counter[int] = Counter()
     for name, result in answers(content, folder):
         codes[result.exit_code] += 1
@@ -705,7 +705,7 @@ def places(stored: bytes, random: Random) -> list[int]:
 def test_a_bit_that_flips_in_a_store_never_changes_an_answer(
     stored: bytes, sound: dict[str, tuple[str, str]], tmp_path: Path
 ) -> None:
-    """Wherever it is: the answer is the same, or the log position is told, or that there is no such store."""
+    """The answer stays the same, or the error names the log position or the file."""
     random, codes = Random(6), Counter[int]()
     for place in places(stored, random):
         flipped = bytearray(stored)
@@ -715,7 +715,7 @@ def test_a_bit_that_flips_in_a_store_never_changes_an_answer(
 
 
 def test_a_store_cut_short_is_told_as_such(stored: bytes, sound: dict[str, tuple[str, str]], tmp_path: Path) -> None:
-    """Cut anywhere: it never passes for a shorter log."""
+    """A store cut at any byte is an error; it is never read as a shorter log."""
     random = Random(7)
     for length in random.sample(range(1, len(stored)), 8):
         assert assert_told(stored[:length], tmp_path / "store", sound)[FINE] == 0
@@ -725,7 +725,7 @@ def test_a_store_cut_short_is_told_as_such(stored: bytes, sound: dict[str, tuple
 def test_a_bit_that_flips_in_a_row_is_located(
     stored: bytes, sound: dict[str, tuple[str, str]], tmp_path: Path, row: int
 ) -> None:
-    """In the first row, in the last, and between: exit code 4, and its log position."""
+    """A changed first, last or other row gives exit code 4 and its log position."""
     (tmp_path / "log.db").write_bytes(stored)
     state = rows(str(tmp_path / "log.db"))[row - 1]
     [start] = [match.start() for match in re.finditer(re.escape(state[:60]), stored)]
@@ -738,7 +738,7 @@ def test_a_bit_that_flips_in_a_row_is_located(
 def test_an_index_that_has_lost_its_end_is_no_shorter_log(
     stored: bytes, sound: dict[str, tuple[str, str]], tmp_path: Path
 ) -> None:
-    """SQLite does not notice: its rows are found by that index. One entry less on its page, and a row is gone."""
+    """SQLite does not detect an index with one entry less, which hides the last row; every command does."""
     (tmp_path / "log.db").write_bytes(stored)
     with closing(sqlite3.connect(tmp_path / "log.db")) as database:
         [page] = database.execute("SELECT rootpage FROM sqlite_master WHERE type = 'index'").fetchone()
@@ -788,7 +788,7 @@ def every_reading(path: Path) -> Iterator[Result]:
 
 @pytest.mark.parametrize("newer", [*NEWER, "an unknown field of a rule set"])
 def test_what_a_newer_version_wrote_is_not_read_as_something_else(tmp_path: Path, newer: str) -> None:
-    """Digests right and all: exit code 4, the log position, and that this version cannot read it; nothing is added."""
+    """Although the digests are right: exit code 4, the log position, and a message that this version cannot read it."""
     path = tmp_path / "log.db"
     before = rows(written(path, commands_of("metaculus-2022")))
     old, new = b'"event":{"type":"contest_opened.v1",', NEWER.get(newer, b"")
@@ -837,7 +837,7 @@ def test_a_locked_store_is_waited_for(logs: tuple[str, str], tmp_path: Path) -> 
 def test_a_store_that_stays_locked_is_told(
     logs: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readers: bool
 ) -> None:
-    """Exit code 3 after the time that is waited, and nothing is recorded; as a rule, only for who wants to write."""
+    """A writer gets exit code 3 after the timeout and records nothing; readers are not locked out as a rule."""
     monkeypatch.setattr(database, "LOCK_TIMEOUT", 0.3)
     path = tmp_path / "log.db"
     shutil.copy(logs[0], path)
@@ -857,7 +857,7 @@ def test_a_store_that_stays_locked_is_told(
 
 
 def test_two_may_append_the_same_file_at_once(tmp_path: Path, founding: Path, lined: Work) -> None:
-    """Each command is recorded by one of them, and a duplicate to the other."""
+    """Each command is accepted from one process and a duplicate for the other."""
     log = tmp_path / "log.db"
     assert invoke("append", log, founding).exit_code == FINE
     both = [start("append", log, *lined.arguments, "--format", "json") for _ in range(2)]

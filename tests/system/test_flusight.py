@@ -80,7 +80,7 @@ def natural(number: Fraction) -> Fraction:
 
 
 def peer_scores(source: Source, qid: str) -> dict[str, Fraction]:
-    """100 x the mean over time of one's logarithm less the mean of the others'; 0 while there are none."""
+    """100 x the mean over time of a participant's logarithm less the mean of the others'; 0 while there are none."""
     opens, closes = source.period(qid)
     by_team = logarithms(source, qid)
     scores = {team: Fraction(0) for team, mine in by_team.items() if mine}
@@ -108,7 +108,7 @@ def baseline_scores(source: Source, qid: str) -> dict[str, Fraction]:
 
 
 def build(path: Path, batches: Iterable[tuple[str, list[Command]]]) -> list[tuple[Command, Receipt | Refused]]:
-    """A log recorded by the hub's clock, and what became of each command."""
+    """Record a log by the hub's clock; return each command with its outcome."""
     now, outcomes_of_commands = [0], []
     with Ledger.open(path, clock=lambda: now[0]) as ledger:
         for instant, commands in batches:
@@ -128,7 +128,7 @@ def by_contest(projections: Projections) -> dict[str, Standing]:
 
 
 def agree(board: Standing, expected: Standing) -> None:
-    """The same teams, ranks and numbers of questions; scores to the last decimal that is published."""
+    """Check that teams, ranks and numbers of questions are equal, and scores to the last published decimal."""
     exact = {team: (rank, questions) for team, (rank, _, questions) in expected.items()}
     assert {team: (rank, questions) for team, (rank, _, questions) in board.items()} == exact
     assert all(abs(board[team][1] - expected[team][1]) <= TOLERANCE for team in board)
@@ -142,7 +142,7 @@ def source() -> Source:
 
 @pytest.fixture(scope="module")
 def season(source: Source, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[Command, Any]]]:
-    """The season's log, and what became of its commands."""
+    """The season's log, and the outcome of each command."""
     path = tmp_path_factory.mktemp("flusight") / "season.db"
     return path, build(path, flusight.batches(source.rows))
 
@@ -172,7 +172,7 @@ def scores(projections: Projections) -> Table:
 
 
 def test_every_command_of_the_season_is_recorded_once(season: tuple[Path, Any], source: Source) -> None:
-    """But for what claims to be older than what its team has standing."""
+    """Only commands that claim to be older than their team's standing forecast are refused."""
     path, outcomes = season
     assert Counter(command["type"] for command, outcome in outcomes if isinstance(outcome, Receipt)) == ACCEPTED
     refused = [(command["question"], outcome.code) for command, outcome in outcomes if isinstance(outcome, Refused)]
@@ -213,7 +213,7 @@ def test_when_a_command_was_recorded_shows_only_where_the_rules_ask_for_it(
 
 @pytest.mark.parametrize("contest", ["trend-relative", "trend-peer"])
 def test_the_prizes_sum_to_the_pool(projections: Projections, contest: str) -> None:
-    """10,000 in cents, whatever the takes: in one of the contests they span more than 400 powers of ten."""
+    """They sum to 10,000 in cents, although in one of the contests the takes span more than 400 powers of ten."""
     rows = projections.table("prizes").only("contest", contest).rows()
     assert sum(Fraction(row["prize"]) for row in rows) == 10_000
 
@@ -296,7 +296,7 @@ def test_logarithmic_scores_follow_from_the_lines_of_the_source(
 
 
 def test_peers_score_nothing_together(scores: Table) -> None:
-    """On every question, what some are better than the others is what the others are worse."""
+    """On every question the scores of all participants sum to zero."""
     sums: dict[str, list[Fraction]] = {}
     for row in scores.only("contest", "trend-peer").rows():
         sums.setdefault(row["question"], []).append(Fraction(row["score"]))

@@ -53,13 +53,13 @@ def run(*arguments: Any, code: int = FINE) -> Result:
 
 
 def test_the_log_is_sound(folder: Path) -> None:
-    """Every check says so, one a line."""
+    """Every check of `verify` reports ok."""
     rows = json.loads(run("verify", folder / "season.db", "--format", "json").stdout)
     assert {row["found"] for row in rows} == {"ok"}
 
 
 def test_the_winner_and_why(folder: Path) -> None:
-    """The best mean Brier score is first, and its rank is taken apart: to whom it is next, and by how much."""
+    """The best mean Brier score is first, and `explain rank` names the next participant and the difference."""
     board = list(csv.DictReader(io.StringIO(run("leaderboard", folder / "season.db", BOARD, "--format", "csv").stdout)))
     ranked = [row for row in board if row["rank"]]
     assert ranked[0]["rank"] == "1"
@@ -71,7 +71,7 @@ def test_the_winner_and_why(folder: Path) -> None:
 
 
 def test_a_score_is_the_sum_of_what_is_told_of_it(folder: Path) -> None:
-    """In an export, with SQL: no number is a float, and what a question adds up to is what `explain` says."""
+    """In an SQLite export no number is a float, and a score equals the one that `explain` shows."""
     run("export", folder / "season.db", folder / "season-tables.db", "--format", "sqlite")
     tables = sqlite_utils.Database(folder / "season-tables.db")
     where = [BOARD, "trend-peer"]
@@ -88,7 +88,7 @@ def test_a_score_is_the_sum_of_what_is_told_of_it(folder: Path) -> None:
 
 
 def test_what_if_a_question_had_been_annulled(folder: Path) -> None:
-    """The board would move; the file of the log stays as it is, byte for byte."""
+    """`what-if` shows changed scores and does not change the file of the log."""
     before = (folder / "season.db").read_bytes()
     row = json.loads(run("table", folder / "season.db", "scores", "--format", "json").stdout)[0]
     command = {"id": "w1", "type": "annul_question", "question": row["question"], "reason": "what if"}
@@ -109,7 +109,7 @@ def test_two_cuts_and_a_checkpoint_to_keep(folder: Path) -> None:
 
 
 def test_one_byte_that_somebody_changed_is_found_and_located(folder: Path) -> None:
-    """The row is named, and the command that looks closer."""
+    """`verify` names the row and the command that shows it."""
     forged = folder / "forged.db"
     forged.write_bytes((folder / "season.db").read_bytes())
     with closing(sqlite3.connect(forged)) as store, store:

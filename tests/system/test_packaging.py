@@ -123,7 +123,7 @@ def test_the_wheel_has_one_package_with_every_file_once(built: Path) -> None:
 
 
 def test_the_wheel_of_an_sdist_is_that_of_the_checkout(built: Path, tmp_path: Path) -> None:
-    """Byte for byte; the sdist has the folders where the checkout has them, and the tests."""
+    """The wheels are equal byte for byte; the sdist has the folders of the checkout, and the tests."""
     [sdist] = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         assert len(archive.getnames()) == len({*archive.getnames()})

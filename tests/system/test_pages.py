@@ -18,7 +18,7 @@ LARGEST_README = 10 * 1024  # bytes
 
 
 def anchors(page: str) -> set[str]:
-    r"""What a link can name in a page: its headings, in lower case, without punctuation, spaces as hyphens.
+    r"""The anchors of a page: its headings in lower case, without punctuation, with hyphens for spaces.
 
     >>> sorted(anchors("# One, two\n\n## `verify` says"))
     ['one-two', 'verify-says']
@@ -67,7 +67,7 @@ def test_every_block_of_a_page_does_what_the_page_says(page: Path, tmp_path: Pat
     ],
 )
 def test_a_block_that_is_not_true_is_found(text: str, tmp_path: Path) -> None:
-    """Other output, missing output, another value, and a block that nothing is done with."""
+    """Wrong or missing output, another value, and a block that no step uses are errors."""
     page = tmp_path / "page.md"
     page.write_text(text, encoding="utf-8")
     with pytest.raises(AssertionError):
@@ -104,7 +104,7 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
 
 
 def test_the_contents_list_every_page() -> None:
-    """Once each."""
+    """The first page of the docs links each page once."""
     contents = (DOCS / "README.md").read_text(encoding="utf-8")
     for page in sorted(DOCS.rglob("*.md")):
         if page != DOCS / "README.md":
@@ -112,7 +112,7 @@ def test_the_contents_list_every_page() -> None:
 
 
 def test_the_rooms_are_listed_with_what_they_are_for() -> None:
-    """Each in the first words of its `__init__`."""
+    """CONTRIBUTING describes each room by the first words of its `__init__`."""
     rooms = sorted(path for top in ("ledger", "projections", "replay") for path in (ROOT / top).glob("*/__init__.py"))
     expected = [
         f"| `{path.parent.relative_to(ROOT)}` | {ast.get_docstring(ast.parse(path.read_text(encoding='utf-8')))} |"
@@ -122,7 +122,7 @@ def test_the_rooms_are_listed_with_what_they_are_for() -> None:
 
 
 def test_the_readme_is_a_front_page() -> None:
-    """At most 10 KB."""
+    """The README has at most 10 KB."""
     assert len((ROOT / "README.md").read_bytes()) <= LARGEST_README
 
 
@@ -137,7 +137,7 @@ def test_the_setup_commands_are_the_ones_that_the_checks_run() -> None:
 
 
 def test_every_kind_of_error_is_listed() -> None:
-    """With the exception that has it."""
+    """The page for backends lists each kind of error with its exception."""
     listed = tables(DOCS / "backend.md")["| kind | exception | means | what to do |"]
     kinds = [re.findall("`(.*?)`", row)[:2] for row in listed]
     assert sorted(kinds) == sorted([kind.kind, kind.__name__] for kind in LedgerError.__subclasses__())

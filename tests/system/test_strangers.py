@@ -47,7 +47,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def made(log: str, tmp_path: Path) -> Callable[[str], Path]:
-    """Makes an export of it in a format, to be forged."""
+    """A function that exports the log in a format, to be forged."""
 
     def make(form: str) -> Path:
         out = tmp_path / f"out-{form}"
@@ -58,7 +58,7 @@ def made(log: str, tmp_path: Path) -> Callable[[str], Path]:
 
 
 def ran(*args: object) -> "subprocess.CompletedProcess[str]":
-    """The command line, ended by force if it takes too long, and refused memory beyond a limit."""
+    """Run the command line in a process with a time limit and a memory limit."""
     script = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({MEMORY},) * 2); "
     script += "from forecast_ledger.__main__ import main; main()"
     call = [sys.executable, "-c", script, *map(str, args)]
@@ -67,7 +67,7 @@ def ran(*args: object) -> "subprocess.CompletedProcess[str]":
 
 @contextmanager
 def in_time(seconds: float = SECONDS) -> Iterator[None]:
-    """The block is ended by force if it takes too long."""
+    """End the block by force if it takes too long."""
 
     def end(*_: object) -> None:
         raise TimeoutError(f"not done after {seconds} s")
@@ -82,7 +82,7 @@ def in_time(seconds: float = SECONDS) -> Iterator[None]:
 
 
 def invoke(*args: object) -> Any:
-    """The command line in this process, ended by force if it takes too long."""
+    """Run the command line in this process, with a time limit."""
     with in_time():
         return CliRunner().invoke(main, [*map(str, args)])
 
@@ -98,7 +98,7 @@ def refused(export: Path, log: str, tmp_path: Path) -> str:
 
 
 def resaid(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Have a manifest say something else."""
+    """Change the manifest of an export."""
     manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
     change(manifest)
     (folder / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
@@ -134,7 +134,7 @@ def bound(path: Path) -> None:
 
 
 def sparse(path: Path) -> None:
-    """Larger than any memory."""
+    """A file larger than any memory."""
     with path.open("wb") as file:
         file.truncate(GIGANTIC)
 
@@ -147,7 +147,7 @@ KINDS = [fifo, link, device, Path.mkdir, bound, sparse]
 def test_only_regular_files_of_an_export_are_read(
     made: Callable[[str], Path], log: str, tmp_path: Path, name: str, kind: Callable[[Path], None]
 ) -> None:
-    """A link, FIFO, device, folder or socket in place of a file, or one larger than its rows: refused before a byte."""
+    """A link, FIFO, device, folder, socket or far too large file in an export is refused before a byte is read."""
     out = made("csv")
     (out / name).unlink()
     kind(out / name)
@@ -163,7 +163,7 @@ def test_only_regular_files_of_an_export_are_read(
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "arrow"])
 def test_a_link_to_events_is_not_followed(made: Callable[[str], Path], log: str, tmp_path: Path, form: str) -> None:
-    """Not even to the file itself: an export holds what it consists of."""
+    """A link in an export is refused even if it leads to the original file."""
     out = made(form)
     (out / f"events.{form}").rename(tmp_path / "elsewhere")
     (out / f"events.{form}").symlink_to(tmp_path / "elsewhere")
@@ -172,14 +172,14 @@ def test_a_link_to_events_is_not_followed(made: Callable[[str], Path], log: str,
 
 @pytest.mark.parametrize("kind", [fifo, device, sparse, bound], ids=lambda kind: kind.__name__)
 def test_what_is_compared_or_imported_is_a_regular_file(log: str, tmp_path: Path, kind: Callable[[Path], None]) -> None:
-    """A FIFO is not waited for, and a device not read to its end."""
+    """The command does not wait for a FIFO, nor read a device to its end."""
     kind(tmp_path / "given")
     assert invoke("import", tmp_path / "given", tmp_path / "copy.db").exit_code == UNREADABLE
     assert invoke("replay", log, "--compare", tmp_path / "given").exit_code == UNREADABLE
 
 
 def test_a_link_that_somebody_gives_is_followed(made: Callable[[str], Path], tmp_path: Path) -> None:
-    """Only what lies in an export is a stranger's."""
+    """A link on the command line is the user's own; only links inside an export are a stranger's."""
     for form in FORMS:
         link_to = tmp_path / f"latest-{form}"
         link_to.symlink_to(made(form))
@@ -201,7 +201,7 @@ FILES = {
 def test_a_manifest_names_the_files_of_its_tables_and_no_others(
     made: Callable[[str], Path], log: str, tmp_path: Path, file: str
 ) -> None:
-    """Each is called as its table is."""
+    """A file has the name of its table."""
     out = made("csv")
     resaid(out, lambda said: said["tables"]["events"].update(file=file))
     assert "not a complete export" in refused(out, log, tmp_path)
@@ -231,7 +231,7 @@ def test_a_forged_manifest_is_no_manifest(
 
 
 def long_row(text: bytes) -> bytes:
-    """A row of more than may be read."""
+    """The events with a row longer than the limit."""
     return text + b'{"row":"' + b"x" * ROW_BYTES
 
 
@@ -253,7 +253,7 @@ EVENTS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 def test_forged_events_are_refused(
     made: Callable[[str], Path], log: str, tmp_path: Path, form: str, change: Callable[[bytes], bytes]
 ) -> None:
-    """A line, field, number or depth beyond what a log has: the rows before it are not imported either."""
+    """If a line, field, number or depth exceeds every limit, the rows before it are not imported either."""
     out = made(form)
     path = out / f"events.{form}"
     path.write_bytes(change(path.read_bytes()))
@@ -309,7 +309,7 @@ SCHEMAS = {
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_a_forged_database_is_refused(made: Callable[[str], Path], log: str, tmp_path: Path, schema: str) -> None:
-    """Only ordinary tables are read, of values no longer than a row may be."""
+    """Only ordinary tables are read, and no value longer than a row may be."""
     out = made("sqlite")
     with closing(sqlite3.connect(out)) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
@@ -345,20 +345,20 @@ MAPS = {
 
 @pytest.mark.parametrize("text", MAPS.values(), ids=MAPS)
 def test_a_forged_map_is_refused(text: bytes) -> None:
-    """With a code, as everything that a map gets wrong."""
+    """The code is that of every mistake in a map."""
     with pytest.raises(Refused) as error:
         parse_map(text)
     assert error.value.code == "bad_map"
 
 
 def test_a_map_is_not_longer_than_a_map(tmp_path: Path) -> None:
-    """It is not read to its end."""
+    """An endless map is not read to its end."""
     done = ran("append", tmp_path / "log.db", "/dev/null", "--map", "/dev/zero")
     assert (done.returncode, f"{MAP_BYTES:,} bytes" in done.stderr) == (USAGE, True)
 
 
 def test_a_line_that_never_ends_is_refused_as_it_comes(tmp_path: Path) -> None:
-    """A pipe is read line by line; of a line that is too long, longer than its memory, nothing is kept."""
+    """A pipe is read line by line, and a line longer than the limit is not kept in memory."""
     os.mkfifo(tmp_path / "pipe")
     written = f"open({str(tmp_path / 'pipe')!r}, 'wb')"
     with subprocess.Popen(
@@ -374,7 +374,7 @@ OBEYED = {chr(code) for code in [*range(32), *range(127, 160)]} | set("\u061c\u2
 
 @pytest.mark.parametrize("form", [as_table, as_json, as_terminal_csv], ids=lambda form: form.__name__)
 def test_no_format_prints_what_a_terminal_obeys(form: Callable[..., Any]) -> None:
-    """Control codes of both sets and changes of direction are escaped; what is said stays known."""
+    """Control codes of both sets and changes of direction are escaped; the text stays recoverable."""
     printed = "\n".join(form(["title"], [{"title": FORGED}]))
     assert not OBEYED & {*printed.replace("\n", "")}
     if form is as_json:
@@ -385,7 +385,7 @@ def test_no_format_prints_what_a_terminal_obeys(form: Callable[..., Any]) -> Non
 
 
 def test_a_forged_title_reaches_no_terminal(log: str, tmp_path: Path) -> None:
-    """A log that no decider wrote, printed by each command and in each format that shows its texts."""
+    """Every command and format that prints texts escapes those of a log that no decider wrote."""
     forged = [row.replace(b'"title":"Rain?"', b'"title":"\\u001b[2J\\u009b2J\\u202e"') for row in rows(log)]
     forged = resealed(forged)
     assert forged != rows(log)
@@ -400,7 +400,7 @@ def test_a_forged_title_reaches_no_terminal(log: str, tmp_path: Path) -> None:
 
 
 def test_an_export_keeps_a_text_as_it_is(tmp_path: Path) -> None:
-    """Its files are for programs: only what is printed is escaped."""
+    """Files of an export are for programs; only printed text is escaped."""
     path = written(tmp_path / "log.db", [structs.replace(contest("cup", title=FORGED.replace("\r", "")), id="c")])
     export(path, tmp_path / "out", "csv")
     with (tmp_path / "out" / "contests.csv").open(encoding="utf-8", newline="") as file:
@@ -408,7 +408,7 @@ def test_an_export_keeps_a_text_as_it_is(tmp_path: Path) -> None:
 
 
 def test_the_limits_of_these_tests_hold() -> None:
-    """A process that takes more memory than an attack may is refused it, and what takes too long is ended."""
+    """The memory limit and the time limit of these tests take effect."""
     script = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({MEMORY},) * 2); bytearray({MEMORY})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=SECONDS)
     assert "MemoryError" in done.stderr

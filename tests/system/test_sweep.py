@@ -32,7 +32,7 @@ PAID = {"ada": "0.5", "bob": "0.8", "cyd": "0.2"}
 
 
 class Change(NamedTuple):
-    """A log that was changed in one place, and what was changed: the type of an event and a field, or rows."""
+    """A log with one change, and its description: the type of an event and a field, or rows."""
 
     what: str
     log: list[Recorded]
@@ -70,7 +70,7 @@ def others(value: Any, ids: Sequence[str]) -> Iterator[Any]:
 
 
 def changes(log: list[Recorded]) -> Iterator[Change]:
-    """Every change of one thing."""
+    """Every log with one change."""
     ids = sorted({getattr(each.event, name) for each in log for name in ("question", "participant", "contest")
                   if isinstance(getattr(each.event, name, None), str)})  # fmt: skip
     for place, each in enumerate(log):
@@ -93,7 +93,7 @@ EXTREMES = (0, -1, 1, 10**9 + 1, 2**62, -(2**63), 2**63, 10**30, "", "nan", "1e9
 
 
 def extreme(log: list[Recorded], random: Random) -> Change:
-    """A change of one field to what no field should be."""
+    """A change of one field to a value that no field should have."""
     place = random.randrange(len(log))
     event = log[place].event
     name = random.choice(event.__struct_fields__)
@@ -107,7 +107,7 @@ def extreme(log: list[Recorded], random: Random) -> Change:
 
 
 def storable(log: list[Recorded]) -> list[Recorded] | None:
-    """The log with every digest right; None where what was changed has no place in the log's schema."""
+    """The log with every digest right; None if the log's schema has no place for the changed value."""
     rows = [seal(each)[0] for each in chained(log)]
     try:
         return unseal(rows, START)
@@ -147,7 +147,7 @@ def judged(changed: list[Recorded], rounded: int) -> str:
 
 
 def sample(name: str, log: list[Recorded]) -> list[Change]:
-    """Some of the changes of a log, by a seed; all if they are few."""
+    """Some changes of a log, by a seed; all if they are few."""
     every = list(changes(log))
     return every if len(every) <= TRIED else Random(name).sample(every, TRIED)
 
