@@ -73,7 +73,7 @@ class Odd(Command, frozen=True, kw_only=True, tag="odd"):
 
 def test_a_field_that_no_spelling_fits_is_named() -> None:
     """It would otherwise be left out of the digest of what the command says."""
-    with pytest.raises(TypeError, match=r"Odd\.things: say in _SPELLING"):
+    with pytest.raises(TypeError, match=r"Odd\.things: add the field to _SPELLING"):
         canonical._spelling(Odd)
 
 
