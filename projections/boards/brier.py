@@ -100,8 +100,8 @@ class BrierBand(NamedTuple):
     words: str
 
 
-# Source: Forecaster Arena, Scoring Methodology, "Appendix B: Reference Values". Its rows share their ends; each belongs
-# to the row that begins with it, as in its own "0.40+", and 0 to "Perfect" alone.
+# Source: Forecaster Arena, Scoring Methodology, "Appendix B: Reference Values". Adjacent rows share an end; it belongs
+# to the row that begins with it, as in "0.40+", and 0 belongs to "Perfect" alone.
 INTERPRETATION = (
     BrierBand(Fraction(0), Fraction(0), "Perfect"),
     BrierBand(Fraction(0), Fraction(10, 100), "Excellent"),

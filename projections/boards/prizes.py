@@ -87,7 +87,7 @@ def in_one_pass(takes: list[int], pool: int, least: int) -> list[int]:
     return [take if take * pool >= least * total else 0 for take in takes]
 
 
-# How participants whose share is less than the least prize are removed.
+# The ways to remove participants whose share is less than the least prize.
 PASSES: dict[str, Callable[[list[int], int, int], list[int]]] = {
     "many": in_many_passes,
     "one": in_one_pass,

@@ -95,8 +95,8 @@ def test_a_century_of_days_against_peers_is_exact(east: int) -> None:
     assert scores == {"right": -least, "wrong": least}
 
 
-def test_totals_are_exact_where_limbs_cannot_hold_them() -> None:
-    """As Python adds them up, of either sign."""
+def test_totals_are_exact_beyond_the_range_of_wide_integers() -> None:
+    """Sums equal those of Python's integers, with either sign."""
     wide = WideInt.from_int64(np.array([1 << 61, -(1 << 61), 1 << 61, 1 << 61])).shifted(72)
     assert wide.unbounded_run_sums(np.array([0, 1, 2])) == [1 << 133, -(1 << 133), 1 << 134]
     assert WideInt.from_int64(np.zeros(0, np.int64)).unbounded_run_sums(np.zeros(0, np.int64)) == []

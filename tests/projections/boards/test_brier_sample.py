@@ -323,7 +323,7 @@ def test_a_question_with_its_answer_known_at_the_opening_has_no_rows() -> None:
     assert shown_sample(*start(), at(5, "0.1"), at(11, "0.2"), resolution(known_at=OPENS)) == {}
 
 
-def test_a_forecast_made_before_the_opening_counts_where_the_rules_let_it_stand() -> None:
+def test_a_forecast_made_before_the_opening_counts_if_the_rules_let_it_stand() -> None:
     """Otherwise it counts a forecast made since the opening."""
     late = structs.replace(TIME, early_forecasts=False)
     assert own(*start(), at(5, "0.1"), resolution()) == ["10"]
@@ -433,7 +433,7 @@ def test_the_consensus_by_recency_gives_the_newest_most_weight() -> None:
     ],
 )
 def test_a_consensus_between_two_units_goes_to_the_even_one(low: str, high: str, consensus: str) -> None:
-    """It is half of 1e-9, which no gains if yes loses it."""
+    """At a tie of half of 1e-9, yes and no are rounded in opposite directions."""
     assert crowd(TIME, ada=low, bob=high)[CONSENSUS] == (f"{consensus} against {consensus}",)
 
 
@@ -452,7 +452,7 @@ def test_a_bot_is_compared_with_a_consensus_without_it() -> None:
 
 
 @pytest.mark.parametrize(("level", "consensus"), [("no_prize", "40"), ("no_rank", "40"), ("hidden", "30")])
-def test_whether_the_excluded_are_part_of_the_consensus_is_up_to_the_rules(level: Any, consensus: str) -> None:
+def test_the_rules_decide_whether_excluded_participants_are_in_the_consensus(level: Any, consensus: str) -> None:
     """Here hidden participants are not members; they are sampled in either case."""
     rules = structs.replace(TIME, scored_only_levels=("hidden",))
     judged_rows = crowd(rules, exclusion(participant="cyd", level=level), ada="0.2", bob="0.4", cyd="0.9")
@@ -465,7 +465,7 @@ def test_without_a_member_there_is_no_consensus() -> None:
     assert crowd(rules, enrolment(participant="bot", bot=True), bot="0.9") == {"bot": ("90",)}
 
 
-def test_a_participant_may_be_called_like_the_consensus() -> None:
+def test_a_participant_may_have_the_name_of_the_consensus() -> None:
     """There are two rows."""
     projections = oracle.projected(*start(), at(11, "0.8", CONSENSUS), at(11, "0.4", "bob"), resolution())
     rows = {row["participant"]: row["brier"] for row in projections.table("brier").rows()}
@@ -498,8 +498,8 @@ def test_only_questions_that_are_resolved_and_not_annulled_are_sampled() -> None
     assert own(*made, revocation("snow"), resolution("snow")) == ["10", "30"]
 
 
-def test_each_contest_judges_its_own_questions_by_its_own_instant() -> None:
-    """One question in two contests: at the reveal 10% stood, at the close 20%."""
+def test_each_contest_samples_a_question_at_its_own_instant() -> None:
+    """A question is in two contests: at the reveal 10% stands, at the close 20%."""
     shared = [*start(SPOT), contest("cap", rules=TIME), entry("cap"), at(11, "0.1"), at(16, "0.2"), resolution()]
     assert shown_sample(*shared)["ada"] == ("10 against 10",)
     assert shown_sample(*shared, contest="cap")["ada"] == ("20 against 20",)
@@ -526,7 +526,7 @@ def test_commands_after_a_contest_is_finalized_change_nothing_in_it(later: list[
     assert sampled(after, "league") != sampled(before, "league")
 
 
-def test_no_contest_no_question_and_no_forecast_are_no_rows() -> None:
+def test_without_a_contest_a_question_or_a_forecast_there_are_no_rows() -> None:
     """There is no error either."""
     assert shown_sample(contest()) == {}
     assert shown_sample(*start()) == {}

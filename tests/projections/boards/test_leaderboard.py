@@ -232,7 +232,7 @@ def test_the_last_exclusion_of_a_participant_counts() -> None:
     assert columns(rows, "participant", "excluded")[:2] == [("bob", "no_prize"), ("ada", "")]
 
 
-def test_excluding_who_never_forecast_changes_nothing() -> None:
+def test_excluding_a_participant_without_a_forecast_changes_nothing() -> None:
     """There is no row that it could remove."""
     assert board(*start(), *forecasts(), exclusion(participant="zoe"), resolution()) == board(
         *start(), *forecasts(), resolution()
@@ -294,7 +294,7 @@ def test_without_coverage_there_is_no_take_and_no_prize() -> None:
     ]
 
 
-def test_a_contest_nothing_counts_in_has_an_empty_board() -> None:
+def test_a_contest_without_a_counting_question_has_an_empty_board() -> None:
     """The contest has no question, no resolved one, or none with a forecast."""
     assert board(contest()) == []
     assert board(*start(), *forecasts()) == []
@@ -390,7 +390,7 @@ def test_a_very_large_take_is_still_written_as_a_decimal() -> None:
     assert len(table.digest()) == 64
 
 
-def test_takes_that_lie_apart_by_millions_of_digits_cost_no_more_than_others() -> None:
+def test_takes_of_very_different_size_cost_no_more_than_others() -> None:
     """A weight of 1,000,000 is allowed, so e^-6,000,000 beside 1 must not be expanded."""
     program = """
 from tests.projections.boards.test_leaderboard import *
@@ -443,7 +443,7 @@ def test_the_least_loss_is_first() -> None:
     ]
 
 
-def test_a_board_may_be_sorted_by_total_though_it_pays_by_take() -> None:
+def test_a_board_may_be_sorted_by_total_and_paid_by_take() -> None:
     """All scores below 0 have the square 0: by take Cyd and Dan share the third rank, by total they do not."""
     peers = RuleSet(name="own", kernel="ln", reference="peers", take="positive_square")
     chances = {"ada": "0.5", "bob": "0.8", "cyd": "0.2", "dan": "0.4"}
@@ -531,7 +531,7 @@ def test_a_submission_without_another_entrant_plays_alone() -> None:
     ]  # fmt: skip
 
 
-def test_a_participant_called_like_an_entrant_is_of_its_submissions() -> None:
+def test_a_participant_with_the_id_of_an_entrant_is_one_of_its_submissions() -> None:
     """Its entrant is itself, even if others are enrolled for it."""
     enrolled: list[AnyCommand] = [enrolment(participant=who, entrant="dan") for who in ("ada", "bob")]
     rows = board(*start(rules=brier(best_of_entrant=True)), *enrolled, *forecasts(), resolution())

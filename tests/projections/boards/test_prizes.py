@@ -213,7 +213,7 @@ def test_a_removed_take_raises_other_shares_above_the_least_prize() -> None:
         ((25, 25), 54, ["0.00", "0.00"], ["0.00", "0.00"]),
     ],
 )
-def test_equal_takes_are_kept_or_dropped_together(
+def test_equal_takes_stay_or_are_removed_together(
     coverages: tuple[int, ...], pool: int, together: list[str], one_by_one: list[str]
 ) -> None:
     """The least prize is 55; the largest takes stay if the pool is not below it; one by one, the last id goes."""
@@ -239,7 +239,7 @@ def test_a_pool_below_the_least_prize_is_paid_to_nobody() -> None:
     assert [prize.share for prize in divide_pool(cup(FIFTY - CENT, least=FIFTY), even(40, 60))] == [0, 0]
 
 
-def test_shares_are_those_of_who_is_paid() -> None:
+def test_shares_count_only_paid_participants() -> None:
     """The shares are a third and two thirds once the smallest is left out."""
     actual = divide_pool(cup(150 * 10**6, least=FIFTY), even(25, 50, 10))
     assert [prize.share for prize in actual] == [333_333_333, 666_666_667, 0]

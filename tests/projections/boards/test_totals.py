@@ -100,7 +100,7 @@ def test_attainable_coverage_is_that_of_a_forecast_for_the_whole_scored_time() -
     assert projections.tally("cup").attainable == Fraction(48, 60)
 
 
-def test_a_contest_may_weigh_as_little_as_a_weight_can() -> None:
+def test_a_contest_may_have_the_least_weight() -> None:
     """The weight is a millionth; the attainable coverage is 1, and it is attained."""
     start: list[AnyCommand] = [opened(), contest(), entry(weight="0.000001"), forecast(at=OPENS), resolution()]
     projections = oracle.projected(*start)
@@ -200,7 +200,7 @@ def farthest(name: str) -> int:
 @pytest.mark.parametrize(
     "name", [name for name, row in KERNELS.items() if row.lower_is_better and row.worst is not None]
 )
-def test_a_missing_forecast_counts_as_the_worst_there_is(name: str) -> None:
+def test_a_missing_forecast_gets_the_worst_score(name: str) -> None:
     """No forecast scores more."""
     assert farthest(name) == worst_score(name) * 10**12
 
@@ -261,7 +261,7 @@ def test_each_kind_has_its_own_sum_with_the_worst_score_for_missing_forecasts() 
 @pytest.mark.parametrize(
     ("cdf_kernel", "quantile_kernel"), [("crps", "none"), ("none", "absolute"), ("crps", "absolute")]
 )
-def test_a_missing_numeric_forecast_is_as_bad_as_its_kernel_can_be(cdf_kernel: str, quantile_kernel: str) -> None:
+def test_a_missing_numeric_forecast_gets_the_worst_score_of_its_kernel(cdf_kernel: str, quantile_kernel: str) -> None:
     """Either kernel may score it."""
     rules = RuleSet(
         name="own", kernel="ordered_brier", cdf_kernel=cdf_kernel, quantile_kernel=quantile_kernel,  # type: ignore[arg-type]
@@ -275,7 +275,7 @@ def test_a_missing_numeric_forecast_is_as_bad_as_its_kernel_can_be(cdf_kernel: s
     assert [kind.score for kind in projections] == [0, 2, 1]
 
 
-def test_a_kind_that_a_contest_has_not_is_not_missing() -> None:
+def test_a_kind_without_questions_is_not_missing() -> None:
     """A kind without a question has no missing forecasts."""
     start: list[AnyCommand] = [opened(closes_at=CLOSES), contest(rules=AUTOCAST), entry()]
     projections = own(oracle.projected(*start, forecast(probability="0.8"), resolution()))

@@ -65,7 +65,7 @@ def test_every_policy_has_words_and_a_source_that_can_be_looked_up(table: Any) -
     assert [row.source for row in table.values() if not row.source or "seed" in row.source.lower()] == []
 
 
-def test_an_average_that_is_normalized_is_of_kinds_that_have_outcomes() -> None:
+def test_only_kinds_with_outcomes_have_normalized_averages() -> None:
     """An aggregation uses averages that exist with all weights."""
     for row in AGGREGATIONS.values():
         assert {row.of_named, row.of_ranges} <= {average for average, _ in AVERAGES}
@@ -120,7 +120,7 @@ def test_the_least_probability_is_the_rule_sets_own() -> None:
 
 
 @pytest.mark.parametrize(("outcome", "bins"), [(0, 0), (1, 0), (0, 200), (1, 200), (200, 200), (201, 200)])
-def test_without_a_cap_nothing_is_cut_and_without_the_word_nothing_is_added(outcome: int, bins: int) -> None:
+def test_without_a_cap_and_an_added_density_a_probability_is_unchanged(outcome: int, bins: int) -> None:
     """A probability of 1, which is 10^10, is kept, and so is the most that 10,000 bins of half the density can add."""
     for rules in PRESETS.values():
         assert greatest_chance(rules, outcome, bins) >= 10**10
@@ -136,7 +136,7 @@ def test_without_a_cap_nothing_is_cut_and_without_the_word_nothing_is_added(outc
         (10**12, 1, 10**16),
     ],
 )
-def test_the_greatest_density_is_so_many_times_the_uniform_one(ppm: int, bins: int, greatest: int) -> None:
+def test_the_greatest_density_is_a_multiple_of_the_uniform_density(ppm: int, bins: int, greatest: int) -> None:
     """In 1e-10 it is ppm · 10^4 / bins, half-even: 312500312.5 goes down. Open ends have the limit of probabilities."""
     rules = RuleSet(name="own", kernel="ln", greatest_density_ppm=ppm, greatest_probability_ppm=999_000)
     assert [greatest_chance(rules, outcome, bins) for outcome in (1, bins)] == [greatest, greatest]
@@ -144,7 +144,7 @@ def test_the_greatest_density_is_so_many_times_the_uniform_one(ppm: int, bins: i
     assert greatest_chance(rules, 1, 0) == 9_990_000_000
 
 
-def test_a_density_is_added_to_bins_alone() -> None:
+def test_a_density_is_added_only_to_bins() -> None:
     """Metaculus, Scores FAQ: 0.01 of the uniform density, 0.01 / 200 of each of 200 bins; nothing else is added to."""
     rules = RuleSet(name="own", kernel="ln", cdf_kernel="ln", density_floor="added")
     assert [added_chance(rules, outcome, 200) for outcome in (0, 1, 200, 201)] == [0, 500_000, 500_000, 0]
@@ -182,7 +182,7 @@ def test_quantiles_have_no_uniform_reference() -> None:
         uniform_term(rules, Answer(recorded(quartiles()), 1, "1"))
 
 
-def test_a_point_is_a_whole_a_hundredth_or_what_certainty_leaves_of_the_uniform() -> None:
+def test_units_per_point_follow_the_scale() -> None:
     """Metaculus, Scores FAQ: peer scores times 100, half for ranges; a certain forecast is 100 above the uniform."""
     ln = RuleSet(name="own", kernel="ln", cdf_kernel="ln", reference="uniform", scale="baseline")
     log2 = RuleSet(name="own", kernel="log2", cdf_kernel="log2", reference="uniform", scale="baseline")
@@ -198,7 +198,7 @@ def test_a_point_is_a_whole_a_hundredth_or_what_certainty_leaves_of_the_uniform(
 
 
 @pytest.mark.parametrize(("decimals", "unit"), [(0, 10**4), (3, 10**7), (8, 10**12), (12, 10**12)])
-def test_a_score_by_quantiles_is_counted_in_its_questions_unit(decimals: int, unit: int) -> None:
+def test_a_quantile_score_has_the_unit_of_its_question(decimals: int, unit: int) -> None:
     """A quantile score has four digits more than its values; other kernels have 12 digits."""
     question = recorded(quartiles(decimals=decimals))
     pinball = RuleSet(name="own", quantile_kernel="pinball")

@@ -183,7 +183,7 @@ def test_a_probability_of_zero_counts_as_the_least() -> None:
     ("value", "ada", "bob"),
     [("-1", "0.001", "0.1"), ("3", "0.4", "0.01"), ("4", "0.0025", "0.8"), ("5", "0.2", "0.05")],
 )
-def test_a_numeric_forecast_counts_what_its_cdf_puts_on_the_bin(value: str, ada: str, bob: str) -> None:
+def test_a_numeric_forecast_is_scored_by_the_probability_of_the_bin(value: str, ada: str, bob: str) -> None:
     """The answer is below, in the third bin, in the fourth, or above; 0 counts as 0.01 / 4, outside as 0.001."""
     commands = [
         forecast("depth", cdf=(0, "0.2", "0.4", "0.8", "0.8"), at=OPENS),
@@ -196,7 +196,7 @@ def test_a_numeric_forecast_counts_what_its_cdf_puts_on_the_bin(value: str, ada:
     assert numerators(scores) == expected
 
 
-def test_a_multiple_choice_forecast_counts_what_it_puts_on_the_outcome() -> None:
+def test_a_multiple_choice_forecast_is_scored_by_the_probability_of_the_outcome() -> None:
     """0.8 and 0.2 on green; the other probabilities do not matter."""
     commands = [
         forecast("colour", probabilities={"red": "0.1", "green": "0.8", "blue": "0.1"}, at=OPENS),
@@ -217,7 +217,7 @@ def test_a_question_without_an_answer_counts_nowhere(commands: list[AnyCommand])
     assert scored(ADA, BOB, *commands) == {}
 
 
-def test_a_new_resolution_counts_as_if_the_first_had_not_been() -> None:
+def test_a_new_resolution_replaces_the_first() -> None:
     """Its outcome and known time count, also after an annulment is revoked."""
     first: list[AnyCommand] = [ADA, BOB, resolution(outcome="no", known_at=day(12)), revocation()]
     assert scored(*first, resolution()) == scored(ADA, BOB, resolution())
@@ -295,7 +295,7 @@ def parts(*commands: AnyCommand) -> list[tuple[str, ...]]:
     return [tuple(str(row[name]) for name in names) for row in table.rows()]
 
 
-def test_a_scores_parts_say_what_was_compared_with_what_and_for_how_long() -> None:
+def test_score_parts_have_the_probability_the_reference_and_the_time() -> None:
     """Ada forecasts again on day 12, and Bob from day 12 on; a day is 86,400,000,000 µs."""
     late = forecast(participant="bob", probability="0.2", at=day(12))
     actual = parts(forecast(probability="0.6", at=day(9)), forecast(probability="0.8", at=day(12)), late, resolution())
@@ -559,9 +559,7 @@ def test_the_size_of_a_chunk_changes_nothing(commands: list[AnyCommand]) -> None
 
 
 @pytest.mark.parametrize("rules", ["peer-2024-03", "relative-2022-04", "baseline"])
-def test_more_parts_than_can_be_held_are_refused_before_they_are_made(
-    monkeypatch: pytest.MonkeyPatch, rules: str
-) -> None:
+def test_too_many_parts_are_refused_before_they_are_computed(monkeypatch: pytest.MonkeyPatch, rules: str) -> None:
     """The limit is a number of rows: one more is refused with the count and the remedy."""
     who = [f"p{number}" for number in range(12)]
     commands = [forecast(participant=name, at=day(11, hour), probability="0.6") for hour, name in enumerate(who)]
@@ -585,7 +583,7 @@ def test_the_parts_of_one_participant_are_counted_alone(monkeypatch: pytest.Monk
     assert [len(projections.score_parts(f"p{number}")) for number in (0, 11)] == [12, 1]
 
 
-def test_three_thousand_forecasts_are_refused_in_no_time(tmp_path: Path) -> None:
+def test_parts_of_three_thousand_forecasts_are_refused_quickly(tmp_path: Path) -> None:
     """Four and a half million parts would take more than a gigabyte; every command exits with 2."""
     path = str(tmp_path / "log.db")
     commands = [
