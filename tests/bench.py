@@ -71,7 +71,7 @@ from tests.support.crowds import crowd
 from tests.support.servers import PG_CTL, postgres
 from tests.system.test_crowds import beside
 
-with warnings.catch_warnings():  # what it calls on while it is imported is its own to mend
+with warnings.catch_warnings():  # its import warns
     warnings.simplefilter("ignore")
     import scoringrules  # type: ignore[import-untyped]
 
@@ -144,7 +144,7 @@ def resolutions(questions: int, *, numeric: bool = False, after: int = 31 * DAY)
     ]
 
 
-def handled(ledger: Ledger, commands: list[AnyCommand]) -> None:
+def handle_all(ledger: Ledger, commands: list[AnyCommand]) -> None:
     """Append in batches; every command must be accepted."""
     for i in range(0, len(commands), BATCH):
         if not all(isinstance(outcome, Receipt) for outcome in ledger.handle_many(commands[i : i + BATCH])):
@@ -153,7 +153,7 @@ def handled(ledger: Ledger, commands: list[AnyCommand]) -> None:
 
 @contextmanager
 def timed(into: list[float]) -> Iterator[None]:
-    """Seconds of the block, the garbage of what came before left aside."""
+    """Append the seconds that the block takes; garbage is collected before it starts."""
     gc.collect()
     before = time.perf_counter()
     yield
@@ -161,7 +161,7 @@ def timed(into: list[float]) -> Iterator[None]:
 
 
 def rows_of(log: Path) -> list[StoredEvent]:
-    """A log's rows as its recorder wants them."""
+    """The rows of a log as the library's recorder takes them."""
     store = Store.open(str(log), "main", read_only=True)
     rows = (row for page in store.pages() for row in page)
     stored = [StoredEvent("main", position, "forecast_made.v1", row) for position, row in enumerate(rows, 1)]
@@ -170,7 +170,7 @@ def rows_of(log: Path) -> list[StoredEvent]:
 
 
 def read_rows(log: str) -> None:
-    """The library's recorder merely reading a log."""
+    """Read the rows of a log with the library's recorder."""
     theirs, after = recorder(Path(log)), 0
     with gc_pause.paused():
         while rows := theirs.select_events("main", gt=after, limit=2_000):
@@ -178,41 +178,41 @@ def read_rows(log: str) -> None:
 
 
 def recorder(log: Path) -> ApplicationRecorder:
-    """The library's recorder as it comes, on a file that may be new."""
-    made = SQLiteApplicationRecorder(SQLiteDatastore(str(log), originator_id_type="text"))
-    made.create_table()
-    return made
+    """The library's recorder with its defaults, on a file that may be new."""
+    recorder = SQLiteApplicationRecorder(SQLiteDatastore(str(log), originator_id_type="text"))
+    recorder.create_table()
+    return recorder
 
 
-def appending(folder: Path, made: list[AnyCommand]) -> dict[str, float]:
-    """Batches and single commands against the recorder's own inserts of the same rows."""
+def appending(folder: Path, commands: list[AnyCommand]) -> dict[str, float]:
+    """Measure batches and single commands against the recorder's inserts of the same rows."""
     ours: list[float] = []
     theirs: list[float] = []
     single: list[float] = []
     theirs_single: list[float] = []
     for run in range(RUNS):
         with Ledger.open(folder / f"log{run}.db") as ledger:
-            handled(ledger, opening(200))
+            handle_all(ledger, opening(200))
             with timed(ours):
-                handled(ledger, made)
-            handled(ledger, resolutions(200))
-        rows = rows_of(folder / f"log{run}.db")[401 : 401 + len(made)]
+                handle_all(ledger, commands)
+            handle_all(ledger, resolutions(200))
+        rows = rows_of(folder / f"log{run}.db")[401 : 401 + len(commands)]
         target = recorder(folder / f"rows{run}.db")
         with timed(theirs), gc_pause.paused():
             for i in range(0, len(rows), BATCH):
                 target.insert_events(rows[i : i + BATCH])
         target = recorder(folder / f"single_rows{run}.db")
         with Ledger.open(folder / f"single{run}.db") as ledger:
-            handled(ledger, opening(200))
-            for i in range(0, 2_000, 100):  # in turn, since a disk's speed drifts
+            handle_all(ledger, opening(200))
+            for i in range(0, 2_000, 100):  # alternating, since a disk's speed drifts
                 with timed(single):
-                    for command in made[i : i + 100]:
+                    for command in commands[i : i + 100]:
                         ledger.handle(command)
                 with timed(theirs_single):
                     for row in rows[i : i + 100]:
                         target.insert_events([row])
     return {
-        "append, batches of 10,000: events/s": len(made) / median(ours),
+        "append, batches of 10,000: events/s": len(commands) / median(ours),
         "append, batches: ratio to the recorder's inserts (aim 0.35)": median(theirs) / median(ours),
         "append, one at a time: events/s": 100 / median(single),
         "append, one at a time: ratio to the recorder's inserts (aim 0.6)": median(theirs_single) / median(single),
@@ -220,15 +220,15 @@ def appending(folder: Path, made: list[AnyCommand]) -> dict[str, float]:
 
 
 def reading(folder: Path, count: int) -> dict[str, float]:
-    """From the log to the leaderboard, against the recorder merely reading the rows."""
+    """Measure the way from the log to the leaderboard against the recorder's reading of the rows."""
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(RUNS):
         with timed(theirs):
             read_rows(str(folder / "log0.db"))
         with timed(ours), Ledger.open(folder / "log0.db") as ledger, gc_pause.paused():
-            found = facts(ledger.read())
-            Projections(found).prizes("c")
+            log_facts = facts(ledger.read())
+            Projections(log_facts).prizes("c")
     return {
         "log to leaderboard: events/s": count / median(ours),
         "log to leaderboard: ratio to the recorder's reading (aim 0.5)": median(theirs) / median(ours),
@@ -236,25 +236,25 @@ def reading(folder: Path, count: int) -> dict[str, float]:
 
 
 def every_table(log: str) -> list[str]:
-    """The digest of every table but those that are asked for by name."""
-    return [each.digest for each in summarize_tables(replay(log).projections.facts).values()]
+    """The digest of every table except those made only on request."""
+    return [summary.digest for summary in summarize_tables(replay(log).projections.facts).values()]
 
 
 def million(log: str) -> None:
     """A log of a million forecasts on a thousand questions."""
     with Ledger.open(log) as ledger:
         for commands in (opening(1_000), forecasts(1_000_000, 1_000, 2_000), resolutions(1_000)):
-            handled(ledger, commands)
+            handle_all(ledger, commands)
 
 
 def using(folder: Path) -> dict[str, float]:
-    """What auditors, researchers and backends do with a log of a million events, against merely reading its rows."""
+    """Measure the work of auditors, researchers and backends on a million events against reading the rows."""
     log, model, seconds = str(folder / "million.db"), str(folder / "model.db"), dict[str, list[float]]()
-    script = f"from tests.bench import million; million({log!r})"  # its garbage would slow down what is measured here
+    script = f"from tests.bench import million; million({log!r})"  # in a process of its own, for its garbage
     subprocess.run([sys.executable, "-c", script], check=True)
     with Ledger.open(log) as ledger:
         events = (recorded.event for page in ledger.read() for recorded in page)
-        who = next(each.participant for each in events if isinstance(each, ForecastMade) and each.question == "q0")
+        who = next(event.participant for event in events if isinstance(event, ForecastMade) and event.question == "q0")
     source = explain_scores.LogSource(log, model=model)
     with timed(seconds.setdefault("first tables of a read model", [])), Runner(log, model) as runner:
         runner.refresh()
@@ -287,30 +287,30 @@ def using(folder: Path) -> dict[str, float]:
     read = median(seconds.pop("reading"))
     aims = {"verify": 2, "replay of every table, with its digest": 2.5, "explain of one score, with a read model": 0.05}
     aims["refresh of a read model after one event"] = 0.01
-    of = {name: f" (aim {aims[name]})" if name in aims else "" for name in seconds}
+    aim = {name: f" (aim {aims[name]})" if name in aims else "" for name in seconds}
     return {
-        f"1,000,000 events, {name}: ratio to reading{of[name]}": median(each) / read for name, each in seconds.items()
+        f"1,000,000 events, {name}: ratio to reading{aim[name]}": median(runs) / read for name, runs in seconds.items()
     }
 
 
-def scored(found: Facts, names: tuple[str, ...]) -> float:
-    """Seconds of this process to score a contest under each of these presets; the median of several runs."""
-    taken: list[float] = []
-    contest = found.contests["c"]
+def scored(facts: Facts, names: tuple[str, ...]) -> float:
+    """The seconds of this process to score a contest under each of these presets; the median of several runs."""
+    seconds: list[float] = []
+    contest = facts.contests["c"]
     opened = contest.opened
     for _ in range(RUNS):
         gc.collect()
         before = time.process_time()
         for name in names:
             contest.opened = structs.replace(opened, rules=RULES[name])
-            Projections(found).scored("c")
-        taken.append(time.process_time() - before)
+            Projections(facts).scored("c")
+        seconds.append(time.process_time() - before)
     contest.opened = opened
-    return median(taken)
+    return median(seconds)
 
 
 def scoring(log: Path, count: int) -> dict[str, float]:
-    """Every score of the season under each rule, and of one question, binary and numeric."""
+    """Measure the scoring of a season under each rule set, and of one binary and one numeric question."""
     with Ledger.open(log) as ledger:
         season = facts(ledger.read())
     binary, numeric = _one_question(10_000, 1_000), _one_question(2_000, 200, numeric=True)
@@ -327,36 +327,34 @@ def scoring(log: Path, count: int) -> dict[str, float]:
 
 
 def quantile_commands(count: int) -> list[AnyCommand]:
-    """Forecasts of 23 quantiles of up to four decimals, as they come from lines of JSON."""
+    """Forecasts of 23 quantiles of up to four decimals."""
     chance, commands = random.Random(3), list[AnyCommand]()
     for i in range(count):
-        made = tuple(Decimal(each).scaleb(-4) for each in sorted(chance.choices(range(10**7), k=len(LEVELS))))
+        quantiles = tuple(Decimal(number).scaleb(-4) for number in sorted(chance.choices(range(10**7), k=len(LEVELS))))
         at = format_instant(START + 1 + i)
-        commands.append(SubmitForecast(id=f"f{i}", at=at, question="w", participant=f"p{i % 50}", quantiles=made))
+        commands.append(SubmitForecast(id=f"f{i}", at=at, question="w", participant=f"p{i % 50}", quantiles=quantiles))
     return commands
 
 
 def recording(folder: Path) -> dict[str, float]:
-    """A forecast of 23 quantiles against a binary one, in batches: without a disk and with one, from commands and from
-    lines of JSON.
-    """
+    """Measure forecasts of 23 quantiles against binary ones in batches: in memory, on a file, from lines of JSON."""
     at, closes_at = format_instant(START), format_instant(START + 30 * DAY)
     span = Range(lower=0, upper=10**6, levels=tuple(Decimal(level).scaleb(-9) for level in LEVELS), decimals=4)
-    asked = OpenQuestion(id="w", at=at, question="w", kind="numeric", range=span, opens_at=at, closes_at=closes_at)
+    question = OpenQuestion(id="w", at=at, question="w", kind="numeric", range=span, opens_at=at, closes_at=closes_at)
     encode, pages = json.Encoder(decimal_format="number").encode, (forecasts(2_000, 1, 50), quantile_commands(2_000))
     lines = [[*map(encode, page)] for page in pages]
     ratios: dict[str, float] = {}
     for store in ("in memory", "on a file"):
         seconds = [[list[float](), list[float]()] for _ in pages]
-        for run in range(4 * RUNS):  # in turn, and each at its fastest, since others use the machine too
+        for run in range(4 * RUNS):  # alternating, and each at its fastest, since the machine is shared
             for width, page in enumerate(lines):
                 path = ":memory:" if store == "in memory" else folder / f"recording{run}.{width}.db"
                 with Ledger.open(path) as ledger:
-                    handled(ledger, [*opening(1), asked])
+                    handle_all(ledger, [*opening(1), question])
                     with timed(seconds[width][0]):
-                        made = [*map(read, page)]
+                        commands = [*map(read, page)]
                     with timed(seconds[width][1]):
-                        handled(ledger, made)
+                        handle_all(ledger, commands)
         few, many = ([min(part) for part in parts] for parts in seconds)
         ratios[f"recording 23 quantiles, {store}: ratio to recording a probability (aim 2)"] = many[1] / few[1]
         ratios[f"the same with its line of JSON read, {store}"] = sum(many) / sum(few)
@@ -364,14 +362,14 @@ def recording(folder: Path) -> dict[str, float]:
 
 
 def plain_pinball(quantiles: Int64Array, answers: Int64Array) -> Int64Array:
-    """The same integers as `pinball` on quantiles of four decimals, whether they fit in 64 bits or not."""
+    """The losses of `pinball` on quantiles of four decimals, without its checks for overflow."""
     gaps = quantiles - answers[:, None]
     slopes = np.where(gaps > 0, PROBABILITY, 0) - np.array(LEVELS)
     return half_even_many((gaps * slopes).sum(axis=1), len(LEVELS) * PROBABILITY // 20_000)
 
 
 def plain_crps(heights: Int64Array, at: Int64Array) -> Int64Array:
-    """The arithmetic of `crps` for answers at the lower edge of a bin, though here its sums wrap."""
+    """The arithmetic of `crps` for answers at the lower edge of a bin; its sums may wrap here."""
     row, bins = np.arange(len(heights)), heights.shape[1] - 1
     gaps = np.where(np.arange(bins + 1) > at[:, None], CUMULATIVE - heights, heights)
     before, after = gaps[:, :-1], gaps[:, 1:]
@@ -382,38 +380,41 @@ def plain_crps(heights: Int64Array, at: Int64Array) -> Int64Array:
 
 
 def fastest(step: Callable[[], Any]) -> float:
-    """Seconds, at its fastest."""
-    taken: list[float] = []
+    """The seconds of the fastest of several runs."""
+    seconds: list[float] = []
     for _ in range(2 * RUNS):
-        with timed(taken):
+        with timed(seconds):
             step()
-    return min(taken)
+    return min(seconds)
 
 
 def kernels() -> dict[str, float]:
-    """241,933 forecasts of 23 quantiles and 20,000 cdfs of 201 points, against plain NumPy and scoringrules."""
+    """Measure 241,933 forecasts of 23 quantiles and 20,000 cdfs of 201 points against plain NumPy and scoringrules."""
     chance = np.random.default_rng(4)
     question, count = np.sort(chance.integers(0, 2_000, 241_933)), len(LEVELS)
-    made, whole = np.sort(chance.integers(0, 10**7, (len(question), count)), axis=1), chance.integers(0, 10**3, 2_000)
+    quantiles = np.sort(chance.integers(0, 10**7, (len(question), count)), axis=1)
+    units = chance.integers(0, 10**3, 2_000)
     span = NumericRange(lower="0", upper="1000000", levels=LEVELS, decimals=4)
-    start, one = np.arange(len(question)) * count, np.ones(len(question), np.int64)
-    asked = Numbers(made.reshape(-1), start, count * one, one, question, [span] * 2_000, list(map(str, whole)))
-    answers = (whole * 10**4)[question]
-    if not (KERNELS["pinball"].of_numbers(asked) == plain_pinball(made, answers)).all():  # type: ignore[misc]
+    start, ones = np.arange(len(question)) * count, np.ones(len(question), np.int64)
+    pinball_numbers = Numbers(
+        quantiles.reshape(-1), start, count * ones, ones, question, [span] * 2_000, list(map(str, units))
+    )
+    answers = (units * 10**4)[question]
+    if not (KERNELS["pinball"].of_numbers(pinball_numbers) == plain_pinball(quantiles, answers)).all():  # type: ignore[misc]
         raise AssertionError("plain NumPy gives other losses")
-    values, floats, levels = answers / 10**4, made / 10**4, np.array(LEVELS) / PROBABILITY
-    pinball = fastest(lambda: KERNELS["pinball"].of_numbers(asked))  # type: ignore[misc]
+    values, floats, levels = answers / 10**4, quantiles / 10**4, np.array(LEVELS) / PROBABILITY
+    pinball = fastest(lambda: KERNELS["pinball"].of_numbers(pinball_numbers))  # type: ignore[misc]
     heights = np.sort(chance.integers(0, CUMULATIVE, (20_000, 201)), axis=1)
-    at, one = np.arange(20_000) % 200, np.ones(20_000, np.int64)
+    at, ones = np.arange(20_000) % 200, np.ones(20_000, np.int64)
     bins = NumericRange(lower="0", upper="200", open_lower=True, open_upper=True, bins=200)
     places = list(map(str, range(200)))
-    risen = Numbers(heights.reshape(-1), np.arange(20_000) * 201, 201 * one, one, at, [bins] * 200, places)
-    crps = fastest(lambda: KERNELS["crps"].of_numbers(risen))  # type: ignore[misc]
+    crps_numbers = Numbers(heights.reshape(-1), np.arange(20_000) * 201, 201 * ones, ones, at, [bins] * 200, places)
+    crps = fastest(lambda: KERNELS["crps"].of_numbers(crps_numbers))  # type: ignore[misc]
     parts, shares = np.clip(at[:, None] - np.arange(200), 0, 1), heights / CUMULATIVE
     ends = shares[:, :-1], 1 - shares[:, 1:]
     return {
         "241,933 forecasts of 23 quantiles, pinball: time over plain NumPy's (aim 1.5)": pinball
-        / fastest(lambda: plain_pinball(made, answers)),
+        / fastest(lambda: plain_pinball(quantiles, answers)),
         "the same: time over scoringrules'": pinball
         / fastest(lambda: scoringrules.crps_quantile(values, floats, levels)),
         "20,000 cdfs of 201 points, crps: time over plain NumPy's (aim 1.5)": crps
@@ -424,7 +425,7 @@ def kernels() -> dict[str, float]:
 
 
 def growing() -> dict[str, float]:
-    """Seconds to score one question with 10,000 and with 1,000,000 forecasts under all four rules."""
+    """Measure the scoring of one question with 10,000 and with 1,000,000 forecasts under all four rules."""
     few, many = (scored(_one_question(count, count // 5), FOUR) for count in (10_000, 1_000_000))
     n_log_n = 100 * np.log2(1_000_000) / np.log2(10_000)
     return {
@@ -435,14 +436,14 @@ def growing() -> dict[str, float]:
 
 def _one_question(count: int, participants: int, *, numeric: bool = False) -> Facts:
     with Ledger.open(":memory:") as ledger:
-        handled(ledger, opening(1, numeric=numeric))
-        handled(ledger, cdfs(count, participants) if numeric else forecasts(count, 1, participants))
-        handled(ledger, resolutions(1, numeric=numeric))
+        handle_all(ledger, opening(1, numeric=numeric))
+        handle_all(ledger, cdfs(count, participants) if numeric else forecasts(count, 1, participants))
+        handle_all(ledger, resolutions(1, numeric=numeric))
         return facts(ledger.read())
 
 
 def many_contests() -> dict[str, float]:
-    """Every table of 2,000 contests of one question each over those of one contest of as many, a forecast on each."""
+    """Measure the tables of 2,000 contests of one question each against those of one contest of 2,000 questions."""
     one, few, many = (_seconds_of_tables(_season(*size)) for size in ((2_000, 1), (500, 500), (2_000, 2_000)))
     return {
         "2,000 contests of one question, every table, over one contest of 2,000 (aim 5)": many / one,
@@ -451,16 +452,16 @@ def many_contests() -> dict[str, float]:
 
 
 def unlike_lengths() -> dict[str, float]:
-    """A board of one row over questions of which no two are open equally long, over scoring them; and how it grows."""
+    """Measure a board of one row on questions that are all open for different times, against scoring them."""
     measured = {}
     for count in (10_000, 40_000):
-        found = Projections(_season(count, 1, unlike=True))
+        projections = Projections(_season(count, 1, unlike=True))
         scoring: list[float] = []
         board: list[float] = []
         with timed(scoring):
-            found.scored("c0")
+            projections.scored("c0")
         with timed(board):
-            found.table("leaderboard")
+            projections.table("leaderboard")
         measured[count] = (scoring[0], board[0])
     return {
         "board of one row, 40,000 questions of unlike lengths, over scoring them (aim 5)": measured[40_000][1]
@@ -470,18 +471,18 @@ def unlike_lengths() -> dict[str, float]:
 
 
 def refusing() -> dict[str, float]:
-    """What it costs to refuse the 8 million rows that the score parts of 4,000 forecasts on one question would be."""
-    found = Projections(_one_question(4_000, 10**9))
-    found.scored("c")
+    """Measure the refusal of a score_parts table that would have 8 million rows."""
+    projections = Projections(_one_question(4_000, 10**9))
+    projections.scored("c")
     seconds: list[float] = []
     refused = False
     with timed(seconds):
         try:
-            found.table("score_parts")
+            projections.table("score_parts")
         except Refused:
             refused = True
     if not refused:
-        raise AssertionError("so many rows were made")
+        raise AssertionError("the table was not refused")
     return {"score_parts of one question with 4,000 forecasters, refused: ms": 1_000 * seconds[0]}
 
 
@@ -499,19 +500,19 @@ def _season(questions: int, contests: int, *, unlike: bool = False) -> Facts:
         forecast: dict[str, Any] = {"question": f"q{q}", "participant": "ada", "probability": Decimal("0.7")}
         commands.append(SubmitForecast(id=f"f{q}", at=at, **forecast))
     with Ledger.open(":memory:") as ledger:
-        handled(ledger, [*commands, *resolutions(questions)])
+        handle_all(ledger, [*commands, *resolutions(questions)])
         return facts(ledger.read())
 
 
-def _seconds_of_tables(found: Facts) -> float:
-    taken: list[float] = []
-    with timed(taken):
-        summarize_tables(found)
-    return taken[0]
+def _seconds_of_tables(facts: Facts) -> float:
+    seconds: list[float] = []
+    with timed(seconds):
+        summarize_tables(facts)
+    return seconds[0]
 
 
 def peak(log: Path, count: int) -> dict[str, float]:
-    """Peak memory of a process that goes from the log to the leaderboard, over one that only imports."""
+    """Measure the peak memory of a process that goes from the log to the leaderboard, less one that only imports."""
     bytes_of = {}
     for name, work in (("import", "pass"), ("board", f"replay({str(log)!r}).projections.board('c')")):
         script = (
@@ -523,7 +524,7 @@ def peak(log: Path, count: int) -> dict[str, float]:
 
 
 def arena() -> list[AnyCommand]:
-    """A contest in which one trades on questions open for more than the week."""
+    """A trading contest on questions that are open for more than the week."""
     at, closes_at = format_instant(START), format_instant(START + 8 * DAY)
     commands: list[AnyCommand] = [OpenContest(id="c", at=at, contest="c", rules=ARENA)]
     for q in range(MARKETS):
@@ -550,30 +551,30 @@ def decided(number: int, tick: int) -> list[AnyCommand]:
     chance, at = random.Random(number), format_instant(START + tick * TICK)
     commands: list[AnyCommand] = []
     for p in range(TRADERS):
-        asked = [f"q{(p + 7 * (number * LEGS + leg)) % MARKETS}" for leg in range(LEGS)]
+        markets = [f"q{(p + 7 * (number * LEGS + leg)) % MARKETS}" for leg in range(LEGS)]
         bets = tuple(
-            Bet(market_id=q, side=chance.choice(("yes", "no")), amount=chance.randrange(50, 100)) for q in asked
+            Bet(market_id=q, side=chance.choice(("yes", "no")), amount=chance.randrange(50, 100)) for q in markets
         )
-        said: dict[str, Any] = {"period": number + 1, "action": "BET", "bets": bets, "reasoning": "bench"}
-        commands.append(RecordDecision(id=f"d{number}.{p}", at=at, contest="c", participant=f"p{p}", **said))
+        fields: dict[str, Any] = {"period": number + 1, "action": "BET", "bets": bets, "reasoning": "bench"}
+        commands.append(RecordDecision(id=f"d{number}.{p}", at=at, contest="c", participant=f"p{p}", **fields))
     return commands
 
 
 def trading(folder: Path) -> dict[str, float]:
-    """A week of quotes, in the first day of which everybody decides ten times; half of the questions are resolved."""
+    """Measure a week of quotes; everybody decides ten times on the first day, and half of the questions resolve."""
     ours: list[float] = []
     theirs: list[float] = []
     with Ledger.open(folder / "arena.db") as ledger:
-        handled(ledger, arena())
+        handle_all(ledger, arena())
         for number, ticks in enumerate([*(range(n, n + 10) for n in range(0, 100, 10)), range(100, TICKS)]):
             for begin in range(ticks.start, ticks.stop, 100):
                 commands = quotes(range(begin, min(begin + 100, ticks.stop)))
                 with timed(ours):
                     _ = [ledger.handle(command) for command in commands]
             if number < DECISIONS:
-                handled(ledger, decided(number, ticks[-1]))
-        handled(ledger, resolutions(MARKETS // 2, after=(TICKS - 6) * TICK))
-        found = facts(ledger.read())
+                handle_all(ledger, decided(number, ticks[-1]))
+        handle_all(ledger, resolutions(MARKETS // 2, after=(TICKS - 6) * TICK))
+        log_facts = facts(ledger.read())
     rows = [row for row in rows_of(folder / "arena.db") if b'"prices_quoted.v1"' in row.state]
     target = recorder(folder / "arena_rows.db")
     with timed(theirs):
@@ -586,13 +587,13 @@ def trading(folder: Path) -> dict[str, float]:
         * TRADERS
         * LEGS
         / trades(),
-        **portfolios(found),
+        **portfolios(log_facts),
     }
 
 
 def trades() -> float:
-    """Seconds to decide everybody's bets and to follow them in the state; the median of several runs."""
-    taken: list[float] = []
+    """The seconds to decide everybody's bets and to evolve the state; the median of several runs."""
+    runs: list[float] = []
     for _ in range(RUNS):
         state, seconds, position = State(), 0.0, 0
         pages = [arena(), *(page for n in range(DECISIONS) for page in (quotes(range(n, n + 1)), decided(n, n)))]
@@ -606,45 +607,45 @@ def trades() -> float:
                         for table, key, value in evolve(event, state, position):
                             table[key] = value
             seconds += (time.process_time() - before) * isinstance(page[0], RecordDecision)
-        taken.append(seconds)
-    return median(taken)
+        runs.append(seconds)
+    return median(runs)
 
 
-def portfolios(found: Facts) -> dict[str, float]:
-    """Rows of snapshots with all their figures, and the memory that making them takes."""
-    taken: list[float] = []
+def portfolios(facts: Facts) -> dict[str, float]:
+    """Measure snapshots with all their figures: rows a second, and memory."""
+    seconds: list[float] = []
     for _ in range(RUNS):
         gc.collect()
         before = time.process_time()
         with gc_pause.paused():
-            made = snapshots(found, Marks(found), "c")
-            _ = made.positions_value, made.total, made.profit, made.unrealised, made.profit_percent
-        taken.append(time.process_time() - before)
-    rows = len(made.at)
-    del made
+            table = snapshots(facts, Marks(facts), "c")
+            _ = table.positions_value, table.total, table.profit, table.unrealised, table.profit_percent
+        seconds.append(time.process_time() - before)
+    rows = len(table.at)
+    del table
     tracemalloc.start()
-    snapshots(found, Marks(found), "c")
-    _, most = tracemalloc.get_traced_memory()
+    snapshots(facts, Marks(facts), "c")
+    _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return {
-        "snapshots of 1,000 portfolios of 50 positions: rows/s (aim 500,000)": rows / median(taken),
-        "the same: peak memory, bytes a row": most / rows,
+        "snapshots of 1,000 portfolios of 50 positions: rows/s (aim 500,000)": rows / median(seconds),
+        "the same: peak memory, bytes a row": peak_bytes / rows,
     }
 
 
 def crowded(folder: Path) -> dict[str, float]:
-    """Eight processes that write to one ledger against one, and a large append beside a trickle, on each store."""
+    """Measure eight writers of one ledger against one, and single commands beside a large append, on each store."""
     stores: dict[str, AbstractContextManager[str]] = {"SQLite": nullcontext(str(folder / "crowd.db"))}
     if PG_CTL:
         stores["PostgreSQL"] = postgres()
-    found: dict[str, float] = {}
+    measured: dict[str, float] = {}
     for store, started in stores.items():
         with started as location:
             pairs = [(crowd(location, f"one {n}", 1, 800), crowd(location, f"all {n}", 8, 200)) for n in range(RUNS)]
             counts, trickle = beside(location, "beside", 20_000, rate=20)
         if counts["accepted"] != 20_000 or trickle.found.errors or any(each.errors for _, each in pairs):
             raise AssertionError("a command of the benchmark was not recorded")
-        found |= {
+        measured |= {
             f"{store}, eight writers: ratio to one writer's rate (aim 0.5)": median(
                 eight.rate / one.rate for one, eight in pairs
             ),
@@ -653,7 +654,7 @@ def crowded(folder: Path) -> dict[str, float]:
             f"{store}, 20 commands a second beside 20,000 lines: ms that 99 of 100 take at most (aim 1,000)": 1e3
             * trickle.found.percentile(99),
         }
-    return found
+    return measured
 
 
 def main() -> None:
@@ -680,8 +681,8 @@ def main() -> None:
         for step in steps:
             measured |= step()
     print("| measured | value |\n| --- | --- |")
-    for what, value in measured.items():
-        print(f"| {what} | {value:,.0f} |" if value >= 100 else f"| {what} | {value:.{2 if value >= 0.1 else 4}f} |")
+    for name, value in measured.items():
+        print(f"| {name} | {value:,.0f} |" if value >= 100 else f"| {name} | {value:.{2 if value >= 0.1 else 4}f} |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Quotients rounded half-even, against those of one and of fractions."""
+"""Arrays rounded half-even, compared with single quotients and with fractions."""
 
 from fractions import Fraction
 
@@ -13,24 +13,24 @@ from forecast_ledger.projections.core.arrays import half_even_many, int64_array,
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(1, 2**62 - 1)), min_size=1))
 @example([(2**63 - 1, 1), (-(2**63), 1), (2**63 - 1, 2**62 - 1), (-(2**63), 2**62 - 1)])
 def test_many_quotients_are_rounded_half_even_as_one_is(pairs: list[tuple[int, int]]) -> None:
-    """Each by its own denominator, or all by one."""
+    """Each quotient has its own denominator, or all have one."""
     numerators, denominators = (int64_array([pair[i] for pair in pairs]) for i in range(2))
     assert half_even_many(numerators, denominators).tolist() == [half_even(*pair) for pair in pairs]
-    one = pairs[0][1]
-    assert half_even_many(numerators, one).tolist() == [half_even(number, one) for number, _ in pairs]
+    denominator = pairs[0][1]
+    assert half_even_many(numerators, denominator).tolist() == [half_even(number, denominator) for number, _ in pairs]
 
 
 @given(st.integers(-100, 100), st.integers(1, 50))
-def test_of_two_equally_near_the_even_one_is_taken(whole: int, half: int) -> None:
-    """Of whole + 1/2."""
-    found = half_even_many(int64_array([(2 * whole + 1) * half]), int64_array([2 * half])).tolist()
-    assert found == [whole + whole % 2]
+def test_a_tie_is_rounded_to_the_even_neighbour(whole: int, half: int) -> None:
+    """The quotient whole + 1/2 becomes the even one of whole and whole + 1."""
+    rounded = half_even_many(int64_array([(2 * whole + 1) * half]), int64_array([2 * half])).tolist()
+    assert rounded == [whole + whole % 2]
 
 
 @given(st.lists(st.tuples(st.integers(-(10**30), 10**30), st.integers(1, 10**20)), min_size=1))
 @example([(1, 2), (3, 2), (-1, 2), (-3, 2)])
-def test_integers_of_any_size_are_rounded_half_even_alike(ratios: list[tuple[int, int]]) -> None:
-    """Python's own integers in an array, by what is left of a division; as a fraction is rounded."""
-    numerators, denominators = (np.array(each, object) for each in zip(*ratios, strict=True))
-    found = round_half_even(numerators // denominators, numerators % denominators, denominators)
-    assert found.tolist() == [round(Fraction(*each)) for each in ratios]
+def test_integers_of_any_size_are_rounded_half_even(ratios: list[tuple[int, int]]) -> None:
+    """Arrays of Python integers are rounded by quotient and remainder as `round` rounds fractions."""
+    numerators, denominators = (np.array(column, object) for column in zip(*ratios, strict=True))
+    rounded = round_half_even(numerators // denominators, numerators % denominators, denominators)
+    assert rounded.tolist() == [round(Fraction(*column)) for column in ratios]

@@ -21,28 +21,28 @@ from tests.support.exports import told, written
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+def stories(tmp_path_factory: pytest.TempPathFactory) -> Replay:
     """The stories, replayed."""
     return replay(written(tmp_path_factory.mktemp("arrow") / "log.db", told()))
 
 
-def one(kind: str, *values: Any) -> Table:
+def one_column(kind: str, *values: Any) -> Table:
     """A table of one column."""
     return Table("t", 1, (Column("c", kind, "what it means"),), (list(values),))
 
 
 @pytest.mark.parametrize("kind", DECIMALS)
 def test_a_decimal_has_as_many_decimals_as_its_kind_prints(kind: str) -> None:
-    """One unit inside is one unit of the last decimal."""
-    [exact] = one(kind, 1).to_arrow()["c"].to_pylist()
+    """One internal unit is one unit of the last decimal."""
+    [exact] = one_column(kind, 1).to_arrow()["c"].to_pylist()
     assert Decimal(KINDS[kind].printed(1)) == exact == Decimal(1).scaleb(-DECIMALS[kind])
-    assert one(kind, 1).to_arrow().schema.field("c").type == type_of(kind)
+    assert one_column(kind, 1).to_arrow().schema.field("c").type == type_of(kind)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_every_value_is_the_printed_one(found: Replay, name: str) -> None:
-    """Of every projection: decimals to the last digit, instants to the microsecond, counts as integers."""
-    table = found.table(name)
+def test_every_value_is_the_printed_one(stories: Replay, name: str) -> None:
+    """In every table, decimals are equal to the last digit, instants to the microsecond, and counts are integers."""
+    table = stories.table(name)
     arrow = table.to_arrow()
     arrow.validate(full=True)
     kinds = {column.name: column.kind for column in table.columns}
@@ -56,66 +56,68 @@ def test_every_value_is_the_printed_one(found: Replay, name: str) -> None:
                 assert theirs[column].isoformat().replace("+00:00", "Z") == value
                 continue
             assert theirs[column] == expected
-    assert [field.metadata[b"meaning"].decode() for field in arrow.schema] == [each.meaning for each in table.columns]
+    assert [field.metadata[b"meaning"].decode() for field in arrow.schema] == [
+        column.meaning for column in table.columns
+    ]
 
 
 @pytest.mark.parametrize("values", [[-(2**63), 2**63 - 1, 0], [10**38 - 1, 1 - 10**38, None]])
 def test_a_decimal_may_have_38_digits(values: list[int | None]) -> None:
-    """All of 64 bits, which go the fast way, and more, one by one; nothing is rounded."""
+    """Neither the array conversion of 64 bits nor the conversion of single integers rounds."""
     fast = [] if None in values else [Table("t", 1, (Column("c", "points", ""),), (np.array(values, np.int64),))]
-    for table in (one("points", *values), *fast):
+    for table in (one_column("points", *values), *fast):
         exact = table.to_arrow()["c"].to_pylist()
-        assert [None if each is None else Fraction(each) * 10**9 for each in exact] == values
+        assert [None if value is None else Fraction(value) * 10**9 for value in exact] == values
 
 
 @pytest.mark.parametrize(
     ("kind", "value"),
     [("points", 10**38), ("fine_money", -(10**38)), ("count", 2**63)],
 )
-def test_what_does_not_fit_is_refused(kind: str, value: Any) -> None:
-    """More than 38 digits, more than 64 bits: by name of the column, never cut."""
+def test_a_value_that_does_not_fit_is_refused(kind: str, value: Any) -> None:
+    """A decimal of more than 38 digits or a count of more than 64 bits is refused with the name of its column."""
     with pytest.raises(Refused) as refused:
-        one(kind, value).to_arrow()
+        one_column(kind, value).to_arrow()
     assert (refused.value.code, refused.value.field) == ("out_of_range", "t.c")
 
 
 def test_an_integer_and_a_take_have_no_bound() -> None:
-    """They are text."""
-    assert one("take", "1.5E+400", None).to_arrow()["c"].to_pylist() == ["1.5E+400", None]
-    assert one("integer", 10**60, -1, None).to_arrow()["c"].to_pylist() == ["1" + "0" * 60, "-1", None]
+    """Both kinds become text."""
+    assert one_column("take", "1.5E+400", None).to_arrow()["c"].to_pylist() == ["1.5E+400", None]
+    assert one_column("integer", 10**60, -1, None).to_arrow()["c"].to_pylist() == ["1" + "0" * 60, "-1", None]
 
 
 def test_a_table_without_rows_has_its_types() -> None:
-    """Of ids too, which have no labels then."""
+    """An empty column of ids, which has no labels, is a column of strings."""
     empty = Table("t", 1, (Column("i", "id", ""), Column("p", "points", "")), (Ids(np.zeros(0, np.int64), []), []))
     assert empty.to_arrow().schema.types == [pyarrow.string(), pyarrow.decimal128(38, 9)]
 
 
 @pytest.mark.parametrize("name", ["scores", "leaderboard", "journal", "portfolio_snapshots"])
-def test_data_frames_are_exact(found: Replay, name: str) -> None:
+def test_data_frames_are_exact(stories: Replay, name: str) -> None:
     """Pandas over Arrow and polars hold the decimals themselves; no column of either is a float."""
-    table = found.table(name)
+    table = stories.table(name)
     expected = table.to_arrow().to_pylist()
     pandas = table.to_pandas()
     assert all(str(kind).endswith("[pyarrow]") and "double" not in str(kind) for kind in pandas.dtypes)
     for column in table.columns:
         if column.kind in DECIMALS:
-            told = [None if value is pandas[column.name].dtype.na_value else value for value in pandas[column.name]]
-            assert told == [row[column.name] for row in expected]
+            decimals = [None if value is pandas[column.name].dtype.na_value else value for value in pandas[column.name]]
+            assert decimals == [row[column.name] for row in expected]
     frame = table.to_polars()
     assert not set(frame.dtypes) & {polars.Float32, polars.Float64}
     assert frame.to_dicts() == expected
 
 
-def test_without_pyarrow_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an extra."""
+def test_without_pyarrow_the_error_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dependency pyarrow is optional."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(Unavailable, match="columnar"):
-        one("count", 1).to_arrow()
+        one_column("count", 1).to_arrow()
 
 
 def test_a_replay_gives_tables_by_name(tmp_path: Path) -> None:
-    """As of a cut; a name that there is not is a KeyError."""
+    """A table can be read as of a log position; an unknown name raises KeyError."""
     location = written(tmp_path / "log.db", told())
     assert len(replay(location, as_of=30).table("leaderboard")) == 0
     with pytest.raises(KeyError):

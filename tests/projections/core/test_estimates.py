@@ -1,4 +1,4 @@
-"""Integers that a float decides where it is certain: against Python's own."""
+"""Integers decided by float estimates, compared with Python's exact ones."""
 
 from fractions import Fraction
 
@@ -37,31 +37,31 @@ LESS = st.tuples(st.integers(-(10**12), 10**12), st.integers(0, 10**8), SHARES, 
 
 
 @given(st.lists(LESS, min_size=1), st.integers(10**8 + 1, 10**12), st.sampled_from([1, 3 * 10**10]))
-def test_what_is_certain_is_the_nearest_quotient(
+def test_a_certain_row_has_the_nearest_quotient(
     rows: list[tuple[int, int, list[Fraction], list[int]]], denominator: int, factor: int
 ) -> None:
-    """Of the exact difference; whatever is halfway, or too near to it, is named."""
+    """It is the exact difference rounded; rows that are too near to a tie are returned as uncertain."""
     quotients, rests = (np.array([row[place] for row in rows]) for place in (0, 1))
     shares, amounts = floats(np.array([row[2] for row in rows], object)), np.array([row[3] for row in rows])
-    found, uncertain = subtract_and_round(quotients, rests, denominator, shares * amounts * factor)
-    for number, (quotient, rest, exact, amount) in enumerate(rows):
-        taken = factor * sum(share * each for share, each in zip(exact, amount, strict=True))
-        value = quotient + (rest - taken) / Fraction(denominator)
-        if number not in uncertain:
-            assert abs(value - int(found[number])) < Fraction(1, 2)
+    rounded, uncertain = subtract_and_round(quotients, rests, denominator, shares * amounts * factor)
+    for row, (quotient, rest, exact, amount) in enumerate(rows):
+        subtracted = factor * sum(share * number for share, number in zip(exact, amount, strict=True))
+        value = quotient + (rest - subtracted) / Fraction(denominator)
+        if row not in uncertain:
+            assert abs(value - int(rounded[row])) < Fraction(1, 2)
 
 
 @given(st.integers(1, 10**9), st.integers(0, 10**18))
 def test_a_certain_share_of_a_root_is_the_nearest(part: int, rest: int) -> None:
-    """N - 1/2 < p / √s · 10^12 < n + 1/2."""
+    """The result n satisfies n - 1/2 < p / √s · 10^12 < n + 1/2."""
     square = part * part + rest
-    [found], uncertain = root_shares(np.array([part]), np.array([square]))
+    [share], uncertain = root_shares(np.array([part]), np.array([square]))
     if not len(uncertain):
-        assert (2 * int(found) - 1) ** 2 * square < (2 * part * QUANTUM) ** 2 < (2 * int(found) + 1) ** 2 * square
+        assert (2 * int(share) - 1) ** 2 * square < (2 * part * QUANTUM) ** 2 < (2 * int(share) + 1) ** 2 * square
 
 
-def test_what_is_halfway_is_not_certain() -> None:
-    """7 3/5 less half of 1/5 is 7.5."""
+def test_a_tie_is_uncertain() -> None:
+    """7 3/5 less half of 1/5 is 7.5, a tie."""
     _, uncertain = subtract_and_round(np.array([7]), np.array([3]), 5, np.array([[0.5]]))
     assert uncertain.tolist() == [0]
     _, uncertain = root_shares(np.array([1]), np.array([2**26]))  # 10^12 / 2^13 = 122,070,312.5
@@ -78,23 +78,23 @@ FACTORS = st.fractions() | st.builds(Fraction, st.integers(-9, 9), st.integers(1
 @example([(2**62 - 1, Fraction(1)), (-(2**62) + 1, Fraction(1))])
 @example([(2**62, Fraction(1)), (1, Fraction(7)), (-(2**62), Fraction(1))])
 def test_products_are_rounded_once_and_half_to_even(pairs: list[tuple[int, Fraction]]) -> None:
-    """What Python's own rounding of exact fractions says, whatever the size; in 64 bits where 62 are enough."""
+    """The result equals `round` of exact fractions; it is an array if 62 bits are enough, else a list."""
     numbers, factors = WideInt.from_integers([number for number, _ in pairs]), [factor for _, factor in pairs]
-    found = multiply_and_round(numbers, factors, np.arange(len(pairs)))
+    rounded = multiply_and_round(numbers, factors, np.arange(len(pairs)))
     expected = [round(number * factor) for number, factor in pairs]
-    assert list(found) == expected
-    assert isinstance(found, list) == any(abs(number) >= 2**62 for number in expected)
+    assert list(rounded) == expected
+    assert isinstance(rounded, list) == any(abs(number) >= 2**62 for number in expected)
 
 
-def test_factors_are_those_of_the_places_they_are_asked_for() -> None:
-    """Two of three rows are of the second factor; none at all are no rows."""
+def test_each_row_is_multiplied_by_the_factor_at_its_index() -> None:
+    """Two of three rows have the second factor; no numbers give no rows."""
     halves = [Fraction(1, 2), Fraction(5)]
     assert list(multiply_and_round(WideInt.from_integers([3, 3, 10]), halves, int64_array([0, 1, 1]))) == [2, 15, 50]
     assert list(multiply_and_round(WideInt.from_integers([]), [], int64_array([]))) == []
 
 
 def test_an_estimate_decides_where_no_tie_is_within_its_guard() -> None:
-    """The others are named, and hold 0, whatever their size; a guard of a half or more decides nothing."""
+    """The other rows are returned as uncertain and hold 0; a guard of a half or more decides nothing."""
     values, guards = np.array([1.4, 1.499, -2.6, 1e300, 7.0]), np.array([0.01, 0.01, 0.01, 1e290, 0.6])
-    found, doubtful = round_estimates(values, guards)
-    assert (found.tolist(), doubtful.tolist()) == ([1, 0, -3, 0, 0], [1, 3, 4])
+    rounded, doubtful = round_estimates(values, guards)
+    assert (rounded.tolist(), doubtful.tolist()) == ([1, 0, -3, 0, 0], [1, 3, 4])

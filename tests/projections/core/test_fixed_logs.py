@@ -95,20 +95,20 @@ def test_the_table_in_billionths_is_the_published_one() -> None:
 @BOTH
 @pytest.mark.parametrize("unit", [10**9, 10**10, 2 * 10**10])
 def test_many_logarithms_are_those_of_one(many: Log, one: Exactly, unit: int) -> None:
-    """On random points of every size, the smallest and the largest."""
+    """The array function equals the scalar one on random points of every size, the smallest and the largest."""
     k = points(unit, 3_000, seed=unit)
-    assert many(k, unit).tolist() == [one(each, unit) for each in k.tolist()]
+    assert many(k, unit).tolist() == [one(number, unit) for number in k.tolist()]
 
 
 @BOTH
 @pytest.mark.parametrize("unit", [10**9, 10**10])
 def test_logarithms_near_a_rounding_tie_are_rounded_the_right_way(many: Log, one: Exactly, unit: int) -> None:
-    """A float cannot tell which way; 60 digits can."""
+    """A float cannot decide these roundings; 60 digits can."""
     k = nearest_to_ties(unit, 300, np.log if one is ln_fixed else np.log2).tolist()
     scale = Decimal(QUANTUM) if one is ln_fixed else EXACT.divide(QUANTUM, EXACT.ln(Decimal(2)))
-    logarithms = [EXACT.multiply(EXACT.ln(EXACT.divide(each, unit)), scale) for each in k]
-    slow = [int(EXACT.quantize(each, Decimal(1))) for each in logarithms]
-    assert many(int64_array(k), unit).tolist() == slow == [one(each, unit) for each in k]
+    logarithms = [EXACT.multiply(EXACT.ln(EXACT.divide(number, unit)), scale) for number in k]
+    slow = [int(EXACT.quantize(number, Decimal(1))) for number in logarithms]
+    assert many(int64_array(k), unit).tolist() == slow == [one(number, unit) for number in k]
 
 
 @BOTH
@@ -116,7 +116,7 @@ def test_logarithms_near_a_rounding_tie_are_rounded_the_right_way(many: Log, one
 def test_a_less_exact_float_logarithm_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, many: Log, one: Exactly, seed: int
 ) -> None:
-    """Four units in the last place are the most that any vendor documents; ours may come from any of them."""
+    """A platform's logarithm may err by four units in the last place, the most that any vendor documents."""
     k = np.append(points(10**10, 20_000, seed), nearest_to_ties(10**10, 100, np.log))
     right = many(k, 10**10)
     name = "log" if one is ln_fixed else "log2"
@@ -125,5 +125,5 @@ def test_a_less_exact_float_logarithm_changes_nothing(
 
 
 def test_no_logarithms_of_no_numbers() -> None:
-    """An empty column stays one."""
+    """An empty array gives an empty array."""
     assert ln_many(int64_array([]), PPM).tolist() == log2_many(int64_array([]), PPM).tolist() == []

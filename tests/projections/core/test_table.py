@@ -31,24 +31,26 @@ def column(values: list[int]) -> Int64Array:
 
 
 def table(rows: Rows, labels: list[str] | None = None, **schema: Any) -> Table:
-    """These rows, with ids numbered as in labels, or as they appear."""
-    known = labels or list(dict.fromkeys(who for who, _, _ in rows))
-    who = Ids(column([known.index(who) for who, _, _ in rows]), known)
+    """A table of these rows; ids are numbered as in labels, by default as they appear."""
+    numbered = labels or list(dict.fromkeys(who for who, _, _ in rows))
+    who = Ids(column([numbered.index(who) for who, _, _ in rows]), numbered)
     values: tuple[Values, ...] = (who, column([when for _, when, _ in rows]), [worth for _, _, worth in rows])
     return replace(Table("things", 1, COLUMNS, values), **schema)
 
 
-def shown(found: Table) -> list[tuple[Any, ...]]:
+def shown(table: Table) -> list[tuple[Any, ...]]:
     """The rows as printed."""
-    return [tuple(row.values()) for row in found.rows()]
+    return [tuple(row.values()) for row in table.rows()]
 
 
 def printed(kind: str, value: int) -> Any:
-    """One value of a kind, as printed from a column and from a list alike."""
+    """The printed form of a value of a kind; an array and a list must agree."""
     schema = (Column("it", kind, "it"),)
-    [one], [other] = (list(Table("one", 1, schema, (values,)).rows()) for values in ([value], column([value])))
-    assert one == other
-    return one["it"]
+    [from_list], [from_array] = (
+        list(Table("one", 1, schema, (values,)).rows()) for values in ([value], column([value]))
+    )
+    assert from_list == from_array
+    return from_list["it"]
 
 
 @pytest.mark.parametrize(
@@ -74,52 +76,52 @@ def printed(kind: str, value: int) -> Any:
     ],
 )
 def test_each_kind_is_printed_in_its_own_way(kind: str, value: int, text: str | int) -> None:
-    """Decimals and instants as text, counts as integers; nothing is rounded once more."""
+    """Decimals and instants are printed as text, counts as integers, and nothing is rounded."""
     assert printed(kind, value) == text
     assert type(printed(kind, value)) is type(text)
 
 
 def test_ids_and_texts_are_printed_as_they_are() -> None:
-    """By their label; a text is a list of its own."""
+    """Ids are printed as their labels, texts unchanged."""
     columns = Column("who", "id", "who"), Column("said", "text", "what")
-    found = Table("words", 1, columns, (Ids(column([1, 0]), ["ada", "bob"]), ["3/3", ""]))
-    assert list(found.rows()) == [{"who": "bob", "said": "3/3"}, {"who": "ada", "said": ""}]
+    words = Table("words", 1, columns, (Ids(column([1, 0]), ["ada", "bob"]), ["3/3", ""]))
+    assert list(words.rows()) == [{"who": "bob", "said": "3/3"}, {"who": "ada", "said": ""}]
 
 
 def test_numbers_beyond_64_bits_are_printed_whole() -> None:
-    """In lists."""
+    """Lists hold integers of any size."""
     [row] = Table("one", 1, (Column("it", "integer", "it"),), ([-(10**40)],)).rows()
     assert row == {"it": "-" + "1" + "0" * 40}
 
 
-def test_what_is_missing_stays_missing() -> None:
-    """None, not a text."""
+def test_a_missing_value_is_printed_as_none() -> None:
+    """It does not become text."""
     assert shown(table(ROWS))[1] == ("ada", "1970-01-01T00:00:00.000007Z", None)
 
 
-def test_every_kind_says_its_unit() -> None:
-    """Counts have none."""
+def test_every_kind_has_a_unit() -> None:
+    """Only the kinds "count" and "integer" have none."""
     assert [name for name, kind in KINDS.items() if not kind.unit] == ["count", "integer"]
 
 
 def test_rows_are_sorted_by_the_text_of_ids_and_the_value_of_numbers() -> None:
-    """However the ids are numbered, negative numbers first."""
+    """The codes of ids do not matter; negative numbers come first."""
     rows: Rows = [("bob", 5, 1), ("Zed", 9, 2), ("bob", -3, 3), ("ada", 7, 4), ("école", 0, 5)]
-    found = table(rows, ["école", "bob", "ada", "Zed"]).sorted_by("who", "when")
-    assert [(row["who"], row["worth"]) for row in found.rows()] == [
+    sorted_table = table(rows, ["école", "bob", "ada", "Zed"]).sorted_by("who", "when")
+    assert [(row["who"], row["worth"]) for row in sorted_table.rows()] == [
         ("Zed", "0.000002"),
         ("ada", "0.000004"),
         ("bob", "0.000003"),
         ("bob", "0.000001"),
         ("école", "0.000005"),
     ]
-    assert [row["worth"] for row in found.sorted_by("when").rows()][:2] == ["0.000003", "0.000005"]
+    assert [row["worth"] for row in sorted_table.sorted_by("when").rows()][:2] == ["0.000003", "0.000005"]
 
 
 def test_the_first_name_sorts_before_the_second() -> None:
-    """Rows of one instant by id."""
-    found = table([("b", 1, 1), ("a", 2, 2), ("a", 1, 3)]).sorted_by("when", "who")
-    assert [(row["who"], row["worth"]) for row in found.rows()] == [
+    """Rows with the same instant are sorted by id."""
+    sorted_table = table([("b", 1, 1), ("a", 2, 2), ("a", 1, 3)]).sorted_by("when", "who")
+    assert [(row["who"], row["worth"]) for row in sorted_table.rows()] == [
         ("a", "0.000003"),
         ("b", "0.000001"),
         ("a", "0.000002"),
@@ -136,14 +138,14 @@ KEYS = st.permutations(["first", "second", "third", "fourth"]).flatmap(
 @example([("a", 0, "b", 1), ("a", 0, "a", 2), ("a", 0, "b", 0)], ["first", "third", "fourth"])
 @example([("b", 2, "a", 0), ("b", 1, "a", 1), ("a", 0, "a", 2)], ["first", "second", "fourth"])
 def test_any_columns_sort_as_their_tuples_do(rows: list[tuple[str, int, str, int]], names: list[str]) -> None:
-    """Ids and numbers in any order of keys; equal rows stay in the order they are in."""
+    """Keys may be ids and numbers in any order; equal rows keep their order."""
     every = ["first", "second", "third", "fourth"]
     schema = tuple(Column(name, kind, "") for name, kind in zip(every, ("id", "count", "id", "count"), strict=True))
     first, third = ids([row[0] for row in rows]), ids([row[2] for row in rows])
     second, fourth = column([row[1] for row in rows]), column([row[3] for row in rows])
-    found = Table("rows", 1, schema, (first, second, third, fourth)).sorted_by(*names)
+    sorted_table = Table("rows", 1, schema, (first, second, third, fourth)).sorted_by(*names)
     places = [every.index(name) for name in names]
-    assert list(found.plain()) == sorted(rows, key=lambda row: [row[place] for place in places])
+    assert list(sorted_table.plain()) == sorted(rows, key=lambda row: [row[place] for place in places])
 
 
 def test_ids_of_too_many_labels_for_one_number_are_sorted_too() -> None:
@@ -152,24 +154,24 @@ def test_ids_of_too_many_labels_for_one_number_are_sorted_too() -> None:
     columns = [Ids(column([40_000, 1, 1, 0]), labels) for _ in range(4)]
     columns[3] = Ids(column([0, 9, 8, 7]), labels)
     schema = tuple(Column(f"c{i}", "id", "") for i in range(4))
-    found = Table("wide", 1, schema, tuple(columns)).sorted_by("c0", "c1", "c2", "c3")
-    assert [row[0] + row[3] for row in found.plain()] == ["0000000007", "0000100008", "0000100009", "4000000000"]
+    sorted_table = Table("wide", 1, schema, tuple(columns)).sorted_by("c0", "c1", "c2", "c3")
+    assert [row[0] + row[3] for row in sorted_table.plain()] == ["0000000007", "0000100008", "0000100009", "4000000000"]
 
 
 def test_a_table_sorted_by_nothing_keeps_its_order() -> None:
-    """It was built in order."""
+    """`sorted_by` without names returns the rows unchanged."""
     assert shown(table(ROWS).sorted_by()) == shown(table(ROWS))
 
 
-def test_a_table_knows_how_many_rows_it_has() -> None:
-    """Whatever kind of column comes first."""
+def test_the_length_of_a_table_is_its_number_of_rows() -> None:
+    """The first column may be of ids, an array or a list."""
     assert (len(table(ROWS)), len(table([]))) == (3, 0)
     assert len(Table("one", 1, (Column("it", "count", "it"),), (column([1, 2]),))) == 2
     assert len(Table("one", 1, (Column("it", "count", "it"),), ([1, None],))) == 2
 
 
-def test_only_the_rows_of_one_id_are_kept() -> None:
-    """In their order; of an id that does not occur, none."""
+def test_only_returns_the_rows_of_one_id() -> None:
+    """The rows keep their order; an id that does not occur gives no rows."""
     assert shown(table(ROWS).only("who", "bob")) == [shown(table(ROWS))[0], shown(table(ROWS))[2]]
     assert shown(table(ROWS).only("who", "zoe")) == []
     assert shown(table(ROWS, ["zoe", "bob", "ada"]).only("who", "zoe")) == []
@@ -179,13 +181,13 @@ def test_only_the_rows_of_one_id_are_kept() -> None:
 
 @given(RANDOM, st.permutations(["ada", "bob", "cyd", "a", "b", "ab", "é", "z", "unused"]))
 def test_a_digest_does_not_depend_on_how_ids_are_numbered(rows: Rows, labels: list[str]) -> None:
-    """Nor on ids that no row has."""
+    """Labels that no row uses do not change it either."""
     assert table(rows, labels).digest() == table(rows).digest()
 
 
 @given(RANDOM, RANDOM)
 def test_two_tables_have_one_digest_if_and_only_if_their_rows_are_the_same(one: Rows, other: Rows) -> None:
-    """Order included."""
+    """The order of rows matters."""
     assert (table(one).digest() == table(other).digest()) == (one == other)
 
 
@@ -198,8 +200,8 @@ def whole(numbers: Values) -> Table:
 
 
 @given(WIDE, WIDE)
-def test_wide_integers_are_as_good_in_limbs(one: list[int], other: list[int]) -> None:
-    """Printed, taken, cut, compared, put together and digested as they are."""
+def test_a_column_of_wide_integers_equals_one_of_python_integers(one: list[int], other: list[int]) -> None:
+    """They are printed, selected, compared, concatenated and digested alike."""
     mine, theirs = WideInt.from_integers(one), WideInt.from_integers(other)
     assert plain_values(mine) == one
     assert (whole(mine).digest() == whole(theirs).digest()) == (one == other)
@@ -214,8 +216,8 @@ def test_wide_integers_are_as_good_in_limbs(one: list[int], other: list[int]) ->
     assert plain_values(concatenate([mine, other, column([5])])) == [*one, *other, 5]
 
 
-def test_a_table_in_order_is_not_copied_to_be_sorted() -> None:
-    """The same object, also of many rows."""
+def test_sorting_a_sorted_table_returns_the_same_table() -> None:
+    """A table that is in order is not copied."""
     schema = (Column("it", "count", "it"),)
     rows = Table("rows", 1, schema, (np.arange(9_000),))
     assert rows.sorted_by("it") is rows
@@ -240,7 +242,7 @@ CHANGED: list[Rows] = [
 
 @pytest.mark.parametrize("rows", CHANGED, ids=range(len(CHANGED)))
 def test_a_digest_changes_with_any_one_value(rows: Rows) -> None:
-    """An id, a number, what is missing, the order and the number of rows."""
+    """An id, a number, a missing value, the order and the number of rows all change it."""
     assert table(rows).digest() != table(ROWS).digest()
 
 
@@ -255,19 +257,19 @@ def test_a_digest_changes_with_any_one_value(rows: Rows) -> None:
     ids=["name", "version", "column", "kind"],
 )
 def test_a_digest_changes_with_the_schema(schema: dict[str, Any]) -> None:
-    """The table's name and version, each column's name and kind; also of a table without rows."""
+    """The table's name and version and each column's name and kind change it, even without rows."""
     assert table(ROWS, **schema).digest() != table(ROWS).digest()
     assert table([], **schema).digest() != table([]).digest()
 
 
-def test_a_digest_does_not_change_with_what_a_column_is_said_to_mean() -> None:
-    """Words may be improved."""
-    better = (COLUMNS[0]._replace(meaning="whoever it is"), *COLUMNS[1:])
+def test_a_digest_does_not_depend_on_the_meanings_of_columns() -> None:
+    """The text of a meaning may be improved."""
+    better = (COLUMNS[0]._replace(meaning="the person"), *COLUMNS[1:])
     assert table(ROWS, columns=better).digest() == table(ROWS).digest()
 
 
-def test_a_value_does_not_wander_into_the_next_column() -> None:
-    """Ids "ab" and "c" are not "a" and "bc", and two columns exchanged are two others."""
+def test_a_digest_separates_the_values_of_columns() -> None:
+    """Ids "ab" and "c" are not "a" and "bc", and the order of columns matters."""
     columns = Column("one", "id", "one"), Column("two", "id", "two")
     digests = {
         Table("pairs", 1, columns, tuple(Ids(column([0]), [label]) for label in pair)).digest()

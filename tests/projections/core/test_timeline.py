@@ -1,4 +1,4 @@
-"""Questions one after another on one axis, and cut into runs that fit."""
+"""Timelines: questions laid one after another, in slices that fit."""
 
 from itertools import pairwise
 
@@ -22,14 +22,14 @@ def column(values: list[int]) -> Int64Array:
 
 
 def runs(sizes: list[int], most: int, period: int = 1) -> list[tuple[int, int]]:
-    """Where each run of questions of this length begins and ends."""
+    """The first and last question of each slice, if every question lasts this period."""
     nought = np.zeros(len(sizes), np.int64)
     return [(part.start, part.stop) for part in chunks(column(sizes), nought, nought + period, most)]
 
 
 @given(PERIODS)
 def test_no_two_questions_share_an_instant(periods: list[tuple[int, int]]) -> None:
-    """Each question, closing instant included, lies wholly after the one before it."""
+    """Each question lies wholly after the closing instant of the one before it."""
     opens, closes = column([at for at, _ in periods]), column([at + lasts for at, lasts in periods])
     shift = shifts(opens, closes).tolist()
     moved = [(int(opens[i]) + shift[i], int(closes[i]) + shift[i]) for i in range(len(periods))]
@@ -37,35 +37,35 @@ def test_no_two_questions_share_an_instant(periods: list[tuple[int, int]]) -> No
     assert all(close < next_opening for (_, close), (next_opening, _) in pairwise(moved))
 
 
-def test_an_axis_begins_at_nought_and_wastes_nothing() -> None:
+def test_a_timeline_begins_at_0_and_has_no_gaps() -> None:
     """Questions of 4 and 2 µs take 5 and 3 instants."""
     assert shifts(column([100, -50, 7]), column([104, -48, 8])).tolist() == [-100, 55, 1]
 
 
 @given(COUNTS, st.integers(1, 20))
 def test_runs_hold_every_question_once_in_order(sizes: list[int], most: int) -> None:
-    """None is left out and none comes twice."""
-    found = runs(sizes, most)
-    assert [i for begin, end in found for i in range(begin, end)] == list(range(len(sizes)))
-    assert all(begin < end for begin, end in found)
+    """No question is left out and none occurs twice."""
+    slices = runs(sizes, most)
+    assert [i for begin, end in slices for i in range(begin, end)] == list(range(len(sizes)))
+    assert all(begin < end for begin, end in slices)
 
 
 @given(COUNTS, st.integers(1, 20))
 def test_a_run_is_as_long_as_it_may_be(sizes: list[int], most: int) -> None:
-    """At most so many forecasts, or one question; with the next question it would be more."""
+    """A slice has at most `most` forecasts or one question; with the next question it would have more."""
     for begin, end in runs(sizes, most):
         assert sum(sizes[begin:end]) <= most or end - begin == 1
         assert end == len(sizes) or sum(sizes[begin : end + 1]) > most
 
 
-def test_a_run_fits_on_the_axis() -> None:
+def test_a_slice_fits_on_the_timeline() -> None:
     """2^61 µs are 730 centuries and a bit."""
     assert LONGEST_TIMELINE // (CENTURY + 1) == 730
     assert runs([1] * 1_500, 10**6, CENTURY) == [(0, 730), (730, 1_460), (1_460, 1_500)]
 
 
 def test_the_last_question_of_a_run_ends_within_64_bits() -> None:
-    """Instants on the axis are added and subtracted, so they keep well below 2^63."""
+    """Instants on the timeline are added and subtracted, so they stay well below 2^63."""
     opens = np.full(730, FIRST_YEAR)
     assert int((shifts(opens, opens + CENTURY) + opens + CENTURY)[-1]) == 730 * (CENTURY + 1) - 1 < 2**61
 
@@ -78,5 +78,5 @@ def test_a_question_with_too_many_forecasts_is_not_scored_wrongly() -> None:
 
 
 def test_no_questions_make_no_runs() -> None:
-    """Nothing is cut out of nothing."""
+    """Without questions there are no slices."""
     assert runs([], most=1) == []

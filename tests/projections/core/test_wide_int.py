@@ -1,4 +1,4 @@
-"""Wide integers in NumPy, against Python's own."""
+"""Wide integers in NumPy, compared with Python's."""
 
 from itertools import accumulate, pairwise
 from operator import mul
@@ -26,7 +26,7 @@ def product(pairs: list[tuple[int, int]]) -> WideInt:
 
 @given(PAIRS)
 def test_a_product_is_that_of_integers(pairs: list[tuple[int, int]]) -> None:
-    """Up to the largest term, either sign, and the largest weight."""
+    """Terms of either sign up to the largest, weights up to the largest."""
     assert product(pairs).integers() == [term * weight for term, weight in pairs]
 
 
@@ -35,10 +35,10 @@ LARGER = TERMS | st.integers(-(2**62), 2**62) | st.sampled_from([2**62, -(2**62)
 
 @given(st.lists(st.tuples(LARGER, WEIGHTS), min_size=1, max_size=30))
 def test_a_product_of_larger_terms_is_that_of_integers_too(pairs: list[tuple[int, int]]) -> None:
-    """They are taken in two halves; also among smaller ones, and with room left in every limb."""
-    found = product(pairs)
-    assert found.integers() == [term * weight for term, weight in pairs]
-    assert all(0 <= int(limb.min()) <= int(limb.max()) < 2**36 for limb in (found.low, found.middle))
+    """Larger terms are multiplied in two halves, also beside smaller ones, and leave room in every word."""
+    result = product(pairs)
+    assert result.integers() == [term * weight for term, weight in pairs]
+    assert all(0 <= int(word.min()) <= int(word.max()) < 2**36 for word in (result.low, result.middle))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**76 - 1), st.integers(-(2**58), 2**58)), min_size=1, max_size=30))
@@ -47,35 +47,35 @@ def test_a_product_of_larger_terms_is_that_of_integers_too(pairs: list[tuple[int
 @example([(2**72, 3), (5, -1)])
 @example([(2 * 36_525 * 86_400 * 10**6 << 24, 4 * 10**17 - 4 * 10**8)])
 def test_wide_numbers_by_terms_are_products_of_integers(pairs: list[tuple[int, int]]) -> None:
-    """Up to 2^76 by 2^58; and what a century between two peers is worth by the largest score of a quantile."""
+    """Numbers up to 2^76 by terms up to 2^58, and a century between two peers by the largest score of a quantile."""
     low, middle, high = ([number >> shift & 2**36 - 1 for number, _ in pairs] for shift in (0, 36, 72))
     wide = WideInt(int64_array(low), int64_array(middle), int64_array(high))
-    found = wide.times(int64_array([term for _, term in pairs]))
-    assert found.integers() == [number * term for number, term in pairs]
+    result = wide.times(int64_array([term for _, term in pairs]))
+    assert result.integers() == [number * term for number, term in pairs]
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
 @example([-(2**63), -1, 0, 2**36, 2**63 - 1])
-def test_plain_numbers_as_wide_ones_are_the_same_and_have_room_in_every_limb(values: list[int]) -> None:
-    """Either sign, up to all of 64 bits."""
+def test_64_bit_numbers_as_wide_ones_are_the_same_and_have_room_in_every_word(values: list[int]) -> None:
+    """Numbers of either sign that use all 64 bits."""
     wide = WideInt.from_int64(int64_array(values))
     assert wide.integers() == values
-    assert all(0 <= int(limb.min()) <= int(limb.max()) < 2**36 for limb in (wide.low, wide.middle))
+    assert all(0 <= int(word.min()) <= int(word.max()) < 2**36 for word in (wide.low, wide.middle))
 
 
 @given(st.lists(st.tuples(st.integers(-(2**108), 2**108), st.integers(1, 2**26 - 1)), min_size=1, max_size=30))
 @example([(2**108, 2**26 - 1), (-(2**108), 2**26 - 1), (-1, 1)])
 @example([(2**133, 1), (-(2**134), 1)])
 def test_scaling_multiplies_each_by_its_factor(pairs: list[tuple[int, int]]) -> None:
-    """Up to 2^108 by 2^26, and anything by 1."""
-    found = WideInt.from_integers([number for number, _ in pairs]).scaled(int64_array([factor for _, factor in pairs]))
-    assert found.integers() == [number * factor for number, factor in pairs]
-    assert all(0 <= int(limb.min()) <= int(limb.max()) < 2**36 for limb in (found.low, found.middle))
+    """Numbers up to 2^108 by factors up to 2^26, and any number by 1."""
+    result = WideInt.from_integers([number for number, _ in pairs]).scaled(int64_array([factor for _, factor in pairs]))
+    assert result.integers() == [number * factor for number, factor in pairs]
+    assert all(0 <= int(word.min()) <= int(word.max()) < 2**36 for word in (result.low, result.middle))
 
 
 @pytest.mark.parametrize(("number", "factor"), [(1, 2**26), (2**133, 2), (-(2**134), 2), (2**120, 2**20)])
-def test_what_might_not_fit_when_scaled_is_refused(number: int, factor: int) -> None:
-    """Nothing wraps in silence."""
+def test_a_scaled_number_that_might_not_fit_is_refused(number: int, factor: int) -> None:
+    """It raises OverflowError and never wraps."""
     with pytest.raises(OverflowError):
         WideInt.from_integers([number]).scaled(int64_array([factor]))
     assert WideInt.from_integers([]).scaled(int64_array([])).integers() == []
@@ -83,19 +83,19 @@ def test_what_might_not_fit_when_scaled_is_refused(number: int, factor: int) -> 
 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1), st.integers(0, 60))
 def test_shifting_multiplies_by_a_power_of_two(values: list[int], bits: int) -> None:
-    """Either sign, by no bits or by many."""
+    """Numbers of either sign, by 0 to 60 bits."""
     assert WideInt.from_int64(int64_array(values)).shifted(bits).integers() == [value << bits for value in values]
 
 
 @given(st.lists(st.tuples(TERMS, WEIGHTS, TERMS, WEIGHTS), min_size=1, max_size=30))
 def test_a_sum_of_two_is_that_of_integers(rows: list[tuple[int, int, int, int]]) -> None:
-    """Limb by limb, carried or not."""
+    """Words are added one by one; the sum is right before and after carrying."""
     both = product([row[:2] for row in rows]) + product([row[2:] for row in rows])
-    right = [one * weight + other * lasts for one, weight, other, lasts in rows]
+    right = [first * weight + second * lasts for first, weight, second, lasts in rows]
     assert both.integers() == both.carried().integers() == right
 
 
-def test_a_sum_that_might_wrap_is_an_error_and_no_other_number() -> None:
+def test_a_sum_that_might_wrap_is_an_error() -> None:
     """Numbers of 2^132 fit; a hundred of 2^133 would not."""
     fitting = WideInt(int64_array([0] * 2), int64_array([0] * 2), int64_array([1 << 60] * 2))
     assert fitting.run_sums(int64_array([0])).integers() == [1 << 133]
@@ -107,7 +107,7 @@ def test_a_sum_that_might_wrap_is_an_error_and_no_other_number() -> None:
 
 
 def test_the_largest_product_would_wrap_in_64_bits() -> None:
-    """3e13 · (2^54 - 1) is 5.4e29; NumPy's own product is another number and says nothing."""
+    """3e13 · (2^54 - 1) is 5.4e29; NumPy's own product is wrong, without an error."""
     wrapped = int64_array([TERM]) * int64_array([WEIGHT])
     assert wrapped.tolist() != [TERM * WEIGHT]
     assert product([(TERM, WEIGHT), (-TERM, WEIGHT)]).integers() == [TERM * WEIGHT, -TERM * WEIGHT]
@@ -122,7 +122,7 @@ def test_a_running_sum_is_that_of_integers(pairs: list[tuple[int, int]]) -> None
 
 @given(PAIRS, st.data())
 def test_sums_over_runs_are_those_of_integers(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
-    """Each run reaches to where the next begins, the last to the end."""
+    """Each run ends where the next begins, the last one at the end."""
     inner = data.draw(st.sets(st.integers(1, len(pairs)), max_size=5)) - {len(pairs)}
     starts = [0, *sorted(inner)]
     products = [term * weight for term, weight in pairs]
@@ -132,9 +132,9 @@ def test_sums_over_runs_are_those_of_integers(pairs: list[tuple[int, int]], data
 
 @given(st.lists(st.tuples(TERMS, WEIGHTS, TERMS, WEIGHTS), min_size=1, max_size=30))
 def test_a_difference_is_that_of_integers(rows: list[tuple[int, int, int, int]]) -> None:
-    """Also summed afterwards, when its limbs are still below nought."""
+    """A difference can be summed while some of its words are still negative."""
     difference = product([row[:2] for row in rows]) - product([row[2:] for row in rows])
-    right = [one * weight - other * lasts for one, weight, other, lasts in rows]
+    right = [first * weight - second * lasts for first, weight, second, lasts in rows]
     assert difference.integers() == right
     assert difference.carried().integers() == right
     assert difference.run_sums(int64_array([0])).integers() == [sum(right)]
@@ -144,32 +144,32 @@ def test_a_million_of_the_largest_numbers_sum_exactly() -> None:
     """No carry is lost: 2^20 products of the largest term and weight, of either sign, run and summed."""
     count = 1 << 20
     largest = WideInt.product(np.full(count, TERM), np.full(count, WEIGHT))
-    for numbers, one in ((largest, TERM * WEIGHT), (WideInt.from_int64(int64_array([0])) - largest, -TERM * WEIGHT)):
-        assert numbers.run_sums(int64_array([0])).integers() == [count * one]
-        assert numbers.carried().prefix_sums().take(int64_array([count])).integers() == [count * one]
+    for numbers, number in ((largest, TERM * WEIGHT), (WideInt.from_int64(int64_array([0])) - largest, -TERM * WEIGHT)):
+        assert numbers.run_sums(int64_array([0])).integers() == [count * number]
+        assert numbers.carried().prefix_sums().take(int64_array([count])).integers() == [count * number]
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
 def test_a_number_made_wide_is_the_same(values: list[int]) -> None:
-    """Over the whole range of 64 bits."""
+    """Every 64-bit integer survives the conversion."""
     assert WideInt.from_int64(int64_array(values)).integers() == values
 
 
 @given(PAIRS)
-def test_carried_limbs_leave_room_to_add_2_to_the_26_of_them(pairs: list[tuple[int, int]]) -> None:
-    """Low and middle in [0, 2^36), so that 2^26 of them stay below 2^62."""
+def test_carried_words_leave_room_to_add_2_to_the_26_of_them(pairs: list[tuple[int, int]]) -> None:
+    """Low and middle are in [0, 2^36), so that 2^26 of them stay below 2^62."""
     for numbers in (product(pairs), product(pairs).prefix_sums(), product(pairs).run_sums(int64_array([0]))):
-        for limb in (numbers.low, numbers.middle):
-            assert 0 <= int(limb.min()) <= int(limb.max()) < 2**36
+        for word in (numbers.low, numbers.middle):
+            assert 0 <= int(word.min()) <= int(word.max()) < 2**36
     assert LARGEST_COUNT * (2**36 - 1) < 2**63
 
 
-def test_taking_picks_numbers_by_place() -> None:
-    """In the order asked for, and more than once."""
+def test_take_returns_the_numbers_at_the_indices() -> None:
+    """They are in the order of the indices, which may repeat."""
     numbers = product([(TERM, 5), (-7, WEIGHT), (1, 1)])
     assert numbers.take(int64_array([2, 0, 0])).integers() == [1, *map(mul, [TERM, TERM], [5, 5])]
 
 
 def test_no_runs_have_no_sums() -> None:
-    """An empty column has none."""
+    """An empty column gives no sums."""
     assert WideInt.from_int64(int64_array([])).run_sums(int64_array([])).integers() == []

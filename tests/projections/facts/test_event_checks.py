@@ -1,4 +1,4 @@
-"""Logs whose digests are right and whose content no decider would have written."""
+"""Checks of logs whose digests are right but whose content no decider would have written."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def paid(amount: int, participant: str = "ada") -> events.PrizePaid:
 
 
 def attested(**stamps: str) -> events.ForecastMade:
-    """Ada's forecast with what she declares about it."""
+    """Ada's forecast with an attestation."""
     return msgspec.structs.replace(
         forecast(probabilities=(HALF, HALF)),
         attestation=events.Attestation(**stamps),  # type: ignore[arg-type]
@@ -106,7 +106,7 @@ def finalized() -> events.ContestFinalized:
 
 
 def read(*written: AnyEvent) -> Facts:
-    """What a log of these events says; its digests are right."""
+    """The facts of a log of these events; its digests are right."""
     head, rows = log.START, []
     for position, event in enumerate(written, 1):
         sealed = log.Recorded(
@@ -195,7 +195,7 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
         added(hidden_coverage_weight=10**6 - 1),
     ],
     "a negative hidden weight": [binary(reveals_at=CLOSES - 1), contest(), added(hidden_coverage_weight=-1)],
-    # what comes too late
+    # events that come too late
     "a forecast at the close": [binary(), forecast(at=CLOSES, probabilities=(HALF, HALF))],
     "a withdrawal at the close": [binary(), events.ForecastWithdrawn(at=CLOSES, question="rain", participant="ada")],
     "a forecast at the early close": [
@@ -303,42 +303,42 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_an_impossible_event_is_found_at_its_position(name: str) -> None:
-    """Everything before it is fine, so the position is that of the last event, or of the first of its command."""
+    """The events before it are valid, so the audit stops at the last event or at the first of its command."""
     written = IMPOSSIBLE[name]
     audited(enveloped(written[:-1]))
     log = enveloped(written)
     with pytest.raises(Corrupt) as caught:
         audited(log)
-    assert caught.value.position == [each.command_id for each in log].index(log[-1].command_id) + 1
+    assert caught.value.position == [recorded.command_id for recorded in log].index(log[-1].command_id) + 1
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_whoever_reads_an_impossible_event_gets_tables_or_is_told_where(name: str) -> None:
-    """At the position of the last event, and no traceback."""
-    assert read_to(*IMPOSSIBLE[name]) == len(IMPOSSIBLE[name])
+def test_reading_an_impossible_event_gives_tables_or_its_position(name: str) -> None:
+    """The reader makes the tables or raises Corrupt at the position of the last event."""
+    assert read_stops_at(*IMPOSSIBLE[name]) == len(IMPOSSIBLE[name])
 
 
-def read_to(*written: AnyEvent) -> int:
-    """The log position to which tables can be made, or at which that stops."""
+def read_stops_at(*written: AnyEvent) -> int:
+    """The log position up to which tables can be made, or at which reading stops."""
     try:
-        found = read(*written)
-        summarize_tables(found)
+        facts_read = read(*written)
+        summarize_tables(facts_read)
     except Corrupt as caught:
         return caught.position
-    return found.as_of
+    return facts_read.as_of
 
 
 def test_a_forecast_earlier_than_the_one_before_is_found() -> None:
-    """Of one participant on one question, at never decreases along the log; whoever reads has the later one stand."""
+    """`at` never decreases among the forecasts of one participant on one question; tables use the later one."""
     early, late = (forecast(at=OPENS + i, probabilities=(HALF, HALF)) for i in (1, 2))
     assert len(Projections(read(binary(), early, late)).table("standing")) == 2
     assert len(Projections(read(binary(), late, early)).table("standing")) == 1
-    assert found_at(binary(), early, late) is None
-    assert found_at(binary(), late, early) == 3
+    assert audit_stops_at(binary(), early, late) is None
+    assert audit_stops_at(binary(), late, early) == 3
 
 
-def found_at(*written: AnyEvent) -> int | None:
-    """Where deciding these events again stops."""
+def audit_stops_at(*written: AnyEvent) -> int | None:
+    """The log position at which the audit stops, None if it finds no fault."""
     try:
         audited(enveloped(written))
     except Corrupt as caught:
@@ -347,12 +347,12 @@ def found_at(*written: AnyEvent) -> int | None:
 
 
 def withdrawn(question: str = "rain", participant: str = "ada") -> events.ForecastWithdrawn:
-    """What stands of theirs on the question is withdrawn."""
+    """A withdrawal of the participant's standing forecast on the question."""
     return events.ForecastWithdrawn(at=OPENS, question=question, participant=participant)
 
 
 @pytest.mark.parametrize(
-    ("said", "position"),
+    ("written", "position"),
     [
         ([withdrawn()], 3),
         ([forecast(probabilities=(HALF, HALF)), withdrawn(), withdrawn()], 5),
@@ -362,20 +362,20 @@ def withdrawn(question: str = "rain", participant: str = "ada") -> events.Foreca
     ],
     ids=["nothing", "twice", "another question", "another participant", "the last of several"],
 )
-def test_a_withdrawal_of_nothing_is_found(said: list[AnyEvent], position: int) -> None:
-    """What stands is the participant's own forecast on that question, until it is withdrawn."""
-    assert found_at(binary(), binary("wind"), *said) == position
+def test_a_withdrawal_of_nothing_is_found(written: list[AnyEvent], position: int) -> None:
+    """Only the participant's own standing forecast on that question can be withdrawn, and only once."""
+    assert audit_stops_at(binary(), binary("wind"), *written) == position
 
 
-def test_what_was_forecast_again_can_be_withdrawn_again() -> None:
-    """Also by one while another's stands."""
+def test_a_new_forecast_can_be_withdrawn_again() -> None:
+    """After each withdrawal a new forecast stands, which can be withdrawn in turn."""
     again: list[AnyEvent] = [forecast(probabilities=(HALF, HALF)), withdrawn()] * 2
-    assert found_at(binary(), *again) is None
+    assert audit_stops_at(binary(), *again) is None
     assert len(Projections(read(binary(), *again)).table("standing")) == 0
 
 
 @pytest.mark.parametrize(
-    ("said", "position"),
+    ("written", "position"),
     [
         ([resolved(), forecast(probabilities=(HALF, HALF)), revoked()], 4),
         ([resolved("wind", value=""), resolved(), revoked(), forecast("wind", probabilities=(HALF, HALF))], 6),
@@ -390,15 +390,15 @@ def test_what_was_forecast_again_can_be_withdrawn_again() -> None:
     ],
     ids=["answered until it is not", "another's answer is taken back", "closed earlier later"],
 )
-def test_what_counts_is_what_was_said_of_the_question_before(said: list[AnyEvent], position: int) -> None:
-    """Not what is said of it later, nor of another question."""
-    assert found_at(binary(), binary("wind"), *said) == position
+def test_only_earlier_events_about_the_same_question_count(written: list[AnyEvent], position: int) -> None:
+    """A later event, or one about another question, does not make an impossible event possible."""
+    assert audit_stops_at(binary(), binary("wind"), *written) == position
 
 
 def test_the_first_impossible_forecast_of_several_is_named() -> None:
-    """Wherever in a page it stands."""
+    """The audit stops at the first one, wherever it is in a page."""
     fine, wrong = forecast(probabilities=(HALF, HALF)), forecast(probabilities=(HALF, 0))
-    assert found_at(binary(), fine, wrong, fine, wrong) == 3
+    assert audit_stops_at(binary(), fine, wrong, fine, wrong) == 3
 
 
 CENTURY = 36_525 * 86_400 * 10**6
@@ -420,13 +420,13 @@ AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
         revoked(),
         forecast(probabilities=(HALF, HALF)),
     ],
-    "a forecast on another question than that which is resolved": [
+    "a forecast on another question than the resolved one": [
         binary(),
         binary("wind"),
         resolved(),
         forecast("wind", probabilities=(HALF, HALF)),
     ],
-    "an early close of what was closed early before": [
+    "an early close of a question that was closed early before": [
         binary(),
         events.QuestionClosed(at=CLOSES - 1, question="rain"),
         events.QuestionClosed(at=CLOSES - 2, question="rain"),
@@ -441,7 +441,7 @@ AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
     ],
     "one bin": [numeric(range=events.NumericRange(lower="0", upper="1", bins=1))],
     "ten thousand bins": [numeric(range=events.NumericRange(lower="0", upper="1", bins=10_000))],
-    "bounds of every digit there may be": [bounded("-" + "9" * 30, "9" * 30 + "." + "1" * 1_000)],
+    "bounds of the most digits": [bounded("-" + "9" * 30, "9" * 30 + "." + "1" * 1_000)],
     "a reveal a µs after the opening, hidden coverage of nought": [
         binary(reveals_at=OPENS + 1),
         contest(),
@@ -465,20 +465,20 @@ AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
     "the largest pool, in the smallest unit": [contest(pool=10**18, payable_unit=1)],
     "a pool that is one payable unit": [contest(pool=10**18, payable_unit=10**18), finalized(), paid(10**18)],
     "the smallest prize": [contest(payable_unit=1), finalized(), paid(1)],
-    "what is above the last bin": [
+    "an answer above the last bin": [
         numeric(range=events.NumericRange(lower="0", upper="1", bins=2, open_upper=True)),
         resolved("depth", outcome=3, value="1.5"),
     ],
-    "an attestation that says nothing of when": [binary(), attested()],
+    "an attestation without stamps": [binary(), attested()],
     "an attestation of one stamp": [binary(), attested(model_released="2022-03")],
 }
 
 
-@pytest.mark.parametrize("said", AT_THE_BOUNDS.values(), ids=AT_THE_BOUNDS.keys())
-def test_what_is_just_possible_passes(said: list[AnyEvent]) -> None:
-    """A µs, a unit or a bin further it would not."""
-    assert read(*said).as_of == len(said)
-    assert found_at(*said) is None
+@pytest.mark.parametrize("written", AT_THE_BOUNDS.values(), ids=AT_THE_BOUNDS.keys())
+def test_events_at_the_bounds_pass(written: list[AnyEvent]) -> None:
+    """One µs, unit or bin further they would not pass."""
+    assert read(*written).as_of == len(written)
+    assert audit_stops_at(*written) is None
 
 
 @pytest.mark.parametrize(
@@ -499,7 +499,7 @@ def test_ranges_at_the_bounds_of_what_is_allowed_pass(fields: dict[str, object])
 
 def test_a_possible_log_passes() -> None:
     """Every kind of event, at the bounds of what is allowed."""
-    found = read(
+    facts_read = read(
         binary(reveals_at=CLOSES),
         numeric(),
         contest(),
@@ -526,5 +526,5 @@ def test_a_possible_log_passes() -> None:
         paid(99_990_000),
         paid(10_000, "bob"),
     )
-    assert found.as_of == 25
-    assert all(Projections(found).table(name).digest() for name in CATALOGUE)
+    assert facts_read.as_of == 25
+    assert all(Projections(facts_read).table(name).digest() for name in CATALOGUE)

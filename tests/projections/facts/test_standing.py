@@ -1,4 +1,4 @@
-"""When forecasts stand: from the making or the opening until replaced, withdrawn or closed."""
+"""Intervals on which forecasts stand: from their making or the opening until replaced, withdrawn or closed."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -28,30 +28,30 @@ from tests.support.given import (
 Standing = list[tuple[str, int, int, int]]
 
 
-def read(*said: AnyCommand) -> Facts:
-    """The facts after a question has been opened and this was said about it."""
-    return oracle.told(oracle.history(opened(), *said))
+def read(*commands: AnyCommand) -> Facts:
+    """The facts of a log that opens a question and has these commands about it."""
+    return oracle.told(oracle.history(opened(), *commands))
 
 
-def standing(found: Facts, *, early: bool = True) -> Standing:
-    """Participant, log position, from, to of each interval."""
-    now = status(found)
-    rows = intervals(found.forecasts, now.opens_at, now.closed_at, early=early)
+def standing(facts: Facts, *, early: bool = True) -> Standing:
+    """The participant, log position, start and end of each interval."""
+    now = status(facts)
+    rows = intervals(facts.forecasts, now.opens_at, now.closed_at, early=early)
     assert rows.question.tolist() == [0] * len(rows.row)
-    people = [found.participant_codes.labels[code] for code in rows.participant]
-    positions = found.forecasts.position[rows.row].tolist()
+    people = [facts.participant_codes.labels[code] for code in rows.participant]
+    positions = facts.forecasts.position[rows.row].tolist()
     return list(zip(people, positions, rows.start.tolist(), rows.end.tolist(), strict=True))
 
 
 def test_a_forecast_stands_from_when_it_was_made_until_the_close() -> None:
-    """Half-open: the closing instant is outside."""
+    """The interval is half-open: the closing instant is outside."""
     assert standing(read(forecast(at=day(12)))) == [("ada", 2, micros(12), micros(20))]
 
 
 def test_a_replaced_forecast_ends_where_the_next_begins() -> None:
-    """Each participant's own forecasts, however others' lie between them."""
-    found = read(forecast(at=day(11)), forecast(participant="bob", at=day(12)), forecast(at=day(13)))
-    assert standing(found) == [
+    """Only forecasts of the same participant replace each other, even if others lie between them."""
+    facts = read(forecast(at=day(11)), forecast(participant="bob", at=day(12)), forecast(at=day(13)))
+    assert standing(facts) == [
         ("ada", 2, micros(11), micros(13)),
         ("ada", 4, micros(13), micros(20)),
         ("bob", 3, micros(12), micros(20)),
@@ -59,35 +59,35 @@ def test_a_replaced_forecast_ends_where_the_next_begins() -> None:
 
 
 def test_a_forecast_before_and_one_after_a_gap_both_stand() -> None:
-    """From the withdrawal to the re-entry nothing stands."""
-    found = read(forecast(at=day(11)), withdrawal(at=day(13)), forecast(at=day(17)), withdrawal(at=day(18)))
-    assert standing(found) == [("ada", 2, micros(11), micros(13)), ("ada", 4, micros(17), micros(18))]
+    """Nothing stands between the withdrawal and the next forecast."""
+    facts = read(forecast(at=day(11)), withdrawal(at=day(13)), forecast(at=day(17)), withdrawal(at=day(18)))
+    assert standing(facts) == [("ada", 2, micros(11), micros(13)), ("ada", 4, micros(17), micros(18))]
 
 
 def test_several_may_withdraw_at_one_instant() -> None:
-    """All of them end there, and nobody's forecast stays."""
+    """Every withdrawn forecast ends at that instant."""
     people = ["ada", "bob", "cyd"]
-    said = [forecast(participant=who, at=day(11)) for who in people]
-    gone = [withdrawal(participant=who, at=day(15)) for who in people]
+    forecasts = [forecast(participant=who, at=day(11)) for who in people]
+    withdrawals = [withdrawal(participant=who, at=day(15)) for who in people]
     ends = [(who, number, micros(11), micros(15)) for number, who in enumerate(people, 2)]
-    assert standing(read(*said, *gone)) == ends
+    assert standing(read(*forecasts, *withdrawals)) == ends
 
 
 def test_a_forecast_made_before_the_opening_stands_from_the_opening() -> None:
-    """Of several made before, the last."""
-    found = read(forecast(at=day(6)), forecast(at=day(8)), forecast(participant="bob", at=day(9)))
-    assert standing(found) == [("ada", 3, micros(10), micros(20)), ("bob", 4, micros(10), micros(20))]
+    """If several were made before the opening, the last one stands."""
+    facts = read(forecast(at=day(6)), forecast(at=day(8)), forecast(participant="bob", at=day(9)))
+    assert standing(facts) == [("ada", 3, micros(10), micros(20)), ("bob", 4, micros(10), micros(20))]
 
 
-def test_where_early_forecasts_do_not_count_only_one_from_the_opening_on_stands() -> None:
-    """Made at the opening instant is not early."""
-    found = read(
+def test_an_early_forecast_never_stands_if_early_ones_do_not_count() -> None:
+    """A forecast made at the opening instant is not early."""
+    facts = read(
         forecast(at=day(9)),
         forecast(at=day(15)),
         forecast(participant="bob", at=day(9)),
         forecast(participant="cyd", at=OPENS),
     )
-    assert standing(found, early=False) == [("ada", 3, micros(15), micros(20)), ("cyd", 5, micros(10), micros(20))]
+    assert standing(facts, early=False) == [("ada", 3, micros(15), micros(20)), ("cyd", 5, micros(10), micros(20))]
 
 
 def test_a_forecast_withdrawn_before_the_opening_never_stands() -> None:
@@ -97,35 +97,35 @@ def test_a_forecast_withdrawn_before_the_opening_never_stands() -> None:
 
 
 def test_an_early_close_ends_every_forecast() -> None:
-    """At its own instant, though it be recorded after forecasts that claim a later one, and of two the earlier."""
-    said = [forecast(at=day(11)), forecast(participant="bob", at=day(14)), forecast(participant="cyd", at=day(16))]
-    assert standing(read(*said, closing(at=day(14)))) == [("ada", 2, micros(11), micros(14))]
-    found = read(*said, closing(at=day(18)), closing(at=day(15)))
-    assert standing(found) == [("ada", 2, micros(11), micros(15)), ("bob", 3, micros(14), micros(15))]
+    """Forecasts end at its instant, even those that were recorded before it; the earlier of two closes counts."""
+    forecasts = [forecast(at=day(11)), forecast(participant="bob", at=day(14)), forecast(participant="cyd", at=day(16))]
+    assert standing(read(*forecasts, closing(at=day(14)))) == [("ada", 2, micros(11), micros(14))]
+    facts = read(*forecasts, closing(at=day(18)), closing(at=day(15)))
+    assert standing(facts) == [("ada", 2, micros(11), micros(15)), ("bob", 3, micros(14), micros(15))]
 
 
-def test_of_two_forecasts_at_one_instant_the_later_recorded_stands() -> None:
-    """The first stands for no time at all and leaves no interval."""
-    found = read(forecast(at=day(12)), forecast(at=day(12)))
-    assert standing(found) == [("ada", 3, micros(12), micros(20))]
+def test_the_later_recorded_of_two_forecasts_at_one_instant_stands() -> None:
+    """The first would stand for no time and has no interval."""
+    facts = read(forecast(at=day(12)), forecast(at=day(12)))
+    assert standing(facts) == [("ada", 3, micros(12), micros(20))]
 
 
 def test_a_forecast_withdrawn_at_its_own_instant_leaves_no_interval() -> None:
-    """Nor does it end what is made after it at that instant."""
+    """The withdrawal does not end a forecast recorded after it at the same instant."""
     assert standing(read(forecast(at=day(12)), withdrawal(at=day(12)))) == []
-    found = read(forecast(at=day(12)), withdrawal(at=day(12)), forecast(at=day(12)))
-    assert standing(found) == [("ada", 4, micros(12), micros(20))]
+    facts = read(forecast(at=day(12)), withdrawal(at=day(12)), forecast(at=day(12)))
+    assert standing(facts) == [("ada", 4, micros(12), micros(20))]
 
 
-def test_questions_are_kept_apart() -> None:
+def test_a_forecast_does_not_end_those_on_other_questions() -> None:
     """A forecast replaces one on the same question only."""
-    found = oracle.told(
+    facts = oracle.told(
         oracle.history(
             opened(), opened("wind"), forecast(at=day(11)), forecast("wind", at=day(12)), forecast(at=day(13))
         )
     )
-    now = status(found)
-    rows = intervals(found.forecasts, now.opens_at, now.closed_at)
+    now = status(facts)
+    rows = intervals(facts.forecasts, now.opens_at, now.closed_at)
     assert rows.question.tolist() == [0, 0, 1]
     assert rows.end.tolist() == [micros(13), micros(20), micros(20)]
     assert rows.of(rows.row[[2, 0]]).start.tolist() == [micros(12), micros(11)]
@@ -136,8 +136,8 @@ def test_no_forecasts_stand_nowhere() -> None:
     assert standing(read()) == []
 
 
-def test_the_table_says_when_each_forecast_was_made_and_where_the_log_has_it() -> None:
-    """Sorted by question, participant and instant, in RFC 3339."""
+def test_the_table_has_when_each_forecast_was_made_and_its_log_position() -> None:
+    """Rows are sorted by question, participant and start; instants are in RFC 3339."""
     table = oracle.projected(
         opened(), forecast(participant="bob", at=day(12)), forecast(at=day(8)), forecast(at=day(14, 6))
     ).table("standing")
@@ -149,16 +149,16 @@ def test_the_table_says_when_each_forecast_was_made_and_where_the_log_has_it() -
 
 
 @pytest.mark.parametrize("resolved", [[], [resolution(known_at=day(12))], [resolution(at=AFTER, outcome="no")]])
-def test_what_stood_does_not_depend_on_the_answer(resolved: list[AnyCommand]) -> None:
-    """Scored time may end before, the forecast stands until the close."""
+def test_intervals_do_not_depend_on_the_answer(resolved: list[AnyCommand]) -> None:
+    """Scored time may end earlier, but the forecast stands until the close."""
     assert standing(read(forecast(at=day(11)), *resolved)) == [("ada", 2, micros(11), micros(20))]
 
 
-def slowly(found: oracle.World) -> list[tuple[str, str, int, int, int]]:
-    """Question, participant, log position, from, to: one row while the same statement stands."""
+def slowly(world: oracle.World) -> list[tuple[str, str, int, int, int]]:
+    """Question, participant, log position, start, end: one row for as long as the same forecast stands."""
     rows: list[tuple[str, str, int, int, int]] = []
-    for name, question in found.questions.items():
-        before: dict[tuple[str, int], int] = {}  # who and what stands -> its row
+    for name, question in world.questions.items():
+        before: dict[tuple[str, int], int] = {}  # participant and log position -> row
         for start, end in question.stretches(question.closed_at):
             now = {(who, position): -1 for who, (position, _) in question.standing(start).items()}
             for who, position in now:
@@ -172,9 +172,9 @@ def slowly(found: oracle.World) -> list[tuple[str, str, int, int, int]]:
 
 @settings(max_examples=100, deadline=None)
 @given(oracle.logs())
-def test_forecasts_stand_when_the_slow_definition_says(asked: Sequence[AnyCommand]) -> None:
-    """Looking up everyone's last word at every instant at which anything was said, over logs of all kinds."""
-    recorded, _ = oracle.attempted(asked)
+def test_forecasts_stand_when_the_slow_definition_says(commands: Sequence[AnyCommand]) -> None:
+    """The intervals equal those found by looking up every participant's last statement at every recorded instant."""
+    recorded, _ = oracle.attempted(commands)
     table = Projections(oracle.told(recorded)).table("standing")
     columns = itemgetter("question", "participant", "log_position", "from_at", "to_at")
     slow = [
