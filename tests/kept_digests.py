@@ -22,6 +22,9 @@ from forecast_ledger.ledger.model.commands import AnyCommand, PayPrizes, read
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.replay.importing.kinds import KINDS
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import LeftOut, carried
 from forecast_ledger.replay.reading.replay import Replay, TableSummary, open_store, replay
 from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.pay import prizes_from_log
@@ -104,6 +107,12 @@ def _imported() -> Iterator[Batch]:
         yield 0, [command for command in made if not isinstance(command, Exception)]
 
 
+def _from_source(kind: str, folder: str) -> Iterator[Batch]:
+    """What is read of a published format, without the answers that replace others."""
+    items = carried(KINDS[kind].read(SourceFiles(DATA / folder), None), LeftOut())
+    yield 0, [command for _, command in items if not isinstance(command, Exception)]
+
+
 def _flusight() -> Iterator[Batch]:
     """The season as its hub received it."""
     for at, said in flusight.batches(flusight.rows()):
@@ -130,6 +139,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     **{name: partial(_story, name) for name in STORIES},
     "metaculus-2022, paid": _paid,
     "csv-import": _imported,
+    "hub-import": partial(_from_source, "hubverse", "hub-import"),
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},

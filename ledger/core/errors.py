@@ -11,6 +11,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the file or the row is not valid CSV, or does not have the columns of the map",
         "write one header that has each column of the map once, one cell for each column, closed quotes, and UTF-8",
     ),
+    "bad_source": (
+        "the source of an import does not have the files or the form that its format publishes",
+        "compare it with the guide `docs/importing.md`",
+    ),
     "unmapped_value": (
         "the `map` of the field does not have this value",
         "add the value to the `map`, or leave out such rows with `where`",

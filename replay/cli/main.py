@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from forecast_ledger.replay.cli import audit, explain, export, follow, reference, what_if
+from forecast_ledger.replay.cli import audit, explain, export, follow, importing, reference, what_if
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.menu import WIDTH, Menu
 from forecast_ledger.replay.console.shell import (
@@ -376,12 +376,13 @@ for _command in (
     *explain.COMMANDS,
     *export.COMMANDS,
     *follow.COMMANDS,
+    *importing.COMMANDS,
     *reference.COMMANDS,
     *what_if.COMMANDS,
 ):
     main.add_command(_command)
 main.groups = {
-    "Record": ("append", "pay", "import"),
+    "Record": ("append", "import-from", "pay", "import"),
     "Read": ("leaderboard", "table", "columns", "log", "show"),
     "Audit": ("verify", "checkpoint", "replay"),
     "Research": ("explain", "diff", "blame", "what-if", "export"),

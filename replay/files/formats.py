@@ -100,12 +100,12 @@ def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
     from pyarrow import parquet  # noqa: PLC0415
 
     with parquet.ParquetFile(file) as table:
-        _check_packed(table.metadata)
+        check_packed(table.metadata)
         for batch in table.iter_batches(columns=["row"]):
             yield from _encode_rows(batch)
 
 
-def _check_packed(metadata: Any) -> None:
+def check_packed(metadata: Any) -> None:
     """Raise ValueError if a small file would expand to more than memory holds; text does not compress that well."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)

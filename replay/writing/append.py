@@ -21,11 +21,24 @@ _NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class InputPlace(NamedTuple):
-    """The place of a command in a file: its line; for a CSV also its type, and the columns that each field uses."""
+    """The place of a command in a file: its line; for a CSV also its type, and the columns that each field uses.
+
+    file: the file, if there are several. unit: what `line` counts: lines, or the items of a JSON array.
+    """
 
     line: int
     command: str = ""
     columns: Mapping[str, Sequence[str]] = _NO_COLUMNS
+    file: str = ""
+    unit: str = "line"
+
+    def where(self) -> str:
+        """Return the file and the line, as far as they are known.
+
+        >>> InputPlace(3, file="a.csv").where(), InputPlace(0, file="a.csv").where()
+        ('a.csv, line 3', 'a.csv')
+        """
+        return ", ".join(filter(None, (self.file, f"{self.unit} {self.line}" if self.line or not self.file else "")))
 
     def columns_of(self, refused: Refused) -> Sequence[str]:
         """Return the columns that a refused field uses, if any."""
@@ -39,12 +52,12 @@ class InputPlace(NamedTuple):
         "line 3, submit_forecast, column 'User': id_emp"
         """
         columns = ", ".join(map(repr, self.columns_of(refused)))
-        parts = (f"line {self.line}", self.command, columns and f"column {columns}")
+        parts = (self.where(), self.command, columns and f"column {columns}")
         return f"{', '.join(filter(None, parts))}: {refused}"
 
     def to_dict(self, refused: Refused) -> dict[str, Any]:
         """Return the line, the command and its columns, then the items of `Refused.to_dict`."""
-        place = {"command": self.command, "columns": list(self.columns_of(refused))}
+        place = {"file": self.file, "command": self.command, "columns": list(self.columns_of(refused))}
         return {"line": self.line} | {key: part for key, part in place.items() if part} | refused.to_dict()
 
 

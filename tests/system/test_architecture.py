@@ -30,6 +30,7 @@ WRITERS = {
     "replay.writing.pay",
     "replay.writing.lazy_store",
     "replay.cli.demo",
+    "replay.cli.importing",
     "replay.cli.main",
 }
 ON_AN_OVERLAY = {"replay.writing.overlay_store"}  # decides as a writer would, on rows that stay in memory

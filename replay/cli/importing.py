@@ -1,0 +1,138 @@
+"""The command that imports the field's own formats."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from forecast_ledger.replay.console.shell import (
+    FINDINGS,
+    emit,
+    errors_option,
+    log_argument,
+    name_option,
+    progress,
+    refusal_printer,
+    report_errors,
+    require_columns,
+    require_name,
+    say,
+)
+from forecast_ledger.replay.console.view import View, table_options
+
+if TYPE_CHECKING:
+    from forecast_ledger.ledger.core.errors import Refused
+    from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.replay.writing.append import InputPlace, LineWatch, OnRefusal, ReadCommand
+
+COUNT_COLUMNS = ["accepted", "duplicate", "refused", "not_carried_over", "log_position", "digest"]
+_KINDS = ["hubverse"]
+_FIRST = 3  # refusals of each code that are printed
+_SHOWN = 1_000  # commands between two steps of the progress bar
+
+
+@click.command("import-from", epilog="Example: forecast-ledger import-from hubverse season.db FluSight-forecast-hub")
+@click.argument("kind", type=click.Choice(_KINDS))
+@log_argument
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option("--rules", metavar="PRESET", help="Open contests under this preset in place of the usual rules.")
+@click.option("--dry-run", is_flag=True, help="Count what would be recorded, and record nothing.")
+@name_option
+@table_options
+@errors_option
+@report_errors
+def import_from(
+    kind: str, log: str, path: Path, rules: str | None, dry_run: bool, name: str, view: View, errors: str
+) -> None:
+    """Append what PATH has, in a published format.
+
+    hubverse: the folder of a hub, with hub-config and model-output, or a zip of it. Nothing is fetched, and the files
+    are only read. What is already recorded counts as a duplicate, so that a newer copy adds what is new. Refusals, and
+    what is not carried over, are summed up by reason on stderr; if a command is refused, the exit code is 1.
+    """
+    from forecast_ledger.ledger.model.rules import PRESETS
+    from forecast_ledger.replay.importing.kinds import KINDS
+    from forecast_ledger.replay.importing.source_files import SourceFiles
+    from forecast_ledger.replay.importing.source_items import LeftOut, carried
+
+    require_columns(view, COUNT_COLUMNS)
+    if rules is not None:
+        require_name("preset", rules, list(PRESETS))
+    files, left_out = SourceFiles(path), LeftOut()
+    try:
+        source = carried(KINDS[kind].read(files, rules), left_out)
+        with _opened(log, name, dry_run) as ledger, progress("commands") as watch:
+            counts = _append_all(ledger, source, watch, refusal_printer(errors))
+            head = ledger.head()
+    finally:
+        files.close()
+    for line in left_out.lines():
+        say(line)
+    if dry_run:
+        say("nothing was written")
+    position = {} if dry_run else {"log_position": head.position, "digest": head.digest}
+    row = {**counts, "not_carried_over": sum(left_out.counts.values()), **position}
+    emit(COUNT_COLUMNS[: len(row)], [row], view)
+    if counts["refused"]:
+        sys.exit(FINDINGS)
+
+
+@contextmanager
+def _opened(log: str, name: str, dry_run: bool) -> "Iterator[Ledger]":
+    """Open the ledger or, for a dry run, a branch of it in memory."""
+    from forecast_ledger.replay.writing.pay import prizes_from_log
+
+    if dry_run:
+        from forecast_ledger.replay.writing.overlay_store import open_overlay
+
+        with open_overlay(log, name, prizes_from_log) as (branch, _):
+            yield branch
+        return
+    from forecast_ledger.replay.writing.lazy_store import open_lazily
+
+    with open_lazily(log, name, prizes_from_log) as ledger:
+        yield ledger
+
+
+def _append_all(
+    ledger: "Ledger", source: "Iterable[ReadCommand]", watch: "LineWatch", tell: "OnRefusal"
+) -> dict[str, int]:
+    """Append the commands, then the answers that replace others. Returns the numbers of outcomes."""
+    from forecast_ledger.replay.importing.source_items import Settled
+    from forecast_ledger.replay.writing.append import append_batches, tally
+
+    counts, told, settled = {"accepted": 0, "duplicate": 0, "refused": 0}, _FirstRefusals(tell), Settled()
+    for each in (source, None):
+        found = settled.corrections() if each is None else each
+        outcomes = settled.pass_on(append_batches(ledger, found, lambda _: None))
+        for number, _ in enumerate(tally(outcomes, told, counts), 1):
+            if not number % _SHOWN:
+                watch(sum(counts.values()))
+    told.finish()
+    return counts
+
+
+class _FirstRefusals:
+    """Prints the first refusals of each code, and at the end how many more there were."""
+
+    def __init__(self, tell: "OnRefusal") -> None:
+        self._tell = tell
+        self._counts: dict[str, int] = {}
+
+    def __call__(self, place: "InputPlace", refused: "Refused") -> None:
+        """Count a refusal."""
+        count = self._counts[refused.code] = self._counts.get(refused.code, 0) + 1
+        if count <= _FIRST:
+            self._tell(place, refused)
+
+    def finish(self) -> None:
+        """Print the counts."""
+        for code, count in self._counts.items():
+            if count > _FIRST:
+                say(f"refused: {count:,} x {code}; the first {_FIRST} are above")
+
+
+COMMANDS = (import_from,)

@@ -1,0 +1,187 @@
+"""The configuration of a hubverse hub: rounds, tasks, output types and due dates, from `hub-config`.
+
+Source: hubverse, Documentation, "Hub configuration files" and "Defining modeling tasks" (docs.hubverse.io); the schemas
+of `tasks.json` and `target-data.json`, versions 2.0.0 to 6.0.0 (github.com/hubverse-org/schemas).
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.replay.importing.source_files import SourceFiles
+
+CONFIG_BYTES = 2**26
+TASKS, ADMIN, TARGET_DATA = (f"hub-config/{name}.json" for name in ("tasks", "admin", "target-data"))
+MISSING = "NA"  # how a hub writes that a task id does not apply
+_Form = TypeVar("_Form")
+
+
+class Ids(Struct):
+    """The values that a task id or an output type id takes."""
+
+    required: list[Any] | None = None
+    optional: list[Any] | None = None
+
+    def texts(self) -> list[str]:
+        """Return the values as texts, the required ones first, each once."""
+        return list(dict.fromkeys(text_of(value) for value in [*(self.required or ()), *(self.optional or ())]))
+
+
+class Values(Struct):
+    """The bounds of an output type's values."""
+
+    minimum: Decimal | None = None
+    maximum: Decimal | None = None
+
+
+class Output(Struct):
+    """An output type of a task."""
+
+    output_type_id: Ids | None = None
+    value: Values = msgspec.field(default_factory=Values)
+
+    def ids(self) -> list[str]:
+        """Return the ids that every submission has, or, if none is required, all."""
+        if self.output_type_id is None:
+            return []
+        required = Ids(self.output_type_id.required).texts()
+        return required or self.output_type_id.texts()
+
+
+class Target(Struct):
+    """What a task is about."""
+
+    target_id: str = ""
+    target_name: str = ""
+    target_keys: dict[str, Any] | None = None
+    target_type: str = ""
+
+
+class Task(Struct, dict=True):
+    """A model task: the task ids with their values, the output types, the targets."""
+
+    task_ids: dict[str, Ids]
+    output_type: dict[str, Output]
+    target_metadata: list[Target] = []
+
+    @cached_property
+    def values(self) -> dict[str, dict[str, str]]:
+        """Task id -> each value that it takes, as it may be written -> as the hub writes it."""
+        return {name: {text: text for text in ids.texts()} for name, ids in self.task_ids.items()}
+
+    def takes(self, row: Mapping[str, str]) -> bool:
+        """Return whether a row's task ids have values of this task."""
+        return all(row.get(name, MISSING) in values or not values for name, values in self.values.items())
+
+    def target_of(self, row: Mapping[str, str]) -> Target:
+        """Return the target that a row is about."""
+        for target in self.target_metadata:
+            keys = target.target_keys or {}
+            if all(row.get(name) in _texts(value) for name, value in keys.items()):
+                return target
+        return Target()
+
+
+class Due(Struct):
+    """When submissions of a round are due: dates, or days after the date of a task id."""
+
+    start: str | int
+    end: str | int
+    relative_to: str | None = None
+
+
+class Round(Struct):
+    """A round, or, if its id is a task id, all rounds of one form."""
+
+    round_id: str
+    model_tasks: list[Task]
+    submissions_due: Due
+    round_id_from_variable: bool = False
+
+
+class _Tasks(Struct):
+    rounds: list[Round]
+
+
+class _Admin(Struct):
+    model_output_dir: str = "model-output"
+
+
+class _TargetData(Struct):
+    date_col: str = ""
+
+
+class HubConfig(NamedTuple):
+    """What the configuration says. date_column: of the target data, empty if it is not said."""
+
+    rounds: list[Round]
+    model_output: str
+    date_column: str
+
+    def task_ids(self) -> list[str]:
+        """Return the names of all task ids, in the order of the file."""
+        tasks = [task for each in self.rounds for task in each.model_tasks]
+        return list(dict.fromkeys(name for task in tasks for name in task.task_ids))
+
+    def round_of(self, round_id: str) -> Round | None:
+        """Return the round with this id."""
+        for each in self.rounds:
+            if not each.round_id_from_variable:
+                if each.round_id == round_id:
+                    return each
+            elif any(round_id in task.values.get(each.round_id, {}) for task in each.model_tasks):
+                return each
+        return None
+
+
+def read_config(files: SourceFiles) -> HubConfig:
+    """Read the configuration of a hub. Refuses: bad_source (a file is missing or does not have its form)."""
+    tasks = _read(files, TASKS, _Tasks)
+    admin = _read(files, ADMIN, _Admin) if ADMIN in files.names else _Admin()
+    target = _read(files, TARGET_DATA, _TargetData) if TARGET_DATA in files.names else _TargetData()
+    return HubConfig(tasks.rounds, admin.model_output_dir.strip("/"), target.date_col)
+
+
+def text_of(value: Any) -> str:
+    """Return a value of a configuration or a Parquet file as a CSV has it.
+
+    >>> text_of(1), text_of(0.25), text_of(2.0), text_of(None), text_of("US")
+    ('1', '0.25', '2', 'NA', 'US')
+    """
+    if value is None or value == "":
+        return MISSING
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def as_number(text: str) -> Decimal | None:
+    """Return a text as a number, if it is one.
+
+    >>> as_number("0.10") == as_number("0.1"), as_number("large")
+    (True, None)
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _texts(value: Any) -> list[str]:
+    return [text_of(each) for each in (value if isinstance(value, list) else [value])]
+
+
+def _read(files: SourceFiles, name: str, form: type[_Form]) -> _Form:
+    if name not in files.names:
+        remedy = "give the folder of a hub, which has hub-config and model-output, or a zip of it"
+        raise Refused("bad_source", name, None, "the hub has no such file", remedy=remedy)
+    try:
+        return msgspec.json.decode(files.read(name, CONFIG_BYTES), type=form)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise Refused("bad_source", name, None, str(error)) from None

@@ -1,0 +1,185 @@
+"""The questions of a hub: one for each combination of task ids, and output type, that a model gives an answer to."""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import read_instant
+from forecast_ledger.ledger.model.commands import AddQuestion, OpenContest, OpenQuestion, Range
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.replay.importing.hub_config import MISSING, Due, Output, Round, as_number
+from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, start_of_day
+
+ROUND_ID, OUTPUT_TYPE = "round_id", "output_type"
+DECIMALS, FINE_DECIMALS, FINE_UPTO = 4, 9, 1_000  # of quantiles; finer where no value is above FINE_UPTO
+WIDTH = Decimal(10**6)  # of a range that the hub does not bound; both its ends are open
+_SAFE = " ,:/+()<>.'*!$@;?[]{}|^~-_"
+RULES = RuleSet(
+    name="hubverse",
+    kernel="brier",
+    quantile_kernel="pinball",
+    cdf_kernel="crps",
+    period="covered",
+    total="mean",
+    least_probability_ppm=0,
+)
+ORDINAL_RULES = RuleSet(
+    name="hubverse-ordinal", kernel="ordered_brier", period="covered", total="mean", least_probability_ppm=0
+)
+
+
+class HubQuestion(NamedTuple):
+    """A question. row: task id -> value. ids: output type ids, as the hub writes them. at: of its forecasts."""
+
+    id: str
+    contest: str
+    output_type: str
+    row: Mapping[str, str]
+    ids: tuple[str, ...]
+    numbers: Mapping[Decimal, str]  # of ids that are numbers
+    range: Range | None
+    opens_at: str
+    at: str
+    closes_at: str
+    title: str
+    rules: RuleSet
+
+    def commands(self, rules: str | None) -> list[OpenContest | OpenQuestion | AddQuestion]:
+        """Return the commands that open the contest and the question, and put it there."""
+        outcomes = self.ids if self.range is None else None
+        kind: Any = "multiple_choice" if self.range is None else "numeric"
+        return [
+            OpenContest(
+                id=fitting_id(f"hub contest {self.contest}"),
+                at=self.opens_at,
+                contest=self.contest,
+                rules=rules or self.rules,
+            ),
+            OpenQuestion(
+                id=fitting_id(f"hub open {self.id}"),
+                at=self.opens_at,
+                question=self.id,
+                kind=kind,
+                title=self.title,
+                outcomes=outcomes,
+                range=self.range,
+                opens_at=self.opens_at,
+                closes_at=self.closes_at,
+            ),
+            AddQuestion(id=fitting_id(f"hub add {self.id}"), at=self.opens_at, contest=self.contest, question=self.id),
+        ]
+
+
+def hub_question(asked: Round, round_id: str, row: Mapping[str, str], output_type: str) -> HubQuestion | NotCarried:
+    """Return the question of a row of model output. Refuses: bad_source (the round's due dates).
+
+    Nothing is carried over if no task of the round asks for it, or if the ledger has no forecast of its form.
+    """
+    task = next((each for each in asked.model_tasks if output_type in each.output_type and each.takes(row)), None)
+    if output_type in {"mean", "median", "sample"}:
+        return NotCarried(f"output type {output_type}: the ledger scores whole distributions")
+    if task is None:
+        return NotCarried("no task of the round in hub-config/tasks.json has these task ids and this output type")
+    form = _form(task.output_type[output_type], output_type)
+    if isinstance(form, NotCarried):
+        return form
+    ids, numbers, span = form
+    start, end = (_due(asked.submissions_due, each, row) for each in ("start", "end"))
+    closes_at = start_of_day(end, "submissions_due", 1)
+    if not start <= end:
+        raise Refused("bad_source", "hub-config/tasks.json", None, "submissions_due ends before it starts")
+    target = task.target_of(row)
+    name = " ".join(row[key] for key in target.target_keys or () if key in row) or target.target_id or "hub"
+    first = asked.round_id if asked.round_id_from_variable else ROUND_ID
+    values = {first: round_id} | {key: row[key] for key in task.task_ids if key in row and key != first}
+    title = f"{target.target_name or name}: " + ", ".join(f"{key} {value}" for key, value in values.items())
+    ordinal = output_type == "pmf" and target.target_type == "ordinal"
+    return HubQuestion(
+        id=question_id({**values, OUTPUT_TYPE: output_type}),
+        contest=f"{name} {output_type}",
+        output_type=output_type,
+        row=row,
+        ids=ids,
+        numbers=numbers,
+        range=span,
+        opens_at=start_of_day(start, "submissions_due"),
+        at=start_of_day(end, "submissions_due"),
+        closes_at=closes_at,
+        title=title,
+        rules=ORDINAL_RULES if ordinal else RULES,
+    )
+
+
+def question_id(values: Mapping[str, str]) -> str:
+    """Return the id of a question, from which `task_values` reads the task ids again.
+
+    >>> question_id({"location": "US", "target": "a & b"})
+    'location=US&target=a %26 b'
+    """
+    return fitting_id("&".join(f"{quote(key, _SAFE)}={quote(value, _SAFE)}" for key, value in values.items()))
+
+
+def task_values(question: str) -> dict[str, str] | None:
+    """Return the task ids in the id of a question; None if it is not a hub's.
+
+    >>> task_values("location=US&target=a %26 b&output_type=pmf"), task_values("rain")
+    ({'location': 'US', 'target': 'a & b', 'output_type': 'pmf'}, None)
+    """
+    pairs = [part.partition("=") for part in question.split("&")]
+    values = {unquote(key): unquote(value) for key, _, value in pairs}
+    whole = all(key and equals for key, equals, _ in pairs) and len(values) == len(pairs) > 1
+    return values if whole and OUTPUT_TYPE in values and question_id(values) == question else None
+
+
+def _due(due: Due, side: str, row: Mapping[str, str]) -> str:
+    """Return the first or last date of a submission window, UTC."""
+    value = due.start if side == "start" else due.end
+    if due.relative_to is None or isinstance(value, str):
+        return start_of_day(str(value), f"submissions_due.{side}")[:10]
+    return start_of_day(row.get(due.relative_to, MISSING), f"submissions_due.relative_to {due.relative_to}", value)[:10]
+
+
+_Form = tuple[tuple[str, ...], Mapping[Decimal, str], Range | None]
+
+
+def _form(output: Output, output_type: str) -> _Form | NotCarried:
+    """Return the output type ids, these as numbers, and the range if the question is numeric."""
+    ids = output.ids()
+    if output_type == "pmf":
+        whole = output.output_type_id.texts() if output.output_type_id else []
+        return (tuple(whole), {}, None) if len(whole) > 1 else NotCarried("a pmf of fewer than two categories")
+    numbers = {number: text for text in ids if (number := as_number(text)) is not None}
+    if output_type == "quantile" and numbers and len(numbers) == len(ids):
+        levels = sorted(numbers)
+        return tuple(numbers[level] for level in levels), numbers, _quantile_range(output, levels)
+    if output_type != "cdf":
+        return NotCarried(f"output type {output_type} without output type ids that are numbers")
+    steps = sorted(numbers)
+    widths = {after - before for before, after in pairwise(steps)}
+    if len(numbers) != len(ids) or len(widths) != 1:
+        return NotCarried("a cdf whose output type ids are not numbers in equal steps")
+    span = Range(lower=steps[0], upper=steps[-1], bins=len(steps) - 1, open_lower=True, open_upper=True)
+    return tuple(numbers[step] for step in steps), numbers, span
+
+
+def _quantile_range(output: Output, levels: Iterable[Decimal]) -> Range:
+    """Return the range of a question by quantiles: the hub's bounds are closed ends, others are open."""
+    least, most = output.value.minimum, output.value.maximum
+    lower = least if least is not None else (Decimal(0) if most is None else most) - WIDTH
+    fine = least is not None and most is not None and max(abs(least), abs(most)) <= FINE_UPTO
+    return Range(
+        lower=lower,
+        upper=most if most is not None else max(lower, Decimal(0)) + WIDTH,
+        open_lower=least is None,
+        open_upper=most is None,
+        levels=tuple(levels),
+        decimals=FINE_DECIMALS if fine else DECIMALS,
+    )
+
+
+def later(first: str, second: str) -> str:
+    """Return the later of two instants."""
+    return max(first, second, key=read_instant)

@@ -1,0 +1,200 @@
+"""The observed values of a hub, as of each of their versions: target data as a time series, and oracle output.
+
+Source: hubverse, Documentation, "Target (observed) data" (docs.hubverse.io): an oracle value is what a model would have
+given had it known the answer; for a pmf 1 at the category that happened, for a cdf 1 from the answer on.
+"""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.commands import AnyCommand, ResolveQuestion, RevokeResolution
+from forecast_ledger.replay.importing.hub_config import MISSING, HubConfig, as_number
+from forecast_ledger.replay.importing.hub_questions import HubQuestion, later
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, instant_of, start_of_day
+from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
+from forecast_ledger.replay.writing.append import InputPlace
+
+AS_OF = "as_of"
+ORACLE, SERIES = "target-data/oracle-output", "target-data/time-series"
+_VALUE = {ORACLE: "oracle_value", SERIES: "observation"}
+_LABELS = ("output_type", "output_type_id")
+
+
+class Observed(NamedTuple):
+    """A row of target data: the version ("" if it has none), the output type id, the value, and its place."""
+
+    as_of: str
+    id: str
+    value: str
+    place: InputPlace
+
+
+class _Observations:
+    """The rows of one file, by task ids. labelled: each row says its output type."""
+
+    def __init__(self, kind: str, columns: Sequence[str], labelled: bool) -> None:
+        self.kind, self.columns, self.labelled = kind, columns, labelled
+        self.rows: dict[tuple[str, ...], list[Observed]] = {}
+
+    def of(self, question: HubQuestion) -> list[Observed]:
+        """Return the rows that are about a question, oldest version first."""
+        key = tuple(question.row.get(column, MISSING) for column in self.columns)
+        found = self.rows.get((*key, question.output_type) if self.labelled else key, [])
+        return sorted(found, key=lambda row: (row.as_of == "", row.as_of))
+
+
+class HubTruth:
+    """All target data of a hub."""
+
+    def __init__(self, files: SourceFiles, config: HubConfig) -> None:
+        self._tables: dict[tuple[str, str, tuple[str, ...], bool], _Observations] = {}
+        self.faults: list[SourceItem] = []
+        self._config = config
+        keys = {
+            key for each in config.rounds for task in each.model_tasks for key in _target_keys(task.target_metadata)
+        }
+        for kind in (SERIES, ORACLE):
+            for name in files.names:
+                if name.startswith((f"{kind}.", f"{kind}/")) and name.endswith(TABLE_ENDINGS):
+                    self._read(files, name, kind, keys)
+
+    def commands(self, question: HubQuestion) -> Iterator[tuple[str, InputPlace, AnyCommand | Refused]]:
+        """Return each version of the answer to a question with its instant; one that replaces another revokes it."""
+        before, at = None, question.closes_at
+        day = question.row.get(self._config.date_column or "target_end_date", MISSING)
+        for row in self._versions(question):
+            try:
+                answer = _answer(question, row.id, row.value)
+                since = instant_of(row.as_of, AS_OF) if row.as_of else _day_after(day)
+            except Refused as refused:
+                yield at, row.place, refused
+                continue
+            if answer == before:
+                continue
+            at = later(at, since or at)
+            name = f"{row.value if question.range else row.id} {row.as_of}".strip()
+            if before is not None:
+                revoke = fitting_id(f"hub revoke before {name} {question.id}")
+                reason = f"revised as of {row.as_of}" if row.as_of else "revised"
+                yield at, row.place, RevokeResolution(id=revoke, at=at, question=question.id, reason=reason)
+            resolve = fitting_id(f"hub answer {name} {question.id}")
+            fields = {"value": answer} if isinstance(answer, Decimal) else {"outcome": answer}
+            yield at, row.place, ResolveQuestion(id=resolve, at=at, question=question.id, **fields)
+            before = answer
+
+    def _versions(self, question: HubQuestion) -> list[Observed]:
+        """Return the rows to believe: the oracle's, after a time series with versions if the oracle has none."""
+        oracle = [row for table in self._tables.values() if table.kind == ORACLE for row in table.of(question)]
+        oracle = _happened(question, oracle)
+        if oracle and oracle[0].as_of:
+            return oracle
+        numeric = question.output_type == "quantile"
+        series = [
+            row for table in self._tables.values() if table.kind == SERIES and numeric for row in table.of(question)
+        ]
+        series = [row for row in series if row.value != MISSING]
+        return [*(row for row in series if row.as_of), *oracle] if oracle else series
+
+    def _read(self, files: SourceFiles, name: str, kind: str, target_keys: set[str]) -> None:
+        value = _VALUE[kind]
+        columns, rows = read_table(files, name, [value])
+        keys = tuple(column for column in self._config.task_ids() if column in columns)
+        labelled = kind == ORACLE and all(label in columns for label in _LABELS)
+        if kind == SERIES and (not target_keys <= {*columns} and self._several_targets()):
+            reason = "a time series without the column that names the target, in a hub of several targets"
+            self.faults.append((place_in(name, 0), NotCarried(reason)))
+            return
+        table = self._tables.setdefault((kind, name, keys, labelled), _Observations(kind, keys, labelled))
+        places = [columns.index(key) for key in (*keys, *_LABELS[:1] * labelled)]
+        at_value, at_version = columns.index(value), columns.index(AS_OF) if AS_OF in columns else None
+        at_id = columns.index(_LABELS[1]) if labelled else None
+        asked = [(columns.index(key), values) for key in keys if (values := self._asked(key))]
+        for line, cells in rows:
+            if isinstance(cells, Refused):
+                self.faults.append((place_in(name, line), cells))
+                continue
+            if any(cells[at] not in values for at, values in asked):
+                continue  # of a place or date that no task asks for
+            version = "" if at_version is None else cells[at_version]
+            row = Observed(version, MISSING if at_id is None else cells[at_id], cells[at_value], place_in(name, line))
+            kept = table.rows.setdefault(tuple([cells[place] for place in places]), [])
+            if labelled or not kept or (kept[-1].value, kept[-1].as_of) != (row.value, row.as_of):
+                kept.append(row)
+
+    def _asked(self, key: str) -> set[str]:
+        """Return the values of a task id in all tasks; empty if one of them takes any value."""
+        found = [task.values[key] for each in self._config.rounds for task in each.model_tasks if key in task.values]
+        return {value for values in found for value in values} if all(found) else set()
+
+    def _several_targets(self) -> bool:
+        numeric = {
+            target.target_id
+            for each in self._config.rounds
+            for task in each.model_tasks
+            if "quantile" in task.output_type
+            for target in task.target_metadata
+        }
+        return len(numeric) > 1
+
+
+def _target_keys(targets: Sequence[object]) -> Iterator[str]:
+    for target in targets:
+        yield from getattr(target, "target_keys", None) or ()
+
+
+def _happened(question: HubQuestion, rows: list[Observed]) -> list[Observed]:
+    """Return one row for each version of an oracle: of a pmf or cdf, that of the answer."""
+    if question.output_type == "quantile":
+        return [row for row in rows if row.value != MISSING]
+    by_version: dict[str, list[Observed]] = {}
+    for row in rows:
+        by_version.setdefault(row.as_of, []).append(row)
+    found = []
+    for versions in by_version.values():
+        ones = [row for row in versions if as_number(row.value) == 1]
+        if ones:
+            found.append(min(ones, key=lambda row: (as_number(row.id) or Decimal(0), row.place.line)))
+        elif question.output_type == "cdf" and versions:
+            found.append(versions[-1]._replace(id="beyond"))
+    return found
+
+
+def _answer(question: HubQuestion, named: str, value: str) -> Decimal | str:
+    """Return the outcome or the value of an answer. Refuses: bad_number.
+
+    The oracle of a cdf says only between which two steps the answer lies: the upper one stands for it, and a step more
+    than the last, or one less than the first, for an answer beyond them.
+    """
+    if question.range is None:
+        return next((each for each in question.ids if each == named or _equal(each, named)), named)
+    if question.output_type == "quantile":
+        number = as_number(value)
+        if number is None:
+            raise Refused("bad_number", "value", value)
+        return number
+    steps = sorted(question.numbers)
+    step = as_number(named)
+    if step is None:
+        return 2 * steps[-1] - steps[-2]
+    return 2 * steps[0] - steps[1] if step == steps[0] else step
+
+
+def _equal(first: str, second: str) -> bool:
+    number = as_number(first)
+    return number is not None and number == as_number(second)
+
+
+def _day_after(day: str) -> str | None:
+    """Return the beginning of the day after a date; None if the text is not a date."""
+    try:
+        return start_of_day(day, "date", 1)
+    except Refused:
+        return None
+
+
+def is_target_data(name: str) -> bool:
+    """Return whether a file of a hub is read as target data."""
+    return name.startswith((f"{ORACLE}.", f"{ORACLE}/", f"{SERIES}.", f"{SERIES}/")) and name.endswith(TABLE_ENDINGS)

@@ -1,0 +1,196 @@
+"""Read a hubverse hub: model output, target data and oracle output become questions, forecasts and answers.
+
+A question is one combination of task ids and output type; each model has at most one forecast on it. A hub does not say
+when a file was submitted: its forecasts are made at the beginning of the last day of the submission window, in UTC.
+
+Source: hubverse, Documentation, "Model output" and "Target (observed) data" (docs.hubverse.io).
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from hashlib import sha256
+from itertools import chain, count
+from typing import Any, NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import read_instant
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, SubmitForecast
+from forecast_ledger.replay.importing.hub_config import HubConfig, Round, as_number, read_config
+from forecast_ledger.replay.importing.hub_questions import HubQuestion, hub_question
+from forecast_ledger.replay.importing.hub_truth import HubTruth, is_target_data
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id
+from forecast_ledger.replay.importing.source_tables import TABLE_ENDINGS, place_in, read_table
+from forecast_ledger.replay.writing.append import InputPlace
+
+LABELS = ["output_type", "output_type_id", "value"]
+SUM_TOLERANCE = Decimal("0.001")  # a pmf whose sum differs from 1 by at most this is divided by it
+_SUM_EXACT = Decimal("1e-6")
+_HubFile = tuple[str, str, str]  # round, model, path
+_Asked = HubQuestion | NotCarried | Refused
+_Part = tuple[InputPlace, HubQuestion | None, AnyCommand | Refused | NotCarried]
+
+
+class _Hub(NamedTuple):
+    files: SourceFiles
+    config: HubConfig
+    found: Sequence[_HubFile]
+    truth: HubTruth
+
+
+def read_hub(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]:
+    """Return the commands of a hub, round by round, each answer when its time has come.
+
+    rules: the preset of the contests; if None, the Brier score, the ranked probability score, the weighted interval
+    score or the CRPS, by output type. Raises, before anything is returned, Refused (bad_source); Unavailable (a Parquet
+    file, and no pyarrow).
+    """
+    config = read_config(files)
+    found, others = _model_files(files, config)
+    truth = HubTruth(files, config)
+    left = ((place_in(name, 0), reason) for name, reason in others)
+    return chain(left, truth.faults, _items(_Hub(files, config, found, truth), rules))
+
+
+def _items(hub: _Hub, rules: str | None) -> Iterator[SourceItem]:
+    waiting: list[tuple[int, int, InputPlace, AnyCommand | Refused]] = []  # answers whose time has not come
+    opened: set[str] = set()
+    number = count()
+    for file in hub.found:
+        asked = hub.config.round_of(file[0])
+        if asked is None:
+            yield place_in(file[2], 0), NotCarried("a file of a round that hub-config/tasks.json does not have")
+            continue
+        for place, question, item in _file_parts(hub.files, asked, file):
+            if question is not None and question.id not in opened:
+                yield from _answers_until(waiting, read_instant(question.at))
+                opened.add(question.id)
+                for each in _openings(question, opened, rules):
+                    yield place._replace(command=str(each.__struct_config__.tag)), each
+                for at, where, answer in hub.truth.commands(question):
+                    heapq.heappush(waiting, (read_instant(at), next(number), where, answer))
+            yield place, item
+    yield from _answers_until(waiting, None)
+
+
+def _openings(question: HubQuestion, opened: set[str], rules: str | None) -> Iterator[AnyCommand]:
+    for command in question.commands(rules):
+        if not isinstance(command, OpenContest):
+            yield command
+        elif command.id not in opened:
+            opened.add(command.id)
+            yield command
+
+
+def _answers_until(
+    waiting: list[tuple[int, int, InputPlace, AnyCommand | Refused]], instant: int | None
+) -> Iterator[SourceItem]:
+    while waiting and (instant is None or waiting[0][0] < instant):
+        _, _, place, command = heapq.heappop(waiting)
+        yield place, command
+
+
+def _model_files(files: SourceFiles, config: HubConfig) -> tuple[list[_HubFile], list[tuple[str, NotCarried]]]:
+    """Return the files of model output by round and model, and why the others are left out."""
+    found: list[_HubFile] = []
+    others = [(name, NotCarried("a link, which is not followed")) for name in files.links]
+    prefix = f"{config.model_output}/"
+    for name in files.names:
+        if not name.startswith(prefix):
+            if name.startswith("target-data/") and not is_target_data(name) and name.endswith(TABLE_ENDINGS):
+                others.append((name, NotCarried("target data other than time-series and oracle-output")))
+            continue
+        model, _, file = name.removeprefix(prefix).partition("/")
+        round_id = file.rpartition(".")[0].removesuffix(f"-{model}")
+        if file.endswith(TABLE_ENDINGS) and round_id and "/" not in file and f"{round_id}-{model}." in file:
+            found.append((round_id, model, name))
+        elif file and not file.lower().startswith("readme"):
+            others.append((name, NotCarried("a file of model output that is not named ROUND-MODEL.csv or .parquet")))
+    return sorted(found), others
+
+
+def _file_parts(files: SourceFiles, asked: Round, file: _HubFile) -> Iterator[_Part]:
+    """Return each forecast of a file, with its question; refusals and what is left out have none."""
+    round_id, model, name = file
+    groups: dict[tuple[str, ...], tuple[int, dict[str, str]]] = {}
+    try:
+        columns, rows = read_table(files, name, LABELS)
+    except Refused as refused:
+        yield place_in(name, 0), None, refused
+        return
+    keys = [at for at, column in enumerate(columns) if column not in (*LABELS, "model_id")]
+    of_type, of_id, of_value = (columns.index(label) for label in LABELS)
+    for line, cells in rows:
+        if isinstance(cells, Refused):
+            yield place_in(name, line), None, cells
+            continue
+        key = (cells[of_type], *[cells[at] for at in keys])
+        _, given = groups.setdefault(key, (line, {}))
+        if cells[of_id] in given and cells[of_type] != "sample":
+            fault = Refused("bad_source", "output_type_id", cells[of_id], "the file has two values for it")
+            yield place_in(name, line), None, fault
+        given.setdefault(cells[of_id], cells[of_value])
+    for (output_type, *values), (line, given) in groups.items():
+        place = place_in(name, line, "submit_forecast")
+        row = _row(asked, round_id, {columns[at]: value for at, value in zip(keys, values, strict=True)})
+        question = _question(asked, round_id, row, output_type)
+        if isinstance(question, HubQuestion):
+            yield place, question, _forecast(question, model, given)
+        else:
+            yield place, None, question
+
+
+def _row(asked: Round, round_id: str, row: dict[str, str]) -> dict[str, str]:
+    """Return the task ids of a row as the configuration writes them; the round's may be left out of a file."""
+    if asked.round_id_from_variable:
+        row.setdefault(asked.round_id, round_id)
+    for task in asked.model_tasks:
+        for name, values in task.values.items():
+            text = row.get(name)
+            if text is not None and text not in values and (number := as_number(text)) is not None:
+                row[name] = next((value for value in values if as_number(value) == number), text)
+    return row
+
+
+def _question(asked: Round, round_id: str, row: Mapping[str, str], output_type: str) -> _Asked:
+    if asked.round_id_from_variable and row[asked.round_id] != round_id:
+        return Refused("bad_source", asked.round_id, row[asked.round_id], f"the file's name says {round_id}")
+    try:
+        return hub_question(asked, round_id, row, output_type)
+    except Refused as refused:
+        return refused
+
+
+def _forecast(question: HubQuestion, model: str, given: Mapping[str, str]) -> SubmitForecast | Refused:
+    """Return the forecast of a model; its id changes with its numbers, so that a file that is corrected counts."""
+    numbers: dict[str, str] = {}
+    for name, value in given.items():
+        known = name if name in question.ids else question.numbers.get(as_number(name) or Decimal("NaN"), "")
+        if not known and question.output_type == "quantile":
+            continue  # a level beyond the required ones
+        if not known:
+            return Refused("bad_source", "output_type_id", name, "hub-config/tasks.json does not have it for this task")
+        numbers[known] = value
+    missing = [each for each in question.ids if each not in numbers]
+    if missing and question.range is not None:
+        detail = f"{len(missing)} of {len(question.ids)} output type ids are missing"
+        return Refused("bad_source", "output_type_id", missing[0], detail)
+    row = [numbers.get(each, "0") for each in question.ids]
+    digest = sha256("\n".join(row).encode()).hexdigest()[:12]
+    fields: dict[str, Any]
+    if question.output_type == "pmf":
+        fields = {"probabilities": dict(zip(question.ids, _whole(row), strict=True))}
+    else:
+        fields = {"quantiles" if question.output_type == "quantile" else "cdf": tuple(row)}
+    name = fitting_id(f"hub forecast {model} {digest} {question.id}")
+    return SubmitForecast(id=name, at=question.at, question=question.id, participant=model, **fields)
+
+
+def _whole(row: Sequence[str]) -> Sequence[str | Decimal]:
+    """Return probabilities whose sum is 1, if it nearly was."""
+    numbers = [number for text in row if (number := as_number(text)) is not None]
+    total = sum(numbers, Decimal(0))
+    if len(numbers) < len(row) or not _SUM_EXACT < abs(total - 1) <= SUM_TOLERANCE:
+        return row
+    return [number / total for number in numbers]

@@ -1,0 +1,20 @@
+"""The formats that `import-from` reads, and the function that reads each."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from forecast_ledger.replay.importing.hubverse import read_hub
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import SourceItem
+
+
+class SourceKind(NamedTuple):
+    """A format. read: returns what a source has, given the preset of its contests or None. path: what PATH is."""
+
+    read: Callable[[SourceFiles, str | None], Iterator[SourceItem]]
+    path: str
+
+
+KINDS: dict[str, SourceKind] = {
+    "hubverse": SourceKind(read_hub, "a hub: the folder that has hub-config and model-output, or a zip of it"),
+}

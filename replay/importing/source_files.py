@@ -1,0 +1,128 @@
+"""The files of a source: a folder, a zip, or one file. They are only read; nothing is unpacked."""
+
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.replay.reading.input_files import open_regular
+
+MOST_FILES = 200_000
+MOST_BYTES = 2**34  # of a source, unpacked
+FREE_BYTES, MOST_RATIO = 2**26, 200  # a file in a zip may be this large whatever its ratio; a larger one unpacks less
+_LINK = stat.S_IFLNK
+
+
+class SourceFiles:
+    """The files of a source by their paths inside it, with `/`; sorted.
+
+    links: paths that are links, which are not followed.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     written = Path(folder, "a.csv").write_text("1")
+    ...     SourceFiles(folder).names
+    ['a.csv']
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Find the files. Raises, first that applies: OSError (no such path), Refused (bad_source)."""
+        self.path = Path(path)
+        self.links: list[str] = []
+        self._zip: zipfile.ZipFile | None = None
+        self._inside: dict[str, str] = {}  # path inside the source -> path inside the folder or zip
+        if self.path.is_dir():
+            names = list(self._walk())
+        elif not stat.S_ISREG(self.path.stat().st_mode):
+            raise Refused("bad_source", "path", str(path), "not a folder, a zip or a regular file")
+        elif zipfile.is_zipfile(self.path):
+            names = list(self._open_zip())
+        else:
+            names = [self.path.name]
+            self.path = self.path.parent
+        self._inside |= {name: name for name in names if name not in self._inside}
+        self.names = sorted(self._inside)
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a file of the source. Raises OSError; Refused (bad_source): a damaged zip."""
+        inside = self._inside[name]
+        if self._zip is None:
+            with open_regular(self.path / inside) as file:
+                yield file
+            return
+        try:
+            with self._zip.open(inside) as file:
+                yield file
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            raise Refused("bad_source", name, None, f"the zip is damaged or not supported: {error}") from None
+
+    def read(self, name: str, most: int) -> bytes:
+        """Return the bytes of a file. Refuses: bad_source (it has more than `most`)."""
+        with self.open(name) as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise Refused("bad_source", name, None, f"the file has more than {most:,} bytes")
+        return content
+
+    def close(self) -> None:
+        """Close the zip."""
+        if self._zip is not None:
+            self._zip.close()
+
+    def _walk(self) -> Iterator[str]:
+        """Return the files of the folder. Hidden files and folders, such as .git, are not part of a source."""
+        count = 0
+        for folder, folders, files in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(files):
+                path = Path(folder, name)
+                inside = path.relative_to(self.path).as_posix()
+                if path.is_symlink():
+                    self.links.append(inside)
+                elif not name.startswith("."):
+                    yield inside
+                    count += 1
+                    if count > MOST_FILES:
+                        raise Refused("bad_source", "path", str(self.path), f"it has more than {MOST_FILES:,} files")
+
+    def _open_zip(self) -> Iterator[str]:
+        """Open the zip and return its files, without the folder that holds all of them, if there is one."""
+        try:
+            self._zip = zipfile.ZipFile(self.path)
+        except (zipfile.BadZipFile, OSError, ValueError) as error:
+            raise Refused("bad_source", "path", str(self.path), f"the zip is damaged: {error}") from None
+        entries = [entry for entry in self._zip.infolist() if not entry.is_dir()]
+        if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_BYTES:
+            detail = f"the zip has more than {MOST_FILES:,} files, or more than {MOST_BYTES:,} bytes when unpacked"
+            raise Refused("bad_source", "path", str(self.path), detail)
+        names = [self._checked(entry) for entry in entries]
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise Refused("bad_source", twice, None, "the zip has two files of this name")
+        top = {name.partition("/")[0] for name in names}
+        prefix = f"{top.pop()}/" if len(top) == 1 and all("/" in name for name in names) else ""
+        for name, entry in zip(names, entries, strict=True):
+            if not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts):
+                self._inside[name.removeprefix(prefix)] = entry.filename
+                yield name.removeprefix(prefix)
+
+    def _checked(self, entry: zipfile.ZipInfo) -> str:
+        """Return the name of a file in the zip. Refuses: bad_source (it leads outside, or it is a bomb)."""
+        name = entry.filename
+        parts = PurePosixPath(name).parts
+        if name.startswith("/") or ".." in parts or "\\" in name or "\0" in name or ":" in (parts or ("",))[0]:
+            raise Refused("bad_source", name, None, "the zip has a path that leads outside it")
+        if entry.external_attr >> 16 & 0o170000 == _LINK:
+            raise Refused("bad_source", name, None, "the zip has a link; links are not followed")
+        if entry.flag_bits & 1:
+            raise Refused("bad_source", name, None, "the zip is encrypted; unpack it and give the folder")
+        if entry.file_size > max(FREE_BYTES, MOST_RATIO * entry.compress_size):
+            detail = f"it unpacks to {entry.file_size:,} bytes, more than {MOST_RATIO} times its size"
+            raise Refused("bad_source", name, None, detail, remedy="unpack it and give the folder, if you trust it")
+        return name

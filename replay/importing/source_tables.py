@@ -1,0 +1,110 @@
+"""The rows of a table in a source, CSV or Parquet, as texts by column."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.projections.core.arrow import pyarrow
+from forecast_ledger.replay.files.formats import check_packed
+from forecast_ledger.replay.importing.hub_config import MISSING, text_of
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.writing.append import InputPlace
+from forecast_ledger.replay.writing.csv_reader import read_records
+
+TableRow = tuple[int, Sequence[str] | Refused]  # the line, and the cells
+TABLE_ENDINGS = (".csv", ".parquet")
+
+
+class SourceTable(NamedTuple):
+    """A table: its columns, and its rows in the order of the file; an empty cell is "NA" if the table is a hub's."""
+
+    columns: list[str]
+    rows: Iterator[TableRow]
+
+
+def read_table(files: SourceFiles, name: str, needed: Sequence[str]) -> SourceTable:
+    """Read a table; columns of a folder such as `as_of=2026-03-01` in the path are added.
+
+    Raises, first that applies: Refused (bad_source: no such column, empty, not readable), Unavailable (no pyarrow).
+    """
+    columns, rows = _parquet(files, name) if name.endswith(".parquet") else read_csv(files, name)
+    parts = [part.partition("=") for part in name.split("/")[:-1] if "=" in part]
+    added = [(column, value) for column, _, value in parts if column not in columns]
+    columns = [*columns, *(column for column, _ in added)]
+    check_columns(name, columns, needed)
+    values = tuple(value for _, value in added)
+    return SourceTable(
+        columns, ((line, cells if isinstance(cells, Refused) else _filled(cells, values)) for line, cells in rows)
+    )
+
+
+def read_csv(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRow]]:
+    """Return the columns and the rows of a CSV. Refuses: bad_source (no header that can be read)."""
+    rows = _csv_rows(files, name)
+    _, header = next(rows, (1, Refused("bad_csv", "", None, "the file is empty")))
+    if isinstance(header, Refused):
+        raise Refused("bad_source", name, None, header.detail)
+    return list(header), _even_rows(rows, len(header))
+
+
+def check_columns(name: str, columns: Sequence[str], needed: Sequence[str]) -> None:
+    """Refuse (bad_source) a table that lacks a column, or has it twice."""
+    for column in needed:
+        if columns.count(column) != 1:
+            fault = "appears twice" if column in columns else "is missing"
+            detail = f"the column {column!r} {fault}; the columns are: {', '.join(columns)}"
+            raise Refused("bad_source", name, None, detail)
+
+
+def place_in(name: str, line: int, command: str = "") -> InputPlace:
+    """Return the place of a row."""
+    return InputPlace(line, command, file=name)
+
+
+def _filled(cells: Sequence[str], added: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple([cell or MISSING for cell in cells]) + added
+
+
+def _csv_rows(files: SourceFiles, name: str) -> Iterator[TableRow]:
+    with files.open(name) as file:
+        yield from read_records(file)
+
+
+def _even_rows(rows: Iterator[TableRow], width: int) -> Iterator[TableRow]:
+    """Refuse rows that have another number of cells than the header."""
+    for line, cells in rows:
+        if not isinstance(cells, Refused) and len(cells) != width:
+            detail = f"the row has {len(cells)} cells, the header has {width}"
+            yield line, Refused("bad_csv", "", None, detail)
+        else:
+            yield line, cells
+
+
+def _parquet(files: SourceFiles, name: str) -> tuple[list[str], Iterator[TableRow]]:
+    arrow = pyarrow()
+    from pyarrow import parquet  # noqa: PLC0415 - late: an extra
+
+    try:
+        with files.open(name) as file, parquet.ParquetFile(file) as found:
+            check_packed(found.metadata)
+            columns = list(found.schema_arrow.names)
+    except (arrow.ArrowException, ValueError, OSError) as error:
+        raise Refused("bad_source", name, None, f"not a Parquet file that can be read: {error}") from None
+    return columns, _parquet_rows(files, name)
+
+
+def _parquet_rows(files: SourceFiles, name: str) -> Iterator[TableRow]:
+    """Return the rows; the line is that of the row, counted from 1."""
+    arrow = pyarrow()
+    from pyarrow import parquet  # noqa: PLC0415
+
+    line = 0
+    try:
+        with files.open(name) as file, parquet.ParquetFile(file) as found:
+            for batch in found.iter_batches():
+                for cells in zip(*(map(text_of, column.to_pylist()) for column in batch.columns), strict=True):
+                    line += 1
+                    yield line, cells
+    except (arrow.ArrowException, ValueError, OSError) as error:
+        detail = f"not readable: {error}; the rows after {line:,} are not read"
+        yield line + 1, Refused("bad_source", name, None, detail)

@@ -1,0 +1,66 @@
+"""`import-from` on the command line: what it prints where, and what it exits with."""
+
+import json
+import shutil
+from pathlib import Path
+
+from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
+from tests.replay.cli.test_main import run
+from tests.support.paths import DATA
+from tests.support.sources import edit
+
+HUB = DATA / "hub-import"
+
+
+def test_counts_go_to_stdout_and_reasons_to_stderr(tmp_path: Path) -> None:
+    """What is not carried over is a line for each reason; it is no finding."""
+    log = str(tmp_path / "hub.db")
+    found = run("import-from", "hubverse", log, str(HUB), "--format", "json")
+    assert found.exit_code == FINE
+    [counts] = json.loads(found.stdout)
+    assert (counts["accepted"], counts["refused"], counts["not_carried_over"]) == (24, 0, 2)
+    assert found.stderr.startswith("not carried over: 2 x output type mean")
+    assert run("verify", log).exit_code == FINE
+
+
+def test_a_dry_run_counts_the_same_and_leaves_nothing(tmp_path: Path) -> None:
+    """No file is created."""
+    log = tmp_path / "hub.db"
+    found = run("import-from", "hubverse", str(log), str(HUB), "--dry-run", "--format", "json")
+    assert json.loads(found.stdout) == [{"accepted": 24, "duplicate": 0, "refused": 0, "not_carried_over": 2}]
+    assert "nothing was written" in found.stderr
+    assert not log.exists()
+
+
+def test_refusals_are_summed_up_by_code(tmp_path: Path) -> None:
+    """The first three of each are shown with their places; the exit code is 1."""
+    hub = Path(shutil.copytree(HUB, tmp_path / "hub"))
+    edit(hub / "model-output/team1-a/2026-03-07-team1-a.csv", lambda text: text + "x\n" * 5)
+    found = run("import-from", "hubverse", str(tmp_path / "hub.db"), str(hub))
+    assert found.exit_code == FINDINGS
+    assert found.stderr.count("bad_csv:") == 3
+    assert "model-output/team1-a/2026-03-07-team1-a.csv, line 14: bad_csv" in found.stderr
+    assert "refused: 5 x bad_csv; the first 3 are above" in found.stderr
+    found = run("import-from", "hubverse", str(tmp_path / "hub.db"), str(hub), "--errors", "json")
+    told = json.loads(found.stderr.splitlines()[0])
+    assert (told["file"], told["line"]) == ("model-output/team1-a/2026-03-07-team1-a.csv", 14)
+
+
+def test_what_is_no_hub_is_wrong_usage(tmp_path: Path) -> None:
+    """The message says what PATH must be; an unknown preset names those that there are."""
+    found = run("import-from", "hubverse", str(tmp_path / "hub.db"), str(tmp_path))
+    assert (found.exit_code, list(tmp_path.iterdir())) == (USAGE, [])
+    assert "hub-config/tasks.json" in found.stderr
+    found = run("import-from", "hubverse", str(tmp_path / "hub.db"), str(HUB), "--rules", "nothing")
+    assert found.exit_code == USAGE
+    assert "no preset named 'nothing'" in found.stderr
+
+
+def test_a_contest_that_is_there_keeps_its_rules(tmp_path: Path) -> None:
+    """Opened by the user, or by an earlier import under other rules."""
+    log = str(tmp_path / "hub.db")
+    assert run("import-from", "hubverse", log, str(HUB), "--rules", "brier-daily").exit_code == FINDINGS
+    found = run("import-from", "hubverse", log, str(HUB), "--format", "json")
+    assert json.loads(run("table", log, "contests", "--format", "json").stdout)[0]["rules"] == "brier-daily"
+    assert "open_contest" not in found.stderr
+    assert json.loads(found.stdout)[0]["duplicate"] > 0

@@ -1,0 +1,231 @@
+"""Hubs: scores worked out by hand, versions of the truth, files that are corrected, and files that are wrong."""
+
+import shutil
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.events import QuestionResolved, ResolutionRevoked
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.importing.hub_questions import question_id, task_values
+from tests.support.paths import DATA
+from tests.support.sources import edit, import_into, table, ticking, zipped
+
+HUB = DATA / "hub-import"
+SERIES, ORACLE = "target-data/time-series.csv", "target-data/oracle-output.csv"
+FIRST = "model-output/team1-a/2026-03-07-team1-a.csv"
+SECOND = "model-output/team2-b/2026-03-14-team2-b.csv"
+ADMISSIONS = "wk inc flu hosp quantile"
+BY_HAND = [  # data/hub-import/README.md
+    ("wk flu hosp rate category pmf", "team1-a", "0.130000000"),
+    ("wk flu hosp rate category pmf", "team2-b", "0.020000000"),
+    ("wk flu hosp rate cdf", "team1-a", "0.083333333"),
+    (ADMISSIONS, "team1-a", "2.166666665"),  # losses of quantiles are rounded to 1e-8 each
+    (ADMISSIONS, "team2-b", "2.300000000"),
+]
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    """A copy of the small hub."""
+    return Path(shutil.copytree(HUB, tmp_path / "hub"))
+
+
+def board(ledger: Ledger) -> list[tuple[str, ...]]:
+    """Every leaderboard."""
+    return sorted(table(ledger, "leaderboard", "contest", "participant", "score"))
+
+
+def test_the_small_hub_scores_as_worked_out_by_hand() -> None:
+    """The newest version of the truth counts; means are counted as not carried over; nothing is refused."""
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", HUB)
+        assert found.counts == {"accepted": 24, "duplicate": 0, "refused": 0}
+        assert found.left_out == {"output type mean: the ledger scores whole distributions": 2}
+        for (*key, score), (*expected, by_hand) in zip(board(ledger), BY_HAND, strict=True):
+            assert key == expected
+            assert abs(Decimal(score) - Decimal(by_hand)) <= Decimal("1e-8")
+
+
+def test_importing_again_counts_once() -> None:
+    """Every id comes from the source."""
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", HUB)
+        head = ledger.head()
+        assert import_into(ledger, "hubverse", HUB).counts == {"accepted": 0, "duplicate": 24, "refused": 0}
+        assert ledger.head() == head
+
+
+def test_a_newer_copy_adds_what_is_new(hub: Path) -> None:
+    """A further version of a value revokes the one before it; a corrected file replaces its forecast."""
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", hub)
+        edit(hub / SERIES, lambda text: text + "2026-03-25,2026-03-14,wk inc flu hosp,US,42\n")
+        assert import_into(ledger, "hubverse", hub).counts == {"accepted": 2, "duplicate": 24, "refused": 0}
+        edit(hub / SECOND, lambda text: text.replace("0.9,60", "0.9,44"))
+        assert import_into(ledger, "hubverse", hub).counts["accepted"] == 0, "the question has an answer already"
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", hub)  # 2/3 x (0.1 x 0 + 0.5 x 2 + 0.1 x 2) = 0.8, and 11/15 as before
+        [score] = [score for contest, who, score in board(ledger) if (contest, who) == (ADMISSIONS, "team2-b")]
+        assert abs(Decimal(score) - (Decimal(8) / 10 + Decimal(11) / 15) / 2) <= Decimal("1e-8")
+
+
+def test_a_value_without_versions_that_changes_is_a_correction(hub: Path) -> None:
+    """The answer that stands is revoked first; sending the newer copy again changes nothing."""
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", hub)
+        edit(hub / ORACLE, lambda text: text.replace("moderate,1", "moderate,0").replace("high,0", "high,1"))
+        assert import_into(ledger, "hubverse", hub).counts == {"accepted": 2, "duplicate": 23, "refused": 0}
+        assert import_into(ledger, "hubverse", hub).counts["accepted"] == 0
+        [score] = [score for contest, who, score in board(ledger) if (contest[-3:], who) == ("pmf", "team2-b")]
+        assert score == "0.820000000"  # 0.1² + 0.9²
+
+
+def test_answers_come_in_order_of_time_and_a_new_version_revokes_the_old() -> None:
+    """22 on 11 March, then 25 and 40 on 18 March; each is recorded before the next, whatever it is about."""
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", HUB)
+        told = [recorded.event for page in ledger.read() for recorded in page]
+        values = [event.value for event in told if isinstance(event, QuestionResolved) and event.value]
+        assert values == ["3", "22", "25", "40"]
+        [revoked] = [event for event in told if isinstance(event, ResolutionRevoked)]
+        assert revoked.reason == "revised as of 2026-03-18"
+        assert isinstance(told[told.index(revoked) + 1], QuestionResolved)
+
+
+def test_parquet_and_a_zip_are_the_same_as_csv(hub: Path, tmp_path: Path) -> None:
+    """The same log to the last digest, but for numbers that Parquet writes with fewer digits."""
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", HUB)
+        expected = ledger.head()
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", zipped(HUB, tmp_path / "hub.zip", "small-hub-main/"))
+        assert ledger.head() == expected
+    text = dict.fromkeys(("location", "output_type_id", "reference_date", "target_end_date", "as_of"), pa.string())
+    for path in [*hub.glob("model-output/*/*.csv"), *hub.glob("target-data/*.csv")]:
+        found = arrow_csv.read_csv(path, convert_options=arrow_csv.ConvertOptions(column_types=text))
+        parquet.write_table(found, path.with_suffix(".parquet"))
+        path.unlink()
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", hub)
+        assert (found.counts["accepted"], found.counts["refused"]) == (24, 0)
+        assert [row[:2] for row in board(ledger)] == [row[:2] for row in BY_HAND]
+
+
+def test_a_folder_of_target_data_may_name_a_column_in_its_path(hub: Path) -> None:
+    """`time-series/as_of=2026-03-11/part-0.csv`, as partitioned data sets are laid out."""
+    lines = (hub / SERIES).read_text(encoding="utf-8").splitlines()
+    (hub / SERIES).unlink()
+    for version in ("2026-03-11", "2026-03-18"):
+        part = hub / "target-data" / "time-series" / f"as_of={version}" / "part-0.csv"
+        part.parent.mkdir(parents=True)
+        rows = [line.partition(",")[2] for line in lines if line.startswith(("as_of", version))]
+        part.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    with ticking() as ledger:
+        assert import_into(ledger, "hubverse", hub).counts["accepted"] == 24
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "expected"),
+    [
+        (FIRST, lambda text: text.replace("quantile,0.5,20\n", "quantile,0.5\n"), "bad_csv : the row has 7 cells"),
+        (FIRST, lambda text: text.replace(",value", ",values"), "bad_source " + FIRST + ": the column 'value' is"),
+        (FIRST, lambda text: text.replace("pmf,low", "pmf,lo"), "does not have it for this task"),
+        (FIRST, lambda text: text.replace("0.5,20", "0.5,NA"), "bad_number quantiles"),
+        (FIRST, lambda text: text.replace("0.5,20", "0.5,1e999"), "out_of_range quantiles"),
+        (FIRST, lambda text: text.replace("0.5,20", "0.5,35"), "decreasing quantiles"),
+        (FIRST, lambda text: text.replace("0.1,10", "0.1,-1"), "open_end_needed quantiles"),
+        (FIRST, lambda text: text.replace("low,0.2", "low,0.3"), "not_summing_to_one probabilities"),
+        (FIRST, lambda text: text.replace("low,0.2\n", 'low,"0.2\n'), "the lines after"),
+        (FIRST, lambda text: text.replace("quantile,0.5", "quantile,0.1"), "the file has two values for it"),
+        (FIRST, lambda text: "\n".join(line for line in text.split("\n") if "0.5,20" not in line), "are missing"),
+        (SERIES, lambda text: text.replace(",40", ",many"), "bad_number value"),
+        (SERIES, lambda text: text.replace("2026-03-11", "11 March"), "bad_instant as_of"),
+        (ORACLE, lambda text: text.replace("moderate,1", "moderate,0"), ""),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_refused_with_its_place(
+    hub: Path, file: str, change: Callable[[str], str], expected: str
+) -> None:
+    """The rest is recorded; without an oracle's 1, a question has no answer."""
+    edit(hub / file, change)
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", hub)
+        assert found.counts["accepted"] >= 15
+        told = "\n".join(found.refused)
+        assert expected in told
+        assert bool(told) == bool(expected)
+        assert all(line.startswith(file) for line in found.refused)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reason"),
+    [
+        ("model-output/team1-a/2026-03-07-other.csv", "x", "not named ROUND-MODEL"),
+        ("model-output/team1-a/2027-01-01-team1-a.csv", "x", "a file of a round that"),
+        ("target-data/weekly.csv", "x", "target data other than"),
+    ],
+)
+def test_files_that_are_not_read_are_named(hub: Path, file: str, text: str, reason: str) -> None:
+    """One line each."""
+    (hub / file).write_text(text, encoding="utf-8")
+    with ticking() as ledger:
+        [counted] = [count for why, count in import_into(ledger, "hubverse", hub).left_out.items() if reason in why]
+        assert counted == 1
+
+
+def test_rows_without_a_task_are_counted(hub: Path) -> None:
+    """A place that the configuration does not have, a cdf in unequal steps, a level beyond the required ones."""
+    edit(hub / FIRST, lambda text: text.replace(",US,", ",ZZ,"))
+    edit(hub / "hub-config/tasks.json", lambda text: text.replace("[1, 2, 3, 4, 5]", "[1, 2, 3, 4, 9]"))
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", hub)
+        reason = "no task of the round in hub-config/tasks.json has these task ids and this output type"
+        assert found.left_out[reason] == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("hub-config/tasks.json", None, "no such file"),
+        ("hub-config/tasks.json", "{", "bad_source"),
+        ("hub-config/tasks.json", '{"rounds": 7}', "Expected `array`"),
+        ("hub-config/tasks.json", "[" * 100_000, "bad_source"),
+        ("hub-config/admin.json", "\udcff", "bad_source"),
+        (SERIES, "", "the file is empty"),
+        (SERIES, "as_of,value\n", "'observation' is missing"),
+    ],
+)
+def test_a_hub_that_cannot_be_read_records_nothing(hub: Path, file: str, text: str | None, message: str) -> None:
+    """The configuration and the target data are read first."""
+    (hub / file).unlink()
+    if text is not None:
+        (hub / file).write_bytes(text.encode("utf-8", "surrogateescape"))
+    with ticking() as ledger:
+        with pytest.raises(Refused) as refused:
+            import_into(ledger, "hubverse", hub)
+        assert message in str(refused.value)
+        assert ledger.head().position == 0
+
+
+def test_the_id_of_a_question_has_its_task_ids() -> None:
+    """They can be read again, whatever characters they have."""
+    values = {"reference_date": "2026-03-07", "target": "a&b=c%", "output_type": "pmf"}
+    assert task_values(question_id(values)) == values
+    assert task_values("reference_date=2026-03-07&location=US") is None
+
+
+def test_other_rules_score_the_same_forecasts(hub: Path) -> None:
+    """`--rules` names a preset for every contest."""
+    shutil.rmtree(hub / "model-output" / "team2-b")
+    edit(hub / "hub-config/tasks.json", lambda text: text.replace('"quantile"', '"quantiles"').replace('"cdf"', '"x"'))
+    with ticking() as ledger:
+        import_into(ledger, "hubverse", hub, "baseline")
+        [(rules,)] = table(ledger, "contests", "rules")
+        assert rules == "baseline"

@@ -1,0 +1,73 @@
+"""Imports of sources in tests: a source into a ledger in memory, and what came of it."""
+
+import zipfile
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.projections.catalogue.projection import Projections
+from forecast_ledger.projections.facts.from_log import facts
+from forecast_ledger.replay.importing.kinds import KINDS
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import LeftOut, Settled, carried
+from forecast_ledger.replay.writing.append import append_batches, tally
+
+
+class Imported(NamedTuple):
+    """What an import counted; refused: where and why, in words; left_out: reason -> number."""
+
+    counts: dict[str, int]
+    refused: list[str]
+    left_out: dict[str, int]
+
+
+def ticking() -> Ledger:
+    """A ledger in memory whose clock counts, so that the same commands make the same log."""
+    ticks = count(1_800_000_000_000_000)
+    return Ledger.open(":memory:", clock=lambda: next(ticks))
+
+
+def import_into(ledger: Ledger, kind: str, path: Path, rules: str | None = None) -> Imported:
+    """Import as the command line does."""
+    counts, refused, left_out, settled = {"accepted": 0, "duplicate": 0, "refused": 0}, [], LeftOut(), Settled()
+    files = SourceFiles(path)
+
+    def tell(place: Any, error: Refused) -> None:
+        refused.append(f"{place.where()}: {error.code} {error.field}: {error.detail}")
+
+    try:
+        items = carried(KINDS[kind].read(files, rules), left_out)
+        for _ in tally(settled.pass_on(append_batches(ledger, items, lambda _: None)), tell, counts):
+            pass
+        again = append_batches(ledger, settled.corrections(), lambda _: None)
+        for _ in tally(settled.pass_on(again), tell, counts):
+            pass
+    finally:
+        files.close()
+    return Imported(counts, refused, left_out.counts)
+
+
+def table(ledger: Ledger, name: str, *columns: str) -> list[tuple[str, ...]]:
+    """Columns of a table, as they are printed."""
+    rows = Projections(facts(ledger.read())).table(name).rows()
+    return [tuple(str(row[column]) for column in columns) for row in rows]
+
+
+def zipped(folder: Path, to: Path, prefix: str = "") -> Path:
+    """A folder as a zip."""
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                archive.write(path, prefix + path.relative_to(folder).as_posix())
+    return to
+
+
+def edit(path: Path, change: Callable[[str], str]) -> None:
+    """Change the text of a file; it must differ."""
+    before = path.read_text(encoding="utf-8")
+    after = change(before)
+    assert after != before
+    path.write_text(after, encoding="utf-8")

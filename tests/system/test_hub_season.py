@@ -1,0 +1,56 @@
+"""A season of the FluSight hub, written as its hub has it and imported: the numbers published with the data."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support import flusight
+from tests.support.hubs import write_flusight
+from tests.support.sources import import_into, table, ticking
+
+pytestmark = pytest.mark.skipif(
+    not flusight.SOURCE.is_file(), reason=f"needs {flusight.SOURCE.name}, which is not here"
+)
+
+# Computed by who prepared the data, over the last version of each file and the last known truth: the weighted interval
+# score, or the ranked probability score, and the number of forecasts.
+PUBLISHED = [
+    ("wk inc flu hosp quantile", "FluSight-ensemble", "717.817919", 560),
+    ("wk inc flu hosp quantile", "FluSight-baseline", "1129.510649", 560),
+    ("wk inc flu hosp quantile", "UMass-flusion", "686.935682", 540),
+    ("wk flu hosp rate change pmf", "FluSight-ens_q_cat", "0.317045", 1_120),
+    ("wk flu hosp rate change pmf", "FluSight-baseline_cat", "0.557935", 1_120),
+]
+
+
+@pytest.fixture(scope="module")
+def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ledger]]:
+    """The hub's folder, and the ledger that it was imported into."""
+    folder = tmp_path_factory.mktemp("hub")
+    write_flusight(flusight.rows(), folder)
+    with ticking() as ledger:
+        found = import_into(ledger, "hubverse", folder)
+        assert (found.counts["refused"], found.left_out) == (0, {})
+        yield folder, ledger
+
+
+def test_the_published_numbers_come_out(season: tuple[Path, Ledger]) -> None:
+    """To the last digit that is printed; over five categories, our ordered score is half the ranked one."""
+    rows = table(season[1], "leaderboard", "contest", "participant", "score", "completion")
+    found = {(contest, who): (Fraction(score), completion) for contest, who, score, completion in rows if score}
+    for contest, who, published, forecasts in PUBLISHED:
+        score, completion = found[contest, who]
+        scale = 2 if contest.endswith("pmf") else 1
+        assert abs(score * scale - Fraction(published)) <= Fraction(1, 10**6)
+        assert completion.startswith(f"{forecasts}/")
+
+
+def test_importing_the_season_again_changes_nothing(season: tuple[Path, Ledger]) -> None:
+    """58,261 duplicates."""
+    folder, ledger = season
+    head = ledger.head()
+    assert import_into(ledger, "hubverse", folder).counts == {"accepted": 0, "duplicate": head.position, "refused": 0}
+    assert ledger.head() == head
