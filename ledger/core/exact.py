@@ -57,7 +57,7 @@ def power(factor: Fraction, base: str, exponent: Fraction) -> Magnitude:
     """Return factor x base^exponent, for the base "e" or "2" and factor >= 0.
 
     The power is rounded half-even once to 30 significant digits; with exponent 0 it is exactly 1. If the base is 2 and
-    the exponent at most 1,000, only the power of the fractional part is rounded. The rest is exact.
+    the exponent is from -1,000 to 1,000, only the power of its fractional part is rounded. The rest is exact.
 
     >>> power(Fraction(1, 2), "2", Fraction(11)), power(Fraction(0), "e", Fraction(1)) == ZERO
     (Magnitude(positive=True, exponent=3, mantissa=Fraction(128, 125)), True)
@@ -115,7 +115,7 @@ def apportion(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def _twice_atanh(numerator: int, denominator: int) -> int:
-    """Return 2 atanh(z) in 2^-144, z = numerator / denominator <= 1/3: twice the sum of z + z³/3 + z⁵/5 …"""
+    """Return 2 atanh(z) in 2^-144, z = numerator / denominator, abs(z) <= 1/3: twice the sum of z + z³/3 + z⁵/5 …"""
     power = (abs(numerator) << _PLACES) // denominator
     square, total, odd = power * power >> _PLACES, 0, 1
     while power:

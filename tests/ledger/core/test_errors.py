@@ -284,7 +284,7 @@ def test_the_earlier_of_two_rules_of_the_ledger_is_reported(
 
 @pytest.mark.parametrize("code", REFUSALS)
 def test_a_refusal_says_its_code_the_field_and_the_remedy(code: str) -> None:
-    """On one line, in this order: code, field = value, what is wrong, what to do."""
+    """The message is one line: code, field = value, what is wrong, what to do."""
     meaning, remedy = REFUSALS[code]
     assert str(Refused(code, "question", "q9")) == f"{code}: question = 'q9': {meaning}; {remedy}"
     assert str(Refused(code, "question")) == f"{code}: question: {meaning}; {remedy}"

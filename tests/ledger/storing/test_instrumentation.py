@@ -31,14 +31,14 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
     records: list[dict[str, Any]] = []
     plain = {*vars(logging.makeLogRecord({})), "message"}
 
-    class Kept(logging.Handler):
+    class Collector(logging.Handler):
         """A log handler that keeps the fields of each record."""
 
         def emit(self, record: logging.LogRecord) -> None:
             fields = {name: value for name, value in vars(record).items() if name not in plain}
             records.append({"event": record.getMessage(), "level": record.levelname, "logger": record.name, **fields})
 
-    handler = Kept()
+    handler = Collector()
     logging.getLogger().addHandler(handler)
     yield records
     logging.getLogger().removeHandler(handler)

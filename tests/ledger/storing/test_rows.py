@@ -14,13 +14,13 @@ from forecast_ledger.replay.writing.overlay_store import OverlayRows
 FIVE: list[NewRow] = [(position, "seen.v1", b"%d" % position) for position in range(1, 6)]
 
 
-def _branch(path: Path, fork: int) -> Rows:
+def _overlay(path: Path, fork: int) -> Rows:
     """Return an overlay whose base has rows up to the fork, and one row after it that is not part of the overlay."""
     base = Memory()
     base.insert([*FIVE[:fork], (fork + 1, "other.v1", b"other")])
-    branch = OverlayRows(base)
-    branch.fork(fork)
-    return branch
+    overlay = OverlayRows(base)
+    overlay.fork(fork)
+    return overlay
 
 
 def _started(path: Path) -> Rows:
@@ -31,12 +31,12 @@ def _started(path: Path) -> Rows:
     return rows
 
 
-KEPT: dict[str, tuple[Callable[[Path], Rows], int]] = {  # maker, and the number of the five rows it starts with
+MAKERS: dict[str, tuple[Callable[[Path], Rows], int]] = {  # maker, and the number of the five rows it starts with
     "a file": (lambda path: rows_at(str(path / "log.db"), "main"), 0),
     "SQLite's memory": (lambda _: rows_at(":memory:", "main"), 0),
     "memory": (lambda _: Memory(), 0),
-    "a branch at the start": (lambda path: _branch(path, 0), 0),
-    "a branch of two rows": (lambda path: _branch(path, 2), 2),
+    "an overlay at the start": (lambda path: _overlay(path, 0), 0),
+    "an overlay after two rows": (lambda path: _overlay(path, 2), 2),
     "not started": (lambda path: LazyRows(str(path / "log.db"), "main"), 0),
     "started by another": (_started, 0),
 }
@@ -50,7 +50,7 @@ def recorded(rows: Rows, start: int = 0) -> Rows:
     return rows
 
 
-@pytest.fixture(params=KEPT.values(), ids=[*KEPT])
+@pytest.fixture(params=MAKERS.values(), ids=[*MAKERS])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rows]:
     """Return rows in which the five are recorded."""
     make, start = request.param
