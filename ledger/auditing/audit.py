@@ -152,9 +152,9 @@ class Audit:
         """Return the reading with the command's digest, and ""; if there is none, the last reading and its digest."""
         digest = ""
         for reading in readings:
-            for spelling in reading.spellings:
+            for variant in reading.variants:
                 try:
-                    digest = fingerprint(canonical_content(spelling))
+                    digest = fingerprint(canonical_content(variant))
                 except Refused:
                     break  # `_decided` raises Corrupt for it
                 if digest == command:

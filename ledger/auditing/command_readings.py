@@ -15,12 +15,12 @@ TextLookup = Callable[[str], str | None]  # digest -> text; None if the log does
 class CommandReading(NamedTuple):
     """One possible content of a command.
 
-    command: the command to decide again. spellings: commands that are equal to it, except for fields with defaults; the
+    command: the command to decide again. variants: commands that are equal to it, except for fields with defaults; the
     recorded digest is that of one of them, unless lossy. lossy: whether the events may not record the whole content.
     """
 
     command: AnyCommand
-    spellings: Sequence[AnyCommand]
+    variants: Sequence[AnyCommand]
     lossy: bool
 
 

@@ -143,21 +143,21 @@ def _resolve_question(event: events.QuestionResolved, state: State, _: TextLooku
     known = [instant_text(event.known_at)]
     if question is not None and event.known_at == min(event.at, question.closes_at):
         known.append("")
-    spellings = [
+    variants = [
         commands.ResolveQuestion(
             at=instant_text(event.at), question=event.question, value=value, known_at=known_at or None, **answer
         )
         for answer, known_at in product(answers, known)
     ]
-    yield CommandReading(spellings[0], spellings, lossy=bool(outcomes) or value == 0)
+    yield CommandReading(variants[0], variants, lossy=bool(outcomes) or value == 0)
 
 
 def _annul_question(event: events.QuestionAnnulled, _: State, __: TextLookup) -> Iterator[CommandReading]:
     fields = {"at": instant_text(event.at), "question": event.question, "reason": event.reason}
-    spellings: list[AnyCommand] = [commands.CancelMarket(**fields, policy=event.policy)]
+    variants: list[AnyCommand] = [commands.CancelMarket(**fields, policy=event.policy)]
     if event.policy == "refund_cost":
-        spellings.append(commands.AnnulQuestion(**fields))
-    yield CommandReading(spellings[0], spellings, lossy=False)
+        variants.append(commands.AnnulQuestion(**fields))
+    yield CommandReading(variants[0], variants, lossy=False)
 
 
 def _revoke_resolution(event: events.ResolutionRevoked, _: State, __: TextLookup) -> Iterator[CommandReading]:
@@ -173,7 +173,7 @@ def _open_contest(event: events.ContestOpened, _: State, __: TextLookup) -> Iter
     """Yield two readings: the rule set by a preset's name, current or former, and the whole rule set."""
     pool = in_units(event.pool, MONEY)
 
-    def spellings(rules: RuleSet | str) -> Iterator[AnyCommand]:
+    def variants(rules: RuleSet | str) -> Iterator[AnyCommand]:
         for has_pool, has_start in product((True, False), (True, False)):
             yield commands.OpenContest(
                 at=instant_text(event.at),
@@ -187,7 +187,7 @@ def _open_contest(event: events.ContestOpened, _: State, __: TextLookup) -> Iter
                 series=event.series or None,
             )
 
-    by_name, whole = [*spellings(event.rules.name)], [*spellings(event.rules)]
+    by_name, whole = [*variants(event.rules.name)], [*variants(event.rules)]
     is_former = event.rules in FORMER_PRESETS.get(event.rules.name, ())
     yield CommandReading((whole if is_former else by_name)[0], by_name, lossy=True)
     yield CommandReading(whole[0], whole, lossy=True)

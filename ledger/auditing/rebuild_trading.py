@@ -51,10 +51,10 @@ def _quote_prices(event: events.PricesQuoted, state: State, _: TextLookup) -> It
         if question is not None and question.kind == "binary":
             prices.pop("no", None)
         quotes.append(commands.Prices(question=quote.question, prices=prices))
-    spellings: list[AnyCommand] = [commands.QuotePrices(**fields, quotes=tuple(quotes))]
+    variants: list[AnyCommand] = [commands.QuotePrices(**fields, quotes=tuple(quotes))]
     if len(quotes) == 1:
-        spellings.append(commands.QuotePrices(**fields, question=quotes[0].question, prices=quotes[0].prices))
-    yield CommandReading(spellings[0], spellings, lossy=True)
+        variants.append(commands.QuotePrices(**fields, question=quotes[0].question, prices=quotes[0].prices))
+    yield CommandReading(variants[0], variants, lossy=True)
 
 
 def _rebuild_cash(kind: type[commands.DepositCash] | type[commands.WithdrawCash]) -> Rebuilder:
@@ -96,7 +96,7 @@ def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup
     sells = tuple(
         commands.Sale(position_id=sale.position, percentage=in_units(sale.percentage, PERCENT)) for sale in event.sells
     )
-    spellings = [
+    variants = [
         commands.RecordDecision(
             **attempt,
             action=event.action,
@@ -107,7 +107,7 @@ def _record_decision(event: events.DecisionRecorded, _: State, texts: TextLookup
         )
         for bet_list, sell_list in product([bets] if bets else [(), None], [sells] if sells else [(), None])
     ]
-    yield CommandReading(spellings[0], spellings, lossy=True)
+    yield CommandReading(variants[0], variants, lossy=True)
 
 
 def _malformed_decision(event: events.DecisionMalformed, state: State, texts: TextLookup) -> Iterator[CommandReading]:

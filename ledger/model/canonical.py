@@ -28,7 +28,7 @@ from forecast_ledger.ledger.model.publication_stamps import stamp_span
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 
-_Spell = Callable[[Any, str], Any]  # value, name of the field -> its canonical form
+_Convert = Callable[[Any, str], Any]  # value, name of the field -> its canonical form
 _EXACT = Context(prec=2_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ZERO = Decimal(0)
 _ROWS = frozenset({tuple, list})
@@ -50,11 +50,11 @@ def canonical_content(command: AnyCommand) -> bytes:
     >>> canonical_content(first) == canonical_content(second)
     True
     """
-    name, fields, least = _SPELLINGS[type(command)]
+    name, fields, least = _FIELDS[type(command)]
     try:
         content = [
-            None if (value := getattr(command, field)) is None and optional else spell(value, field)
-            for field, spell, optional in fields
+            None if (value := getattr(command, field)) is None and optional else convert(value, field)
+            for field, convert, optional in fields
         ]
     except Refused:
         raise first_by_precedence(_faults(command)) from None
@@ -81,36 +81,36 @@ def with_decimals(command: AnyCommand) -> AnyCommand:
 
 def _faults(command: AnyCommand) -> Iterator[Refused]:
     """Yield every fault in how a command is written, field by field and item by item."""
-    for field, spell, optional in _SPELLINGS[type(command)][1]:
+    for field, convert, optional in _FIELDS[type(command)][1]:
         value = getattr(command, field)
         if value is not None or not optional:
-            yield from _faults_of(value, field, spell)
+            yield from _faults_of(value, field, convert)
 
 
-def _faults_of(value: Any, field: str, spell: _Spell) -> Iterator[Refused]:
-    for spell_part, part in [*_parts(value, spell), (spell, value)]:
+def _faults_of(value: Any, field: str, convert: _Convert) -> Iterator[Refused]:
+    for convert_part, part in [*_parts(value, convert), (convert, value)]:
         try:
-            spell_part(part, field)
+            convert_part(part, field)
         except Refused as refused:
             yield refused
 
 
-def _parts(value: Any, spell: _Spell) -> list[tuple[_Spell, Any]]:
+def _parts(value: Any, convert: _Convert) -> list[tuple[_Convert, Any]]:
     """Return the parts of a value, each with the function that checks it; several of them can be faulty."""
     if type(value) is dict:
-        return [(spell, {key: item}) for key, item in value.items()]
+        return [(convert, {key: item}) for key, item in value.items()]
     if type(value) in {tuple, list}:
-        return [(spell, [item]) for item in value] + [part for item in value for part in _parts_of_item(item)]
+        return [(convert, [item]) for item in value] + [part for item in value for part in _parts_of_item(item)]
     if type(value) is Range:
         levels: Any = value.levels if type(value.levels) in {tuple, list} else ()
         bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
         return [(_number, number) for number in (*bounds, *levels)]
     if type(value) is Attestation:
-        return [(spell, Attestation(**{name: getattr(value, name)})) for name in value.__struct_fields__]
+        return [(convert, Attestation(**{name: getattr(value, name)})) for name in value.__struct_fields__]
     return []
 
 
-def _parts_of_item(item: Any) -> list[tuple[_Spell, Any]]:
+def _parts_of_item(item: Any) -> list[tuple[_Convert, Any]]:
     """Return the parts of an item of an array, if it has any."""
     if type(item) is Prices:
         return [(_id, item.question), *(_parts(item.prices, _by_id) if type(item.prices) is dict else [])]
@@ -159,13 +159,13 @@ def _by_id(value: Any, name: str) -> dict[str, Decimal]:
     return dict(zip(value, _shortest(value.values(), name), strict=True))
 
 
-def _array(spell: _Spell) -> _Spell:
-    def spell_items(value: Any, name: str) -> list[Any]:
+def _array(convert: _Convert) -> _Convert:
+    def convert_items(value: Any, name: str) -> list[Any]:
         if type(value) is not tuple and type(value) is not list:
             raise Refused("malformed", name, value, "not an array")
-        return [spell(item, name) for item in value]
+        return [convert(item, name) for item in value]
 
-    return spell_items
+    return convert_items
 
 
 def _range(value: Any, name: str) -> list[Any]:
@@ -182,10 +182,10 @@ def _range(value: Any, name: str) -> list[Any]:
     return [*(_number(bound, name) for bound in bounds), shape, *decimals_part, *levels_part]
 
 
-def _checked(expected: Any) -> _Spell:
+def _checked(expected: Any) -> _Convert:
     """Return the check of a field to which a caller in Python may pass any object: values outside JSON are refused."""
 
-    def spell(value: Any, name: str) -> Any:
+    def convert(value: Any, name: str) -> Any:
         try:
             plain = json.decode(json.encode(value))
             msgspec.convert(plain, expected)
@@ -195,7 +195,7 @@ def _checked(expected: Any) -> _Spell:
             return plain
         raise Refused("malformed", name, str(value), f"a {type(value).__name__} is not a JSON value")
 
-    return spell
+    return convert
 
 
 def _rules(value: Any, name: str) -> Any:
@@ -256,7 +256,7 @@ def _sale(value: Any, name: str) -> list[str]:
 
 
 # The function that checks each field and returns its canonical form, in the order in which faults are reported.
-_SPELLING: dict[str, _Spell] = {
+_BY_NAME: dict[str, _Convert] = {
     **dict.fromkeys(["contest", "question", "participant", "entrant"], _id),
     "outcomes": _array(_id),
     **dict.fromkeys(["title", "reason", "currency"], values.check_text),
@@ -284,7 +284,7 @@ _SPELLING: dict[str, _Spell] = {
 }
 # Optional fields that were added later, the newest last. They are left out if they are not given, so that a command
 # that was recorded before they existed still has the same content when it is sent again.
-_ADDED: dict[str, _Spell] = {
+_ADDED: dict[str, _Convert] = {
     "spot_at": values.read_instant,
     "quantiles": _numbers,
     "attestation": _attestation,
@@ -297,7 +297,7 @@ _DEFAULT_TRADING = json.decode(json.encode(Trading()))
 
 
 # The function for a field whose name is in neither table, by the type of the field; a text may be an instant by name.
-_BY_TYPE: dict[Any, _Spell] = {
+_BY_TYPE: dict[Any, _Convert] = {
     Any: _number,
     str: values.check_text,
     bool: _checked(bool),
@@ -307,28 +307,28 @@ _BY_TYPE: dict[Any, _Spell] = {
 }
 
 
-def _spelling(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, _Spell, bool]], int]:
+def _fields_of(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, _Convert, bool]], int]:
     """Return a command's type; its fields, each with its function and if it is optional; how many are always there.
 
     Fields that are in neither table come last, in the order of their declaration.
     """
     fields = {field.name: field.default is None for field in structs.fields(kind) if field.name != "id"}
-    by_name = {name: spell for name, spell in (_SPELLING | _ADDED).items() if name in fields}
-    by_type = {name: _spell_by_type(kind, name) for name in fields if name not in by_name}
-    rows = [(name, spell, fields[name]) for name, spell in (by_name | by_type).items()]
-    return kind.__struct_config__.tag, rows, len(fields.keys() & _SPELLING.keys())
+    by_name = {name: convert for name, convert in (_BY_NAME | _ADDED).items() if name in fields}
+    by_type = {name: _convert_by_type(kind, name) for name in fields if name not in by_name}
+    rows = [(name, convert, fields[name]) for name, convert in (by_name | by_type).items()]
+    return kind.__struct_config__.tag, rows, len(fields.keys() & _BY_NAME.keys())
 
 
-def _spell_by_type(kind: type[Command], name: str) -> _Spell:
-    """Return the function for the type of a field. Raises TypeError if a field of that type must be in _SPELLING."""
+def _convert_by_type(kind: type[Command], name: str) -> _Convert:
+    """Return the function for the type of a field. Raises TypeError if a field of that type must be in _BY_NAME."""
     hint = get_type_hints(kind)[name]
     parts = [part for part in get_args(hint) if part is not NoneType]
     [plain, *others] = parts if NoneType in get_args(hint) else [hint]
     if plain is str and values.is_instant(name):
         return values.read_instant
     if plain not in _BY_TYPE or others:
-        raise TypeError(f"{kind.__name__}.{name}: add the field to _SPELLING; there is no function for the type {hint}")
+        raise TypeError(f"{kind.__name__}.{name}: add the field to _BY_NAME; there is no function for the type {hint}")
     return _BY_TYPE[plain]
 
 
-_SPELLINGS = {kind: _spelling(kind) for kind in get_args(AnyCommand)}
+_FIELDS = {kind: _fields_of(kind) for kind in get_args(AnyCommand)}

@@ -239,7 +239,7 @@ class TextKept(Event, frozen=True, kw_only=True, tag="text_kept.v1"):
 
 
 class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A bet as asked for; question and side are as written."""
+    """A bet as requested; question and side are as written."""
 
     question: str
     side: str
@@ -247,7 +247,7 @@ class Bet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
 
 
 class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A sale as asked for; position is as written."""
+    """A sale as requested; position is as written."""
 
     position: str
     percentage: int

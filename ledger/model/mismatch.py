@@ -26,8 +26,8 @@ _LARGEST = 10**30  # of a number that is printed
 def mismatch(expected: str, found: str) -> str:
     """Return the message of a mismatch; every one has this form.
 
-    >>> mismatch("an amount of 500.00, the bet that was asked for", money_text(500_000_001))
-    'expected an amount of 500.00, the bet that was asked for; found 500.000001'
+    >>> mismatch("an amount of 500.00, as in the decision", money_text(500_000_001))
+    'expected an amount of 500.00, as in the decision; found 500.000001'
     """
     return f"expected {expected}; found {found}"
 

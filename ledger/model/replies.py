@@ -23,7 +23,7 @@ _ACTIONS = get_args(Action)
 
 
 class Reply(NamedTuple):
-    """A decision as asked for: an ASCII action in capitals, numbers in units, -2^63 for those that are not numbers."""
+    """A decision as requested: an ASCII action in capitals, numbers in units, -2^63 for those that are not numbers."""
 
     action: str
     bets: tuple[Bet, ...]

@@ -59,7 +59,7 @@ def digest_of(happened: Sequence[AnyEvent], state: State) -> str:
     place = -1 if isinstance(main, ContestOpened) else 0  # under rules given whole
     try:
         return (
-            log.fingerprint(canonical_content(rebuilt_commands(main, state, texts.get)[place].spellings[0]))
+            log.fingerprint(canonical_content(rebuilt_commands(main, state, texts.get)[place].variants[0]))
             if main
             else NOTHING
         )

@@ -54,27 +54,27 @@ class Noted(Command, frozen=True, kw_only=True, tag="noted"):
     loud: bool = False
 
 
-def test_fields_that_are_new_are_spelt_by_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After those that are spelt by name, in the order in which they are declared; equal numbers and instants alike."""
-    monkeypatch.setitem(canonical._SPELLINGS, Noted, canonical._spelling(Noted))
+def test_new_fields_are_converted_by_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They follow the fields converted by name, in the order of their declaration; equal numbers give equal bytes."""
+    monkeypatch.setitem(canonical._FIELDS, Noted, canonical._fields_of(Noted))
     at, seen = "2026-03-01T01:00:00+01:00", "2026-03-01T02:00:00+01:00"
     one = Noted(at=at, seen_at=seen, share="0.50", note="n", shares=("1.0", "1e1"), by_name={"ada": 2.0})
     same = Noted(at=at, seen_at="2026-03-01T01:00:00Z", share=0.5, note="n", shares=(1, 10), by_name={"ada": "2"})
     other = Noted(at=at, seen_at=seen, share="0.51", note="n", shares=("1.0", "1e1"), by_name={"ada": 2.0})
     assert canonical.canonical_content(one) == canonical.canonical_content(same) != canonical.canonical_content(other)  # type: ignore[arg-type]
-    assert [name for name, *_ in canonical._SPELLINGS[Noted][1]] == ["at", *Noted.__struct_fields__[2:]]
+    assert [name for name, *_ in canonical._FIELDS[Noted][1]] == ["at", *Noted.__struct_fields__[2:]]
 
 
 class Odd(Command, frozen=True, kw_only=True, tag="odd"):
-    """A command with a field whose type says nothing about its spelling."""
+    """A command with a field whose type has no conversion."""
 
     things: list[bytes]
 
 
-def test_a_field_that_no_spelling_fits_is_named() -> None:
-    """It would otherwise be left out of the digest of what the command says."""
-    with pytest.raises(TypeError, match=r"Odd\.things: add the field to _SPELLING"):
-        canonical._spelling(Odd)
+def test_a_field_without_a_conversion_is_named() -> None:
+    """Otherwise, the digest of the command would not cover it."""
+    with pytest.raises(TypeError, match=r"Odd\.things: add the field to _BY_NAME"):
+        canonical._fields_of(Odd)
 
 
 # What a new command adds to each of four files: what stands before the insertion, and the insertion.

@@ -533,8 +533,8 @@ def outcome(call: Callable[[], Any]) -> Any:
 @given(st.lists(NUMBERS, max_size=6) | ALIKE | st.lists(st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,12})?", fullmatch=True)))
 def test_many_numbers_are_read_as_each_alone(numbers: list[Any]) -> None:
     """Many numbers give the same result as one by one, or the refusal of the first faulty one, in the same words."""
-    spelt = outcome(lambda: [str(number) for number in values.read_decimals(numbers, "f")])
-    assert spelt == outcome(lambda: [str(values.read_decimal(number, "f")) for number in numbers])
+    texts = outcome(lambda: [str(number) for number in values.read_decimals(numbers, "f")])
+    assert texts == outcome(lambda: [str(values.read_decimal(number, "f")) for number in numbers])
     measured = outcome(lambda: values.read_measures(numbers, 10**4, "f"))
     assert measured == outcome(
         lambda: [round(Fraction(values.read_measure(number, "f")) * 10**4) for number in numbers]

@@ -127,7 +127,7 @@ def test_a_field_left_out_has_the_content_of_its_default() -> None:
 # The canonical content of each command without its optional fields, as first recorded; put together by hand.
 AT = "1772928000000000"  # 2026-03-08: seven days after 2026-03-01, 20513 days after the epoch
 CURVED = {"lower": 1, "upper": 4, "bins": 3, "open_upper": True, "zero_point": 0}
-FIRST_SPELLINGS: list[tuple[dict[str, Any], str]] = [
+FIRST_CONTENTS: list[tuple[dict[str, Any], str]] = [
     (LINES["submit_forecast"], '["submit_forecast","rain","ada",AT,"0.7",null,null]'),
     (
         {"question": "rain", "participant": "ada", "probabilities": {"b": 1, "a": 0}},
@@ -160,19 +160,19 @@ FIRST_SPELLINGS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "spelt"), FIRST_SPELLINGS)
-def test_a_field_added_later_does_not_change_commands_without_it(fields: dict[str, Any], spelt: str) -> None:
+@pytest.mark.parametrize(("fields", "content"), FIRST_CONTENTS)
+def test_a_field_added_later_does_not_change_commands_without_it(fields: dict[str, Any], content: str) -> None:
     """A retry of a command that was recorded before the field existed is still recognized."""
-    kind = spelt.split('"')[1]
+    kind = content.split('"')[1]
     command = read(json.dumps({"id": "c1", "type": kind, "at": day(8)} | fields))
-    assert canonical_content(command).decode() == spelt.replace("AT", AT)
+    assert canonical_content(command).decode() == content.replace("AT", AT)
 
 
 def test_the_content_of_a_rule_set_has_no_defaults() -> None:
     """So a rule that is added later does not change the content of older commands."""
     rules = RuleSet(name="own", kernel="brier", total="mean", scored_only_levels=("hidden",))
-    spelt = canonical_content(given.contest(rules=rules)).decode()
-    assert spelt.endswith('{"kernel":"brier","name":"own","scored_only_levels":["hidden"],"total":"mean"}]')
+    content = canonical_content(given.contest(rules=rules)).decode()
+    assert content.endswith('{"kernel":"brier","name":"own","scored_only_levels":["hidden"],"total":"mean"}]')
     rules = RuleSet(name="own", trading=Trading(attempts=3))
     assert canonical_content(given.contest(rules=rules)).decode().endswith('{"name":"own","trading":{"attempts":3}}]')
     rules = RuleSet(name="own", trading=Trading())

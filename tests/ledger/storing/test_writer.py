@@ -231,7 +231,7 @@ RETRIES: list[
 
 
 @pytest.mark.parametrize(("before", "command", "again", "other"), RETRIES)
-def test_a_retry_may_spell_its_fields_otherwise_and_not_say_otherwise(
+def test_a_retry_may_write_its_fields_in_another_notation(
     ledger: Ledger, before: list[AnyCommand], command: AnyCommand, again: AnyCommand, other: AnyCommand
 ) -> None:
     """Equal content with the same id returns the first receipt; other content is refused."""

@@ -124,9 +124,9 @@ def test_percent_is_exact() -> None:
 
 def test_the_fields_that_are_instants_are_those_of_the_commands() -> None:
     """By their names: the map's own format and offset are for them, so that none is forgotten."""
-    spelt = canonical._SPELLING | canonical._ADDED
-    instants = {name for name, spell in spelt.items() if spell is values.read_instant}
-    assert instants == {name for name in spelt if values.is_instant(name)} >= {"at", "spot_at"}
+    by_name = canonical._BY_NAME | canonical._ADDED
+    instants = {name for name, convert in by_name.items() if convert is values.read_instant}
+    assert instants == {name for name in by_name if values.is_instant(name)} >= {"at", "spot_at"}
 
 
 def test_every_command_can_be_mapped() -> None:
