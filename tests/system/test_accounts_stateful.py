@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.ledger.deciding.test_accounts import CASH
+from tests.support.effort import times
 from tests.support.given import (
     NOW,
     TRADES,
@@ -243,4 +244,4 @@ def untouched_since_sealed(happened: list[Any]) -> bool:
 
 
 TestAccounts = AccountsMachine.TestCase
-TestAccounts.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestAccounts.settings = settings(max_examples=times(20), stateful_step_count=30, deadline=None)

@@ -37,7 +37,7 @@ def test_every_event_changes_the_state_in_one_room(kind: type[events.Event]) -> 
 
 
 def test_the_decider_has_the_rows_of_all_rooms() -> None:
-    """Nothing is lost where the rooms' tables are put together."""
+    """The decider's tables have every row of the rooms' tables."""
     assert decider._DECIDE.keys() == {*get_args(AnyCommand)}
     assert decider._EVOLVE.keys() == events.TAGS.keys()
 

@@ -145,7 +145,7 @@ def test_a_wide_question_beside_many_forecasts_takes_no_memory_for_each_of_both(
 
 
 def test_prizes_beyond_the_pool_are_found_however_many_came_before() -> None:
-    """The last of 2,000 that fit exactly passes; one more does not."""
+    """The last of 2,000 prizes that exactly use up the pool passes; one more does not."""
     prizes = [paid(10_000, f"p{i}") for i in range(2_000)]
     cup = msgspec.structs.replace(contest(PRESETS["baseline"], pool=20_000_000), payable_unit=10_000)
     assert read(cup, finalized(), *prizes).contests["cup"].paid_total == 20_000_000
@@ -156,7 +156,7 @@ def test_prizes_beyond_the_pool_are_found_however_many_came_before() -> None:
 
 
 def test_a_log_position_of_thousands_of_digits_is_beyond_the_log(tmp_path: Path) -> None:
-    """Wrong usage, in one line."""
+    """The command line reports wrong usage in one line."""
     with Ledger.open(tmp_path / "log.db"):
         pass
     result = CliRunner().invoke(main, ["replay", str(tmp_path / "log.db"), "--as-of", "9" * 5_000])

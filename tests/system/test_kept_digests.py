@@ -44,7 +44,7 @@ def test_a_log_and_its_tables_are_what_they_were(name: str) -> None:
 
 
 def test_every_history_and_every_table_is_kept_and_nothing_else() -> None:
-    """A story or a table that is added is kept from then on; what is taken away is taken out of the file."""
+    """A new story or table needs digests in the file; the file has none of those removed."""
     assert {*kept()} == {*HISTORIES}, RENEWAL
     for name, digests in kept().items():
         assert digests.tables.keys() == CATALOGUE.keys(), f"{name}\n{RENEWAL}"
@@ -56,12 +56,12 @@ def test_every_story_is_kept() -> None:
 
 
 def test_the_file_is_as_it_would_be_written() -> None:
-    """In order of names, so that a renewal differs in the lines of what was renewed."""
+    """The file is in order of names, so that a renewal changes only the lines of renewed histories."""
     assert text(kept()) == KEPT.read_text(encoding="utf-8"), RENEWAL
 
 
 def test_a_difference_names_the_history_the_table_and_both_digests() -> None:
-    """A line each; a table that only one side has is a difference."""
+    """Each difference is a line; a table that only one side has is a difference."""
     was = small("daily-brier").digests
     scores = was.tables["scores"]
     other = {name: each for name, each in was.tables.items() if name != "cash"}
@@ -82,7 +82,7 @@ def test_a_difference_names_the_history_the_table_and_both_digests() -> None:
 
 
 def test_every_kind_of_event_is_in_a_log_that_is_kept() -> None:
-    """Else the bytes of one could change unnoticed."""
+    """Otherwise the bytes of a kind of event could change unnoticed."""
     assert {type(event) for name in SMALL for event in events(name)} == TAGS.keys()
 
 
@@ -92,7 +92,7 @@ def test_every_table_has_rows_in_a_history_that_is_kept() -> None:
 
 
 def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> None:
-    """Other than 0, which many formulas give."""
+    """The score is not 0, which many formulas give."""
     pairs = [pair for name in TOURNAMENTS for pair in scored(f"tournament {name}")]
     assert {kernel(rules, kind) for rules, kind in pairs} == KERNELS.keys()
     clipped = RuleSet(name="clipped", kernel="ln", cdf_kernel="ln", quantile_kernel="absolute_clipped")

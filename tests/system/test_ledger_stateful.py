@@ -25,6 +25,7 @@ from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.facts.from_log import facts
+from tests.support.effort import times
 from tests.support.given import NOW
 
 Told = str | tuple[int, int, bool]  # a refusal's code; or first and last log position, and whether it was a retry
@@ -814,4 +815,4 @@ def told(outcome: Receipt | Refused) -> Told:
 
 
 TestLedger = LedgerMachine.TestCase
-TestLedger.settings = settings(max_examples=50, stateful_step_count=50, deadline=None)
+TestLedger.settings = settings(max_examples=times(30), stateful_step_count=50, deadline=None)

@@ -30,6 +30,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Uniform
 from forecast_ledger.projections.scores.range_kernels import quantum
+from tests.support.effort import times
 from tests.support.given import COLOURS, contest, entry, forecast, opened, resolution
 from tests.support.oracle import projected
 
@@ -179,7 +180,7 @@ def test_kernels_and_libraries_both_give_the_worked_examples(
 @given(rows=st.lists(named(), min_size=1, max_size=4))
 @settings(max_examples=50, deadline=None)
 def test_a_kernel_of_named_outcomes_is_the_formula_of_a_library(kernel: str, rows: list[Named]) -> None:
-    """From two outcomes to forty, questions of different length side by side."""
+    """Questions with two to forty outcomes are scored together."""
     expected = [NAMED[kernel]([shares(row.chances)], [row.outcome], None) for row in rows]
     assert shares(worth(kernel, rows), QUANTUM) == near(expected)
 
@@ -255,7 +256,7 @@ def piecewise(heights: Sequence[int], place: float) -> float:
 
 
 @given(st.lists(cdfs(), min_size=1, max_size=4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 def test_the_crps_of_a_cdf_is_that_of_uniform_pieces(rows: list[Ranged]) -> None:
     """On linear and logarithmic ranges, for answers in them, at their ends and beyond."""
     expected = [piecewise(row.numbers, scaled(float(row.value), row.span)) for row in rows]
@@ -265,7 +266,7 @@ def test_the_crps_of_a_cdf_is_that_of_uniform_pieces(rows: list[Ranged]) -> None
 @given(cdfs())
 @settings(deadline=None)
 def test_the_uniform_reference_of_a_range_is_the_crps_of_a_uniform_distribution(row: Ranged) -> None:
-    """From its lower end to its upper, without chances beyond."""
+    """The distribution is uniform from the lower end to the upper, without probability beyond."""
     uniform = Uniform(row.span.bins, 1, (1, row.span.bins), row.span, row.value)
     score = KERNELS["crps"].uniform(uniform)  # type: ignore[misc]
     assert score / QUANTUM == near(float(scoringrules.crps_uniform(scaled(float(row.value), row.span), 0, 1)))
@@ -322,9 +323,9 @@ WORKED = Ranged(_SMALL, (4_000_000, 7_000_000, 8_000_000), "10")
 
 @given(quantiles())
 @example(WORKED)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 def test_pinball_is_the_crps_from_quantiles(row: Ranged) -> None:
-    """Twice the mean quantile score."""
+    """The kernel is twice the mean quantile score."""
     assert pinball(row) == near(float(scoringrules.crps_quantile(*as_floats(row))), in_units(row))
     assert pinball(row) == near(2 * float(scoringrules.quantile_score(*as_floats(row)).mean()), in_units(row))
 
@@ -371,7 +372,7 @@ def one_member(row: Ranged) -> float:
 
 @given(st.lists(points(), min_size=1, max_size=4))
 @example([Ranged(NumericRange(lower="0", upper="1", levels=(5 * 10**8,), decimals=2), (55,), "0.7")])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 def test_the_absolute_error_of_a_point_is_the_crps_of_one_member(rows: list[Ranged]) -> None:
     """0.55 against 0.7 is 0.15. Along the logarithmic scale where there is one; an answer beyond counts as the end."""
     assert shares(worth("absolute", rows), QUANTUM) == near([one_member(row) for row in rows])
@@ -519,7 +520,7 @@ def scores(rules: str | RuleSet, *logs: list[AnyCommand]) -> dict[str, float]:
 @given(timeline=timelines())
 @settings(max_examples=15, deadline=None)
 def test_a_score_over_time_is_the_weighted_mean_of_a_library(kernel: str, timeline: Timeline) -> None:
-    """The weights are how long each forecast stands."""
+    """The weights are the times for which forecasts stand."""
     assert scores(replace(MEAN, kernel=kernel), colour(timeline)) == {"colour": near(judged(kernel, timeline))}
 
 

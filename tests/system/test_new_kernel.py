@@ -107,7 +107,7 @@ def test_its_direction_and_its_worst_score_count_on_a_board(tree: Path, log: str
 
 
 def test_it_is_explained_in_its_own_words_with_its_source(tree: Path, log: str) -> None:
-    """The words and the source of its row."""
+    """`explain` prints the words and the source of the kernel's row."""
     explanation = json.loads(run(tree, "explain", log, "score", "own", "rain", "ada", "--json"))
     assert explanation["rule"]["words"].startswith("the probability of what did not happen, ")
     assert explanation["rule"]["source"] == "the contest's own; its kernel: a letter to the editor"
@@ -115,7 +115,7 @@ def test_it_is_explained_in_its_own_words_with_its_source(tree: Path, log: str) 
 
 
 def test_a_rule_set_that_does_not_fit_it_is_refused(tree: Path, log: str) -> None:
-    """It is a loss: it does not go with a logarithm, nor with a take."""
+    """The kernel is a loss, so it does not go with a logarithm or a take."""
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"cdf_kernel": "ln"}, "kernels must agree"),
         ({"take": "coverage_exp"}, "a take needs"),

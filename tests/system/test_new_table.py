@@ -29,7 +29,7 @@ BEFORE = "def contests_values("
 
 
 def test_a_table_is_a_row_and_a_builder(tmp_path: Path) -> None:
-    """It is then printed, replayed, exported, kept up, compared and blamed, and named where tables are listed."""
+    """A new table is printed, replayed, exported, refreshed, compared and blamed, and is in the lists of tables."""
     folder = copies.copied(tmp_path / "program")
     copies.edit(folder, catalogue, FIRST, FIRST + ROW)
     copies.edit(folder, analytics_tables, BEFORE, BUILDER + BEFORE)

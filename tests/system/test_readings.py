@@ -87,7 +87,7 @@ def test_the_best_baseline_scores_are_those_printed(
 
 
 def test_a_cap_leaves_alone_what_is_below_it_and_the_floor() -> None:
-    """0.999 is 0.999, 0.5 is 0.5, and nothing is a thousandth."""
+    """0.999 and 0.5 count as they are, and 0 as 0.001."""
     made = [forecast(participant=who, probability=p, at=OPENS) for who, p in (("a", "0.999"), ("b", "0.5"), ("c", 0))]
     log = RuleSet(name="log", kernel="ln", greatest_probability_ppm=999_000)
     published = scores(log, opened(), *made, resolution())
@@ -103,7 +103,7 @@ def test_an_open_end_is_capped_as_an_outcome_is() -> None:
 
 
 def test_a_part_shows_the_probability_as_it_counted() -> None:
-    """And the consensus of what counted: the median of 0.9 and 0.5."""
+    """The consensus too is one of counted probabilities: the median of 0.9 and 0.5."""
     rules = RuleSet(name="log", kernel="ln", reference="consensus", greatest_probability_ppm=900_000)
     made = [forecast(participant=who, probability=p, at=OPENS) for who, p in (("ada", 1), ("bob", "0.5"))]
     parts = told(rules, opened(), *made, resolution()).table("score_parts").rows()
@@ -227,7 +227,7 @@ def test_a_third_is_a_third_whatever_kinds_there_are() -> None:
 
 
 def test_both_totals_have_the_same_means_of_kinds() -> None:
-    """The table shows them in percent, with what is missing as the worst."""
+    """The table shows them in percent; a kind without forecasts counts as the worst."""
     third = structs.replace(AUTOCAST, total="kind_means_third")
     tables = [round_of(rules, *MADE).table("kind_means") for rules in (AUTOCAST, third)]
     rows = [[(row["participant"], row["kind"], row["mean"]) for row in table.rows()] for table in tables]

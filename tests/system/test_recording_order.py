@@ -16,6 +16,7 @@ from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from tests.support import oracle
+from tests.support.effort import times
 from tests.support.given import choices, contest, day, entry, forecast, opened, resolution
 from tests.support.seasons import Season, drawn_rules
 
@@ -113,10 +114,10 @@ def test_a_mean_by_recency_weighs_by_when_it_was_made(places: tuple[int, ...]) -
     assert abs(Decimal(reference) - mean) < Decimal("1e-9")
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=times(50), deadline=None)
 @given(st.integers(0, 2**64).map(Random))
 def test_no_table_depends_on_the_order_in_which_participants_forecasts_were_recorded(random: Random) -> None:
-    """Under rules drawn field by field, and under presets; by claimed time and by one recorded instant."""
+    """Rules are drawn field by field or are presets; forecasts have claimed times, or one recorded instant."""
     recent: Any = {"consensus_weights": "recency", "consensus_of": "all"}
     rules = msgspec.structs.replace(drawn_rules(random), **recent)
     season = Season(random, rules, drawn_rules(random), random.choice(list(PRESETS)))

@@ -166,7 +166,7 @@ def _slack(missing: dict[str, Fraction], order: Row) -> Fraction:
 
 
 def test_the_markets_are_decided_as_they_were(ledger: Ledger, projections: Projections) -> None:
-    """Every command, rebuilt from its events, leads to them again, and its digest is that of what they say."""
+    """Every command rebuilt from its events leads to them again, and its digest is that of its content."""
     assert audited([each for page in ledger.read() for each in page]).lossy_commands == 0
     assert projections.facts.as_of == ledger.head().position
 
@@ -177,7 +177,7 @@ def test_the_markets_have_the_digests_that_are_kept_of_them(path: Path, projecti
 
 
 def test_every_order_is_carried_out(outcomes: list[tuple[dict[str, Any], Any]], projections: Projections) -> None:
-    """No command is refused, no decision malformed, no leg left undone."""
+    """No command is refused, no decision is malformed, and every leg is carried out."""
     assert all(isinstance(outcome, Receipt) for _, outcome in outcomes)
     decisions = list(projections.table("decisions").rows())
     assert Counter(row["contest"] for row in decisions) == Counter(ORDERS) + Counter(TWICE)
@@ -234,7 +234,7 @@ def test_the_house_loses_what_the_market_maker_lost(
 
 
 def test_the_postings_of_every_event_sum_to_nothing(projections: Projections) -> None:
-    """So do the books after any of them."""
+    """The accounts sum to zero after every event too."""
     sums: dict[int, Fraction] = defaultdict(Fraction)
     for row in projections.table("journal").rows():
         sums[row["log_position"]] += Fraction(row["amount"])
@@ -258,7 +258,7 @@ def test_what_traders_win_on_a_market_the_house_and_rounding_pay(
 def test_every_trader_wins_what_the_source_says(
     source: Market, projections: Projections, missing: dict[str, Fraction]
 ) -> None:
-    """All shares at the maker's cost, paid on the answer."""
+    """The gain is the payout of all shares less the maker's cost."""
     expected = _sums(source.orders, lambda order: order["trader"], source.lost)
     slack = _sums(source.orders, lambda order: order["trader"], lambda order: _slack(missing, order))
     profit = {row["participant"]: Fraction(row["profit"]) for row in projections.table("accounts").rows()}
@@ -270,7 +270,7 @@ def test_every_trader_wins_what_the_source_says(
 def test_portfolios_are_worth_what_the_prices_of_the_day_say(
     source: Market, projections: Projections, missing: dict[str, Fraction], project: str
 ) -> None:
-    """Every midnight, from the opening to the settlement."""
+    """Portfolios are compared every midnight, from the opening to the settlement."""
     profit: dict[str, Fraction] = defaultdict(Fraction)
     for row in projections.table("portfolio_snapshots").only("contest", project).rows():
         if row["log_position"] is None:

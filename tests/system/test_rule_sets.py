@@ -239,7 +239,7 @@ def test_every_number_follows_from_the_definition_under_the_other_readings(
 @settings(max_examples=times(8), deadline=None)
 @given(RANDOMS)
 def test_every_number_follows_from_the_definition_under_each_preset(preset: str, random: Random) -> None:
-    """The same under the rules that are published."""
+    """The numbers are those of the definition under published rules too."""
     recorded, projections = recorded_season(random, preset)
     check_scores(recorded, projections, "cup0")
     check_board(recorded, projections, "cup0")
@@ -248,7 +248,7 @@ def test_every_number_follows_from_the_definition_under_each_preset(preset: str,
 @settings(max_examples=times(40), deadline=None)
 @given(RANDOMS)
 def test_parts_sum_to_scores_and_each_is_what_was_earned_in_its_units(random: Random) -> None:
-    """One row while a forecast and what it is compared with both stay the same, its term that of each of its units."""
+    """A part lasts while a forecast and its reference both stay the same; its term is that of each of its units."""
     check_parts(*recorded_season(random, drawn_rules(random)))
 
 
@@ -278,7 +278,7 @@ def exactly(chance: Fraction | None) -> str | None:
 @settings(max_examples=times(25), deadline=None)
 @given(RANDOMS)
 def test_peer_scores_of_members_sum_to_nothing_at_every_instant(random: Random) -> None:
-    """The scores of members sum to zero whoever joins or leaves; `peers` counts the others."""
+    """Terms of members sum to zero, whoever joins or leaves, and every standing member has one."""
     rules = RuleSet(name="peers", kernel="ln", cdf_kernel="ln", reference="peers", scale="peer", bots="scored_only")
     recorded, projections = recorded_season(random, rules)
     parts = by_key(rows(projections, "score_parts", "cup0"))
@@ -301,7 +301,7 @@ def test_peer_scores_of_members_sum_to_nothing_at_every_instant(random: Random) 
 @settings(max_examples=times(16), deadline=None)
 @given(RANDOMS)
 def test_no_number_depends_on_how_it_is_worked_out(random: Random) -> None:
-    """Neither on how many events are read or forecasts scored at a time, nor on the turns that questions take."""
+    """Pages of events, groups of forecasts and the order of questions do not change any digest."""
     season = Season(random, *(drawn_rules(random) for _ in range(2)))
     season.contests = [
         [each for each in thread if not isinstance(each, commands.FinalizeContest)] for thread in season.contests

@@ -104,7 +104,7 @@ def exact(row: Row) -> Fraction:
 
 
 def test_there_are_stories_with_expected_tables() -> None:
-    """Else the tests below would test nothing."""
+    """Without them, the tests below would test nothing."""
     tables = {story: {name for of, name in EXPECTED if of == story} for story in STORIES}
     assert tables == {
         ARENA: {
@@ -141,7 +141,7 @@ def test_a_story_and_where_its_numbers_come_from_are_told_in_words(story: str) -
 
 @pytest.mark.parametrize(("story", "name"), EXPECTED)
 def test_a_story_leads_to_its_expected_table(story: str, name: str) -> None:
-    """Row by row, in the columns that the table was worked out for."""
+    """The rows are equal in the columns that the expected table has."""
     worked_out = expected(story, name)
     actual = [
         {column: "" if row[column] is None else str(row[column]) for column in worked_out[0]}
@@ -153,7 +153,7 @@ def test_a_story_leads_to_its_expected_table(story: str, name: str) -> None:
 
 @pytest.mark.parametrize("story", STORIES)
 def test_a_story_is_scored_as_by_the_slow_definition(story: str) -> None:
-    """Every score of every contest, before it is rounded."""
+    """Every unrounded score of every contest is that of the slow definition."""
     log = recorded(story)
     for contest in told(story).contests:
         scores = {(row["question"], row["participant"]): exact(row) for row in rows(story, "scores", contest=contest)}
@@ -186,7 +186,7 @@ def test_a_published_total_is_ours(story: str, row: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(("story", "row"), printed(METACULUS, name="published_daily"))
 def test_a_published_daily_score_is_the_term_of_that_day(story: str, row: dict[str, str]) -> None:
-    """Nought where no forecast stands or the answer is known."""
+    """The score is 0 on days without a forecast, and once the answer is known."""
     questions = {each.question: each.opens_at for each in told(story).facts.questions}
     start = questions[row["question"]] + (int(row["day"]) - 1) * DAY
     parts = rows(story, "score_parts", contest="plain", question=row["question"], participant=row["participant"])
@@ -201,7 +201,7 @@ def test_a_published_daily_score_is_the_term_of_that_day(story: str, row: dict[s
 
 @pytest.mark.parametrize(("story", "row"), printed(METACULUS, name="published_leaderboard"))
 def test_a_published_place_is_ours(story: str, row: dict[str, str]) -> None:
-    """Score, coverage, take, prize, % prize and completion of each forecaster, with and without the visible days."""
+    """Score, coverage, take, prize, % prize and completion are equal, with and without the visible days."""
     [ours] = rows(story, "leaderboard", contest=row["contest"], participant=row["participant"])
     for name in ("score", "coverage", "take", "prize"):
         assert rounded(row[name], ours[name]) == figure(row[name])
@@ -219,7 +219,7 @@ def test_a_published_place_is_ours(story: str, row: dict[str, str]) -> None:
 def test_takes_to_three_decimals_and_their_total_are_those_of_the_seed(
     contest: str, takes: dict[str, str], total: str
 ) -> None:
-    """And prizes are the whole 1000 dollars."""
+    """Together the prizes are the whole 1000 dollars."""
     board = {row["participant"]: row for row in rows(METACULUS, "leaderboard", contest=contest)}
     assert {who: str(rounded("0.000", row["take"])) for who, row in board.items()} == takes
     assert rounded(total, sum((Decimal(row["take"]) for row in board.values()), Decimal(0))) == Decimal(total)

@@ -34,7 +34,7 @@ from tests.support.trading_parts import (
 )
 from tests.support.trading_seasons import SUNDAY, Season, Told
 
-SEEDS = range(24)
+SEEDS = range(24)  # together they meet every refusal
 NEW = {  # of these events the model knows every field
     "prices_quoted.v1",
     "cash_granted.v1",
@@ -155,7 +155,7 @@ def test_the_engine_says_what_the_model_says(seed: int) -> None:
 
 
 def test_the_seasons_meet_every_rule() -> None:
-    """Every code of the documented lists is met, so that none of them is compared in vain."""
+    """The random seasons meet every code of the documented lists."""
     met: set[str] = set()
     for seed in SEEDS:
         for _, outcome in season(seed).said:
@@ -226,7 +226,7 @@ def test_what_one_has_less_what_one_put_in_is_what_one_made(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_falls_below_zero_but_by_a_correction(seed: int) -> None:
-    """Shares and costs are never negative; cash is only after something was reversed or voided."""
+    """Shares and costs are never negative; cash is negative only after a reversal or a voiding."""
     book = season(seed).book
     for contest, person, account in accounts(book):
         assert all(each.shares >= 0 and each.cost >= 0 for each in account.positions)
@@ -238,7 +238,7 @@ def test_nothing_falls_below_zero_but_by_a_correction(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_revocation_leaves_everything_as_it_was(seed: int) -> None:
-    """Answered in any way and taken back, every account of a contest that runs has the cash and positions it had."""
+    """After an answer and its revocation, every account of a running contest has its earlier cash and positions."""
     book = deepcopy(season(seed).book)
     for question, asked in sorted(book.questions.items()):
         if not asked.payouts and not asked.annulled:
@@ -336,7 +336,7 @@ def test_skill_compares_with_even_odds_and_with_the_market() -> None:
 
 
 def test_a_loss_shows_as_drawdown() -> None:
-    """500 of 10,000 are lost: 5 % of the peak; nobody who gained has any."""
+    """A loss of 500 of 10,000 is 5 % of the peak; a participant who only gained has no drawdown."""
     book = arena({"amount": 500})
     book.resolve(2, "rain", "no")
     assert readings.figures(book, "week", "ada")["drawdown"] == Fraction("0.05")
@@ -346,7 +346,7 @@ def test_a_loss_shows_as_drawdown() -> None:
 
 
 def test_two_sales_of_half_leave_a_quarter() -> None:
-    """Percent of the shares there are now; the cost falls in proportion. Reference arena, a7."""
+    """Percent are of the shares left; cost falls alike. Forecaster Arena, Scoring Methodology, "Position Mechanics"."""
     book = arena({"amount": 500})
     for period in (2, 3):
         sells = [{"position_id": "1", "percentage": 50}]
@@ -368,7 +368,7 @@ def test_three_sales_of_a_third_leave_dust_and_an_open_position() -> None:
 
 @pytest.mark.parametrize(("second", "code"), [(2_500, "above_cap"), (1_875, None)])
 def test_each_leg_meets_the_cash_the_leg_before_left(second: int, code: str | None) -> None:
-    """2,500 of 10,000 leave 7,500, of which a quarter is 1,875. Reference arena, a5."""
+    """A quarter of the 7,500 left is 1,875. Forecaster Arena, Scoring Methodology, "Position Mechanics"."""
     book = arena()
     bets = [{"market_id": "rain", "side": "yes", "amount": amount} for amount in (2_500, second)]
     book.record_decision(1, "week", "ada", 1, action="BET", bets=bets, reasoning="All in.")

@@ -19,11 +19,12 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.from_log import facts
 from tests.support import oracle
 from tests.support import trading_readings as readings
+from tests.support.effort import times
 from tests.support.given import bet, day, decision, resolution, sale, trading_floor
 from tests.support.trading_model import Book
 from tests.support.trading_seasons import Season
 
-SEEDS = range(12)
+SEEDS = range(times(8))
 MONEY, POINTS = 10**6, 10**9
 NAMES: tuple[str, ...] = (
     "total",
@@ -66,7 +67,7 @@ def accounts(book: Book) -> list[tuple[str, str]]:
 
 
 def test_the_histories_have_everything_in_them() -> None:
-    """Debts, seals, corrections, half and half: else the comparisons below would say little."""
+    """The seasons have accounts and contests in every state and positions of every status."""
     states = {row["state"] for seed in SEEDS for row in played(seed)[1].table("accounts").rows()}
     statuses = {row["status"] for seed in SEEDS for row in played(seed)[1].table("positions").rows()}
     seals = {row["state"] for seed in SEEDS for row in played(seed)[1].table("contests").rows()}
@@ -77,7 +78,7 @@ def test_the_histories_have_everything_in_them() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_positions(seed: int) -> None:
-    """Every position ever opened: what it holds, what that cost, what it has won."""
+    """Every position that was ever opened has its shares, cost and gain."""
     book, projections = played(seed)
     rows = [
         (contest, who, each.number, each.question, each.outcome, each.status, money(each.realised))
@@ -92,7 +93,7 @@ def test_positions(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_accounts(seed: int) -> None:
-    """Cash, deposits, value and profit at the clock of the log."""
+    """Cash, deposits, value and profit are those at the clock of the log."""
     book, projections = played(seed)
     for row in projections.table("accounts").rows():
         own = book.account(row["contest"], row["participant"])
@@ -105,7 +106,7 @@ def test_accounts(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores_of_purchases(seed: int) -> None:
-    """One row a purchase of a resolved question; of a sealed contest by what was resolved then."""
+    """Each purchase of a resolved question has a row; in a sealed contest, as of the seal."""
     book, projections = played(seed)
     expected = [
         (
@@ -133,7 +134,7 @@ def test_scores_of_purchases(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boards(seed: int) -> None:
-    """Every column, and the ranks by profit and by Brier score."""
+    """Every column is compared, with the ranks by profit and by Brier score."""
     book, projections = played(seed)
     boards: dict[str, list[Row]] = {}
     for row in projections.table("arena_leaderboard").rows():
@@ -154,7 +155,7 @@ def test_boards(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_journal(seed: int) -> None:
-    """Every side of every entry, to the last 1e-15."""
+    """Every posting is equal, to the last 1e-15."""
     book, projections = played(seed)
     expected = [
         (number, *posting[:3], posting[3])
@@ -181,7 +182,7 @@ def decisions_of(who: str, chance: Random) -> list[AnyCommand]:
     return made
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(times(10)))
 def test_any_interleaving_of_independent_participants_gives_the_same_books(seed: int) -> None:
     """Each decides on what is its own: only log positions depend on who came first."""
     rules = RuleSet(name="own", trading=Trading(period_days=0))
