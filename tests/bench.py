@@ -643,7 +643,7 @@ def crowded(folder: Path) -> dict[str, float]:
         with started as location:
             pairs = [(crowd(location, f"one {n}", 1, 800), crowd(location, f"all {n}", 8, 200)) for n in range(RUNS)]
             counts, trickle = beside(location, "beside", 20_000, rate=20)
-        if counts["accepted"] != 20_000 or trickle.found.errors or any(each.errors for _, each in pairs):
+        if counts["accepted"] != 20_000 or trickle.found.errors or any(crowd_run.errors for _, crowd_run in pairs):
             raise AssertionError("a command of the benchmark was not recorded")
         measured |= {
             f"{store}, eight writers: ratio to one writer's rate (aim 0.5)": median(

@@ -264,8 +264,8 @@ def test_a_branch_decides_and_reads_as_a_ledger_does(tmp_path: Path) -> None:
             assert branch.handle(opened("here"), "own").first == head.position + 1
             assert branch.handle(opened("here"), "own").duplicate
             assert branch.handle(history[0], "c0").duplicate
-            found = facts(branch.read())
-            assert [each.question for each in found.questions] == ["rain", "here"]
+            log_facts = facts(branch.read())
+            assert [question.question for question in log_facts.questions] == ["rain", "here"]
             assert [each.position for page in branch.read(head.position - 1) for each in page] == [
                 head.position,
                 head.position + 1,
