@@ -51,12 +51,12 @@ def listed(log: str, *options: str) -> list[dict[str, Any]]:
 
 
 def positions(log: str, *options: str) -> list[int]:
-    """Which events are listed."""
+    """Return the log positions of the events that are listed."""
     return [row["log_position"] for row in listed(log, *options)]
 
 
 def test_every_event_is_listed_in_the_order_of_the_log(log: str) -> None:
-    """With both of its instants, and what it says in a few words; the checkpoint on stderr."""
+    """Each line has both instants of the event and a short sentence; the checkpoint is on stderr."""
     rows = listed(log)
     assert [list(row) for row in rows] == [EVENT_LIST_COLUMNS] * 8
     assert [row["type"] for row in rows] == [TAGS[type(event)] for event in SAID]
@@ -113,7 +113,7 @@ def test_filters_hold_together(log: str, options: list[str], expected: list[int]
 
 
 def test_the_list_speaks_of_the_log_as_far_as_it_was_read(log: str) -> None:
-    """To the limit, to the end of the time asked for, to the end."""
+    """The checkpoint is at the limit, at the end of the period, or at the end of the log."""
     told = [
         run("log", log, *options).stderr.splitlines()
         for options in (
@@ -150,7 +150,7 @@ def test_events_that_name_several_questions_are_found_by_each() -> None:
 
 @given(EVENTS)
 def test_every_event_there_can_be_says_something(event: AnyEvent) -> None:
-    """In a line of bounded length for what is bounded, whatever the numbers: a forged log may say anything."""
+    """A sentence has a bounded length if its fields have, whatever numbers a forged log holds."""
     recorded = Recorded(position=1, recorded_at=NOW, command_id="c", command="", previous="", event=event)
     row = event_row(recorded)
     assert isinstance(row["says"], str)
@@ -240,7 +240,7 @@ def test_a_row_is_shown_to_its_last_byte(log: str) -> None:
 
 
 def test_a_row_is_taken_apart(log: str) -> None:
-    """Its envelope, then its event; instants as everywhere, other numbers in the unit of their type."""
+    """The envelope comes first, then the event; instants are RFC 3339, other numbers in the unit of their type."""
     result = run("show", log, "5", "--format", "json")
     shown = {row["field"]: row["value"] for row in json.loads(result.stdout)}
     row = json.loads(stored(log, 5))

@@ -73,7 +73,7 @@ def test_a_checkpoint_says_what_it_is_of(log: str) -> None:
 
 
 def test_the_same_log_gives_the_same_text_and_an_earlier_cut_another(log: str) -> None:
-    """Nothing of a clock, a machine or a path is in it."""
+    """The text contains nothing of a clock, a machine or a path."""
     assert run("checkpoint", log).stdout == run("checkpoint", log).stdout == checkpoint_text(take_checkpoint(log))
     assert tomllib.loads(run("checkpoint", log, "--as-of", "3").stdout)["log_position"] == 3
     empty = tomllib.loads(run("checkpoint", log, "--as-of", "0").stdout)
@@ -89,7 +89,7 @@ def test_a_text_is_read_as_it_was_written(name: str) -> None:
 
 
 def test_a_log_that_has_grown_still_has_its_checkpoint(tmp_path: Path) -> None:
-    """Also one of the empty log, and one of each position on the way."""
+    """A checkpoint of the empty log and of every position agrees with the longer log."""
     grown = forged(tmp_path / "grown.db", happened(*SAID, *LATER))
     for position in range(7):
         kept = file(tmp_path, take_checkpoint(grown, as_of=position))
@@ -103,7 +103,7 @@ def test_a_log_that_has_grown_still_has_its_checkpoint(tmp_path: Path) -> None:
 
 
 def test_a_log_that_was_cut_short_is_found(tmp_path: Path, log: str) -> None:
-    """By itself it is sound: only what was kept elsewhere knows that there was more."""
+    """The shorter log is sound in itself; only the checkpoint shows that there was more."""
     kept = take_checkpoint(log)
     cut = changed(log, "DELETE FROM stored_events WHERE originator_version > 3")
     assert run("verify", cut).exit_code == FINE
@@ -147,7 +147,7 @@ def test_another_ledger_or_instant_is_a_difference(log: str) -> None:
 
 
 def test_a_projection_of_another_version_is_not_compared(tmp_path: Path, log: str) -> None:
-    """It is said to be not, with the code that could; that is no finding. Nor is one that there is no more."""
+    """A note names it and the code that can compare it; that is no finding. Nor is a projection that was removed."""
     kept = take_checkpoint(log)
     scores = structs.replace(kept.projections["scores"], version=1, digest="f" * 64)
     older = structs.replace(kept, code="0.0.1", projections=kept.projections | {"scores": scores, "ranks": scores})
@@ -197,7 +197,7 @@ def test_wrong_payouts_and_a_checkpoint_are_told_together(tmp_path: Path, log: s
     ],
 )
 def test_what_is_no_checkpoint_is_wrong_usage(tmp_path: Path, log: str, text: bytes) -> None:
-    """In one printable line that names the file."""
+    """The message is one printable line that names the file."""
     path = tmp_path / "no.toml"
     path.write_bytes(text)
     result = run("verify", log, "--checkpoint", str(path))
@@ -207,7 +207,7 @@ def test_what_is_no_checkpoint_is_wrong_usage(tmp_path: Path, log: str, text: by
 
 
 def test_a_checkpoint_that_another_program_saved_again_is_the_same(tmp_path: Path, log: str) -> None:
-    """With a mark of its encoding before it, and the line ends of another system."""
+    """A byte order mark and the line ends of another system do not matter."""
     text = run("checkpoint", log).stdout_bytes
     path = tmp_path / "kept.toml"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
@@ -215,7 +215,7 @@ def test_a_checkpoint_that_another_program_saved_again_is_the_same(tmp_path: Pat
 
 
 def test_a_checkpoint_needs_a_log(tmp_path: Path, log: str) -> None:
-    """And a cut that there is."""
+    """The log must exist, and reach the cut."""
     assert run("checkpoint", str(tmp_path / "none.db")).exit_code == UNREADABLE
     assert run("checkpoint", log, "--as-of", "6").exit_code == USAGE
     assert run("checkpoint", log, "--name", "other").exit_code == FINE  # a ledger without events, as everywhere
@@ -224,7 +224,7 @@ def test_a_checkpoint_needs_a_log(tmp_path: Path, log: str) -> None:
 
 
 def test_a_checkpoint_of_one_of_several_ledgers_names_it(tmp_path: Path) -> None:
-    """And is compared with that one only."""
+    """It is compared with the ledger of that name only."""
     path = str(tmp_path / "log.db")
     for name in ("main", "other"):
         with Ledger.open(path, name, clock=lambda: NOW) as ledger:

@@ -74,7 +74,7 @@ def test_a_log_is_the_same_as_a_copy_of_it(tmp_path: Path, one: str) -> None:
 
 
 def test_two_logs_part_at_the_first_row_that_differs(one: str, other: str) -> None:
-    """With what each has there; the projections that show it differ, the others do not."""
+    """The report has the event of each there, and names only the projections that differ."""
     result = run("replay", one, "--compare", other, "--format", "json")
     assert result.exit_code == FINDINGS
     rows = json.loads(result.stdout)
@@ -147,7 +147,7 @@ def test_the_other_may_be_a_file_of_rows(tmp_path: Path, one: str, exported: boo
 
 @pytest.mark.parametrize("form", FORMS)
 def test_either_may_be_an_export(tmp_path: Path, one: str, other: str, form: str) -> None:
-    """In any format, as of a position too; its projections are rebuilt from its events alone."""
+    """An export in any format can be compared, also as of a position; its projections are rebuilt from its events."""
     out = str(tmp_path / f"out.{form}")
     exported(one, Path(out), form)
     for pair in ((one, out), (out, one), (out, out)):
@@ -162,7 +162,7 @@ def test_either_may_be_an_export(tmp_path: Path, one: str, other: str, form: str
 
 
 def test_an_export_that_has_lost_its_end_is_no_beginning_of_the_log(tmp_path: Path, one: str) -> None:
-    """Its manifest says how much there was."""
+    """The manifest states how many events the export had."""
     out = tmp_path / "out"
     exported(one, out, "jsonl")
     lines = (out / "events.jsonl").read_bytes().splitlines(keepends=True)
@@ -183,7 +183,7 @@ def run_rows(path: str) -> list[bytes]:
     "text", [b"{", b'{"row": 1}', b'{"row": "\\ud800"}', b'{"a":' * 100_000, b'{"row": ""}', b"{}\n{}"]
 )
 def test_a_file_that_holds_other_lines_is_damaged(tmp_path: Path, one: str, text: bytes) -> None:
-    """At its first line; a file that holds none, or no JSON, is no log."""
+    """The damage is at its first line; an empty file, or one without JSON, is not a log."""
     path = tmp_path / "lines.jsonl"
     path.write_bytes(text)
     result = run("replay", one, "--compare", str(path))
@@ -196,7 +196,7 @@ def test_a_file_that_holds_other_lines_is_damaged(tmp_path: Path, one: str, text
 
 
 def test_damage_says_in_which_of_the_two(tmp_path: Path, one: str) -> None:
-    """And at which of its log positions."""
+    """The message names the log and the position in it."""
     broken = another_number(tmp_path / "broken.db")
     for arguments in ((one, broken), (broken, one)):
         result = run("replay", arguments[0], "--compare", arguments[1])

@@ -101,12 +101,12 @@ def kept(path: Path, rows: Sequence[tuple[int, str, bytes]]) -> None:
 
 
 def happened(*commands: AnyCommand) -> list[AnyEvent]:
-    """What a ledger makes of commands."""
+    """Return the events that a ledger records for commands."""
     return [recorded.event for recorded in oracle.history(*commands)]
 
 
 def stops(path: str, as_of: AsOf = None) -> tuple[int, str]:
-    """Where a verification stops, and what it says."""
+    """Return the log position at which a verification stops, and the message."""
     with pytest.raises(Corrupt) as stopped:
         verify(path, as_of=as_of)
     return stopped.value.position, str(stopped.value)
@@ -129,7 +129,7 @@ def test_a_log_that_this_project_wrote_is_verified_to_its_head(tmp_path: Path, c
 
 @pytest.mark.parametrize("preset", [name for name, rules in PRESETS.items() if rules.take != "none"])
 def test_what_pay_records_is_verified_under_every_preset(tmp_path: Path, preset: str) -> None:
-    """Also after the answer was taken back, and with a contest beside it that is open."""
+    """A later revocation and an open contest beside it change nothing."""
     path = str(tmp_path / "log.db")
     asked = [structs.replace(command, rules=preset) if command == SEALED[1] else command for command in SEALED]
     later: list[AnyCommand] = [revocation(), resolution(outcome="no"), contest("league", pool=10), entry("league")]
@@ -148,7 +148,7 @@ def test_a_watcher_hears_how_far_the_verification_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("as_of", [*range(SEAL + 5), "2026-03-31T00:00:09Z"])
 def test_every_cut_of_a_sound_log_is_sound(tmp_path: Path, as_of: AsOf) -> None:
-    """Also between the payments of one command, and at the instant of the seal."""
+    """A cut may lie between the payments of one command, or at the instant of the seal."""
     path = forged(tmp_path / "log.db", happened(*PAID))
     assert verify(path, as_of=as_of).position == (as_of if isinstance(as_of, int) else SEAL)
 
@@ -252,7 +252,7 @@ def of_no_known_type(path: Path) -> str:
 
 
 def mislabelled(path: Path) -> str:
-    """Beside the fourth row, a forecast, the store says something else, of which no digest is."""
+    """The store's type for the fourth row, a forecast, is another; no digest covers that type."""
     return changed(forged(path, happened(*PAID)), "UPDATE stored_events SET topic = 'x' WHERE originator_version = 4")
 
 
@@ -517,7 +517,7 @@ BROKEN: dict[str, list[tuple[Callable[[Path], str], int, str]]] = {
 def test_each_check_names_the_log_position_and_what_is_wrong(
     tmp_path: Path, broken: Callable[[Path], str], position: int, says: str
 ) -> None:
-    """And only the first row that cannot be trusted."""
+    """The message is about the first row that cannot be trusted, and no other."""
     at, said = stops(broken(tmp_path / "log.db"))
     assert (at, said.startswith(f"log position {position}: {says}")) == (position, True), said
 
@@ -528,7 +528,7 @@ def test_each_check_names_the_log_position_and_what_is_wrong(
     ids=[case[0].__name__ for cases in BROKEN.values() for case in cases],
 )
 def test_each_check_fails_by_itself(tmp_path: Path, check: str, broken: Callable[[Path], str]) -> None:
-    """Of all checks this one alone finds something; those that rest on it say that they were not made."""
+    """Only this check finds damage; the checks that need it are not made."""
     path = broken(tmp_path / "log.db")
     found = {result.check: result.found for result in run_checks(path).results}
     wrong = "differs" if check == "payouts" else "damaged"
@@ -601,7 +601,7 @@ def test_rows_of_any_bytes_are_damaged_and_nothing_worse(rows: list[bytes]) -> N
 
 
 def test_a_cut_before_the_damage_sees_none_of_it(tmp_path: Path) -> None:
-    """Also where the damaged row is read with the others; an instant is not looked for beyond it."""
+    """The damaged row may be on the page that is read; the search for an instant does not go beyond it."""
     path = another_number(tmp_path / "log.db")
     assert verify(path, as_of=3).position == 3
     assert verify(path, as_of="2026-03-31T00:00:03Z").position == 3
@@ -625,7 +625,7 @@ def test_a_file_cut_short_is_damaged_or_no_ledger(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("position", [PAGE, PAGE + 1, 2 * PAGE + 1])
 def test_checks_carry_over_from_page_to_page(tmp_path: Path, position: int) -> None:
-    """Of 1,100 rows, which are read 500 at a time: whole, one row gone, one recorded before the one before it."""
+    """A log of 1,100 rows, read 500 at a time, is checked whole, without one row, and with one instant too early."""
     many = happened(*(opened(f"q{number}") for number in range(1_100)))
     whole = forged(tmp_path / "whole.db", many)
     assert verify(whole).position == 1_100
@@ -639,7 +639,7 @@ def test_checks_carry_over_from_page_to_page(tmp_path: Path, position: int) -> N
 
 
 def test_every_check_that_is_named_can_fail() -> None:
-    """What `verify` prints promises no more than what is tried here."""
+    """Every check that `verify` prints has a log in this file that makes it fail."""
     assert list(BROKEN) == list(CHECKS)
 
 
@@ -647,7 +647,7 @@ def test_every_check_that_is_named_can_fail() -> None:
 
 
 def test_a_payment_that_sums_to_the_pool_but_is_not_the_boards_is_found(tmp_path: Path) -> None:
-    """By a writer who was told another worth; the first wrong row is named."""
+    """A writer used other prizes; the message names the first wrong row."""
     path = str(tmp_path / "log.db")
     wrong = {"ada": 25_000_000, "bob": 40_010_000, "cyd": 9_990_000, "dan": 25_000_000}
     with Ledger.open(path, prizes=lambda *_: wrong) as ledger:
@@ -684,14 +684,14 @@ def test_who_is_paid_wrongly_or_not_at_all_is_named(
 
 
 def test_a_winner_left_unpaid_is_found_wherever_the_log_goes_on(tmp_path: Path) -> None:
-    """Only a cut at the very last payment may lie between those of one command."""
+    """Only a cut at the very last payment may lie between the payments of one command."""
     path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(ada=25), *happened(opened("wind"))])
     assert stops(path)[0] == stops(path, 11)[0] == stops(path, "2026-03-31T00:00:10Z")[0] == 10
     assert verify(path, as_of=10).position == 10
 
 
 def test_a_payment_in_part_is_completed(tmp_path: Path) -> None:
-    """What was paid rightly is paid, whatever else came since; the others get theirs, and then all is as it should."""
+    """Correct payments stay, whatever was recorded since; the other winners are paid, and the log is sound."""
     path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(ada=25), *happened(opened("wind"))])
     with Ledger.open(path, prizes=worth) as ledger:
         receipt = pay(ledger, "cup", AFTER)
@@ -723,7 +723,7 @@ def test_of_several_wrong_payments_the_first_of_the_log_is_named(tmp_path: Path)
 
 
 def test_what_lies_behind_a_cut_is_not_judged(tmp_path: Path) -> None:
-    """As of the seal nothing was paid, and so nothing wrongly."""
+    """As of the seal nothing was paid, so no payment is wrong."""
     path = forged(tmp_path / "log.db", [*happened(*SEALED), *prizes(zoe=100)])
     assert verify(path, as_of=SEAL).position == SEAL
     assert stops(path, SEAL + 1)[0] == SEAL + 1
@@ -759,7 +759,7 @@ OPEN_EVENTS = SEALED_EVENTS[:-1]
     ],
 )
 def test_a_payment_that_no_decider_makes_is_found_as_it_is_read(tmp_path: Path, written: list[AnyEvent]) -> None:
-    """Where its command begins, the last one here, before any board is worked out."""
+    """The damage is at the first event of its command, before any board is computed."""
     path = forged(tmp_path / "log.db", written)
     last = [recorded.command_id for recorded in enveloped(written)]
     assert stops(path)[0] == last.index(last[-1]) + 1
@@ -777,7 +777,7 @@ def run(*arguments: str) -> Result:
 
 
 def test_a_sound_log_prints_every_check(tmp_path: Path) -> None:
-    """What was checked, found, and what it means; the checkpoint and the verdict on stderr."""
+    """Each row has the check, its result and its meaning; the checkpoint, the advice and the verdict are on stderr."""
     path = forged(tmp_path / "log.db", happened(*PAID))
     result = run("verify", path, "--format", "csv")
     assert result.exit_code == FINE
@@ -812,7 +812,7 @@ def test_wrong_payouts_exit_with_1_and_name_every_one(tmp_path: Path) -> None:
 
 
 def test_damage_exits_with_4_and_says_how_to_look_closer(tmp_path: Path) -> None:
-    """What was expected and found, and the command that shows the row."""
+    """The message has the expected and the found value, and the command that shows the row."""
     path = unchained(tmp_path / "a log.db")
     result = run("verify", path)
     assert result.exit_code == DAMAGED
@@ -832,7 +832,7 @@ def test_damage_exits_with_4_and_says_how_to_look_closer(tmp_path: Path) -> None
 
 
 def test_quiet_says_nothing_when_all_is_well(tmp_path: Path) -> None:
-    """And else only what is wrong, on stderr, with the same exit codes."""
+    """Otherwise it prints only the findings, to stderr, with the same exit codes."""
     sound = run("verify", forged(tmp_path / "log.db", happened(*PAID)), "--quiet")
     assert (sound.exit_code, sound.output) == (FINE, "")
     damaged = run("verify", another_number(tmp_path / "damaged.db"), "-q")

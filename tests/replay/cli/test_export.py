@@ -66,7 +66,7 @@ def test_csv_is_what_table_prints(log: str, tmp_path: Path) -> None:
 
 
 def test_a_line_break_in_a_text_is_within_its_cell(tmp_path: Path) -> None:
-    """For whoever reads the CSV that `table` prints; a lone carriage return, which hides text, is escaped."""
+    """The CSV that `table` prints quotes such a text, and escapes a lone carriage return, which would hide text."""
     title = "one\ntwo\rthree\r\nfour"
     said = {"type": "open_contest", "id": "c", "at": "2026-03-01T00:00:00Z", "contest": "cup", "title": title}
     line = json.dumps(said | {"rules": "relative-2022-04"}).encode()
@@ -120,7 +120,7 @@ def test_faults_say_what_is_wrong_and_leave_nothing(
 
 
 def test_a_damaged_export_is_located(log: str, tmp_path: Path) -> None:
-    """By log position; the exit code is 4."""
+    """The message names the log position; the exit code is 4."""
     run("export", log, str(tmp_path / "out"), "--format", "csv")
     path = tmp_path / "out" / "events.csv"
     path.write_bytes(path.read_bytes().replace(b"bot", b"bat"))
@@ -148,7 +148,7 @@ def test_an_export_is_not_added_to_another_ledger(log: str, tmp_path: Path) -> N
 
 
 def test_without_pyarrow_it_is_said_what_to_install(log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For two of the formats; the others do without."""
+    """Two of the formats need pyarrow; the others do not."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for form in FORMS:
         result = run("export", log, str(tmp_path / form), "--format", form)

@@ -77,7 +77,7 @@ def test_commands_can_come_from_standard_input(tmp_path: Path) -> None:
 
 
 def test_each_refusal_is_told_with_its_line_code_and_field(tmp_path: Path) -> None:
-    """On stderr, one line each, and the exit code is 1; the other commands are recorded."""
+    """Each refusal is one line on stderr, and the exit code is 1; the other commands are recorded."""
     given = opened("c1", question="q1") + b"not json\n" + opened("c2", question="q1") + opened("c3", question="q3")
     result = run("append", str(tmp_path / "log.db"), "-", "--format", "json", given=given)
     told = result.stderr.splitlines()
@@ -154,7 +154,7 @@ def test_hostile_lines_are_refused_and_leave_nothing(tmp_path: Path, line: bytes
 
 
 def test_a_board_names_its_log_position_on_stderr_and_only_data_on_stdout(log: str) -> None:
-    """So that output pipes cleanly."""
+    """The output can be piped."""
     result = run("leaderboard", log, "plain", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [(row["participant"], row["prize"]) for row in rows] == [
@@ -196,7 +196,7 @@ def test_every_projection_prints_the_same_rows_in_each_format(log: str, projecti
 
 
 def test_a_reading_can_be_cut_at_a_position_or_an_instant(log: str) -> None:
-    """Before the resolutions there is no board; before the ledger was there, no log."""
+    """Before the resolutions there is no board; before the ledger's first event, no log."""
     assert json.loads(run("leaderboard", log, "plain", "--as-of", "30", "--format", "json").stdout) == []
     assert run("leaderboard", log, "plain", "--as-of", "1999-01-01T00:00:00Z").exit_code == USAGE
     far = run("leaderboard", log, "plain", "--as-of", "2999-01-01T00:00:00Z", "--format", "csv")
@@ -204,7 +204,7 @@ def test_a_reading_can_be_cut_at_a_position_or_an_instant(log: str) -> None:
 
 
 def test_the_board_of_a_contest_in_which_one_trades_is_that_of_trading(log: str) -> None:
-    """By profit; how forecasts on the same questions are scored is told, and is in the other table."""
+    """It ranks by profit; a note names the table that has the scores of forecasts on the same questions."""
     run("append", log, str(TRADING))
     board = run("leaderboard", log, "week-1", "--format", "json")
     rows = [(row["contest"], row["rank"], row["participant"], row["profit"]) for row in json.loads(board.stdout)]
@@ -271,7 +271,7 @@ def test_a_damaged_log_is_located(log: str) -> None:
 
 
 def test_verify_can_be_cut_too(log: str) -> None:
-    """It then speaks of the log up to there, and says so if there is no such place."""
+    """The report is about the log up to the cut; a cut beyond the log is refused."""
     assert run("verify", log, "--as-of", "20").stderr.startswith("as of log position 20, digest ")
     assert run("verify", log, "--as-of", "2000-01-01T00:00:00Z").stderr.startswith("as of log position 0, digest 000")
     beyond = run("verify", log, "--as-of", "35")
@@ -279,7 +279,7 @@ def test_verify_can_be_cut_too(log: str) -> None:
 
 
 def test_a_bar_is_shown_while_a_file_is_appended(tmp_path: Path) -> None:
-    """On a terminal only; the counts come on stdout all the same."""
+    """The bar is shown on a terminal only; the counts are on stdout in any case."""
     script = (
         f"from forecast_ledger.__main__ import main; main(['append', {str(tmp_path / 'a.db')!r}, {str(COMMANDS)!r}])"
     )
@@ -302,7 +302,7 @@ def test_a_ledger_without_events_is_a_finding_of_verify(log: str) -> None:
 
 
 def test_a_check_that_is_named_twice_is_run_once(log: str) -> None:
-    """And told once."""
+    """It is printed once too."""
     rows = json.loads(run("verify", log, "--only", "decided", "--only", "decided", "--format", "json").stdout)
     assert [row["check"] for row in rows] == ["decided"]
 
@@ -318,7 +318,7 @@ PRIZES = {"A": "108.00", "B": "779.30", "C": "44.80", "bot": "67.90"}  # Metacul
 
 
 def test_the_winners_of_a_sealed_board_are_paid_once(log: str) -> None:
-    """What the board says, all of the pool, recorded one a winner; sent again, nothing is."""
+    """The prizes of the board use up the pool, one event per winner; a second payment records nothing."""
     run("append", log, str(SEALED))
     first = run("pay", log, "plain", "--format", "json")
     assert first.exit_code == FINE
@@ -349,7 +349,7 @@ def test_what_cannot_be_paid_is_said_and_nothing_is_recorded(log: str, contest: 
 
 
 def test_a_contest_without_pool_has_nothing_to_pay(tmp_path: Path) -> None:
-    """Which is said, and not recorded."""
+    """The command prints that, and records nothing."""
     log = str(tmp_path / "log.db")
     seal = said("s6", "finalize_contest", contest="auto")
     run("append", log, "-", given=b"".join([*AUTOCAST, seal]))
@@ -360,7 +360,7 @@ def test_a_contest_without_pool_has_nothing_to_pay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--atomic"]])
 def test_a_file_that_seals_a_contest_may_pay_it_too(log: str, options: list[str]) -> None:
-    """In one batch, also one that is all or nothing: what the board says, which is in the log only with the batch."""
+    """The prizes follow from the board in the same batch, also in an atomic one, which the log does not have yet."""
     lines = SEALED.read_bytes() + said("p", "pay_prizes", contest="plain")
     first, again = (run("append", log, "-", *options, "--format", "json", given=lines) for _ in range(2))
     assert (first.exit_code, json.loads(first.stdout)[0]["log_position"]) == (FINE, 39)
@@ -372,7 +372,7 @@ def test_a_file_that_seals_a_contest_may_pay_it_too(log: str, options: list[str]
 
 
 def test_a_file_that_pays_before_it_seals_is_refused_that_line(log: str) -> None:
-    """And, if all or nothing, the seal with it."""
+    """With --atomic the seal is refused with it."""
     pay = said("p", "pay_prizes", contest="plain")
     result = run("append", log, "-", "--atomic", given=pay + SEALED.read_bytes())
     assert (result.exit_code, "contest_not_finalized" in result.stderr) == (FINDINGS, True)
@@ -390,7 +390,7 @@ def test_prizes_that_the_board_does_not_say_are_found_by_verify(log: str) -> Non
 
 
 def test_the_demo_says_that_every_published_figure_agrees() -> None:
-    """It prints both boards beside the published figures."""
+    """The demonstration prints both boards beside the published figures."""
     result = run("demo")
     assert result.exit_code == FINE
     assert result.stdout.splitlines()[-1] == "112 of 112 published figures agree to their last digit."
@@ -428,7 +428,7 @@ def season(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("command", list(main.commands))
 def test_the_example_of_every_help_runs(season: None, command: str) -> None:
-    """As it is typed, and says something; what goes to a file by `>` goes to stdout here."""
+    """The command runs as it is printed, and prints something; a `>` is left out, so that the text is on stdout."""
     if command == "import":
         Path("exported").rename("season-csv")
     example = (main.commands[command].epilog or "").partition("Example: forecast-ledger ")[2]
@@ -444,7 +444,7 @@ def test_the_examples_of_the_whole_help_run(season: None) -> None:
 
 
 def test_help_is_instant() -> None:
-    """Nothing heavy is imported for it."""
+    """Help imports no large library."""
     heavy = "{'numpy', 'msgspec', 'eventsourcing', 'sqlite_utils', 'structlog', 'rich'}"
     script = "import sys; from forecast_ledger.__main__ import main; from click.testing import CliRunner; "
     script += f"CliRunner().invoke(main, ['--help']); print({heavy} & set(sys.modules))"
@@ -453,7 +453,7 @@ def test_help_is_instant() -> None:
 
 
 def test_a_closed_pipe_ends_quietly(log: str) -> None:
-    """As in `forecast-ledger table … | head -1`."""
+    """An example is `forecast-ledger table … | head -1`."""
     script = f"from forecast_ledger.__main__ import main; main(['table', {log!r}, 'score_parts', '--format', 'csv'])"
     read_end, write_end = os.pipe()
     os.close(read_end)
@@ -480,7 +480,7 @@ def test_what_is_printed_to_a_file_or_pipe_is_utf_8(tmp_path: Path, encoding: st
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_output_that_nobody_takes_changes_no_exit_code(log: str, closed: str) -> None:
-    """As under a daemon that has closed it: fine is 0, wrong usage is 2, and neither looks like a finding."""
+    """A daemon may close the streams: success is 0, wrong usage is 2, and neither becomes a finding."""
     for arguments, code in (["verify", log], FINE), (["verify", log, "--only", "x"], USAGE):
         script = f"from forecast_ledger.__main__ import main; main({arguments!r})"
         typed = f"{shlex.join([sys.executable, '-c', script])} {closed}"

@@ -1,4 +1,4 @@
-"""What a shell completes: names of tables, ids of the log on the line; a log is only read, and never for long."""
+"""Completion in a shell: names of tables, ids of the log on the line; a log is only read, and for a short time."""
 
 import os
 import sqlite3
@@ -26,7 +26,7 @@ def log(tmp_path: Path) -> str:
 
 
 def completed(*words: str) -> list[str]:
-    """What bash is offered for the last of these words; nothing is said on stderr."""
+    """Return what bash is offered for the last of these words; stderr stays empty."""
     typed = {"COMP_WORDS": " ".join(["forecast-ledger", *words]), "COMP_CWORD": str(len(words))}
     environment = {**os.environ, **typed, "_FORECAST_LEDGER_COMPLETE": "bash_complete"}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
@@ -59,7 +59,7 @@ def completed(*words: str) -> list[str]:
     ],
 )
 def test_names_and_ids_are_completed(log: str, typed: str, offered: list[str]) -> None:
-    """Of tables, checks and types from the code; of contests, questions and participants from the log on the line."""
+    """Tables, checks and types come from the code; contests, questions and participants from the log on the line."""
     assert completed(*(log if word == "LOG" else word for word in typed.split())) == offered
 
 
@@ -105,7 +105,7 @@ def test_an_id_that_a_shell_would_obey_is_not_offered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_for_a_shell_is_printed(shell: str) -> None:
-    """It asks the command itself, under the name that it is installed by; another shell is wrong usage."""
+    """The script calls the command by its installed name; another shell is wrong usage."""
     result = run("completion", shell)
     assert (result.exit_code, result.stderr) == (FINE, "")
     assert f"_FORECAST_LEDGER_COMPLETE={shell}_complete" in result.stdout

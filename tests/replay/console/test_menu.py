@@ -20,7 +20,7 @@ def test_every_command_is_in_one_group() -> None:
 
 @pytest.mark.parametrize("name", list(main.commands))
 def test_a_summary_is_a_whole_sentence_on_one_line(name: str) -> None:
-    """It is neither cut nor broken: the first line of the command's help, and then an empty one."""
+    """The first line of a command's help is a whole sentence, followed by an empty line."""
     first, *rest = (main.commands[name].help or "").splitlines()
     assert (first[-1], rest[:1] in ([], [""])) == (".", True)
     [line] = [line for line in run("--help").stdout.splitlines() if line.startswith(f"  {name} ")]
@@ -29,7 +29,7 @@ def test_a_summary_is_a_whole_sentence_on_one_line(name: str) -> None:
 
 
 def test_help_is_the_same_on_every_terminal() -> None:
-    """Also on a narrow one, where click would break its lines elsewhere."""
+    """On a narrow terminal click would break the lines elsewhere."""
     pages = {seen("--help", columns=columns).stdout for columns in (40, 60, 80, 200)}
     assert pages == {run("--help").stdout.replace("Usage: main", "Usage: forecast-ledger")}
     assert len({seen("table", "--help", columns=columns).stdout for columns in (40, 200)}) == 1
@@ -37,7 +37,7 @@ def test_help_is_the_same_on_every_terminal() -> None:
 
 
 def test_help_takes_little_time() -> None:
-    """Its own work, without Python's start: far below 150 ms."""
+    """Help itself takes far less than 150 ms, without the start of Python."""
     run("--help")
     begun = time.process_time()
     run("--help")
@@ -59,6 +59,6 @@ def test_help_takes_little_time() -> None:
     ],
 )
 def test_no_error_repeats_what_a_terminal_obeys(words: list[str]) -> None:
-    """What was typed may come from elsewhere; it is wrong usage, and shown escaped."""
+    """Arguments may come from others; wrong usage shows them escaped."""
     result = CliRunner().invoke(main, words, color=True)
     assert (result.exit_code, {"\x1b", "\u202e"} & {*result.output}) == (USAGE, set())

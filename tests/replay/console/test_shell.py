@@ -1,4 +1,4 @@
-"""What commands have in common: where a log can be, and what is said where it cannot."""
+"""The parts that all commands share: the location of a log, and messages about wrong names and values."""
 
 import sqlite3
 from contextlib import closing
@@ -71,7 +71,7 @@ def test_a_question_about_what_is_not_there_is_told_what_is(log: str, question: 
 
 
 def test_a_cell_that_is_not_as_the_map_says_is_told_of_the_map(tmp_path: Path) -> None:
-    """How commands write numbers and instants says nothing of how a table should."""
+    """The remedy is about the cell or the map, not about how commands write numbers and instants."""
     (tmp_path / "map.toml").write_text(
         """
         instant = "%d.%m.%Y"

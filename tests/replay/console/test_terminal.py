@@ -73,7 +73,7 @@ class Stream(io.StringIO):
 
 
 def fast(*arguments: str, columns: int) -> tuple[list[str], str]:
-    """What `seen` sees, but in this process, and stderr is no terminal."""
+    """Return what `seen` returns, but run in this process; stderr is not a terminal."""
     out, err = Stream(terminal=True), Stream(terminal=False)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setenv("COLUMNS", str(columns))
@@ -85,7 +85,7 @@ def fast(*arguments: str, columns: int) -> tuple[list[str], str]:
 
 @pytest.mark.parametrize("command", PRINTERS, ids=" ".join)
 def test_no_line_is_wider_than_the_terminal(log: str, command: list[str]) -> None:
-    """Of no table; what is left out or shortened is told on stderr, and how to see it."""
+    """Columns and values that do not fit are left out or shortened; stderr says which, and how to see them."""
     words = [word.replace("LOG", log) for word in command]
     piped = run(*words).stdout.splitlines()
     for columns in WIDTHS:
@@ -126,7 +126,7 @@ def test_what_is_piped_does_not_depend_on_the_terminal(log: str, monkeypatch: py
 
 
 def test_columns_that_tell_no_rows_apart_are_left_out_and_said() -> None:
-    """Those that are empty, and those with one value, which is told; only if the table does not fit."""
+    """If a table does not fit, empty columns and columns of one value are left out; a note has the value."""
     wide = [{"contest": "cup", "who": who, "note": "", "title": "x" * 20} for who in ("ada", "bo")]
     names = list(wide[0])
     lines, note = fit_table(names, wide, Look(), Screen(20))
@@ -140,7 +140,7 @@ def test_columns_that_tell_no_rows_apart_are_left_out_and_said() -> None:
 
 
 def test_columns_of_a_key_are_left_out_only_if_they_are_the_same_in_every_row() -> None:
-    """Without a key that differs, nobody knows which row a line is about, however narrow the terminal is."""
+    """A line must show which row it is about, however narrow the terminal is."""
     rows = [
         {"contest": "cup", "member": who, "change": change, "old": "0.123456", "new": "0.234567"}
         for who, change in (("ada", "new"), ("bo", "gone"))
@@ -157,7 +157,7 @@ def test_columns_of_a_key_are_left_out_only_if_they_are_the_same_in_every_row() 
 
 
 def test_zeros_at_the_end_of_decimals_go_and_points_stand_below_each_other() -> None:
-    """Of quantities with nine or twelve decimals; money, ids and text keep all that they have."""
+    """This is for quantities with nine or twelve decimals; money, ids and text are printed in full."""
     kinds = {"score": "points", "prize": "money", "release": "id"}
     lines, note = shown(
         "score prize release", "1.500000000 2.00 4.0", "-10.250000000 0.50 3.10", room=80, look=Look(kinds)
@@ -166,7 +166,7 @@ def test_zeros_at_the_end_of_decimals_go_and_points_stand_below_each_other() -> 
 
 
 def test_numbers_and_instants_are_never_cut() -> None:
-    """Where there is no room a column is left out whole, from the right; spare ones go first, kept ones never."""
+    """A column that does not fit is left out whole: spare columns first, then from the right, never a column to keep."""
     lines = ["ada 1234567890123 2021-07-20T00:00:00Z 5", "bo 2234567890123 2021-07-21T00:00:00Z 6"]
     first, note = shown("who worth at n", *lines, room=42)
     assert (first[1].split(), note) == (["ada", "1234567890123", "2021-07-20T00:00:00Z"], "left out: n (no room)")
@@ -187,13 +187,13 @@ def test_numbers_and_instants_are_never_cut() -> None:
     ],
 )
 def test_long_ids_are_shortened_where_they_stay_unlike(ids: list[str], expected: list[str]) -> None:
-    """In their middle, unless that makes two of them look alike and their end or start does not."""
+    """They are cut in the middle, unless only their end or their start tells them apart."""
     lines, note = shown("id n", *(f"{each} {number}" for number, each in enumerate(ids)), room=15)
     assert ([line.split()[0] for line in lines[1:]], note) == (expected, "shortened: id")
 
 
 def test_the_last_text_is_broken_between_words() -> None:
-    """Nothing of it is lost; beside its further lines there is nothing."""
+    """All of it is printed; the other columns are empty beside its second and later lines."""
     words = "the sum of weight x score and then coverage times the exponential of the total"
     found = [{"n": 1, "says": words}, {"n": 2, "says": "short"}]
     lines = list(fit_table(["n", "says"], found, Look(), Screen(40)).lines)
@@ -203,13 +203,13 @@ def test_the_last_text_is_broken_between_words() -> None:
 
 
 def test_one_row_that_does_not_fit_has_a_line_for_each_value() -> None:
-    """So that a digest, which is to be copied, stays whole."""
+    """A digest, which people copy, is never cut."""
     lines, note = shown("accepted digest", f"3 {'f' * 64}", room=60)
     assert (lines, note) == (["accepted  3", f"digest    {'f' * 64}"], "")
 
 
 def test_a_table_without_rows_prints_no_line_that_is_too_wide() -> None:
-    """Its header, if there is room for it."""
+    """The header is printed if it fits."""
     assert fit_table(["contest"], [], Look(), Screen(40)).note == ""
     assert list(fit_table(["contest"], [], Look(), Screen(40)).lines) == ["contest"]
     assert list(fit_table(["contest"] * 10, [], Look(), Screen(40)).lines) == []
@@ -282,7 +282,7 @@ def test_colour_is_restrained() -> None:
 def test_colour_is_where_it_is_wanted(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], on_terminal: bool, elsewhere: bool
 ) -> None:
-    """On a terminal that is not dumb; NO_COLOR forbids it everywhere, else FORCE_COLOR demands it."""
+    """A terminal has colour unless it is dumb; NO_COLOR removes it everywhere, else FORCE_COLOR adds it."""
     for name in ("TERM", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -319,7 +319,7 @@ def test_verify_ends_with_a_verdict(tmp_path: Path) -> None:
 
 
 def test_verify_counts_what_is_damaged(tmp_path: Path) -> None:
-    """As many findings as it tells, each on a line that starts with the program's name."""
+    """The verdict has the number of findings; each is on a line that starts with the program's name."""
     path = written(tmp_path / "log.db", commands_of("metaculus-2022"))
     changed = rows(path)
     changed[19] = changed[19].replace(b'"at":16', b'"at":17')

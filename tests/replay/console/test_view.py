@@ -58,7 +58,7 @@ def cells(log: str, command: str, *options: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("command", PRINTERS)
 def test_columns_are_printed_in_the_order_asked_for(log: str, command: str) -> None:
-    """In every form; nothing else of the rows changes."""
+    """This holds in every format; the rows do not change otherwise."""
     whole = rows(log, command)
     names = list(reversed(whole[0]))[:2]
     chosen = rows(log, command, "--columns", " , ".join(names))
@@ -108,7 +108,7 @@ def test_an_unknown_column_is_wrong_usage(log: str, command: str, option: list[s
 
 @pytest.mark.parametrize("given", [["append", "LOG", str(COMMANDS)], ["pay", "LOG", "plain"], ["import", "OUT", "LOG"]])
 def test_nothing_is_recorded_when_a_column_is_unknown(log: str, tmp_path: Path, given: list[str]) -> None:
-    """What writes asks about the columns first."""
+    """A command that writes checks the columns first."""
     new = tmp_path / "new.db"
     assert run("export", log, str(tmp_path / "out"), "--format", "csv").exit_code == FINE
     words = (str({"LOG": new, "OUT": tmp_path / "out"}.get(word, word)) for word in given)
@@ -142,7 +142,7 @@ def test_rows_that_do_not_exist_are_said_not_to(log: str) -> None:
     ],
 )
 def test_a_value_is_compared_as_text(printed: Any, asked: str, holds: bool) -> None:
-    """As it is printed, or as a terminal shows it, without the zeros at its end; nothing is rounded or folded."""
+    """The text is as printed, or as on a terminal, without trailing zeros; nothing is rounded or case-folded."""
     assert Condition("c", asked).holds({"c": printed}) is holds
     assert Condition("c", asked, negated=True).holds({"c": printed}) is not holds
 
@@ -155,7 +155,7 @@ def test_a_condition_without_a_sign_is_wrong_usage(log: str) -> None:
 
 
 def test_rows_past_the_limit_are_read_all_the_same() -> None:
-    """What hands them over may count them, as `append --dry-run` does."""
+    """The source of the rows may count them, as `append --dry-run` does."""
     handed = []
     source = ({"n": handed.append(number) or number} for number in range(5))  # type: ignore[func-returns-value]
     selected = Selected(View(limit=2, where=(Condition("n", "0", negated=True),)), source)

@@ -83,7 +83,7 @@ def every_cut(logs: dict[str, str]) -> dict[str, list[Projections]]:
 def slowly(
     of: list[Projections], table: str, chosen: slice = slice(None)
 ) -> Iterator[tuple[tuple[str, ...], dict[str, tuple[int, Any, Any]]]]:
-    """For each chosen row and each of its columns, the last log position whose event changed it, by definition."""
+    """Return, for each row and column, the last log position at which its value changed, by building every table."""
     names, last = CATALOGUE[table].key, len(of) - 1
     columns = [column.name for column in CATALOGUE[table].columns if column.name not in names]
     keys = [tuple(str(row[name]) for name in names) for row in of[-1].table(table).rows()][chosen]
@@ -115,7 +115,7 @@ def plain(blamed: BlameResult) -> dict[str, tuple[int, Any, Any]]:
 def test_a_blame_is_what_tables_at_every_log_position_say(
     story: str, table: str, logs: dict[str, str], every_cut: dict[str, list[Projections]]
 ) -> None:
-    """Also after a resolution was revoked, a contest sealed and prizes paid."""
+    """The log has a revocation, a seal and payments of prizes."""
     count = len(every_cut[story][-1].table(table))
     assert count
     for key, expected in slowly(every_cut[story], table, slice(None, None, count // 12 + 1)):
@@ -162,7 +162,7 @@ def test_a_blame_is_so_in_seasons_of_trading(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table", [name for name, row in CATALOGUE.items() if "clock" in row.reads])
 def test_a_forecast_that_moves_the_clock_is_blamed_for_it(table: str, tmp_path: Path) -> None:
-    """What is pending waits longer, marks are older, a tick has come: whatever the forecast is of."""
+    """Pending legs wait longer, marks grow older, a tick passes: the question of the forecast does not matter."""
     path = str(tmp_path / "log.db")
     with Ledger.open(path) as ledger:
         ledger.handle_many(oracle.named(trading_story()))
@@ -173,7 +173,7 @@ def test_a_forecast_that_moves_the_clock_is_blamed_for_it(table: str, tmp_path: 
 
 
 def test_forecasts_that_leave_the_clock_as_it_is_are_not_candidates(tmp_path: Path) -> None:
-    """Only a forecast that claims a later instant than every event before it changes a row that follows the clock."""
+    """A forecast changes a row that follows the clock only if it claims a later instant than all events before it."""
     base = oracle.named(trading_story())
     candidates = []
     for extra in (0, 50):
@@ -235,7 +235,7 @@ def test_a_blame_is_so_where_a_board_moves_with_many_answers(seed: int, rules: s
 
 
 def test_whoever_takes_the_name_of_the_consensus_is_why_it_has_another(tmp_path: Path) -> None:
-    """From then on its row is another row: it came with a forecast on a question that nobody has answered yet."""
+    """The label of the consensus changes with the participant's first forecast, on a question without an answer."""
     path = str(tmp_path / "log.db")
     rules = structs.replace(PRESETS["relative-2022-04"], name="ours", score_consensus=True)
     asked: list[AnyCommand] = [opened(), opened("snow"), contest(rules=rules), entry(), entry(question="snow")]
@@ -279,14 +279,14 @@ def test_a_score_is_blamed_on_the_answer_without_looking_at_forecasts(logs: dict
 
 
 def test_as_of_an_earlier_cut_the_blame_is_that_of_then(logs: dict[str, str]) -> None:
-    """At 34 the first answer to the question still stands."""
+    """As of log position 34 the question still has its first answer."""
     found = blame(LogSource(logs[METACULUS], as_of=34), "scores", ("plain", "olympics-2021", "A"))
     assert {each.log_position for each in found.columns} == {32}
     assert found.checkpoint.position == 34
 
 
 def test_one_column_is_found_without_looking_for_the_others(logs: dict[str, str]) -> None:
-    """Of A's row the score changed with the last answer, the exclusion never after the row came."""
+    """A's score changed with the last answer, `excluded` not since the row was added."""
     source, key = LogSource(logs[METACULUS], as_of=34), ("plain", "A")
     one, every = blame(source, "leaderboard", key, ["score"]), blame(source, "leaderboard", key)
     assert (one.looked_at, one.columns) == (1, [each for each in every.columns if each.column == "score"])
@@ -305,7 +305,7 @@ def test_a_key_that_names_no_row_is_refused(key: tuple[str, ...], code: str, log
 
 
 def test_the_command_prints_a_row_a_column(tmp_path: Path, logs: dict[str, str]) -> None:
-    """How many events were looked at, and what the answer speaks about, are on stderr."""
+    """The number of events examined and the checkpoint are on stderr."""
     result = run("blame", logs[METACULUS], "leaderboard", "plain", "A", "--as-of", "34", "--format", "json")
     rows = {row["column"]: row for row in json.loads(result.stdout)}
     assert (rows["rank"]["log_position"], rows["rank"]["old"], rows["rank"]["new"]) == (33, 3, 2)

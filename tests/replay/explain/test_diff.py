@@ -1,4 +1,4 @@
-"""What became other between two cuts of one log, and what can have caused it."""
+"""The differences between two points of one log, and the events that can have caused them."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ def log(tmp_path: Path) -> str:
 
 
 def test_rows_that_change_come_or_go_are_told_with_their_causes(log: str) -> None:
-    """At log position 31 nothing was resolved; at 32 the first question is, and every row of both boards is new."""
+    """At log position 32 the first question is resolved, so every row of both boards is new."""
     found = diff(LogSource(log, as_of=31), 32, "leaderboard")
     assert (len(found.changes), found.equal) == (8, 0)
     assert {change.difference.row for change in found.changes} == {"new"}
@@ -119,7 +119,7 @@ def test_what_is_never_other_than_it_came_is_caused_by_its_own_event(table: str,
 
 
 def test_the_foremost_cause_is_what_a_row_tells_of(week: str) -> None:
-    """Of a contest its opening or its seal; of a trade the trade; of an account what settles, then what is its own."""
+    """A contest has its opening or seal first, a trade the trade, an account its settlements and then its own events."""
     end = replay(week).checkpoint.position
     with Ledger.open(week) as ledger:
         recorded = {each.position: each.event for page in ledger.read() for each in page}
@@ -166,7 +166,7 @@ def test_a_cut_before_the_first_event_has_nothing(log: str) -> None:
 
 
 def test_the_command_takes_positions_and_instants_in_each_format(log: str) -> None:
-    """With an @ or without; how many rows are equal, and both checkpoints, are on stderr."""
+    """The @ may be left out; the number of equal rows and both checkpoints are on stderr."""
     result = run("diff", log, "@34", "36", "--format", "json")
     rows = json.loads(result.stdout)
     [own] = [row for row in rows if (row["contest"], row["participant"]) == ("plain", "A")]
@@ -203,7 +203,7 @@ def test_cuts_and_tables_that_are_none_are_wrong_usage(arguments: list[str], tol
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_the_example_of_the_help_runs(command: object, log: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it stands there, beside such a log."""
+    """The command runs as it is printed, in a folder with such a log."""
     monkeypatch.chdir(Path(log).parent)
     epilog = str(getattr(command, "epilog", ""))
     [line] = re.findall(r"^Example: forecast-ledger (.*)$", epilog)

@@ -42,7 +42,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
 
 
 def shown(rows: list[dict[str, Any]], column: str) -> Fraction:
-    """What a column of decimals adds up to, as printed."""
+    """Return the sum of a column of printed decimals, as printed."""
     return sum((Fraction(row[column]) for row in rows), Fraction(0))
 
 
@@ -135,7 +135,7 @@ def test_only_the_scored_question_is_read_beside_the_contest(log: Log) -> None:
 
 
 def test_fitted_parts_add_up_to_what_is_published_by_largest_remainder() -> None:
-    """Also of negative parts: rounded down, and what is missing goes to the largest rests, of equals the first."""
+    """Parts, also negative ones, are rounded down; the missing units go to the largest rests, ties to the first."""
     assert rounded_parts([Fraction(-1, 3), Fraction(2, 3)], Fraction(1, 3)) == ["-0.333333333", "0.666666666"]
     assert rounded_parts([Fraction(1, 6)] * 3, Fraction(1, 2)) == ["0.166666667", "0.166666667", "0.166666666"]
     assert rounded_parts([], Fraction(0)) == []
@@ -197,7 +197,7 @@ def test_a_prize_is_whole_units_and_one_more_for_the_largest_remainders(log: Log
 
 
 def test_a_rank_is_told_with_its_neighbours_and_by_how_much(log: Log) -> None:
-    """By take under the older rules: the differences of the published takes; by total under the newer."""
+    """The differences are of published takes under the older rules, of totals under the newer."""
     found = boards.rank(LogSource(log(METACULUS)), "plain", "A")
     assert (found.number["rank"], found.number["of"], found.number["ranked_by"]) == (2, 4, "take")
     takes = {row["participant"]: Fraction(row["take"]) for row in expected(METACULUS, "leaderboard")[4:]}
@@ -247,14 +247,14 @@ def test_a_balance_is_every_movement_with_what_it_rests_on(log: Log) -> None:
     ],
 )
 def test_what_there_is_not_is_refused(key: tuple[str, str, str], code: str, log: Log) -> None:
-    """In order: the contest, the question, the participant."""
+    """The contest is checked first, then the question, then the participant."""
     with pytest.raises(Refused) as refused:
         score(LogSource(log(METACULUS)), *key)
     assert refused.value.code == code
 
 
 def test_a_cut_before_the_answer_has_no_score(log: Log) -> None:
-    """As of log position 31 nothing was resolved."""
+    """At log position 31 no question was resolved."""
     with pytest.raises(Refused) as refused:
         score(LogSource(log(METACULUS), as_of=31), "plain", "olympics-2021", "A")
     assert refused.value.code == "not_resolved"
@@ -273,7 +273,7 @@ def test_who_is_not_on_the_board_has_no_place_to_explain(number: str, log: Log) 
     ("contest", "who", "code"), [("five-days", "you", "not_trading"), ("nowhere", "you", "unknown_contest")]
 )
 def test_a_balance_needs_an_account(contest: str, who: str, code: str, log: Log) -> None:
-    """Of a contest in which one trades."""
+    """Only a trading contest has accounts."""
     with pytest.raises(Refused) as refused:
         boards.balance(LogSource(log(FAQ)), contest, who)
     assert refused.value.code == code

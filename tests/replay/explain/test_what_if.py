@@ -1,4 +1,4 @@
-"""What if: decided and replayed as if it were recorded, on a branch that leaves the log as it is."""
+"""What-if: commands are decided and replayed on a branch in memory; the log stays as it is."""
 
 import json
 import shlex
@@ -79,7 +79,7 @@ def test_nothing_is_written_whatever_is_asked(log: str) -> None:
 
 
 def test_it_says_how_many_rows_change_and_stay(log: str) -> None:
-    """And what came of the commands, and which log the answer speaks about."""
+    """The counts of the commands and the checkpoint of the log are printed too."""
     result = run("what-if", log, "-", "--show", "leaderboard", "--contest", "plain", given=ANNUL + b"{}\n")
     told = result.stderr.splitlines()
     assert (result.exit_code, told[0].split(":")[:2]) == (FINDINGS, ["line 2", " malformed"])
@@ -91,7 +91,7 @@ def test_it_says_how_many_rows_change_and_stay(log: str) -> None:
 
 
 def test_commands_that_change_nothing_show_nothing(log: str) -> None:
-    """What is recorded already is a duplicate, here too."""
+    """A command that is already recorded is a duplicate on a branch too."""
     assert asked(log, str(COMMANDS), "--show", "leaderboard") == []
 
 
@@ -133,7 +133,7 @@ def test_what_sums_up_contests_is_shown_whole_under_other_rules(log: str) -> Non
 
 
 def test_a_branch_can_part_from_the_past(log: str) -> None:
-    """As of a log position: what was recorded after it is not there, and can be sent in another way."""
+    """Events after the cut are not on the branch, so their commands can be sent in another form."""
     answer = said("w2", "resolve_question", at="2021-07-26T00:00:00Z", question="olympics-2021", outcome="no")
     rows = asked(log, "-", "--show", "scores", "--as-of", "31", given=answer)
     assert {row["row"] for row in rows} == {"new"}
@@ -180,14 +180,14 @@ def test_rules_can_be_said_as_json(log: str) -> None:
     ],
 )
 def test_rules_that_are_none_are_refused(text: str, code: str) -> None:
-    """Before anything is scored."""
+    """They are refused before anything is scored."""
     with pytest.raises(Refused) as refused:
         parse_rule_set(text)
     assert refused.value.code == code
 
 
 def test_rules_that_cannot_score_a_question_of_the_contest_are_refused() -> None:
-    """It is named; other contests' questions do not matter."""
+    """The message names the question; questions of other contests do not matter."""
     projections = oracle.projected(opened(), numeric("depth"), contest(), entry(), entry(question="depth"))
     with pytest.raises(Refused) as refused:
         under_rules(projections, "cup", PRESETS["brier-daily"])
@@ -195,7 +195,7 @@ def test_rules_that_cannot_score_a_question_of_the_contest_are_refused() -> None
 
 
 def test_other_trading_rules_are_refused() -> None:
-    """What was traded was decided by the contest's own: replaying it by others would be no history at all."""
+    """The trades in the log were decided by the contest's own rules, and cannot be replayed by others."""
     projections = oracle.projected(*trading_floor())
     for preset in ("arena-v2", "baseline"):
         with pytest.raises(Refused, match="its trading rules differ"):
@@ -252,7 +252,7 @@ def test_a_dry_run_knows_what_an_atomic_file_would_do(log: str) -> None:
 
 
 def test_a_branch_decides_and_reads_as_a_ledger_does(tmp_path: Path) -> None:
-    """Also across its fork, page by page; what others append to the log meanwhile is not on it."""
+    """Pages may span its start; events that others append to the log meanwhile are not on it."""
     path = str(tmp_path / "log.db")
     history = won(chances={"ada": "0.7", "bo": "0.2"})
     with Ledger.open(path, prizes=prizes_from_log) as real:
@@ -292,7 +292,7 @@ def test_a_branch_reads_its_rows_in_pages_of_any_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["append", "what-if"])
 def test_the_example_in_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    """As it is printed, in a folder that has such files."""
+    """The command runs as it is printed, in a folder with such files."""
     monkeypatch.chdir(tmp_path)
     Path("commands.jsonl").write_bytes(COMMANDS.read_bytes())
     Path("resolve.jsonl").write_bytes(ANNUL)

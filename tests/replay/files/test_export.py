@@ -150,7 +150,7 @@ def test_the_manifest_says_what_the_export_is_of(log: str, folders: dict[str, Pa
 
 @pytest.mark.parametrize("form", FILES)
 def test_every_column_is_in_the_dictionary(folders: dict[str, Path], form: str) -> None:
-    """Of every table, with its kind, unit and meaning, in the order of the file."""
+    """The dictionary has the kind, unit and meaning of each column of each table, in the order of the files."""
     said = read(folders[form], "data_dictionary", form)
     for path in folders[form].glob(f"*.{form}"):
         if path.stem != "data_dictionary":
@@ -189,7 +189,7 @@ def test_files_hold_what_the_tables_print(log: str, folders: dict[str, Path], na
 
 
 def in_csv(value: str | int | None) -> str:
-    """As the rule for spreadsheets says."""
+    """Return a text as a cell, with an apostrophe before a formula."""
     text = "" if value is None else str(value)
     number = text[1:2].isdigit() and text[0] == "-"
     return f"'{text}" if text[:1] in set("=+-@") and not number else text
@@ -234,7 +234,7 @@ def test_a_negative_number_stays_a_number_in_csv(folders: dict[str, Path]) -> No
 
 
 def test_an_export_can_be_cut(log: str, tmp_path: Path) -> None:
-    """At a log position; what is imported is the log up to there."""
+    """An export as of a log position imports as the log up to there."""
     manifest = export(log, tmp_path / "out", "csv", as_of=30)
     assert manifest.log_position == 30
     restore(tmp_path / "out", str(tmp_path / "copy.db"))
@@ -314,7 +314,7 @@ def test_nothing_but_an_export_is_ever_replaced(tmp_path: Path, form: str) -> No
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_path_that_is_no_text_is_refused(log: str, tmp_path: Path, form: str) -> None:
-    """Of bytes that are no UTF-8; nothing is left there, and nothing is read from there."""
+    """A path with bytes that are not UTF-8 is neither written nor read."""
     out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/out\xff"))
     with pytest.raises(OSError, match="the path cannot be encoded"):
         exported(log, out, form)
@@ -353,6 +353,6 @@ def test_what_a_format_cannot_hold_is_refused(
 
 
 def test_the_folder_must_be_there(log: str, tmp_path: Path) -> None:
-    """It is not made."""
+    """A missing folder is not created."""
     with pytest.raises(FileNotFoundError, match="nowhere"):
         exported(log, tmp_path / "nowhere" / "out", "csv")

@@ -33,7 +33,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def outs(log: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where there is an export in each format."""
+    """Return the path of an export in each format."""
     base = tmp_path_factory.mktemp("outs")
     for form in FORMS:
         exported(log, base / form, form)
@@ -47,7 +47,7 @@ def damaged(outs: Path, tmp_path: Path) -> Path:
 
 
 def refused(out: Path, tmp_path: Path) -> LedgerError:
-    """What an import says; no ledger is there afterwards."""
+    """Return the message of an import that is refused; no ledger exists afterwards."""
     with pytest.raises(LedgerError) as error:
         restore(out, str(tmp_path / "copy.db"))
     assert not list(tmp_path.glob("copy.db*"))
@@ -63,7 +63,7 @@ def resaid(folder: Path, name: str) -> None:
 
 
 def test_an_imported_ledger_can_be_written_on(log: str, outs: Path, tmp_path: Path) -> None:
-    """It verifies; what was recorded counts as a duplicate, and what is new goes on from there."""
+    """It verifies; recorded commands are duplicates, and new ones are appended."""
     location = str(tmp_path / "copy.db")
     restore(outs / "csv", location)
     assert verify(location) == verify(log)
@@ -76,7 +76,7 @@ def test_an_imported_ledger_can_be_written_on(log: str, outs: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("form", FILES)
 def test_any_changed_byte_of_any_file_is_found(damaged: Path, tmp_path: Path, form: str) -> None:
-    """In the first, a middle and the last byte of each file; of the manifest too, if it still can be read."""
+    """The first, a middle and the last byte of each file are changed; the manifest too, if it can still be read."""
     for path in sorted(path for path in (damaged / form).iterdir() if path.stat().st_size):
         whole = path.read_bytes()
         for place in {0, len(whole) // 2, len(whole) - 1} if path.name != MANIFEST_FILE else {0}:
@@ -100,7 +100,7 @@ def test_a_missing_or_cut_file_is_found(damaged: Path, tmp_path: Path, form: str
 
 
 def test_a_cut_database_is_found(damaged: Path, tmp_path: Path) -> None:
-    """As is one whose rows are fewer than its manifest says, or that is none."""
+    """A database with fewer rows than its manifest states, or that is not a database, is refused too."""
     path = damaged / "sqlite"
     whole = path.read_bytes()
     for cut in (0, 100, len(whole) // 2, len(whole) - 4_096):
@@ -137,7 +137,7 @@ def test_whatever_is_changed_in_a_database_is_found(damaged: Path, tmp_path: Pat
 
 
 def test_a_table_of_another_version_is_not_worked_out_again(damaged: Path, tmp_path: Path) -> None:
-    """What an older version made of the log is not what this one does; the log is the same all the same."""
+    """An older version may have computed another table from the same log."""
     path = damaged / "sqlite"
     with closing(sqlite3.connect(path)) as db, db:
         [text] = db.execute("SELECT manifest FROM manifest").fetchone()
@@ -163,7 +163,7 @@ def test_a_table_of_another_version_is_not_worked_out_again(damaged: Path, tmp_p
     ids=["gap", "swapped", "edited", "no event", "not canonical", "back in time", "another log", "short"],
 )
 def test_rows_that_are_no_log_are_refused(damaged: Path, tmp_path: Path, change: Any, position: int | None) -> None:
-    """Whoever changed them has made the manifest fit; the log position is named, if there is one."""
+    """The manifest was made to match the changed rows; the message names the log position, if there is one."""
     path = damaged / "jsonl" / "events.jsonl"
     before = [json.loads(line)["row"].encode() for line in path.read_bytes().splitlines()]
     after = change(before)
@@ -207,7 +207,7 @@ def test_a_manifest_that_does_not_fit_is_refused(damaged: Path, tmp_path: Path, 
 
 
 def test_what_is_no_export_is_refused(log: str, tmp_path: Path) -> None:
-    """Nothing, an empty folder, a log."""
+    """A missing path, an empty folder and a log are not exports."""
     (tmp_path / "empty").mkdir()
     for path in (tmp_path / "nothing", tmp_path / "empty", Path(log)):
         assert isinstance(refused(path, tmp_path), Unavailable)
@@ -252,7 +252,7 @@ def test_a_cut_within_a_command_is_exported_but_not_imported(log: str, tmp_path:
 def test_an_interrupted_import_is_continued(
     log: str, outs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is there by then is the beginning, command for command; run again, it does the rest."""
+    """The imported rows are whole commands from the beginning; a second import appends the rest."""
     monkeypatch.setattr(module, "ROWS_PER_TRANSACTION", 1)
     location, done = str(tmp_path / "copy.db"), []
 

@@ -80,7 +80,7 @@ def test_keys_are_those_of_the_projections(db: Db) -> None:
 
 
 def test_every_reference_leads_somewhere(db: Db) -> None:
-    """Of contests, questions, participants and log positions, each to its table; all of them are there."""
+    """Every contest, question, participant and log position refers to a row that exists in its table."""
     assert asked(db, "PRAGMA foreign_key_check") == []
     assert asked(db, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
     refers = {row["from"]: row["table"] for row in asked(db, "PRAGMA foreign_key_list('cash')")}
@@ -97,7 +97,7 @@ def test_every_reference_leads_somewhere(db: Db) -> None:
 @settings(max_examples=20, deadline=None)
 @given(oracle.logs())
 def test_references_hold_in_random_logs(tmp_path_factory: pytest.TempPathFactory, said: list[AnyCommand]) -> None:
-    """Whoever was enrolled, excluded or scored is a participant; the consensus too."""
+    """Everybody who was enrolled, excluded or scored is a participant, the consensus too."""
     base = tmp_path_factory.mktemp("random")
     with Ledger.open(base / "log.db") as ledger:
         ledger.handle_many(oracle.named(said))
@@ -130,7 +130,7 @@ def test_the_latest_forecast_is_the_last_that_stood(log: str, db: Db) -> None:
 
 
 def test_every_view_answers(db: Db) -> None:
-    """With rows, of this log."""
+    """Every view has rows for this log."""
     for name in VIEWS:
         assert all_of(db, name), name
 
@@ -145,7 +145,7 @@ def test_a_view_is_there_only_with_its_tables(log: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("word", "question"), [("wide OR 雨", "wide"), ("four", "lines"), ("SUM", "@at")])
 def test_titles_can_be_searched(db: Db, word: str, question: str) -> None:
-    """By any word of them."""
+    """A search by any word of a title finds it."""
     query = (
         "SELECT question FROM questions WHERE rowid IN (SELECT rowid FROM questions_fts WHERE questions_fts MATCH ?)"
     )
@@ -154,7 +154,7 @@ def test_titles_can_be_searched(db: Db, word: str, question: str) -> None:
 
 
 def test_a_question_says_what_has_become_of_it(db: Db) -> None:
-    """By the commands of the stories."""
+    """The states follow from the commands of the worked examples."""
     [rain] = asked(db, "SELECT * FROM questions WHERE question = 'formula'")
     assert (rain["state"], rain["outcome"], json.loads(rain["outcomes"])) == ("resolved", "yes", ["yes", "no"])
     [wide] = asked(db, "SELECT * FROM questions WHERE question = 'wide'")
@@ -162,7 +162,7 @@ def test_a_question_says_what_has_become_of_it(db: Db) -> None:
 
 
 def test_a_number_beyond_floats_has_no_twin(tmp_path: Path) -> None:
-    """Its text is exact all the same: e^(10000 ln(0.7 / 0.3505)) under a weight of 10000."""
+    """Its text stays exact: e^(10000 ln(0.7 / 0.3505)) with a weight of 10000."""
     steep: list[AnyCommand] = [
         opened(),
         contest(),
@@ -179,7 +179,7 @@ def test_a_number_beyond_floats_has_no_twin(tmp_path: Path) -> None:
 
 
 def test_datasette_is_told_what_everything_means(out: Path, db: Db) -> None:
-    """Under the file's name, each table and view with its description, each column with its meaning."""
+    """The metadata name the file, describe each table and view, and give the meaning of each column."""
     metadata = json.loads(out.with_suffix(".metadata.json").read_bytes())
     [(database, described)] = metadata["databases"].items()
     assert database == out.stem

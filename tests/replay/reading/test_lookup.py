@@ -1,4 +1,4 @@
-"""What is named by its id: found, or refused with the ids that there are."""
+"""Lookups by id: the contest or question, or a refusal with the ids that exist."""
 
 import re
 
@@ -27,7 +27,7 @@ def test_a_contest_is_found_by_its_id() -> None:
 
 @pytest.mark.parametrize(("contests", "there"), [({}, "none"), ({"cup": CUP, "arena": ARENA}, "arena, cup")])
 def test_a_contest_that_is_not_there_is_refused_with_those_that_are(contests: dict[str, Contest], there: str) -> None:
-    """In order of their ids, whatever the order in which they were opened."""
+    """The ids are sorted, whatever the order in which the contests were opened."""
     facts = Facts()
     facts.contests = contests
     with pytest.raises(Refused) as refused:

@@ -62,7 +62,7 @@ def positions(log: str, as_of: AsOf) -> int:
 
 
 def digests(log: str, as_of: AsOf = None) -> list[str]:
-    """Of every projection as of a cut."""
+    """Return the digest of every projection as of a cut."""
     return [replay(log, as_of=as_of).projections.table(name).digest() for name in CATALOGUE]
 
 
@@ -74,7 +74,7 @@ def test_a_replay_of_the_whole_log_ends_at_its_head(log: str) -> None:
 
 
 def test_before_a_revocation_the_first_resolution_still_shows(log: str) -> None:
-    """As of its log position Ada leads; once revoked nobody does; then Bob."""
+    """Before the revocation Ada leads; after it nobody does; then Bob."""
     assert best(log, RESOLVED) == ["ada", "bob"]
     assert best(log, REVOKED) == []
     assert best(log, AGAIN) == best(log) == ["bob", "ada"]
@@ -100,7 +100,7 @@ def test_a_replay_as_of_0_is_before_everything(log: str) -> None:
 
 @pytest.mark.parametrize("as_of", [-1, len(SAID) + 1, 10**30])
 def test_a_position_the_log_does_not_have_is_refused(log: str, as_of: int) -> None:
-    """Before the first, or beyond the end."""
+    """A position before the first or beyond the last is out of range."""
     with pytest.raises(Refused) as refused:
         replay(log, as_of=as_of)
     assert (refused.value.code, refused.value.field) == ("out_of_range", "as_of")
@@ -119,7 +119,7 @@ def test_a_position_the_log_does_not_have_is_refused(log: str, as_of: int) -> No
     ],
 )
 def test_an_instant_means_the_last_event_recorded_then_or_before(log: str, instant: str, position: int) -> None:
-    """By the ledger's own clock; between two events, the earlier one."""
+    """The ledger's own clock counts; an instant between two events means the earlier one."""
     assert positions(log, instant) == position
     assert digests(log, instant) == digests(log, position)
 
@@ -137,7 +137,7 @@ def test_all_events_of_one_instant_belong_to_it(tmp_path: Path) -> None:
     ("as_of", "code"), [("1970-01-01T00:00:10", "naive_instant"), ("yesterday", "bad_instant"), ("6", "bad_instant")]
 )
 def test_what_is_no_instant_is_refused(log: str, as_of: str, code: str) -> None:
-    """Also before the log is opened."""
+    """It is refused even before the log is opened."""
     for path in (log, f"{log}-missing"):
         with pytest.raises(Refused) as refused:
             replay(path, as_of=as_of)
@@ -154,7 +154,7 @@ def test_a_cut_may_be_a_datetime_and_nothing_else(log: str) -> None:
 
 
 def test_an_open_ledger_can_be_replayed_and_stays_open(log: str) -> None:
-    """As its path can; also one that is kept in memory alone, which has none."""
+    """This holds for a ledger in memory too, which has no path."""
     with Ledger.open(log) as ledger:
         found = replay(ledger, as_of=RESOLVED)
         assert found.checkpoint == replay(Path(log), as_of=RESOLVED).checkpoint
@@ -167,7 +167,7 @@ def test_an_open_ledger_can_be_replayed_and_stays_open(log: str) -> None:
 
 
 def test_reading_never_changes_a_byte(log: str) -> None:
-    """Of the log; nor does it need the right to."""
+    """The log is not changed, and need not be writable."""
     before = sha256(Path(log).read_bytes()).hexdigest()
     for as_of in (None, 0, RESOLVED, "1970-01-01T00:00:10Z"):
         digests(log, as_of)
@@ -175,7 +175,7 @@ def test_reading_never_changes_a_byte(log: str) -> None:
 
 
 def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    """It is unavailable, and the folder stays empty."""
+    """The log is unavailable, and the folder stays empty."""
     with pytest.raises(Unavailable, match="no such ledger"):
         replay(str(tmp_path / "none.db"))
     assert not list(tmp_path.iterdir())
@@ -209,7 +209,7 @@ def test_a_watcher_hears_how_far_the_reading_is(log: str) -> None:
     ids=["another number", "another number, as a text", "shorter", "empty", "gone"],
 )
 def test_damage_stops_a_replay_at_its_log_position(log: str, damage: str) -> None:
-    """In the fourth row, by somebody with a database client; the replay says where."""
+    """A database client changed the fourth row; the message names its log position."""
     with closing(sqlite3.connect(log)) as connection, connection:
         assert connection.execute(damage.format("originator_version = 4")).rowcount == 1
     with pytest.raises(Corrupt) as stopped:
@@ -232,7 +232,7 @@ def test_a_cut_may_lie_anywhere_in_a_log_of_many_pages(tmp_path: Path, as_of: in
 
 
 def test_projections_are_built_side_by_side_as_one_after_another(log: str) -> None:
-    """In the catalogue's order, all but those that are only asked for."""
+    """All projections that are built by default are there, in the catalogue's order."""
     facts = replay(log).projections.facts
     tables = [Projections(facts).table(name) for name in BUILT]
     right = [(table.name, (table.version, len(table), table.digest())) for table in tables]
@@ -266,7 +266,7 @@ def test_what_a_projection_raises_is_raised_and_ends_the_others(
 
 
 def test_every_table_can_be_built_at_every_position_of_a_trading_log(tmp_path: Path) -> None:
-    """Also between the events of one command, such as an enrolment and its starting cash."""
+    """A cut may lie between the events of one command, such as an enrolment and its starting cash."""
     story = (ROOT / "data" / "arena-week" / "commands.jsonl").read_bytes()
     with Ledger.open(tmp_path / "log.db") as ledger:
         ledger.handle_many([read(line) for line in story.splitlines()])

@@ -1,4 +1,4 @@
-"""What is other between two tables."""
+"""The differences between two tables of one projection."""
 
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.replay.reading.table_difference import differences

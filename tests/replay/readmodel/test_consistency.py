@@ -61,7 +61,7 @@ def changed(tables: str, *statements: str) -> None:
 
 
 def test_a_read_model_is_what_its_log_makes_it(copied: tuple[str, str]) -> None:
-    """Also while a runner keeps it, and after the log has gone on: as of where the read model is."""
+    """A check is as of the checkpoint of the read model, while a runner keeps it and after the log has grown."""
     log, tables = copied
     end = history(log)[-1]
     with Runner(log, tables) as runner:
@@ -87,7 +87,7 @@ def test_a_value_that_was_changed_is_told_with_what_it_should_be(copied: tuple[s
 
 
 def test_a_change_with_a_digest_that_fits_it_is_told_all_the_same(copied: tuple[str, str]) -> None:
-    """Whoever can write the file can write its digests, and only the log tells; the runner cannot know."""
+    """A writer of the file can write matching digests, so a comparison with the log finds it, not the runner."""
     log, tables = copied
     changed(tables, "UPDATE prizes SET prize = '1.00' WHERE contest = 'plain'")
     with closing(sqlite3.connect(tables)) as connection, connection:
@@ -101,7 +101,7 @@ def test_a_change_with_a_digest_that_fits_it_is_told_all_the_same(copied: tuple[
 
 @pytest.mark.parametrize("name", [*SYSTEM, *BUILT])
 def test_a_row_too_many_or_too_few_is_told(copied: tuple[str, str], name: str) -> None:
-    """Of every table: one with a digest of its part lost, one that belongs to no part; the runner does not start."""
+    """In every table a part loses its digest, and a row belongs to no part; the runner does not start."""
     log, tables = copied
     with closing(sqlite3.connect(tables)) as connection, connection:
         names = [each[1] for each in connection.execute(f'PRAGMA table_info("{name}")')]
@@ -118,7 +118,7 @@ def test_a_row_too_many_or_too_few_is_told(copied: tuple[str, str], name: str) -
 
 
 def test_a_table_that_is_gone_or_other_is_told_and_made_again(copied: tuple[str, str]) -> None:
-    """As where its projection has another version; so is an index."""
+    """It is rebuilt as if its projection had another version; so is an index."""
     log, tables = copied
     changed(tables, "DROP TABLE scores", 'DROP INDEX "positions by question"', "ALTER TABLE cash RENAME amount TO x")
     found = check_model(log, tables)
@@ -129,7 +129,7 @@ def test_a_table_that_is_gone_or_other_is_told_and_made_again(copied: tuple[str,
 
 
 def test_a_read_model_without_digests_is_made_again(copied: tuple[str, str]) -> None:
-    """As one that an older version wrote: nothing in it is trusted but which ledger it follows, and how far."""
+    """An older version wrote it: only the ledger that it follows and the checkpoint are used."""
     log, tables = copied
     changed(tables, "DROP TABLE _parts", "UPDATE prizes SET prize = '1.00'", "DELETE FROM _places")
     assert {each.table for each in check_model(log, tables).drifts} == {"_parts"}
@@ -215,7 +215,7 @@ def readable(tables: str, log: str) -> bool:
 
 
 def told(act: Callable[[], Any]) -> bool:
-    """Whether something is refused as no read model or a damaged one; anything else that it raises is a traceback."""
+    """Return whether a call is refused as no read model or a damaged one; other errors pass."""
     try:
         act()
     except Unavailable:
@@ -290,7 +290,7 @@ def test_larger_damage_is_told_too(copied: tuple[str, str], damage: Callable[[by
 
 @pytest.mark.parametrize("seed", range(FLIPS // 4))
 def test_a_bit_that_flips_under_a_runner_is_found_by_a_check(copied: tuple[str, str], seed: int) -> None:
-    """Where the refresh is not stopped by it, or mends it, the next check or start is."""
+    """If the refresh neither stops nor repairs it, the next check or start finds it."""
     log, tables = copied
     with Runner(log, tables) as runner:
         runner.refresh()

@@ -1,4 +1,4 @@
-"""Where a log speaks of what: with a read model, a score is explained from the rows it stands on, as without one."""
+"""The log index: with a read model, a score is explained from only the rows that it depends on."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -94,7 +94,7 @@ def test_so_is_any_score_of_any_log(asked: list[AnyCommand], data: st.DataObject
 
 
 def test_a_cut_by_the_clock_falls_where_it_does_without_a_read_model(tmp_path: Path) -> None:
-    """Before the first row, at and between two, and after the last."""
+    """The cuts lie before the first row, at and between two rows, and after the last."""
     recorded = oracle.history(*SAID)
     log, model = followed(tmp_path, recorded)
     clock = {each.recorded_at for each in recorded}
@@ -103,7 +103,7 @@ def test_a_cut_by_the_clock_falls_where_it_does_without_a_read_model(tmp_path: P
 
 
 def test_where_one_trades_the_books_are_read_whole(tmp_path: Path) -> None:
-    """With a read model or without one, for money depends on everything before it."""
+    """The whole log is read, with a read model too, because money depends on every event before."""
     recorded = trading(3)
     log, model = followed(tmp_path, recorded, len(recorded) // 2)
     rows = list(Projections(oracle.told(recorded)).table("trades").rows())
@@ -121,7 +121,7 @@ def tampered(log: str, position: int, old: str, new: str) -> None:
 
 
 def test_only_the_rows_a_score_stands_on_are_read(tmp_path: Path) -> None:
-    """What is damaged elsewhere is for `verify`; a row that is read is checked, and so is the last one known."""
+    """Rows that are read are checked, and the last row followed; `verify` finds damage elsewhere."""
     recorded = oracle.history(*SAID)
     elsewhere, read = (
         next(r.position for r in recorded if getattr(r.event, "participant", "") == who) for who in ("bob", "ada")

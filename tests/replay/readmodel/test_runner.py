@@ -148,7 +148,7 @@ def history(path: str) -> list[Recorded]:
 def test_a_projection_of_another_version_is_made_again(
     followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That table alone, even where nothing is new; one that is no more goes."""
+    """Only that table is rebuilt, even if there are no new events; a projection that was removed loses its table."""
     path, tables = followed
     with closing(sqlite3.connect(tables)) as other, other:
         other.execute("UPDATE standing SET log_position = 77")
@@ -163,7 +163,7 @@ def test_a_projection_of_another_version_is_made_again(
 
 
 def test_the_table_of_a_projection_that_is_no_more_goes(followed: tuple[str, str]) -> None:
-    """With the next refresh that has something to do."""
+    """The next refresh that changes anything removes it."""
     path, tables = followed
     with closing(ReadModel(tables)) as model:
         model._connection.execute("CREATE TABLE gone (question TEXT)")
@@ -177,7 +177,7 @@ def test_the_table_of_a_projection_that_is_no_more_goes(followed: tuple[str, str
 
 
 def test_a_read_model_of_another_ledger_is_refused(followed: tuple[str, str], tmp_path: Path) -> None:
-    """Of another name in the same store, or of another log under the same name; nothing in it changes."""
+    """The ledger has another name in the store, or the same name in another log; the file is not changed."""
     path, tables = followed
     before = stored(tables)
     with Ledger.open(path, "second") as ledger:
@@ -244,7 +244,7 @@ def test_a_log_that_is_not_there_is_not_started(tmp_path: Path) -> None:
 
 
 def test_a_second_runner_on_one_read_model_is_refused_when_it_starts(followed: tuple[str, str]) -> None:
-    """In the same process; the first goes on, anybody may read, and once it has ended there is room again."""
+    """The first runner continues and readers are free; after it ends, another runner can start."""
     path, tables = followed
     with Runner(path, tables) as one, Ledger.open(path) as ledger:
         for _ in range(2):
@@ -260,7 +260,7 @@ def test_a_second_runner_on_one_read_model_is_refused_when_it_starts(followed: t
 def test_two_runners_do_not_both_write_where_locks_do_not_work(
     followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on some network drives: the second to write finds that the tables are no longer those it knows."""
+    """On some network drives locks do not work: the second runner to write finds other tables than it left."""
     path, tables = followed
     monkeypatch.setattr(ReadModel, "_lock_file", lambda _: None)
     with Runner(path, tables) as one, Runner(path, tables) as two, Ledger.open(path) as ledger:
@@ -281,7 +281,7 @@ def test_what_is_no_read_model_is_left_without_a_lock_beside_it(followed: tuple[
 def test_a_locked_read_model_is_told_and_can_be_tried_again(
     followed: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is lost by the failure, and nothing done twice."""
+    """The failure loses nothing, and nothing is done twice."""
     path, tables = followed
     monkeypatch.setattr("forecast_ledger.replay.readmodel.read_model._LOCK_TIMEOUT", 0.05)
     with Runner(path, tables) as runner, closing(sqlite3.connect(tables, isolation_level=None)) as other:
@@ -297,7 +297,7 @@ def test_a_locked_read_model_is_told_and_can_be_tried_again(
 
 
 def test_a_full_disk_is_told_and_leaves_the_tables_as_they_were(followed: tuple[str, str]) -> None:
-    """What has been written of the transaction goes; with room again it is done."""
+    """The transaction is rolled back; the refresh succeeds once there is room."""
     path, tables = followed
     with Ledger.open(path) as ledger:
         ledger.handle_many([opened(f"q{n}", id=f"o{n}") for n in range(40)])

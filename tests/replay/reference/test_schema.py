@@ -63,7 +63,7 @@ SCHEMAS = {topic: plain(schema.text(schema.schema(topic))) for topic in schema.T
 
 
 def accepted(value: Any, topic: str = "commands") -> bool:
-    """Whether a schema accepts a value."""
+    """Return whether a schema accepts a value."""
     return not any(True for _ in faults(value, SCHEMAS[topic], SCHEMAS[topic]))
 
 
@@ -99,7 +99,7 @@ def test_every_row_of_the_stories_logs_is_accepted(story: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("rules", PRESETS.values(), ids=PRESETS)
 def test_every_preset_is_accepted(rules: RuleSet) -> None:
-    """As the log holds it, and with every field."""
+    """The schema accepts it as the log stores it, and with every field."""
     assert accepted(plain(msgspec.json.encode(recorded_fields(rules))), "rules")
     assert accepted(plain(msgspec.json.encode(rules)), "rules")
 
@@ -118,7 +118,7 @@ def test_every_preset_is_accepted(rules: RuleSet) -> None:
     ids=repr,
 )
 def test_every_error_is_accepted(error: LedgerError) -> None:
-    """With each code; and its keys are those of the table, in their order."""
+    """The schema accepts an error of each code, with the keys of the table in their order."""
     said = error.to_dict()
     assert accepted(said, "errors")
     assert list(said) == [key for key in KEYS if key in said]
@@ -205,7 +205,7 @@ _BY_TAG = {str(kind.__struct_config__.tag): kind.__name__ for kind in get_args(c
 
 
 def _change(draw: st.DrawFn, value: dict[str, Any], field: str) -> None:
-    """Of a part, a part of it; else anything in its place, or nothing."""
+    """Return a part with one of its parts changed; or another value in its place, or none."""
     inside = value.get(field)
     if isinstance(inside, dict) and inside and draw(st.booleans()):
         _change(draw, inside, draw(st.sampled_from(sorted(inside))))
@@ -307,7 +307,7 @@ WHERE: list[tuple[str, tuple[str | int, ...], str]] = [
 
 @pytest.mark.parametrize(("kind", "way", "form"), WHERE, ids=str)
 def test_the_bounds_of_each_number_are_the_deciders(kind: str, way: tuple[str | int, ...], form: str) -> None:
-    """At each bound of its form, a hair within and a hair beyond: the schema accepts what the decider takes."""
+    """At each bound, and one step within and beyond, the schema accepts what the decider accepts."""
     bounds = [bound for word, bound in FORMS[form].items() if word.lower().endswith(("minimum", "maximum"))]
     assert len(bounds) == 2
     hair = 1 if form in {"Bins", "Decimals"} else Decimal("1e-25")
@@ -353,7 +353,7 @@ def example(kind: str, way: tuple[str | int, ...]) -> Any:
     ],
 )
 def test_the_lengths_of_texts_are_the_deciders(kind: str, field: str, form: str, code: str) -> None:
-    """As long as its form says, and one character more."""
+    """A text may have the greatest length of its form, and not one character more."""
     for more in (0, 1):
         command = example(kind, (field,)) | {field: "x" * (FORMS[form]["maxLength"] + more)}
         assert (accepted(command), code_of(_json(command))) == ((False, code) if more else (True, ""))
@@ -392,7 +392,7 @@ LONG = f"2026-03-01T00:00:00.{'1' * 40}Z"  # as many digits as are read
     ],
 )
 def test_texts_are_written_as_the_ledger_reads_them(field: str, taken: list[str], refused: list[str]) -> None:
-    """What a pattern says of instants, ids, stamps and numbers in text is what the ledger says."""
+    """The patterns of instants, ids, stamps and numbers in text accept what the ledger accepts."""
     for text in (*taken, *refused):
         command = example("submit_forecast", ("quantiles",) if "." in field else ("probability",))
         *way, last = field.split(".")
@@ -404,7 +404,7 @@ def test_texts_are_written_as_the_ledger_reads_them(field: str, taken: list[str]
 
 
 def test_every_field_has_a_meaning_and_every_meaning_a_field() -> None:
-    """Of commands, events and their parts; of rule sets and trading rules, and of each of their values."""
+    """This holds for commands, events and their parts, rule sets and trading rules, and each of their values."""
     used = set()
     for kind in (*KINDS, Recorded):
         for field in msgspec.structs.fields(kind):

@@ -36,7 +36,7 @@ WIDTH = 80  # of a terminal that says nothing of itself
 
 
 def helped(*arguments: str) -> str:
-    """What `help` prints."""
+    """Return what `help` prints."""
     result = CliRunner().invoke(main.main, ["help", *arguments])
     assert result.exit_code == FINE, result.output
     return result.stdout
@@ -56,7 +56,7 @@ def test_there_are_no_other_pages() -> None:
 
 @pytest.mark.parametrize("topic", topics.TOPICS)
 def test_help_prints_each_topic(topic: str) -> None:
-    """For people within the width of a terminal, but for examples and long names; as Markdown the page itself."""
+    """The text fits the terminal, except examples and long names; --markdown prints the page itself."""
     shown = helped(topic)
     assert topics.TOPICS[topic][0] in shown
     assert [line for line in shown.splitlines() if len(line) > WIDTH and not line.startswith(("{", "  `"))] == []
@@ -98,7 +98,7 @@ def test_help_explains_every_name(name: str) -> None:
 
 
 def test_help_of_one_name_is_its_entry_alone() -> None:
-    """What is wrong and what to do; nothing about other codes."""
+    """The entry has the problem and the remedy, and no other codes."""
     shown = helped("id_empty")
     assert all(said in " ".join(shown.split()) for said in REFUSALS["id_empty"])
     assert "id_too_long" not in shown
@@ -127,7 +127,7 @@ def test_the_examples_are_accepted_all() -> None:
 
 
 def test_a_table_of_a_page_has_as_many_cells_in_each_row() -> None:
-    """And no cell breaks the table: no line breaks, no bars that are not escaped."""
+    """No cell has a line break or an unescaped bar."""
     for topic in topics.TOPICS:
         for block in topics.page(topic).blocks:
             for table in [block, *(block.blocks if isinstance(block, pages.Entry) else ())]:
@@ -137,7 +137,7 @@ def test_a_table_of_a_page_has_as_many_cells_in_each_row() -> None:
 
 
 def test_every_source_that_the_code_cites_is_listed() -> None:
-    """By the name it is listed under; what the project does not have is never cited."""
+    """A source is cited by its listed name; documents outside the project and the public are never cited."""
     code = {str(path): path.read_text(encoding="utf-8") for path in SOURCE_FILES}
     prose = [path.read_text(encoding="utf-8") for path in (ROOT / "data").glob("**/README.md")]
     for text in (*code.values(), *prose):

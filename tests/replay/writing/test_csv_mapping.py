@@ -44,7 +44,7 @@ probability = { from = "{p}", number = "1.234,5%" }
 
 
 def made(said: str, **row: str) -> Any:
-    """What a field of a map makes of a row."""
+    """Return the value that a field of a map makes from a row."""
     return field_value(tomllib.loads(f"x = {said}")["x"], "x", CellFormat("")).read(row)
 
 
@@ -109,7 +109,7 @@ def test_a_field_is_made_of_columns_constants_and_templates(said: str, row: dict
     ],
 )
 def test_a_cell_that_is_not_as_the_map_says_is_refused(said: str, text: str, code: str) -> None:
-    """Nothing is guessed: a number in another notation would be another number."""
+    """Nothing is guessed, because a number in another notation would be another number."""
     with pytest.raises(Refused) as refused:
         made(said, a=text)
     assert (refused.value.code, refused.value.field, refused.value.value) == (code, "x", text)
@@ -123,14 +123,14 @@ def test_percent_is_exact() -> None:
 
 
 def test_the_fields_that_are_instants_are_those_of_the_commands() -> None:
-    """By their names: the map's own format and offset are for them, so that none is forgotten."""
+    """Instants are recognised by field name, so that the map's format and offset apply to every one."""
     by_name = canonical._BY_NAME | canonical._ADDED
     instants = {name for name, convert in by_name.items() if convert is values.read_instant}
     assert instants == {name for name in by_name if values.is_instant(name)} >= {"at", "spot_at"}
 
 
 def test_every_command_can_be_mapped() -> None:
-    """Under its name on the command line."""
+    """Each command has the name that it has in JSON lines."""
     assert [*COMMAND_TYPES.values()] == [*get_args(AnyCommand)]
 
 
@@ -175,7 +175,7 @@ def mistaken(**parts: str) -> bytes:
     ],
 )
 def test_a_map_that_says_nothing_clear_is_refused_before_a_row_is_read(map_: bytes, field: str, says: str) -> None:
-    """With the place in the map, and what there is."""
+    """The message names the place in the map, and the valid names."""
     with pytest.raises(Refused) as refused:
         parse_map(map_)
     assert (refused.value.code, refused.value.field, says in str(refused.value)) == ("bad_map", field, True), str(
@@ -197,7 +197,7 @@ def test_a_map_that_says_nothing_clear_is_refused_before_a_row_is_read(map_: byt
     ],
 )
 def test_a_csv_whose_header_does_not_fit_is_refused_whole(table: bytes, says: str) -> None:
-    """Nothing of it is read; a column that the map does not use may be there twice."""
+    """No row is read; a column that the map does not use may appear twice."""
     with pytest.raises(Refused) as refused:
         read(FORECASTS, table)
     assert (refused.value.code, says in str(refused.value)) == ("bad_csv", True), str(refused.value)
@@ -220,7 +220,7 @@ def test_a_csv_whose_header_does_not_fit_is_refused_whole(table: bytes, says: st
     ],
 )
 def test_a_hostile_row_is_refused_with_its_line(row: bytes, says: str) -> None:
-    """What cannot be told apart any more ends the reading, and says so; else the rows after it count."""
+    """If the end of a record cannot be found, reading stops with a message; otherwise the later rows count."""
     table = b"\xef\xbb\xbfn,who,p\r\n1,ada,70%\r\n" + row + b"\r\n3,cy,30%\r\n"
     found = list(read_rows(parse_map(FORECASTS), io.BytesIO(table)))
     assert found[1][0].line == 3
@@ -269,7 +269,7 @@ def test_a_row_can_be_several_commands_or_none() -> None:
 
 @pytest.mark.parametrize("errors", ["text", "json"])
 def test_a_refusal_names_the_line_the_command_the_column_and_the_field(tmp_path: Path, errors: str) -> None:
-    """Whether the map, the vocabulary or the ledger refuses it; the rest is recorded."""
+    """The map, the parser or the ledger may refuse; the other commands are recorded."""
     log, map_ = str(tmp_path / "log.db"), tmp_path / "map.toml"
     map_.write_bytes(FORECASTS)
     table = b"n,who,p\n1,ada,70%\n2,,70%\n3,cy,0.7\n,di,70%\n5,ed,170%\n"
@@ -341,13 +341,13 @@ def test_the_example_gives_the_scores_that_its_story_tells(tmp_path: Path) -> No
 
 
 def test_a_map_may_begin_with_the_mark_of_its_encoding() -> None:
-    """As some editors write it, and with their line ends."""
+    """Some editors write a byte order mark, and their own line ends."""
     map_ = b"\xef\xbb\xbf" + FORECASTS.replace(b"\n", b"\r\n")
     assert read(map_, b"n,who,p\n1,ada,70%\n") == read(FORECASTS, b"n,who,p\n1,ada,70%\n")
 
 
 def test_a_map_or_a_csv_that_is_no_use_is_told_with_exit_code_two(tmp_path: Path) -> None:
-    """And no ledger is started for it."""
+    """No ledger is created."""
     map_ = tmp_path / "map.toml"
     assert run("append", str(tmp_path / "a.db"), "-", "--map", str(map_)).exit_code == USAGE
     map_.write_bytes(b"nothing")
@@ -393,7 +393,7 @@ def test_braces_alone_are_refused_with_what_to_write() -> None:
 
 
 def test_the_map_of_the_guide_says_what_it_says_it_does() -> None:
-    """Its two rows, worked out by hand: formats of the whole map and of one field, a constant, a list, parts."""
+    """Two rows are worked out by hand: formats of the map and of one field, a constant, a list, parts."""
     guide = (DATA.parent.parent / "docs" / "csv.md").read_text(encoding="utf-8")
     [block] = re.findall(r"```toml tips.toml\n(.*?)```", guide, re.DOTALL)
     table = """Sheet;No;Kind;Given;Question;Who;Yes;Chances;Note
@@ -415,7 +415,7 @@ s;4;binary;02.03.2026 09:30;rain;Di;1.000%;;
 
 
 def test_a_csv_is_read_once_beside_a_bar(tmp_path: Path) -> None:
-    """On a terminal, where its lines are counted first."""
+    """On a terminal the lines are counted first."""
     assert run("append", str(tmp_path / "log.db"), str(DATA / "contest.jsonl")).exit_code == FINE
     asked = ["append", str(tmp_path / "log.db"), "--map", str(DATA / "questions.toml"), str(DATA / "questions.csv")]
     script = f"from forecast_ledger.__main__ import main; main({[*asked, '--format', 'json']!r})"

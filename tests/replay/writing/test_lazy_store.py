@@ -29,7 +29,7 @@ def heard(ledger: Ledger, *commands: AnyCommand) -> list[str | int]:
 @pytest.mark.parametrize("options", [[], ["--atomic"]], ids=["each", "atomic"])
 @pytest.mark.parametrize("given", [b"no JSON\n" * 35, COMMANDS.read_bytes().splitlines()[-1], b"\n"])
 def test_a_file_of_which_nothing_is_accepted_starts_no_ledger(tmp_path: Path, given: bytes, options: list[str]) -> None:
-    """Whether its lines cannot be read or are against a rule, or there are none: no file is made, and no other."""
+    """Unreadable lines, refused commands or an empty file create no file at all."""
     result = CliRunner().invoke(main, ["append", str(tmp_path / "log.db"), "-", "--format", "csv", *options], given)
     assert result.exit_code == (FINDINGS if given.strip() else FINE)
     assert result.stdout.splitlines()[1].split(",")[3] == "0"
@@ -37,7 +37,7 @@ def test_a_file_of_which_nothing_is_accepted_starts_no_ledger(tmp_path: Path, gi
 
 
 def test_the_first_command_that_is_accepted_starts_it(tmp_path: Path) -> None:
-    """In whichever batch it comes; then it is a ledger as any other, and the next appender's."""
+    """Any batch may have it; then the ledger is like any other, and a second process can append to it."""
     path = str(tmp_path / "log.db")
     with to_append(path, "main", prizes_from_log) as ledger:
         assert heard(ledger, forecast(id="f1")) == ["unknown_question"]

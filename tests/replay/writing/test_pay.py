@@ -79,7 +79,7 @@ def kept(path: Path | str, *commands: AnyCommand) -> Ledger:
 
 
 def events(ledger: Ledger, after: int = 0) -> list[AnyEvent]:
-    """What it has recorded after a position."""
+    """Return the events recorded after a position."""
     return [recorded.event for page in ledger.read(after) for recorded in page]
 
 
@@ -125,7 +125,7 @@ def table_of(ledger: Ledger, name: str) -> list[dict[str, Any]]:
 
 
 def test_winners_are_paid_what_the_board_says_one_event_each_by_id() -> None:
-    """In 1e-6; the whole pool; at the instant that was given."""
+    """The amounts are in 1e-6 and use up the pool; the events have the instant of the command."""
     assert payouts(*sealed()) == [("ada", 25_000_000), ("bob", 40_000_000), ("cyd", 10_000_000), ("dan", 25_000_000)]
     with kept(":memory:", *sealed()) as ledger:
         pay(ledger, "cup", PAID_AT)
@@ -171,7 +171,7 @@ def test_equal_takes_are_paid_alike_up_to_a_cent_that_goes_by_id() -> None:
 
 
 def test_payouts_are_whole_payable_units_of_which_somebody_may_get_none() -> None:
-    """In units of 20 of 100: 1.25, 2, 0.5, 1.25; of 1, 2, 0, 1 one unit is left, for the remainder of a half."""
+    """In units of 20 of 100: 1.25, 2, 0.5, 1.25 give 1, 2, 0, 1; the unit left over goes to the remainder of a half."""
     assert payouts(*sealed(payable_unit=20)) == [
         *(("ada", 20_000_000), ("bob", 40_000_000), ("cyd", 20_000_000), ("dan", 20_000_000)),
     ]
@@ -197,7 +197,7 @@ def test_equals_below_the_least_prize_are_paid_together_or_one_by_one() -> None:
     "preset", ["relative-2021-11", "relative-2022-04", "peer-2024-03", "peer-2025-06", "spot-peer"]
 )
 def test_what_is_paid_sums_to_the_pool_and_is_what_the_table_of_prizes_says(preset: str) -> None:
-    """Under every preset that has takes."""
+    """This holds under every preset that has takes."""
     rewarded = {row["participant"]: row["prize"] for row in table("prizes", *sealed(rules=preset))}
     assert [
         (who, f"{amount // 10**6}.{amount % 10**6 // 10_000:02}") for who, amount in payouts(*sealed(rules=preset))
@@ -209,7 +209,7 @@ def test_what_is_paid_sums_to_the_pool_and_is_what_the_table_of_prizes_says(pres
 
 
 def test_paying_again_records_nothing() -> None:
-    """At the same instant or later, by the same ledger or by another on the log."""
+    """The second payment may be later, and by another ledger on the log."""
     with kept(":memory:", *sealed()) as ledger:
         assert pay(ledger, "cup", PAID_AT) is not None
         head = ledger.head()
@@ -218,7 +218,7 @@ def test_paying_again_records_nothing() -> None:
 
 
 def test_who_was_paid_by_a_command_is_not_paid_again() -> None:
-    """Under whatever id it came."""
+    """The id of that command does not matter."""
     with kept(":memory:", *sealed(), payment()) as ledger:
         head = ledger.head()
         assert pay(ledger, "cup", PAID_AT) is None
@@ -296,7 +296,7 @@ def while_worked_out(path: Path, aside: Executor, come: Callable[[], object]) ->
 
 @pytest.mark.parametrize("when", [PAID_AT, day(29)])
 def test_of_two_who_pay_at_once_the_later_one_finds_it_done(tmp_path: Path, when: str) -> None:
-    """Whether or not they claim the same instant, one is told that it paid; the other waits for it."""
+    """The second waits for the first, whether or not both claim the same instant; only the first has paid."""
     path = tmp_path / "log.db"
     with kept(path, *sealed()) as first, ThreadPoolExecutor(1) as aside:
         second, came = while_worked_out(path, aside, lambda: pay(first, "cup", when))
@@ -309,7 +309,7 @@ def test_of_two_who_pay_at_once_the_later_one_finds_it_done(tmp_path: Path, when
 
 
 def test_another_command_that_pays_finds_it_done(tmp_path: Path) -> None:
-    """Nothing is recorded on top of it."""
+    """It records nothing more."""
     path = tmp_path / "log.db"
     with kept(path, *sealed()) as first, ThreadPoolExecutor(1) as aside:
         second, came = while_worked_out(path, aside, lambda: first.handle(payment(), "by hand"))
@@ -321,7 +321,7 @@ def test_another_command_that_pays_finds_it_done(tmp_path: Path) -> None:
 
 
 def test_anything_else_is_recorded_after_what_is_paid(tmp_path: Path) -> None:
-    """It moves nothing of what the seal says."""
+    """Other events do not change the sealed board."""
     path = tmp_path / "log.db"
     with kept(path, *sealed()) as first, ThreadPoolExecutor(1) as aside:
         both: list[AnyCommand] = [revocation(), forecast(participant="eve")]
@@ -369,7 +369,7 @@ def test_a_contest_that_is_not_there_is_not_paid() -> None:
 
 
 def test_a_contest_that_is_not_finalized_is_not_paid() -> None:
-    """Its board may still change."""
+    """The board can still change."""
     assert refusal(*cup()) == ("contest_not_finalized", "contest", "cup")
     assert refusal(*cup(), contest("cap"), finalization("cap")) == ("contest_not_finalized", "contest", "cup")
 
@@ -416,7 +416,7 @@ def test_a_ledger_that_was_opened_without_prizes_pays_nobody() -> None:
 
 
 def test_a_command_pays_what_the_board_says() -> None:
-    """It has no say in it: what it pays is what `pay` pays."""
+    """The command has no amounts; it pays what `pay` pays."""
     with kept(":memory:", *sealed()) as ledger:
         assert ledger.handle(payment(), "by hand") == Receipt("by hand", 10, 13)
         paid = [(event.participant, event.amount) for event in events(ledger, 9) if isinstance(event, PrizePaid)]
@@ -472,7 +472,7 @@ class Asked:
         self.overtake = overtake
 
     def __call__(self, pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
-        """What the board is worth; then, once, comes what overtakes the ledger."""
+        """Return the prizes of the board; the first call then lets another writer overtake the ledger."""
         read = list(pages)
         self.shown.append((contest, [recorded.position for page in read for recorded in page]))
         overtake, self.overtake = self.overtake, lambda: None
@@ -481,7 +481,7 @@ class Asked:
 
 
 def paid_to(ledger: Ledger) -> dict[str, int]:
-    """Who has been paid what, in hundredths."""
+    """Return the amount paid to each participant, in hundredths."""
     paid = (event for event in events(ledger) if isinstance(event, PrizePaid))
     return {event.participant: event.amount // 10_000 for event in paid}
 
@@ -512,7 +512,7 @@ def test_contests_paid_in_one_batch_are_worked_out_one_by_one() -> None:
 
 
 def test_an_atomic_batch_that_is_refused_pays_nobody() -> None:
-    """And leaves the next one to pay."""
+    """The next batch can pay."""
     asked = Asked()
     with Ledger.open(":memory:", clock=lambda: NOW, prizes=asked) as ledger:
         batch = oracle.named([*sealed(), payment(), payment()])
@@ -573,7 +573,7 @@ def test_a_log_that_is_never_still_can_be_paid_from(tmp_path: Path) -> None:
 
 
 def test_a_retry_is_not_worked_out_again(tmp_path: Path) -> None:
-    """By the same ledger, or by another on the log."""
+    """The retry may be by the same ledger, or by another on the log."""
     path, asked = tmp_path / "log.db", Asked()
     with kept(path, *sealed()) as first, Ledger.open(path, prizes=asked) as second:
         assert second.head().position == 9
@@ -586,7 +586,7 @@ def test_a_retry_is_not_worked_out_again(tmp_path: Path) -> None:
 
 
 def test_a_log_that_was_damaged_since_is_not_paid_from(tmp_path: Path) -> None:
-    """Its rows are checked as those of any reader; nothing is recorded."""
+    """Every reader checks the rows; nothing is recorded."""
     path = tmp_path / "log.db"
     with kept(path, *sealed()) as ledger:
         with closing(sqlite3.connect(path)) as database, database:
@@ -599,7 +599,7 @@ def test_a_log_that_was_damaged_since_is_not_paid_from(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [Corrupt(3, "what"), KeyError("cup"), KeyboardInterrupt()])
 def test_what_goes_wrong_in_working_it_out_leaves_everything_as_it_was(error: BaseException) -> None:
-    """Also what came before it in the batch; the next command finds the old state."""
+    """Earlier commands of the batch are undone too; the next command finds the old state."""
     failing = [error]
 
     def fails(pages: Iterable[Sequence[Recorded]], contest: str) -> dict[str, int]:
@@ -620,7 +620,7 @@ def test_what_goes_wrong_in_working_it_out_leaves_everything_as_it_was(error: Ba
 
 
 def test_a_contest_whose_name_is_as_long_as_names_may_be_is_paid() -> None:
-    """And one beside it that differs in the last character alone."""
+    """A second contest, whose name differs in the last character only, is paid too."""
     names = ["x" * 200, "x" * 199 + "y"]
     asked = [opened(), *said(**CHANCES), resolution()]
     asked += [each for name in names for each in (contest(name, pool=100), entry(name), finalization(name))]
@@ -638,7 +638,7 @@ def test_a_command_id_that_somebody_used_is_not_in_the_way(used: str) -> None:
 
 
 def test_winners_of_any_name_are_paid() -> None:
-    """Also one who is called like the consensus, which itself wins nothing."""
+    """A participant may have the label of the consensus, which itself wins nothing."""
     names = ["[consensus]", "a, b", "Ünï", "=1+1", "0"]
     rules = structs.replace(RELATIVE, score_consensus=True)
     asked = sealed(chances=dict.fromkeys(names, "0.6"), rules=rules)
@@ -708,7 +708,7 @@ def test_paying_prints_the_one_contest(log: str) -> None:
 
 
 def test_a_payment_claims_the_instant_it_is_made(log: str) -> None:
-    """By this machine's clock."""
+    """The instant is from this machine's clock."""
     before = datetime.now(UTC)
     run("pay", log, "cup")
     with Ledger.open(log) as ledger:
@@ -746,7 +746,7 @@ def test_a_log_that_is_not_there_is_not_started_to_pay_from(tmp_path: Path) -> N
 
 
 def test_a_ledger_of_another_name_has_contests_of_its_own(log: str) -> None:
-    """In the one store."""
+    """Both ledgers are in one store."""
     result = run("pay", log, "cup", "--name", "other")
     assert (result.exit_code, "it has: none" in result.stderr) == (USAGE, True)
     assert run("pay", log, "cup", "--name", "main").exit_code == FINE
