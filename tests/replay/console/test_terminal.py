@@ -157,7 +157,7 @@ def test_columns_of_a_key_are_left_out_only_if_they_are_the_same_in_every_row() 
 
 
 def test_zeros_at_the_end_of_decimals_go_and_points_stand_below_each_other() -> None:
-    """This is for quantities with nine or twelve decimals; money, ids and text are printed in full."""
+    """Only quantities with nine or twelve decimals are shortened; money, ids and text are printed in full."""
     kinds = {"score": "points", "prize": "money", "release": "id"}
     lines, note = shown(
         "score prize release", "1.500000000 2.00 4.0", "-10.250000000 0.50 3.10", room=80, look=Look(kinds)

@@ -58,7 +58,7 @@ def cells(log: str, command: str, *options: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("command", PRINTERS)
 def test_columns_are_printed_in_the_order_asked_for(log: str, command: str) -> None:
-    """This holds in every format; the rows do not change otherwise."""
+    """The order holds in every format; the rows do not change otherwise."""
     whole = rows(log, command)
     names = list(reversed(whole[0]))[:2]
     chosen = rows(log, command, "--columns", " , ".join(names))

@@ -154,7 +154,7 @@ def test_a_cut_may_be_a_datetime_and_nothing_else(log: str) -> None:
 
 
 def test_an_open_ledger_can_be_replayed_and_stays_open(log: str) -> None:
-    """This holds for a ledger in memory too, which has no path."""
+    """A ledger in memory, which has no path, can be replayed too."""
     with Ledger.open(log) as ledger:
         found = replay(ledger, as_of=RESOLVED)
         assert found.checkpoint == replay(Path(log), as_of=RESOLVED).checkpoint

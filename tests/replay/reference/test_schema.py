@@ -404,7 +404,7 @@ def test_texts_are_written_as_the_ledger_reads_them(field: str, taken: list[str]
 
 
 def test_every_field_has_a_meaning_and_every_meaning_a_field() -> None:
-    """This holds for commands, events and their parts, rule sets and trading rules, and each of their values."""
+    """The types are commands, events and their parts, rule sets and trading rules, with each of their values."""
     used = set()
     for kind in (*KINDS, Recorded):
         for field in msgspec.structs.fields(kind):

@@ -197,7 +197,7 @@ def test_equals_below_the_least_prize_are_paid_together_or_one_by_one() -> None:
     "preset", ["relative-2021-11", "relative-2022-04", "peer-2024-03", "peer-2025-06", "spot-peer"]
 )
 def test_what_is_paid_sums_to_the_pool_and_is_what_the_table_of_prizes_says(preset: str) -> None:
-    """This holds under every preset that has takes."""
+    """Every preset that has takes is tried."""
     rewarded = {row["participant"]: row["prize"] for row in table("prizes", *sealed(rules=preset))}
     assert [
         (who, f"{amount // 10**6}.{amount % 10**6 // 10_000:02}") for who, amount in payouts(*sealed(rules=preset))
