@@ -83,7 +83,7 @@ def every_cut(logs: dict[str, str]) -> dict[str, list[Projections]]:
 def slowly(
     of: list[Projections], table: str, chosen: slice = slice(None)
 ) -> Iterator[tuple[tuple[str, ...], dict[str, tuple[int, Any, Any]]]]:
-    """Return, for each row and column, the last log position at which its value changed, by building every table."""
+    """Yield, for each chosen row and column, the last log position at which its value changed, from every table."""
     names, last = CATALOGUE[table].key, len(of) - 1
     columns = [column.name for column in CATALOGUE[table].columns if column.name not in names]
     keys = [tuple(str(row[name]) for name in names) for row in of[-1].table(table).rows()][chosen]
