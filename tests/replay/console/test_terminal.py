@@ -166,7 +166,7 @@ def test_zeros_at_the_end_of_decimals_go_and_points_stand_below_each_other() -> 
 
 
 def test_numbers_and_instants_are_never_cut() -> None:
-    """A column that does not fit is left out whole: spare columns first, then from the right, never a column to keep."""
+    """Columns that do not fit are left out whole: spare ones first, then from the right, never one to keep."""
     lines = ["ada 1234567890123 2021-07-20T00:00:00Z 5", "bo 2234567890123 2021-07-21T00:00:00Z 6"]
     first, note = shown("who worth at n", *lines, room=42)
     assert (first[1].split(), note) == (["ada", "1234567890123", "2021-07-20T00:00:00Z"], "left out: n (no room)")

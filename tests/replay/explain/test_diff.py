@@ -119,7 +119,7 @@ def test_what_is_never_other_than_it_came_is_caused_by_its_own_event(table: str,
 
 
 def test_the_foremost_cause_is_what_a_row_tells_of(week: str) -> None:
-    """A contest has its opening or seal first, a trade the trade, an account its settlements and then its own events."""
+    """A contest has its opening or seal first, a trade the trade, an account its settlements, then its own events."""
     end = replay(week).checkpoint.position
     with Ledger.open(week) as ledger:
         recorded = {each.position: each.event for page in ledger.read() for each in page}
