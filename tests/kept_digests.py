@@ -140,6 +140,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "metaculus-2022, paid": _paid,
     "csv-import": _imported,
     "hub-import": partial(_from_source, "hubverse", "hub-import"),
+    "forecastbench-import": partial(_from_source, "forecastbench", "forecastbench-import"),
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},

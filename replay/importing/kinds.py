@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from forecast_ledger.replay.importing.forecastbench import read_forecastbench
 from forecast_ledger.replay.importing.hubverse import read_hub
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import SourceItem
@@ -16,5 +17,8 @@ class SourceKind(NamedTuple):
 
 
 KINDS: dict[str, SourceKind] = {
+    "forecastbench": SourceKind(
+        read_forecastbench, "a folder of question, forecast and resolution sets, a zip of it, or one set"
+    ),
     "hubverse": SourceKind(read_hub, "a hub: the folder that has hub-config and model-output, or a zip of it"),
 }

@@ -115,6 +115,19 @@ SOURCES = (
         "the kernel `pinball`",
     ),
     Source(
+        "hubverse, Documentation",
+        'hubverse, Documentation: "Hub configuration files", "Model output", "Target (observed) data"; the schemas '
+        "of the configuration, versions 2.0.0 to 6.0.0",
+        "https://docs.hubverse.io",
+        "`import-from hubverse`",
+    ),
+    Source(
+        "ForecastBench, Datasets",
+        'ForecastBench, Datasets: question, forecast and resolution sets; wiki, "How to submit to ForecastBench"',
+        "https://github.com/forecastingresearch/forecastbench-datasets",
+        "`import-from forecastbench`",
+    ),
+    Source(
         "CFA Institute, Global Investment Performance Standards",
         'CFA Institute, "Global Investment Performance Standards (GIPS) for Firms 2020", "time-weighted return"',
         "https://www.cfainstitute.org",

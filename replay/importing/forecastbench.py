@@ -1,0 +1,306 @@
+"""Read ForecastBench's question sets, forecast sets and resolution sets.
+
+A question of a data set is one question for each of its resolution dates; a combination is one for each of the four
+ways in which its two parts can turn out, too. A forecast set does not say when it came: its forecasts are made when the
+due date begins, and the questions of a round are open on that day alone, in UTC.
+
+Source: ForecastBench, Datasets (github.com/forecastingresearch/forecastbench-datasets); wiki, "How to submit to
+ForecastBench"; Karger et al. (2025), arXiv:2409.19839, sections 3 and 4.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import chain, product
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import TEXT_LENGTH
+from forecast_ledger.ledger.model.commands import (
+    AddQuestion,
+    AnnulQuestion,
+    AnyCommand,
+    OpenContest,
+    OpenQuestion,
+    ResolveQuestion,
+    SubmitForecast,
+)
+from forecast_ledger.ledger.model.events import Attestation
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, start_of_day
+from forecast_ledger.replay.writing.append import InputPlace
+
+SET_BYTES = 2**30  # of one set
+RULES = RuleSet(name="forecastbench", kernel="brier", period="covered", total="mean", least_probability_ppm=0)
+MARKET_SOURCES = {"infer", "kalshi", "manifold", "metaculus", "polymarket"}  # where no question set is at hand
+_SIGNS = {1: "+", -1: "-"}
+_Id = str | list[str]
+_Content = dict[str, Any]
+_Form = TypeVar("_Form", bound=Struct)
+
+
+class _Question(Struct):
+    id: _Id
+    source: str
+    question: str = ""
+    resolution_dates: list[str] | str | None = None
+
+
+class _Forecast(Struct):
+    id: _Id
+    source: str
+    forecast: Decimal | None = None
+    resolution_date: str | None = None
+    direction: list[int] | str | None = None
+    imputed: bool = False
+    user_id: str | None = None
+
+
+class _Resolution(Struct):
+    id: _Id
+    source: str
+    resolution_date: str
+    resolved: bool
+    direction: list[int] | str | None = None
+    resolved_to: Decimal | None = None
+
+
+class _Forecaster(Struct):
+    """What a forecast set says before its forecasts."""
+
+    organization: str
+    model: str
+
+
+_KINDS = ("questions", "forecasts", "resolutions")  # the keys of the items of each set
+
+
+class _SetFile(NamedTuple):
+    """A file: the key of its items, the due date of its round, and its path."""
+
+    kind: str
+    due: str
+    name: str
+
+
+class _Asked(NamedTuple):
+    """What the question sets of a source ask.
+
+    markets: round, source and id -> whether it is a market's. contests: those that are opened.
+    """
+
+    markets: dict[tuple[str, str, str], bool]
+    questions: set[str]
+    rounds: set[str]
+    contests: set[str]
+
+
+def read_forecastbench(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]:
+    """Return the commands of the sets: round by round the questions and forecasts, then all answers by date.
+
+    rules: the preset of the contests; if None, the mean Brier score. Raises, before anything is returned, Refused
+    (bad_source): no set is there.
+    """
+    found: list[_SetFile] = []
+    reason = "a link, which is not followed"
+    others: list[SourceItem] = [(InputPlace(0, file=name), NotCarried(reason)) for name in files.links]
+    for name in files.names:
+        item = _set_file(files, name)
+        if isinstance(item, _SetFile):
+            found.append(item)
+        else:
+            others.append((InputPlace(0, file=name), item))
+    if not found:
+        remedy = "give a folder of question_sets, forecast_sets and resolution_sets, a zip of it, or one set"
+        for _, refused in others:
+            if isinstance(refused, Refused):
+                raise refused
+        raise Refused("bad_source", "path", str(files.path), "no set of ForecastBench is there", remedy=remedy)
+    return chain(others, _items(files, found, rules))
+
+
+def _set_file(files: SourceFiles, name: str) -> _SetFile | NotCarried | Refused:
+    """Return which set a file is, or why it is none."""
+    if not name.lower().endswith(".json"):
+        return NotCarried("a file that is not JSON")
+    try:
+        kind, content = _read(files, name)
+        if kind:
+            return _SetFile(kind, _due_date(content, name), name)
+    except Refused as refused:
+        return refused
+    return NotCarried("a JSON file that is no question, forecast or resolution set")
+
+
+def _items(files: SourceFiles, found: Sequence[_SetFile], rules: str | None) -> Iterator[SourceItem]:
+    asked = _Asked({}, set(), set(), set())
+    for due in sorted({each.due for each in found}):
+        for file in sorted(each for each in found if (each.kind, each.due) == ("questions", due)):
+            yield from _questions(file, _read(files, file.name)[1], asked, rules)
+        for file in sorted(each for each in found if (each.kind, each.due) == ("forecasts", due)):
+            yield from _forecasts(file, _read(files, file.name)[1], asked)
+    answers: list[tuple[str, str, int, SourceItem]] = []
+    for file in sorted(each for each in found if each.kind == "resolutions"):
+        for date, item in _answers(file, _read(files, file.name)[1], asked):
+            answers.append((date, file.due, len(answers), item))
+    yield from (item for *_, item in sorted(answers, key=lambda answer: answer[:3]))
+
+
+def _questions(file: _SetFile, content: _Content, asked: _Asked, rules: str | None) -> Iterator[SourceItem]:
+    asked.rounds.add(file.due)
+    for place, question in _each(file, content, _Question):
+        if isinstance(question, Refused):
+            yield place, question
+            continue
+        dates = question.resolution_dates
+        market = not isinstance(dates, list)
+        asked.markets[file.due, question.source, _key(question.id)] = market
+        parts = ["market" if market else "dataset", *["combination"] * isinstance(question.id, list)]
+        for direction in product((1, -1), repeat=len(question.id)) if isinstance(question.id, list) else [()]:
+            for date in dates if isinstance(dates, list) else [""]:
+                name = _question_id(file.due, question.source, question.id, direction, date)
+                asked.questions.add(name)
+                for command in _openings(name, file.due, _title(question, direction, file.due, date), parts, rules):
+                    if not isinstance(command, OpenContest) or command.contest not in asked.contests:
+                        yield place._replace(command=str(command.__struct_config__.tag)), command
+                asked.contests.add(" ".join([file.due, *parts]))
+
+
+def _openings(name: str, due: str, title: str, parts: list[str], rules: str | None) -> Iterator[AnyCommand]:
+    """Return the commands that open a question and put it into the contest of its round and sort."""
+    at, contest = start_of_day(due, "forecast_due_date"), " ".join([due, *parts])
+    yield OpenContest(id=f"forecastbench contest {contest}", at=at, contest=contest, rules=rules or RULES)
+    yield OpenQuestion(
+        id=fitting_id(f"forecastbench open {name}"),
+        at=at,
+        question=name,
+        kind="binary",
+        title=title[:TEXT_LENGTH],
+        opens_at=at,
+        closes_at=start_of_day(due, "forecast_due_date", 1),
+    )
+    yield AddQuestion(id=fitting_id(f"forecastbench add {name}"), at=at, contest=contest, question=name)
+
+
+def _forecasts(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[SourceItem]:
+    try:
+        head = msgspec.convert(content, _Forecaster)
+    except msgspec.ValidationError as error:
+        yield InputPlace(0, file=file.name), Refused("bad_source", file.name, None, str(error))
+        return
+    for place, forecast in _each(file, content, _Forecast):
+        if isinstance(forecast, Refused):
+            yield place, forecast
+            continue
+        if forecast.forecast is None:
+            yield place, NotCarried("a forecast without a number")
+            continue
+        who = f"{head.organization}: {forecast.user_id or head.model}"
+        name = _asked_question(file.due, forecast, asked)
+        if file.due in asked.rounds and name not in asked.questions:
+            yield place, NotCarried("a forecast on a question that the round's question sets do not have")
+            continue
+        yield (
+            place._replace(command="submit_forecast"),
+            SubmitForecast(
+                id=fitting_id(f"forecastbench forecast {who} {name}"),
+                at=start_of_day(file.due, "forecast_due_date"),
+                question=name,
+                participant=who,
+                probability=forecast.forecast,
+                attestation=Attestation(note="imputed") if forecast.imputed else None,
+            ),
+        )
+
+
+def _answers(file: _SetFile, content: _Content, asked: _Asked) -> Iterator[tuple[str, SourceItem]]:
+    """Return the answers of a resolution set with their dates."""
+    for place, answer in _each(file, content, _Resolution):
+        if isinstance(answer, Refused):
+            yield "", (place, answer)
+            continue
+        if not answer.resolved:
+            yield "", (place, NotCarried("a market that is not resolved: its price is no answer"))
+            continue
+        name, day = _asked_question(file.due, answer, asked), answer.resolution_date[:10]
+        try:
+            at = max(start_of_day(day, "resolution_date"), start_of_day(file.due, "forecast_due_date", 1))
+        except Refused as refused:
+            yield "", (place, refused)
+            continue
+        if file.due in asked.rounds and name not in asked.questions:
+            yield "", (place, NotCarried("an answer to a question that the round's question sets do not have"))
+            continue
+        command = _answer(name, at, answer.resolved_to)
+        yield at, (place._replace(command=str(command.__struct_config__.tag)), command)
+
+
+def _answer(name: str, at: str, value: Decimal | None) -> AnnulQuestion | ResolveQuestion:
+    """Return the command of an answer: yes, no, a share of each, or, without a value, an annulment."""
+    if value is None:
+        reason = "resolved without a value"
+        return AnnulQuestion(id=fitting_id(f"forecastbench annul {name}"), at=at, question=name, reason=reason)
+    identity = fitting_id(f"forecastbench answer {value.normalize()} {name}")
+    if value in {0, 1}:
+        return ResolveQuestion(id=identity, at=at, question=name, outcome="yes" if value else "no")
+    return ResolveQuestion(id=identity, at=at, question=name, payouts={"yes": value, "no": 1 - value})
+
+
+def _asked_question(due: str, item: _Forecast | _Resolution, asked: _Asked) -> str:
+    """Return the question of a forecast or an answer; of a market's, the date has no meaning."""
+    direction = tuple(item.direction) if isinstance(item.direction, list) else ()
+    market = asked.markets.get((due, item.source, _key(item.id)), item.source in MARKET_SOURCES)
+    return _question_id(due, item.source, item.id, direction, "" if market else (item.resolution_date or "")[:10])
+
+
+def _question_id(due: str, source: str, name: _Id, direction: Sequence[int], date: str) -> str:
+    signs = "".join(_SIGNS.get(each, "?") for each in direction)
+    return fitting_id(" ".join(part for part in (due, source, _key(name), signs, date) if part))
+
+
+def _key(name: _Id) -> str:
+    return name if isinstance(name, str) else " & ".join(name)
+
+
+def _title(question: _Question, direction: Sequence[int], due: str, date: str) -> str:
+    text = question.question.replace("{forecast_due_date}", due).replace("{resolution_date}", date or "its end")
+    parts = [f"{name} {'yes' if each > 0 else 'no'}" for name, each in zip(question.id, direction, strict=False)]
+    return f"{text} ({', '.join(parts)})" if direction else text
+
+
+def _each(file: _SetFile, content: _Content, form: type[_Form]) -> Iterator[tuple[InputPlace, _Form | Refused]]:
+    """Return each item of a set with its number, or why it cannot be read."""
+    for number, item in enumerate(content[file.kind], 1):
+        place = InputPlace(number, file=file.name, unit=f"{file.kind} item")
+        try:
+            yield place, msgspec.convert(item, form, strict=False)
+        except msgspec.ValidationError as error:
+            message, _, path = str(error).partition(" - at `$")
+            yield place, Refused("bad_source", path.rstrip("`").lstrip("."), None, message)
+
+
+def _read(files: SourceFiles, name: str) -> tuple[str, _Content]:
+    """Return which set a file is ("" if it is none), and its content. Refuses: bad_source."""
+    try:
+        content = json.loads(files.read(name, SET_BYTES), parse_float=Decimal, parse_constant=lambda _: None)
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or too deep
+        raise Refused("bad_source", name, None, f"not JSON: {error}") from None
+    if not isinstance(content, dict):
+        return "", {}
+    kind = next((key for key in _KINDS if isinstance(content.get(key), list)), "")
+    return kind, content
+
+
+def _due_date(content: _Content, name: str) -> str:
+    """Return the due date of a set's round: as the set says it, or as its question set or file is named."""
+    said_in = [content.get(key) for key in ("forecast_due_date", "question_set", "question-set")]
+    for said in (*said_in, name.rpartition("/")[2]):
+        try:
+            return start_of_day(str(said)[:10], "forecast_due_date")[:10]
+        except Refused:
+            continue
+    raise Refused("bad_source", name, None, "neither the set nor the name of the file says the due date")

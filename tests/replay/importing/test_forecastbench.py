@@ -1,0 +1,169 @@
+"""ForecastBench's sets: scores worked out by hand, imputed forecasts, shares, later answers, sets that are wrong."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.events import ForecastMade, QuestionAnnulled, QuestionOpened, QuestionResolved
+from forecast_ledger.ledger.storing.writer import Ledger
+from tests.support.paths import DATA
+from tests.support.sources import edit, import_into, table, ticking, zipped
+
+SETS = DATA / "forecastbench-import"
+OWL = "forecast_sets/2026-03-01/2026-03-01.Acme.1.json"
+ANSWERS = "resolution_sets/2026-03-01_resolution_set.json"
+QUESTIONS = "question_sets/2026-03-01-llm.json"
+BY_HAND = [  # data/forecastbench-import/README.md
+    ("2025-03-02 dataset combination", "Acme: owl-1", "0.175000000"),
+    ("2026-03-01 dataset", "Acme: owl-1", "0.225000000"),
+    ("2026-03-01 dataset", "ForecastBench: Always 0.5", "0.250000000"),
+    ("2026-03-01 market", "Acme: owl-1", "0.040000000"),
+    ("2026-03-01 market", "ForecastBench: Always 0.5", "0.250000000"),
+]
+NOT_RESOLVED = "a market that is not resolved: its price is no answer"
+NOT_ASKED = "a forecast on a question that the round's question sets do not have"
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    """A copy of the sets."""
+    return Path(shutil.copytree(SETS, tmp_path / "sets"))
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change what a set says."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def annulled(ledger: Ledger) -> list[str]:
+    """The questions that are annulled."""
+    told = [recorded.event for page in ledger.read() for recorded in page]
+    return [event.question for event in told if isinstance(event, QuestionAnnulled)]
+
+
+def test_the_sets_score_as_worked_out_by_hand() -> None:
+    """What is not carried over is counted; nothing is refused."""
+    with ticking() as ledger:
+        found = import_into(ledger, "forecastbench", SETS)
+        assert found.counts == {"accepted": 41, "duplicate": 0, "refused": 0}
+        assert found.left_out == {"a file that is not JSON": 1, NOT_ASKED: 1, NOT_RESOLVED: 1}
+        assert sorted(table(ledger, "leaderboard", "contest", "participant", "score")) == BY_HAND
+
+
+def test_what_is_recorded_of_a_round() -> None:
+    """Titles with their dates; the mark of imputed forecasts; answers of a share; answers in order of time."""
+    with ticking() as ledger:
+        import_into(ledger, "forecastbench", SETS)
+        told = [recorded.event for page in ledger.read() for recorded in page]
+    titles = {event.question: event.title for event in told if isinstance(event, QuestionOpened)}
+    assert "increased by 2026-03-31 as compared to its value on 2026-03-01" in titles["2026-03-01 fred DGS1 2026-03-31"]
+    assert titles["2025-03-02 fred DGS1 & DGS30 +- 2025-03-09"].endswith("(DGS1 yes, DGS30 no)")
+    imputed = [each for each in told if isinstance(each, ForecastMade) and each.attestation]
+    assert [(each.question, each.participant) for each in imputed] == [
+        ("2026-03-01 fred DGS1 2026-03-31", "ForecastBench: Always 0.5")
+    ]
+    answers = [event for event in told if isinstance(event, QuestionResolved)]
+    assert [each.payouts for each in answers if each.payouts] == [(300_000_000, 700_000_000)]
+    assert [each.at for each in answers] == sorted(each.at for each in answers)
+
+
+def test_importing_again_counts_once_and_later_answers_are_added(sets: Path, tmp_path: Path) -> None:
+    """Resolution sets are published anew each night: a market resolves, an answer is corrected."""
+    with ticking() as ledger:
+        import_into(ledger, "forecastbench", sets)
+        again = import_into(ledger, "forecastbench", zipped(sets, tmp_path / "sets.zip", "datasets/"))
+        assert again.counts == {"accepted": 0, "duplicate": 41, "refused": 0}
+
+        def later(content: dict[str, Any]) -> None:
+            content["resolutions"][4] |= {"resolved": True, "resolved_to": 1.0}
+            content["resolutions"][2]["resolved_to"] = 1.0
+
+        rewrite(sets / ANSWERS, later)
+        for expected in (3, 0):  # an answer; a revocation and an answer; then nothing
+            assert import_into(ledger, "forecastbench", sets).counts["accepted"] == expected
+        scores = {row[:2]: row[2] for row in table(ledger, "leaderboard", "contest", "participant", "score")}
+        assert scores["2026-03-01 market", "Acme: owl-1"] == "0.400000000"  # (0.8² + 0.4²) / 2
+
+
+def test_forecasts_of_people_are_by_their_ids(sets: Path) -> None:
+    """The sets of 2024 name the question set otherwise, and each forecast has a `user_id`."""
+
+    def people(content: dict[str, Any]) -> None:
+        content["question-set"] = content.pop("question_set")
+        content["forecasts"] = [
+            {**content["forecasts"][0], "user_id": "S1"},
+            {**content["forecasts"][0], "user_id": "S2"},
+        ]
+
+    rewrite(sets / OWL, people)
+    with ticking() as ledger:
+        import_into(ledger, "forecastbench", sets)
+        who = {row[0] for row in table(ledger, "scores", "participant")}
+        assert {"Acme: S1", "Acme: S2"} <= who
+
+
+def test_an_answer_without_a_value_annuls(sets: Path) -> None:
+    """`NaN`, as Python writes it, is read as no value."""
+    edit(sets / ANSWERS, lambda text: text.replace('"resolved_to": 1.0', '"resolved_to": NaN'))
+    with ticking() as ledger:
+        assert import_into(ledger, "forecastbench", sets).counts["refused"] == 0
+        assert annulled(ledger) == ["2026-03-01 fred DGS1 2026-03-08"]
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "expected"),
+    [
+        (OWL, lambda said: said["forecasts"][0].update(forecast=1.5), "out_of_range probability"),
+        (OWL, lambda said: said["forecasts"][0].update(forecast="high"), "forecasts item 1: bad_source forecast"),
+        (OWL, lambda said: said["forecasts"][0].pop("source"), "missing required field `source`"),
+        (OWL, lambda said: said.pop("model"), "missing required field `model`"),
+        (OWL, lambda said: said["forecasts"].append({**said["forecasts"][0], "forecast": 0.1}), "command_id_reused"),
+        (ANSWERS, lambda said: said["resolutions"][0].update(resolved_to=1.5), "out_of_range payouts"),
+        (ANSWERS, lambda said: said["resolutions"][0].update(resolution_date="soon"), "bad_instant resolution_date"),
+        (QUESTIONS, lambda said: said["questions"][0].update(resolution_dates=[7]), "questions item 1: bad_source"),
+        (QUESTIONS, lambda said: said["questions"].append(7), "questions item 5: bad_source"),
+    ],
+)
+def test_what_is_wrong_in_a_set_is_refused_with_its_place(
+    sets: Path, file: str, change: Callable[[dict[str, Any]], object], expected: str
+) -> None:
+    """The rest is recorded."""
+    rewrite(sets / file, change)
+    with ticking() as ledger:
+        found = import_into(ledger, "forecastbench", sets)
+        assert any(expected in line and line.startswith(file) for line in found.refused), found
+        assert found.counts["accepted"] >= 25
+
+
+def test_sets_that_cannot_be_read(tmp_path: Path) -> None:
+    """Refused when nothing is left to read; else named, each with its reason."""
+    for name, text in {"a.json": "{", "b.json": "[" * 100_000, "c.json": '"2026-03-01-llm.json"'}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with ticking() as ledger:
+        with pytest.raises(Refused, match="not JSON"):
+            import_into(ledger, "forecastbench", tmp_path)
+        (tmp_path / "d.json").write_text('{"questions": []}', encoding="utf-8")
+        with pytest.raises(Refused):
+            import_into(ledger, "forecastbench", tmp_path)
+        shutil.copy(SETS / QUESTIONS, tmp_path / "e.json")
+        found = import_into(ledger, "forecastbench", tmp_path)
+        assert sorted(line.partition(":")[0] for line in found.refused) == ["a.json", "b.json", "d.json"]
+        assert found.left_out == {"a JSON file that is no question, forecast or resolution set": 1}
+
+
+def test_one_set_alone_is_read(tmp_path: Path) -> None:
+    """Answers to questions that an earlier import opened."""
+    with ticking() as ledger:
+        import_into(ledger, "forecastbench", SETS / QUESTIONS)
+        import_into(ledger, "forecastbench", SETS / OWL)
+        found = import_into(ledger, "forecastbench", SETS / ANSWERS)
+        assert (found.counts["accepted"], found.counts["refused"]) == (4, 0)
+        board = {row[:2]: row[2] for row in table(ledger, "leaderboard", "contest", "participant", "score")}
+        assert board["2026-03-01 dataset", "Acme: owl-1"] == "0.225000000"
