@@ -102,7 +102,8 @@ def _imported() -> Iterator[Batch]:
     yield 0, [read((folder / "contest.jsonl").read_bytes())]
     for name, table in (("questions", "questions"), ("forecasts", "forecasts"), ("resolutions", "questions")):
         with (folder / f"{table}.csv").open("rb") as file:
-            made = [command for _, command in read_rows(parse_map((folder / f"{name}.toml").read_bytes()), file)]
+            rows = read_rows(parse_map((folder / f"{name}.toml").read_bytes()), file)
+            made = [command for _, command in rows.commands]
         assert not any(isinstance(command, Exception) for command in made)
         yield 0, [command for command in made if not isinstance(command, Exception)]
 

@@ -1,13 +1,13 @@
 """The command that imports the field's own formats."""
 
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from forecast_ledger.replay.cli.append import opened
 from forecast_ledger.replay.console.shell import (
     FINDINGS,
     emit,
@@ -15,22 +15,20 @@ from forecast_ledger.replay.console.shell import (
     log_argument,
     name_option,
     progress,
-    refusal_printer,
     report_errors,
     require_columns,
     require_name,
     say,
+    summed_refusals,
 )
 from forecast_ledger.replay.console.view import View, table_options
 
 if TYPE_CHECKING:
-    from forecast_ledger.ledger.core.errors import Refused
     from forecast_ledger.ledger.storing.writer import Ledger
-    from forecast_ledger.replay.writing.append import InputPlace, LineWatch, OnRefusal, ReadCommand
+    from forecast_ledger.replay.writing.append import LineWatch, OnRefusal, ReadCommand
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "not_carried_over", "log_position", "digest"]
 _KINDS = ["forecastbench", "hubverse"]
-_FIRST = 3  # refusals of each code that are printed
 _SHOWN = 1_000  # commands between two steps of the progress bar
 
 
@@ -65,8 +63,12 @@ def import_from(
     files, left_out = SourceFiles(path), LeftOut()
     try:
         source = carried(KINDS[kind].read(files, rules), left_out)
-        with _opened(log, name, dry_run) as ledger, progress("commands") as watch:
-            counts = _append_all(ledger, source, watch, refusal_printer(errors))
+        with (
+            summed_refusals(errors) as tell,
+            opened(log, name, dry_run=dry_run) as (ledger, _),
+            progress("commands") as watch,
+        ):
+            counts = _append_all(ledger, source, watch, tell)
             head = ledger.head()
     finally:
         files.close()
@@ -81,23 +83,6 @@ def import_from(
         sys.exit(FINDINGS)
 
 
-@contextmanager
-def _opened(log: str, name: str, dry_run: bool) -> "Iterator[Ledger]":
-    """Open the ledger or, for a dry run, a branch of it in memory."""
-    from forecast_ledger.replay.writing.pay import prizes_from_log
-
-    if dry_run:
-        from forecast_ledger.replay.writing.overlay_store import open_overlay
-
-        with open_overlay(log, name, prizes_from_log) as (branch, _):
-            yield branch
-        return
-    from forecast_ledger.replay.writing.lazy_store import open_lazily
-
-    with open_lazily(log, name, prizes_from_log) as ledger:
-        yield ledger
-
-
 def _append_all(
     ledger: "Ledger", source: "Iterable[ReadCommand]", watch: "LineWatch", tell: "OnRefusal"
 ) -> dict[str, int]:
@@ -105,35 +90,14 @@ def _append_all(
     from forecast_ledger.replay.importing.source_items import Settled
     from forecast_ledger.replay.writing.append import append_batches, tally
 
-    counts, told, settled = {"accepted": 0, "duplicate": 0, "refused": 0}, _FirstRefusals(tell), Settled()
+    counts, settled = {"accepted": 0, "duplicate": 0, "refused": 0}, Settled()
     for each in (source, None):
         found = settled.corrections() if each is None else each
         outcomes = settled.pass_on(append_batches(ledger, found, lambda _: None))
-        for number, _ in enumerate(tally(outcomes, told, counts), 1):
+        for number, _ in enumerate(tally(outcomes, tell, counts), 1):
             if not number % _SHOWN:
                 watch(sum(counts.values()))
-    told.finish()
     return counts
-
-
-class _FirstRefusals:
-    """Prints the first refusals of each code, and at the end how many more there were."""
-
-    def __init__(self, tell: "OnRefusal") -> None:
-        self._tell = tell
-        self._counts: dict[str, int] = {}
-
-    def __call__(self, place: "InputPlace", refused: "Refused") -> None:
-        """Count a refusal."""
-        count = self._counts[refused.code] = self._counts.get(refused.code, 0) + 1
-        if count <= _FIRST:
-            self._tell(place, refused)
-
-    def finish(self) -> None:
-        """Print the counts."""
-        for code, count in self._counts.items():
-            if count > _FIRST:
-                say(f"refused: {count:,} x {code}; the first {_FIRST} are above")
 
 
 COMMANDS = (import_from,)

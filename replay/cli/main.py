@@ -5,12 +5,11 @@ recorded, 128 + N stopped by signal N.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from forecast_ledger.replay.cli import audit, explain, export, follow, importing, reference, what_if
+from forecast_ledger.replay.cli import append, audit, explain, export, follow, importing, reference, what_if
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.menu import WIDTH, Menu
 from forecast_ledger.replay.console.shell import (
@@ -23,13 +22,9 @@ from forecast_ledger.replay.console.shell import (
     as_of_option,
     emit,
     emit_table,
-    errors_option,
-    fail,
     log_argument,
     name_option,
     prepare_streams,
-    progress,
-    refusal_printer,
     replay_log,
     report_errors,
     require_columns,
@@ -40,16 +35,10 @@ from forecast_ledger.replay.console.shell import (
 from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
-    from forecast_ledger.ledger.model.log import Recorded
-    from forecast_ledger.ledger.storing.writer import Ledger
     from forecast_ledger.replay.reading.replay import Replay
-    from forecast_ledger.replay.writing.append import ReadCommand
 
 __all__ = ["DAMAGED", "FINDINGS", "FINE", "UNCERTAIN", "UNREADABLE", "USAGE", "main"]
 
-
-COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
-TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 _SHELLS = ["bash", "zsh", "fish"]
 
 
@@ -81,60 +70,6 @@ def main() -> None:
     forecast-ledger leaderboard season.db spring-cup
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with this character
     prepare_streams()
-
-
-@main.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
-@log_argument
-@click.argument("file", type=click.File("rb"))
-@click.option("--map", "map_", type=click.Path(dir_okay=False), help="Read FILE as a CSV by this map, a TOML file.")
-@click.option("--dry-run", is_flag=True, help="Print the outcome of each command, and record nothing.")
-@click.option("--atomic", is_flag=True, help="Record all commands in FILE or, if one is refused, none.")
-@click.option("--verbose", "-v", is_flag=True, help="Log what the ledger does to stderr.")
-@name_option
-@table_options
-@errors_option
-@report_errors
-def append(
-    log: str,
-    file: IO[bytes],
-    map_: str | None,
-    dry_run: bool,
-    atomic: bool,
-    verbose: bool,
-    name: str,
-    view: View,
-    errors: str,
-) -> None:
-    """Append the commands in FILE to a log.
-
-    FILE has one JSON object per line, or is a CSV if --map is given; - is stdin. If LOG does not exist, it is created.
-    Commands that are already recorded count as duplicates and change nothing. Each refusal is written to stderr with
-    its line, code, field and remedy, and the exit code is then 1.
-    """
-    from forecast_ledger.replay.writing.append import append_batches, count_outcomes, read_lines
-
-    require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
-    _configure_logging(verbose=verbose)
-    total = _count_lines(file)
-    source = read_lines(file) if map_ is None else _read_csv(map_, file)
-    if dry_run:
-        from forecast_ledger.replay.writing.overlay_store import open_overlay
-
-        with open_overlay(log, name, _prizes) as (branch, head):
-            refused = _print_trial(branch, source, atomic, view, errors)
-        say("nothing was written")
-        say_as_of(head)
-    else:
-        from forecast_ledger.replay.writing.lazy_store import open_lazily
-
-        with open_lazily(log, name, _prizes) as ledger, progress("lines", total) as watch:
-            counts = count_outcomes(append_batches(ledger, source, watch, atomic=atomic), refusal_printer(errors))
-            head = ledger.head()
-        row = {**counts, "log_position": head.position, "digest": head.digest}
-        emit(COUNT_COLUMNS, [row], view)
-        refused = counts["refused"]
-    if refused:
-        sys.exit(FINDINGS)
 
 
 @main.command(epilog="Example: forecast-ledger leaderboard season.db spring-cup --as-of 2026-03-01T00:00:00Z")
@@ -247,7 +182,7 @@ def pay(log: str, contest: str, name: str, view: View) -> None:
 
     require_columns(view, [column.name for column in CATALOGUE["prizes"].columns])
     _require_contest(contest, replay_log(log, name, None))  # this does not create a log that does not exist
-    with Ledger.open(log, name, prizes=_prizes) as ledger:
+    with Ledger.open(log, name, prizes=append.board_prizes) as ledger:
         receipt = paid(ledger, contest, datetime.now(UTC))
     season = replay_log(log, name, None)
     table = season.projections.table("prizes").only("contest", contest)
@@ -310,68 +245,8 @@ def _require_contest(contest: str, season: "Replay") -> "Replay":
     return season
 
 
-def _prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[str, int]:
-    """Compute the prizes of a sealed board; the module that does is imported only when prizes are paid."""
-    from forecast_ledger.replay.writing.pay import prizes_from_log
-
-    return prizes_from_log(pages, contest)
-
-
-def _read_csv(path: str, file: IO[bytes]) -> "Iterable[ReadCommand]":
-    """Read the commands in a CSV by a map."""
-    from pathlib import Path
-
-    from forecast_ledger.replay.reading.input_files import MAP_BYTES
-    from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
-
-    try:
-        with Path(path).open("rb") as opened:
-            text = opened.read(MAP_BYTES + 1)
-    except OSError as error:
-        fail(f"{path}: {error.strerror}", USAGE)
-    if len(text) > MAP_BYTES:
-        fail(f"{path}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
-    return read_rows(parse_map(text), file)
-
-
-def _print_trial(ledger: "Ledger", source: "Iterable[ReadCommand]", atomic: bool, view: View, errors: str) -> int:
-    """Print the outcome of each command; returns the number of refusals."""
-    from forecast_ledger.replay.writing.append import append_batches, outcome_row, tally
-
-    counts = {"accepted": 0, "duplicate": 0, "refused": 0}
-    tried = tally(append_batches(ledger, source, lambda _: None, atomic=atomic), refusal_printer(errors), counts)
-    emit(TRIAL_COLUMNS, map(outcome_row, tried), view, Look(keep=("line", "outcome")))
-    say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
-    return counts["refused"]
-
-
-def _count_lines(file: IO[bytes]) -> int | None:
-    """Count the lines of a file if stderr is a terminal and the file can be read twice; else return None."""
-    if not sys.stderr.isatty() or not file.seekable():
-        return None
-    lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
-    file.seek(0)
-    return lines
-
-
-def _configure_logging(*, verbose: bool) -> None:
-    """Log warnings to stderr or, if verbose, everything with its fields."""
-    import logging
-
-    if not verbose:
-        logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-        return
-    from structlog import processors, stdlib
-
-    before: list[Any] = [stdlib.add_log_level, stdlib.ExtraAdder(), processors.TimeStamper("iso")]
-    shown = processors.KeyValueRenderer(key_order=["timestamp", "event"])
-    last: list[Any] = [stdlib.ProcessorFormatter.remove_processors_meta, shown]
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(stdlib.ProcessorFormatter(foreign_pre_chain=before, processors=last))
-    logging.basicConfig(handlers=[handler], level=logging.DEBUG)
-
-
 for _command in (
+    *append.COMMANDS,
     *audit.COMMANDS,
     *explain.COMMANDS,
     *export.COMMANDS,

@@ -282,6 +282,23 @@ def refusal_printer(errors: str) -> "Callable[[InputPlace, Refused], None]":
     return lambda place, refused: say(json.dumps(place.to_dict(refused)))
 
 
+@contextmanager
+def summed_refusals(errors: str) -> "Iterator[Callable[[InputPlace, Refused], None]]":
+    """Yield a function that prints the first refusals of each code; at the end, print how many there are of each.
+
+    As JSON every refusal is printed, one object a line, and no text.
+    """
+    from forecast_ledger.replay.writing.refusals import RefusalSummary
+
+    if errors == "json":
+        yield refusal_printer(errors)
+        return
+    summary = RefusalSummary(refusal_printer(errors))
+    yield summary
+    for line in summary.lines():
+        say(line)
+
+
 def say(text: str, start: str = "", colour: str = "") -> None:
     """Print a text to stderr, with control characters escaped. An error while writing is ignored.
 
@@ -308,15 +325,21 @@ def complain(text: str) -> None:
 
 
 @contextmanager
-def progress(done: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar with a count on stderr if that is a terminal; without a total, the bar only pulses."""
+def progress(
+    done: str, total: int | None = None, reached: Callable[[], int] | None = None
+) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar with a count on stderr if that is a terminal; without a total, the bar only pulses.
+
+    reached: returns how much of the total is done, if that is not the count.
+    """
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(), TextColumn("{task.completed:,} " + done), TimeElapsedColumn())
+    counted = TextColumn("{task.fields[count]:,} " + done)
+    columns = (BarColumn(), *[TaskProgressColumn()] * (total is not None), counted, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda count: progress.update(task, completed=count)
+        task = progress.add_task("", total=total, count=0)
+        yield lambda count: progress.update(task, completed=reached() if reached else count, count=count)

@@ -81,7 +81,7 @@ def _csv_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
         lines = BoundedLines(file, ROW_BYTES, ROW_BYTES)
         for row in csv.DictReader(lines, strict=True):
             yield row["row"].encode()
-            lines.taken = 0
+            lines.begin()
     except csv.Error as error:
         raise ValueError(str(error)) from None
     finally:

@@ -23,7 +23,8 @@ _NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
 class InputPlace(NamedTuple):
     """The place of a command in a file: its line; for a CSV also its type, and the columns that each field uses.
 
-    file: the file, if there are several. unit: what `line` counts: lines, or the items of a JSON array.
+    file: the file, if there are several. unit: what `line` counts: lines, or the items of a JSON array. source: the
+    bytes of the lines that it was read from, empty if they are not kept.
     """
 
     line: int
@@ -31,6 +32,7 @@ class InputPlace(NamedTuple):
     columns: Mapping[str, Sequence[str]] = _NO_COLUMNS
     file: str = ""
     unit: str = "line"
+    source: bytes = b""
 
     def where(self) -> str:
         """Return the file and the line, as far as they are known.
@@ -183,9 +185,9 @@ def read_lines(file: IO[bytes]) -> Iterator[ReadCommand]:
                 Refused("malformed", "line", None, f"longer than {LONGEST_LINE} bytes", remedy="shorten the line"),
             )
             continue
-        line = line.removeprefix(UTF_8_MARK) if number == 1 else line
-        if line.strip():
-            yield InputPlace(number), _parse(line)
+        text = line.removeprefix(UTF_8_MARK) if number == 1 else line
+        if text.strip():
+            yield InputPlace(number, source=line), _parse(text)
 
 
 def _parse(line: bytes) -> AnyCommand | Refused:

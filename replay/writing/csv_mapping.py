@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import IO, Any, get_args
+from typing import IO, Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct, structs
@@ -12,7 +12,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, malformed_refusal
 from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
 from forecast_ledger.replay.writing.csv_cells import CellFormat, CsvRow, FieldValue, field_value, parse_template
-from forecast_ledger.replay.writing.csv_reader import CsvRecord, read_records
+from forecast_ledger.replay.writing.csv_reader import SourceRecord, read_sources
 
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
 
@@ -122,30 +122,38 @@ def parse_map(text: bytes) -> CsvMapping:
     return CsvMapping(description)
 
 
-def read_rows(mapping: CsvMapping, file: IO[bytes]) -> Iterator[ReadCommand]:
+class MappedCommands(NamedTuple):
+    """The commands of a CSV. header: the bytes before the first row; commands: those of each row, with their places."""
+
+    header: bytes
+    commands: Iterator[ReadCommand]
+
+
+def read_rows(mapping: CsvMapping, file: IO[bytes]) -> MappedCommands:
     """Return the commands of each row, with their places.
 
     A row with another number of cells than the header is refused; a row that cannot be read is refused and is the last.
     Refuses, first that applies: bad_csv, unmapped_value. Raises Refused (bad_csv), before anything else is read, if the
     header does not match the map.
     """
-    rows = read_records(file, mapping.delimiter)
-    _, header = next(rows, (1, Refused("bad_csv", "", None, "the file is empty")))
+    rows = read_sources(file, mapping.delimiter)
+    _, header, source = next(rows, (1, Refused("bad_csv", "", None, "the file is empty"), b""))
     if isinstance(header, Refused):
         raise header
     mapping.check(header)
-    return _read_commands(mapping, header, rows)
+    return MappedCommands(source, _read_commands(mapping, header, rows))
 
 
-def _read_commands(mapping: CsvMapping, header: list[str], rows: Iterator[CsvRecord]) -> Iterator[ReadCommand]:
-    for line, cells in rows:
+def _read_commands(mapping: CsvMapping, header: list[str], rows: Iterator[SourceRecord]) -> Iterator[ReadCommand]:
+    for line, cells, source in rows:
         if isinstance(cells, Refused) or len(cells) != len(header):
-            yield InputPlace(line), cells if isinstance(cells, Refused) else _wrong_length(cells, header)
+            refused = cells if isinstance(cells, Refused) else _wrong_length(cells, header)
+            yield InputPlace(line, source=source), refused
             continue
         row = dict(zip(header, cells, strict=True))
         for reader in mapping.readers:
             if reader.applies(row):
-                yield InputPlace(line, reader.type, reader.places), reader.read(row)
+                yield InputPlace(line, reader.type, reader.places, source=source), reader.read(row)
 
 
 def _wrong_length(cells: list[str], header: list[str]) -> Refused:

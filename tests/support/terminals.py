@@ -30,8 +30,11 @@ class Seen(NamedTuple):
         return _COLOUR.sub("", self.stdout).splitlines()
 
 
-def seen(*arguments: str, columns: int, **environment: str) -> Seen:
-    """Run the command line with stdout on a terminal of so many columns, and stderr on another."""
+def seen(*arguments: str, columns: int, keep_progress: bool = False, **environment: str) -> Seen:
+    """Run the command line with stdout on a terminal of so many columns, and stderr on another.
+
+    keep_progress: keep what progress bars print.
+    """
     streams = [pty.openpty() for _ in range(2)]
     for leader, _ in streams:
         fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -46,7 +49,7 @@ def seen(*arguments: str, columns: int, **environment: str) -> Seen:
             os.close(follower)
         texts = _read([leader for leader, _ in streams])
     stdout, stderr = (text.decode().replace("\r\n", "\n") for text in texts)
-    return Seen(stdout, _PROGRESS.sub("", stderr), child.returncode)
+    return Seen(stdout, stderr if keep_progress else _PROGRESS.sub("", stderr), child.returncode)
 
 
 def _read(leaders: list[int]) -> list[bytes]:

@@ -29,6 +29,7 @@ WRITERS = {
     "replay.writing.append",
     "replay.writing.pay",
     "replay.writing.lazy_store",
+    "replay.cli.append",
     "replay.cli.demo",
     "replay.cli.importing",
     "replay.cli.main",

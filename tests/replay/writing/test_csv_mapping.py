@@ -50,7 +50,7 @@ def made(said: str, **row: str) -> Any:
 
 def read(map_: bytes, table: bytes) -> list[AnyCommand | Refused]:
     """The commands of a CSV."""
-    return [said for _, said in read_rows(parse_map(map_), io.BytesIO(table))]
+    return [said for _, said in read_rows(parse_map(map_), io.BytesIO(table)).commands]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_csv_whose_header_does_not_fit_is_refused_whole(table: bytes, says: st
 def test_a_hostile_row_is_refused_with_its_line(row: bytes, says: str) -> None:
     """If the end of a record cannot be found, reading stops with a message; otherwise the later rows count."""
     table = b"\xef\xbb\xbfn,who,p\r\n1,ada,70%\r\n" + row + b"\r\n3,cy,30%\r\n"
-    found = list(read_rows(parse_map(FORECASTS), io.BytesIO(table)))
+    found = list(read_rows(parse_map(FORECASTS), io.BytesIO(table)).commands)
     assert found[1][0].line == 3
     assert isinstance(found[1][1], Refused)
     assert says in str(found[1][1])
@@ -256,7 +256,7 @@ def test_cells_lose_their_outer_spaces_and_may_hold_lines() -> None:
 def test_a_row_can_be_several_commands_or_none() -> None:
     """`where` names the texts a column may have, `present` the columns that must have one."""
     map_, table = ((DATA / f"forecasts.{ending}").read_bytes() for ending in ("toml", "csv"))
-    found = list(read_rows(parse_map(map_), io.BytesIO(table)))
+    found = list(read_rows(parse_map(map_), io.BytesIO(table)).commands)
     assert [(place.line, place.command) for place, _ in found] == [
         (2, "submit_forecast"),
         (3, "submit_forecast"),
@@ -373,7 +373,7 @@ def test_a_large_csv_is_read_in_bounded_memory() -> None:
             return next(self.rows, b"%d,ada,70%%\n" % self.left if self.left > 0 else b"")
 
     def through() -> Iterator[int]:
-        for _, said in read_rows(parse_map(FORECASTS), Many()):  # type: ignore[arg-type]
+        for _, said in read_rows(parse_map(FORECASTS), Many()).commands:  # type: ignore[arg-type]
             assert not isinstance(said, Refused)
             yield 1
 

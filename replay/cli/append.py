@@ -1,0 +1,197 @@
+"""The command that appends a file of commands, or a CSV by a map."""
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from forecast_ledger.replay.console.shell import (
+    FINDINGS,
+    USAGE,
+    emit,
+    errors_option,
+    fail,
+    log_argument,
+    name_option,
+    progress,
+    report_errors,
+    require_columns,
+    say,
+    say_as_of,
+    summed_refusals,
+)
+from forecast_ledger.replay.console.view import Look, View, table_options
+
+if TYPE_CHECKING:
+    from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+    from forecast_ledger.ledger.storing.writer import Ledger
+    from forecast_ledger.replay.writing.append import Outcome, ReadCommand
+
+COUNT_COLUMNS = ["accepted", "duplicate", "refused", "log_position", "digest"]
+TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
+
+
+class _Source(NamedTuple):
+    """The commands of a file. header: its bytes before the first of them."""
+
+    commands: "Iterable[ReadCommand]"
+    header: bytes = b""
+
+
+@click.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
+@log_argument
+@click.argument("file", type=click.File("rb"))
+@click.option("--map", "map_", type=click.Path(dir_okay=False), help="Read FILE as a CSV by this map, a TOML file.")
+@click.option("--dry-run", is_flag=True, help="Print the outcome of each command, and record nothing.")
+@click.option("--atomic", is_flag=True, help="Record all commands in FILE or, if one is refused, none.")
+@click.option(
+    "--refused",
+    "refused_path",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the lines that are refused to this file, to be mended and sent again.",
+)
+@click.option("--verbose", "-v", is_flag=True, help="Log what the ledger does to stderr.")
+@name_option
+@table_options
+@errors_option
+@report_errors
+def append(
+    log: str,
+    file: IO[bytes],
+    map_: str | None,
+    dry_run: bool,
+    atomic: bool,
+    refused_path: Path | None,
+    verbose: bool,
+    name: str,
+    view: View,
+    errors: str,
+) -> None:
+    """Append the commands in FILE to a log.
+
+    FILE has one JSON object per line, or is a CSV if --map is given; - is stdin. If LOG does not exist, it is created.
+    Commands that are already recorded count as duplicates and change nothing. Refusals are summed up on stderr: the
+    first three of each code, with line, field and remedy, and how many there are; the exit code is then 1. With
+    --refused, the header and all refused lines are written to a file.
+    """
+    from forecast_ledger.replay.writing.append import append_batches, outcome_row, tally
+
+    require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
+    _configure_logging(verbose=verbose)
+    source = _read(file, map_)
+    counts = {"accepted": 0, "duplicate": 0, "refused": 0}
+    with (
+        _refused_kept(refused_path, source.header, file) as keep,
+        opened(log, name, dry_run=dry_run) as (ledger, base),
+        summed_refusals(errors) as tell,
+        nullcontext(lambda _: None) if dry_run else progress("lines", _size(file), file.tell) as watch,
+    ):
+        outcomes = tally(keep(append_batches(ledger, source.commands, watch, atomic=atomic)), tell, counts)
+        if base is not None:
+            emit(TRIAL_COLUMNS, map(outcome_row, outcomes), view, Look(keep=("line", "outcome")))
+        for _ in outcomes:
+            pass
+        head = base or ledger.head()
+    if dry_run:
+        say(", ".join(f"{count:,} {outcome}" for outcome, count in counts.items()))
+        say("nothing was written")
+        say_as_of(head)
+    else:
+        emit(COUNT_COLUMNS, [{**counts, "log_position": head.position, "digest": head.digest}], view)
+    if counts["refused"]:
+        sys.exit(FINDINGS)
+
+
+@contextmanager
+def opened(log: str, name: str, *, dry_run: bool) -> "Iterator[tuple[Ledger, Checkpoint | None]]":
+    """Open a ledger to append to; for a dry run a branch of it in memory, with the checkpoint that it begins at."""
+    if dry_run:
+        from forecast_ledger.replay.writing.overlay_store import open_overlay
+
+        with open_overlay(log, name, board_prizes) as branch:
+            yield branch
+        return
+    from forecast_ledger.replay.writing.lazy_store import open_lazily
+
+    with open_lazily(log, name, board_prizes) as ledger:
+        yield ledger, None
+
+
+def board_prizes(pages: "Iterable[Sequence[Recorded]]", contest: str) -> dict[str, int]:
+    """Compute the prizes of a sealed board; the module that does is imported only when prizes are paid."""
+    from forecast_ledger.replay.writing.pay import prizes_from_log
+
+    return prizes_from_log(pages, contest)
+
+
+@contextmanager
+def _refused_kept(
+    path: Path | None, header: bytes, file: IO[bytes]
+) -> "Iterator[Callable[[Iterable[Outcome]], Iterator[Outcome]]]":
+    """Yield a function that passes outcomes on; with a path, the records that are refused are written to it."""
+    if path is None:
+        yield iter
+        return
+    from forecast_ledger.replay.files.refused_file import refused_file
+
+    with refused_file(path) as refused:
+        yield lambda outcomes: refused.keep_refused(header, outcomes)
+        refused.keep_rest(file)
+    say(f"refused and written to {path}: {refused.records:,}")
+    if refused.too_long:
+        say(f"too long to be written to {path}: line {', '.join(map(str, refused.too_long))}")
+
+
+def _read(file: IO[bytes], map_: str | None) -> _Source:
+    """Read the commands in a file, which is a CSV if there is a map."""
+    from forecast_ledger.replay.reading.input_files import MAP_BYTES
+    from forecast_ledger.replay.writing.append import read_lines
+
+    if map_ is None:
+        return _Source(read_lines(file))
+    from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
+
+    try:
+        with Path(map_).open("rb") as opened:
+            text = opened.read(MAP_BYTES + 1)
+    except OSError as error:
+        fail(f"{map_}: {error.strerror}", USAGE)
+    if len(text) > MAP_BYTES:
+        fail(f"{map_}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
+    rows = read_rows(parse_map(text), file)
+    return _Source(rows.commands, rows.header)
+
+
+def _size(file: IO[bytes]) -> int | None:
+    """Return the bytes of a regular file; None for a pipe, whose end is not known."""
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:  # a stream in memory
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _configure_logging(*, verbose: bool) -> None:
+    """Log warnings to stderr or, if verbose, everything with its fields."""
+    import logging
+
+    if not verbose:
+        logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+        return
+    from structlog import processors, stdlib
+
+    before: list[Any] = [stdlib.add_log_level, stdlib.ExtraAdder(), processors.TimeStamper("iso")]
+    shown = processors.KeyValueRenderer(key_order=["timestamp", "event"])
+    last: list[Any] = [stdlib.ProcessorFormatter.remove_processors_meta, shown]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(stdlib.ProcessorFormatter(foreign_pre_chain=before, processors=last))
+    logging.basicConfig(handlers=[handler], level=logging.DEBUG)
+
+
+COMMANDS = (append,)

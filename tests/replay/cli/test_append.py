@@ -1,0 +1,140 @@
+"""Appending a file: refusals summed up, and kept in a file that can be mended and sent again."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.replay.cli.main import FINDINGS, FINE, USAGE
+from forecast_ledger.replay.writing.append import LONGEST_LINE
+from tests.replay.cli.test_main import opened, run, said
+from tests.support.terminals import seen
+
+MAP = b"""
+[[command]]
+type = "submit_forecast"
+id = "{n}"
+[command.fields]
+at = "2026-03-01T00:00:00Z"
+question = "rain"
+participant = "{who}"
+probability = "{p}"
+
+[[command]]
+type = "withdraw_forecast"
+id = "end {n}"
+present = ["end"]
+[command.fields]
+at = "{end}"
+question = "rain"
+participant = "{who}"
+"""
+HEADER = b"\xef\xbb\xbfn,who,p,end\r\n"
+
+
+def mapped(folder: Path) -> tuple[str, str]:
+    """A ledger with a question, and a map."""
+    log, map_ = str(folder / "log.db"), folder / "map.toml"
+    map_.write_bytes(MAP)
+    assert run("append", log, "-", given=opened("o", question="rain")).exit_code == FINE
+    return log, str(map_)
+
+
+def test_refusals_are_summed_up_by_code(tmp_path: Path) -> None:
+    """The first three of each code are printed; if there are more of one, the number of each is."""
+    given = b"".join([b"x\n", *(said(f"c{n}", "close_question", question="none") for n in range(5))])
+    told = run("append", str(tmp_path / "log.db"), "-", given=given).stderr.splitlines()
+    assert [line.split(":")[:2] for line in told[:4]] == [
+        ["line 1", " malformed"],
+        *([f"line {line}", " unknown_question"] for line in (2, 3, 4)),
+    ]
+    assert told[4:] == ["refused: 1 x malformed", "refused: 5 x unknown_question; the first 3 are above"]
+
+
+def test_as_json_every_refusal_is_one_object_a_line(tmp_path: Path) -> None:
+    """A program reads all of them, and no text between."""
+    given = b"".join(said(f"c{n}", "close_question", question="none") for n in range(5))
+    result = run("append", str(tmp_path / "log.db"), "-", "--errors", "json", given=given)
+    assert [json.loads(line)["line"] for line in result.stderr.splitlines()] == [1, 2, 3, 4, 5]
+
+
+def test_refused_lines_are_kept_as_they_were(tmp_path: Path) -> None:
+    """A blank line is none; a last line without a newline gets one; mended and sent again, the lines are recorded."""
+    log, kept = str(tmp_path / "log.db"), tmp_path / "kept.jsonl"
+    bad = [opened("c2", question="q1"), b"  not json \r\n", opened("c4", question="").strip()]
+    given = b"".join([opened("c1", question="q1"), bad[0], b"\n", bad[1], opened("c3", question="q3"), bad[2]])
+    result = run("append", log, "-", "--refused", str(kept), given=given)
+    assert (result.exit_code, kept.read_bytes()) == (FINDINGS, b"".join(bad) + b"\n")
+    assert result.stderr.splitlines()[-1] == f"refused and written to {kept}: 3"
+    kept.write_bytes(opened("c2", question="q2") + opened("c4", question="q4"))
+    assert run("append", log, str(kept), "--refused", str(kept)).exit_code == FINE
+    assert kept.read_bytes() == b""
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_refused_rows_are_kept_under_their_header(tmp_path: Path, dry: list[str]) -> None:
+    """Each row once, whatever number of its commands is refused, with its own quotes and line ends."""
+    log, map_ = mapped(tmp_path)
+    twice, lines, short = b'1,"ada",2,soon\r\n', b'3,"c\r\ny",0.5,\r\n', b"4,di\r\n"
+    kept = tmp_path / "kept.csv"
+    table = HEADER + twice + b"2,bo,0.5,\r\n" + lines + short
+    result = run("append", log, "-", "--map", map_, "--refused", str(kept), *dry, given=table)
+    assert (result.exit_code, kept.read_bytes()) == (FINDINGS, HEADER + twice + lines + short)
+
+
+@pytest.mark.parametrize("broken", [b'3,"cy,0.5,\n4,di,0.5,\n', b"3,\xff,0.5,\n4,di,0.5,\n", b"3,\0,0.5,\n4,d,1,\n"])
+def test_what_follows_a_row_without_an_end_is_kept(tmp_path: Path, broken: bytes) -> None:
+    """Nothing after it can be read, so that all of it is to be sent again."""
+    log, map_ = mapped(tmp_path)
+    table, kept = tmp_path / "table.csv", tmp_path / "kept.csv"
+    table.write_bytes(HEADER + b"1,ada,0.5,\n" + broken)
+    result = run("append", log, str(table), "--map", map_, "--refused", str(kept))
+    assert (result.exit_code, kept.read_bytes()) == (FINDINGS, HEADER + broken)
+    kept.write_bytes(kept.read_bytes().replace(b'"', b"").replace(b"\xff", b"x").replace(b"\0", b"x"))
+    assert run("append", log, str(kept), "--map", map_).exit_code == FINE
+
+
+def test_a_line_too_long_to_be_kept_is_named(tmp_path: Path) -> None:
+    """It is longer than any line may be."""
+    kept = tmp_path / "kept.jsonl"
+    given = b"x\n" + b"y" * (LONGEST_LINE + 1) + b"\nz\n"
+    result = run("append", str(tmp_path / "log.db"), "-", "--refused", str(kept), given=given)
+    assert kept.read_bytes() == b"x\nz\n"
+    assert result.stderr.splitlines()[-2:] == [
+        f"refused and written to {kept}: 2",
+        f"too long to be written to {kept}: line 2",
+    ]
+
+
+def test_of_an_atomic_file_every_line_is_refused_and_kept(tmp_path: Path) -> None:
+    """None was recorded; only the lines at fault are printed."""
+    kept = tmp_path / "kept.jsonl"
+    given = opened("c1", question="q1") + b"x\n"
+    result = run("append", str(tmp_path / "log.db"), "-", "--atomic", "--refused", str(kept), given=given)
+    assert (result.exit_code, kept.read_bytes()) == (FINDINGS, given)
+    assert [line.split(":")[0] for line in result.stderr.splitlines()[:-1]] == ["line 2"]
+
+
+def test_the_file_of_refused_lines_is_whole_or_as_before(tmp_path: Path) -> None:
+    """It may be the input itself. If the input cannot be read at all, what is there is kept. No device is replaced."""
+    log, map_ = mapped(tmp_path)
+    table = tmp_path / "table.csv"
+    table.write_bytes(HEADER + b"1,ada,0.5,\n2,bo,7,\n")
+    assert run("append", log, str(table), "--map", map_, "--refused", str(table)).exit_code == FINDINGS
+    assert table.read_bytes() == HEADER + b"2,bo,7,\n"
+    assert run("append", log, "-", "--map", map_, "--refused", str(table), given=b"a,b\n").exit_code == USAGE
+    assert table.read_bytes() == HEADER + b"2,bo,7,\n"
+    os.mkfifo(tmp_path / "pipe")
+    assert run("append", log, str(table), "--map", map_, "--refused", str(tmp_path / "pipe")).exit_code != FINE
+    assert (tmp_path / "pipe").is_fifo()
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".part")]
+
+
+def test_a_bar_knows_the_end_of_a_file(tmp_path: Path) -> None:
+    """On a terminal; it ends at the bytes of the file, and the lines are counted beside it."""
+    file = tmp_path / "questions.jsonl"
+    file.write_bytes(b"".join(opened(f"c{n}", question=f"q{n}") for n in range(3_000)))
+    shown = seen("append", str(tmp_path / "log.db"), str(file), columns=120, keep_progress=True).stderr
+    assert "100%" in shown
+    assert "3,000 lines" in shown
