@@ -167,6 +167,7 @@ class Audit:
         """Decide a command, with prizes as they are recorded; the check `payouts` compares them with the board."""
         paid = {event.participant: event.amount for event in recorded_events if isinstance(event, PrizePaid)}
         self.state.prizes = lambda contest: paid | self._paid.get(contest, {})
+        self.state.null_lists = getattr(recorded_events[main], "fault", "") != "unreadable"
         try:
             canonical_content(reading.command)
             return decide(reading.command, self.state)
@@ -177,7 +178,7 @@ class Audit:
             self._check_payable(rows[main], paid, len(recorded_events))
             return recorded_events
         finally:
-            self.state.prizes = None
+            self.state.prizes, self.state.null_lists = None, True
 
     def _check_payable(self, recorded: Recorded, paid: dict[str, int], count: int) -> None:
         """Raise Corrupt unless each winner has one prize, in payable units, and the rest of the pool is enough."""

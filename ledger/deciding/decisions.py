@@ -33,7 +33,11 @@ def record_decision(command: commands.RecordDecision, state: State) -> tuple[eve
     attempts = state.attempts.get((command.contest, command.participant, command.period), AttemptCounts())
     _check_command(command, account, attempts, state)
     response = command.response
-    reply = replies.reply_from_fields(command) if fields else replies.read_reply(response or "")
+    reply = (
+        replies.reply_from_fields(command)
+        if fields
+        else replies.read_reply(response or "", trading.replies, null_lists=state.null_lists)
+    )
     fault = replies.first_fault(reply, trading, account.cash)
     if fault and response is None:
         response = replies.reply_text(command)

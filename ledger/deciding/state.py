@@ -113,6 +113,8 @@ class State:
 
     prizes: a function from a finalized contest to the prizes of its leaderboard, participant -> amount in 1e-6; None if
     there is none. Like the clock, it is an input of a decision. It may read the whole log, so it is called last.
+    null_lists: whether a reply may have null lists. It is False only while an audit decides a reply that is recorded
+    as unreadable, because earlier versions did not read such replies.
     """
 
     def __init__(self) -> None:
@@ -132,6 +134,7 @@ class State:
         self.holders: dict[str, dict[tuple[str, str, int], bool]] = {}  # question -> all its positions, as a set
         self.texts: dict[str, bool] = {}  # digest -> True, of each text in the log
         self.prizes: Callable[[str], Mapping[str, int]] | None = None
+        self.null_lists = True
 
     def question(self, name: str) -> QuestionState:
         """Return the question of this id. Refuses: unknown_question."""

@@ -3,6 +3,8 @@
 Source: Forecaster Arena, Methodology v1, "Decision Protocol".
 """
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple, get_args
@@ -16,7 +18,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.events import Action, Bet, Sale
-from forecast_ledger.ledger.model.trading_rules import PERCENT, WHOLE, Trading, bet_cap
+from forecast_ledger.ledger.model.trading_rules import PERCENT, WHOLE, Replies, Trading, bet_cap
 
 _NOT_A_NUMBER = -(2**63)  # an amount or percentage that is not a number, or beyond every limit
 _ACTIONS = get_args(Action)
@@ -44,30 +46,90 @@ class _Sale(Struct):
 
 class _Text(Struct):
     action: str
-    bets: list[_Bet] = []
-    sells: list[_Sale] = []
+    bets: msgspec.Raw = msgspec.Raw(b"[]")
+    sells: msgspec.Raw = msgspec.Raw(b"[]")
     reasoning: str = ""
 
 
-_decoder = json.Decoder(_Text, float_hook=Decimal)
+_decoder = json.Decoder(_Text)
+_bets = json.Decoder(list[_Bet] | None, float_hook=Decimal)
+_sales = json.Decoder(list[_Sale] | None, float_hook=Decimal)
 _encoder = json.Encoder(order="sorted", decimal_format="number")
 
+_SPACES = "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+_BLANKS = f"\t\n\v\f\r \xa0\u1680{_SPACES}\u2028\u2029\u202f\u205f\u3000\ufeff"  # white space, as in JavaScript
+_FENCE = "```"
+_OPENING_FENCE = re.compile(rf"{_FENCE}[{_BLANKS}]*(?:json)?", re.IGNORECASE)
+_ACTION = '"action"'
 
-def read_reply(text: str) -> Reply | None:
-    """Return the decision in a text of one JSON object, without its other fields; None if it cannot be read.
+
+def read_reply(text: str, rule: Replies = "strict", *, null_lists: bool = True) -> Reply | None:
+    """Return the decision in the text of a reply, without its other fields; None if it cannot be read.
+
+    rule: `strict`, a text that is one JSON object; or `lenient`, as Forecaster Arena's own parser reads it: the object
+    in a text, and of its lists only the one that its action uses. null_lists: whether a list may be null, if empty.
+    Source: setrf/forecasterarena, lib/openrouter/parser/clean.ts and parseDecision.ts.
 
     >>> read_reply('{"action": "hold", "reasoning": "Wait."}')
     Reply(action='HOLD', bets=(), sells=(), reasoning='Wait.')
+    >>> read_reply('I wait: [{"action": "hold", "reasoning": "Wait."}]', "lenient")
+    Reply(action='HOLD', bets=(), sells=(), reasoning='Wait.')
     """
     try:
-        decision = _decoder.decode(text)
+        decision = _decoder.decode(text if rule == "strict" else _object_text(text))
+        action = decision.action.upper()
+        bets = _bets.decode(decision.bets) if rule == "strict" or action == "BET" else []
+        sells = _sales.decode(decision.sells) if rule == "strict" or action == "SELL" else []
     except (msgspec.DecodeError, InvalidOperation, RecursionError, UnicodeError):
         return None
-    for bet in decision.bets:
+    if (bets is None or sells is None) and not null_lists:
+        return None
+    for bet in bets or ():
         bet.amount = None if isinstance(bet.amount, str) else bet.amount
-    for sale in decision.sells:
+    for sale in sells or ():
         sale.percentage = None if isinstance(sale.percentage, str) else sale.percentage
-    return _reply(decision.action, decision.bets, decision.sells, decision.reasoning)
+    return _reply(decision.action, bets or (), sells or (), decision.reasoning)
+
+
+def _object_text(text: str) -> str:
+    r"""Return the text of the object in a reply: without a fence or quotes around it, and without text before it.
+
+    If there is text before it, text after it does not count either; if there is none, the text after it stays, so that
+    the reply cannot be read.
+
+    >>> _object_text('```json\n{"action": "HOLD"}\n```'), _object_text('{"action": "HOLD"} Good luck!')
+    ('{"action": "HOLD"}', '{"action": "HOLD"} Good luck!')
+    """
+    text = text.strip(_BLANKS)
+    if opening := _OPENING_FENCE.match(text):
+        text = text[opening.end() :].removesuffix(_FENCE).strip(_BLANKS)
+    if text[:1] in {'"', "'"} and text[-1] == text[0]:
+        text = text[1:-1].strip(_BLANKS)
+    return text if text.startswith("{") else _embedded_object(text)
+
+
+def _embedded_object(text: str) -> str:
+    """Return the first part of a text that is in braces and has "action" in it; the whole text if there is none.
+
+    Braces in strings do not count. A part starts outside of strings. The text is read once, from its end.
+    """
+    size, action = len(text), text.rfind(_ACTION)
+    outside, inside = [size] * (size + 2), [size] * (size + 2)  # where the first unmatched } after each place is
+    for place in range(size - 1, text.find("{"), -1):
+        character = text[place]
+        after = outside[place + 1]
+        if character == '"':
+            outside[place], inside[place] = inside[place + 1], after
+            continue
+        inside[place] = inside[place + 2 if character == "\\" else place + 1]
+        outside[place] = place if character == "}" else outside[after + 1] if character == "{" else after
+    actions = [found.start() for found in re.finditer(_ACTION, text)]
+    for opening in re.finditer("{", text[:action] if action > 0 else ""):
+        end = outside[opening.end()]
+        within = bisect_left(actions, opening.start())
+        if end < size and actions[within] + len(_ACTION) <= end:
+            return text[opening.start() : end + 1]
+    return text
 
 
 def reply_from_fields(command: commands.RecordDecision) -> Reply:

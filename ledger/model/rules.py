@@ -11,7 +11,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct, structs
 
-from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.model.trading_rules import Trading, recorded_trading
 
 Level = Literal["no_prize", "no_rank", "hidden"]
 Logarithm = Literal["ln", "log2"]
@@ -118,6 +118,8 @@ def recorded_fields(rules: RuleSet) -> dict[str, object]:
     ['open_end_ppm', 'consensus_of']
     """
     fields = structs.asdict(rules)
+    if rules.trading is not None:
+        fields["trading"] = recorded_trading(rules.trading)
     return {field: value for field, value in fields.items() if field not in LATER_FIELDS or value != _DEFAULTS[field]}
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from forecast_ledger.ledger.core.values import DAY, LARGEST_CASH
 
@@ -14,7 +14,7 @@ _FIRST_SUNDAY = 3 * DAY  # the epoch was a Thursday
 
 # Why a reply is not a decision, in order of precedence.
 REPLY_FAULTS = {
-    "unreadable": "the reply is not one JSON object of action, bets, sells and reasoning",
+    "unreadable": "the reply is not one JSON object of action, bets, sells and reasoning, read by the rule `replies`",
     "unknown_action": "the action is not BET, SELL or HOLD",
     "no_reasoning": "the reasoning is missing or blank",
     "no_legs": "the action is BET without bets, or SELL without sells",
@@ -43,6 +43,7 @@ LEG_CODES = {
 }
 
 Seconds = Annotated[int, Meta(ge=0, le=10**9)]
+Replies = Literal["strict", "lenient"]
 
 
 class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,6 +68,26 @@ class Trading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     deciding_cohorts: Annotated[int, Meta(ge=0, le=1_000)] = 0
     recapitalisation: bool = False
     closed_marks: Literal["prior", "last"] = "prior"
+    replies: Replies = "strict"
+
+
+# Fields that were added later. They are left out of the log at their defaults, as LATER_FIELDS of a rule set are.
+LATER_TRADING_FIELDS = ("replies",)
+_DEFAULTS = structs.asdict(Trading())
+
+
+def recorded_trading(trading: Trading) -> dict[str, object]:
+    """Return the trading rules as the log holds them: all, except LATER_TRADING_FIELDS that have their defaults.
+
+    >>> list(recorded_trading(Trading(replies="lenient")))[-2:]
+    ['closed_marks', 'replies']
+    """
+    fields = structs.asdict(trading)
+    return {
+        field: value
+        for field, value in fields.items()
+        if field not in LATER_TRADING_FIELDS or value != _DEFAULTS[field]
+    }
 
 
 def bet_cap(trading: Trading, cash: int) -> int:

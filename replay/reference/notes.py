@@ -171,7 +171,8 @@ TRADING_MECHANICS = _paragraphs("""
   version, and cannot change. `deposit_cash` and `withdraw_cash` need `recapitalisation`.
 - Quotes: `quote` gives the prices of one question or of several. A missing price is never assumed.
 - Decisions: `record_decision` is a participant's decision for a period of `period_days`, counted from 1 at the
-  contest's start. A reply that is not a valid decision is recorded as malformed, with its fault. After `attempts`
+  contest's start. The text of a reply is read as the rule `replies` says; a list that is null is empty. A reply that is
+  not a valid decision is recorded as malformed, with its fault. After `attempts`
   malformed replies the decision is HOLD by default, which stays distinguishable from a HOLD that was chosen. If every
   leg of an attempt was refused, another attempt may follow; every attempt stays in the log. The same attempt sent
   again is a duplicate, whatever its command id; with different content it is refused.

@@ -70,6 +70,7 @@ RULES: dict[str, str] = {
     "deciding_cohorts": "the number of the newest contests of a series that still accept decisions; 0 for all",
     "recapitalisation": "whether cash may be deposited and withdrawn",
     "closed_marks": "the price at which positions in a closed question are valued until it is resolved",
+    "replies": "how the text of a reply is read",
 }
 VALUES: dict[str, str] = {
     "kernel.none": "the contest has no such questions",
@@ -156,6 +157,12 @@ VALUES: dict[str, str] = {
     "cohorts.none": "at any instant",
     "closed_marks.prior": "the last quote before the close",
     "closed_marks.last": "the last quote",
+    "replies.strict": "the text is one JSON object",
+    "replies.lenient": (
+        "as by Forecaster Arena's parser: the object may be in a code fence or in quotes, in an array, or after other "
+        "text (what follows it is then ignored); a byte order mark, and the list that the action does not use, are "
+        "ignored. Text after an object that the reply begins with, a second object too, makes it unreadable"
+    ),
 }
 
 

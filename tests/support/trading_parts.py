@@ -35,6 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "deciding_cohorts": 0,
     "recapitalisation": False,
     "closed_marks": "prior",
+    "replies": "strict",
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "arena-v1": DEFAULTS,
@@ -302,6 +303,7 @@ def unwritten(reply: Mapping[str, Any]) -> str:
 def defaulted(reply: Mapping[str, Any]) -> dict[str, Any] | None:
     """A reply, legs and reasoning blank where not given, without what else it says; None if it has another form."""
     said = {"action": None, "bets": [], "sells": [], "reasoning": ""} | dict(reply)
+    said |= {name: [] for name in ("bets", "sells") if said[name] is None}
     if not isinstance(said["action"], str) or not isinstance(said["reasoning"], str):
         return None
     said["bets"] = _legs(said["bets"], {"market_id": str, "side": str, "amount": object})

@@ -15,7 +15,7 @@ from msgspec import structs
 from forecast_ledger.ledger.auditing.quick_check import ForecastCheck, _number_bytes
 from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS, REBUILDERS
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model import events, replies
 from forecast_ledger.ledger.model.canonical import shortest_text
 from forecast_ledger.ledger.model.commands import AnyCommand, Prices, read
 from forecast_ledger.ledger.model.log import Recorded
@@ -206,6 +206,29 @@ def test_a_reply_that_is_not_a_decision_is_decided_again(fault: str, response: s
     [malformed] = [recorded.event for recorded in log if isinstance(recorded.event, events.DecisionMalformed)]
     assert malformed.fault == fault
     assert audited(log).lossy_commands == (response is not None and fault != "unreadable")
+
+
+def test_a_reply_with_null_lists_that_an_earlier_version_did_not_read_is_decided_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such a reply was recorded as unreadable; now it is read. A reply without null lists was read in any version."""
+    reply = '{"action": "HOLD", "reasoning": "Wait.", "bets": null}'
+    read_reply = replies.read_reply
+    with monkeypatch.context() as former:
+        former.setattr(replies, "read_reply", lambda text, rule, **_: read_reply(text, rule, null_lists=False))
+        log = oracle.history(*trading_floor(), replied(reply), replied(reply, attempt=2))
+    assert [type(row.event) for row in log[-2:]] == [events.DecisionMalformed, events.DecisionDefaulted]
+    assert audited(log).lossy_commands == 0
+    read_today = oracle.history(*trading_floor(), replied(reply))
+    assert isinstance(read_today[-1].event, events.DecisionRecorded)
+    assert audited(read_today).lossy_commands == 0
+    readable = oracle.history(*trading_floor(), replied(reply.replace(', "bets": null', "")))
+    recorded_hold = readable[-1].event
+    assert isinstance(recorded_hold, events.DecisionRecorded)
+    fields = {name: getattr(recorded_hold, name) for name in ("at", "contest", "participant", "period", "attempt")}
+    refused = events.DecisionMalformed(**fields, fault="unreadable", response=recorded_hold.response)
+    position, _ = stops(chained([*readable[:-1], structs.replace(readable[-1], event=refused)]))
+    assert position == len(readable)
 
 
 # --- forged logs

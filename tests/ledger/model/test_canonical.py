@@ -491,7 +491,7 @@ def test_another_trading_rule_is_other_content(field: str) -> None:
     """Every field of the trading rules is part of the content."""
     rules = Trading()
     value = getattr(rules, field)
-    names = {"legs": "all_or_nothing", "cohorts": "none", "closed_marks": "last"}
+    names = {"legs": "all_or_nothing", "cohorts": "none", "closed_marks": "last", "replies": "lenient"}
     other: Any = names.get(field, not value if isinstance(value, bool) else None)
     changed = msgspec.structs.replace(rules, **{field: value + 1 if other is None else other})
     one, two = (given.cohort(rules=RuleSet(name="x", trading=trading)) for trading in (rules, changed))

@@ -13,7 +13,7 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model import events, replies
 from forecast_ledger.ledger.model.commands import Bet, RecordDecision, Sale
 from forecast_ledger.ledger.model.commands import read as command_of
 from forecast_ledger.ledger.model.events import (
@@ -127,7 +127,6 @@ FAULTY: list[tuple[str, str, Trading]] = [
             *[text("HOLD").replace("It will.", wrong) for wrong in ("\\ud800", "\\udc00\\ud800", "\n", "\x00", "\\x")],
             '{"action": null, "reasoning": "."}',
             '{"action": "HOLD", "reasoning": null}',
-            '{"action": "HOLD", "reasoning": ".", "bets": null}',
         ]
     ],
     *[("unknown_action", text(action), V1) for action in ("", "BUY", "HOLD ", " BET", "BETS", "SKIP", "B\u0415T")],
@@ -137,6 +136,7 @@ FAULTY: list[tuple[str, str, Trading]] = [
     ("no_legs", text("BET"), V1),
     ("no_legs", text("BET", bets=[]), V1),
     ("no_legs", text("SELL", sells=[]), V1),
+    ("no_legs", '{"action": "BET", "reasoning": ".", "bets": null}', V1),
     ("no_legs", text("SELL", bets=[{"market_id": "rain", "side": "YES", "amount": 500}]), V1),
     ("mixed_legs", betting(sells=[{"position_id": "1", "percentage": 50}]), V1),
     ("mixed_legs", selling(bets=[{"market_id": "rain", "side": "YES", "amount": 500}]), V1),
@@ -188,6 +188,7 @@ def test_every_fault_is_reached_above() -> None:
         selling(33.3333),
         bare(selling("@"), "0.9999996"),
         text("HOLD", bets=[], sells=[]),
+        '{"action": "HOLD", "reasoning": ".", "bets": null, "sells": null}',
     ],
 )
 def test_the_last_amounts_that_a_rule_allows_are_allowed(reply: str) -> None:
@@ -258,6 +259,134 @@ def test_the_earlier_of_two_faults_is_recorded(first: str, second: str) -> None:
 def test_the_earlier_of_two_faults_of_different_kinds_is_recorded(first: str, reply: str, rules: Trading) -> None:
     """The earlier fault is recorded also for pairs that cannot be in one reply with all others."""
     assert first_fault(read_reply(reply), rules, CASH) == first
+
+
+HOLD = text("HOLD")
+# Texts with the reply HOLD, as setrf/forecasterarena's lib/openrouter/parser/clean.ts takes it out of them: trim,
+# fence, quotes, and, unless the text begins with a brace, the first balanced braces that have "action" in them.
+LENIENT = {
+    "the object alone": HOLD,
+    "white space": f" \n\t{HOLD}\r\n",
+    "a byte order mark": f"\ufeff{HOLD}",
+    "a fence": f"```\n{HOLD}\n```",
+    "a fence with a language": f"```json\n{HOLD}\n```\n",
+    "a fence on one line": f"```JSON {HOLD} ```",
+    "a fence of another language": f"```javascript\n{HOLD}\n```",
+    "a byte order mark and a fence": f"\ufeff```json\r\n{HOLD}\r\n```",
+    "a fence that stays open": f"```json\n{HOLD}",
+    "text before the object": f"I have {{little}} cash. {HOLD}",
+    "text before a fence": f"My decision:\n```json\n{HOLD}\n```",
+    "text before and after": f"My decision: {HOLD} Good luck!",
+    "an object without an action before": f'I have {{"cash": 7}}, so {HOLD}',
+    "an array of one object": f"[{HOLD}]",
+    "double quotes": f'"{HOLD}"',
+    "single quotes": f"'{HOLD}'",
+    "braces in strings": "So: " + text("HOLD", reasoning='Wait. }{ "Yes."'),
+    "an object in the object": "So: " + text("HOLD", reasoning="It will.", state={"cash": {"usd": 5}}),
+    "null lists": "So: " + text("HOLD")[:-1] + ', "bets": null, "sells": null}',
+    "lists that HOLD does not use": text("HOLD", bets="none", sells=[{"position_id": "1", "percentage": 500}]),
+}
+REFUSED = {
+    "text after the object": f"{HOLD} Good luck!",
+    "a full stop after the object": f"{HOLD}.",
+    "the object twice": HOLD * 2,
+    "text after a fence": f"```json\n{HOLD}\n```\nGood luck!",
+    "no object": "I hold.",
+    "an object without an action": 'I say {"hold": true}',
+    "braces that stay open": f"I: {{ {HOLD[:-1]}",
+    "an object that is in another one": f'So: {{"decision": {HOLD}}}',
+    "nothing": "",
+    "only a fence": "``````",
+    "a lone quote": '"',
+    "another form": "So: " + text("HOLD", reasoning=7),
+    "single quotes inside": "So: " + HOLD.replace('"', "'"),
+}
+
+
+@pytest.mark.parametrize("reply", LENIENT.values(), ids=LENIENT.keys())
+def test_a_lenient_reader_finds_the_object_in_a_reply(reply: str) -> None:
+    """The rule `lenient` reads what Forecaster Arena's parser reads; the rule `strict` only the object alone."""
+    found = read_reply(reply, "lenient")
+    assert found is not None
+    assert (found.action, found.bets, found.sells) == ("HOLD", (), ())
+    assert first_fault(found, V1, CASH) == ""
+    assert (read_reply(reply) is not None) == (reply.strip() == HOLD)
+
+
+@pytest.mark.parametrize("reply", REFUSED.values(), ids=REFUSED.keys())
+def test_a_lenient_reader_does_not_guess(reply: str) -> None:
+    """Text after an object that the reply begins with makes it unreadable, as for Forecaster Arena's parser."""
+    assert read_reply(reply, "lenient") is None
+    assert read_reply(reply) is None
+
+
+def test_a_lenient_reader_reads_bets_and_sales_as_a_strict_one() -> None:
+    """Only the text around the object differs; a list of the wrong form is unreadable if the action uses it."""
+    for reply in [betting(), betting("500"), selling(), betting(49), text("BET"), text("SELL", sells=None)]:
+        assert read_reply(f"So: {reply}", "lenient") == read_reply(reply)
+    assert read_reply(text(bets="rain"), "lenient") is None
+    assert read_reply(betting(sells="none"), "lenient") == read_reply(betting())
+
+
+@pytest.mark.parametrize("rule", ["strict", "lenient"])
+def test_the_rule_set_says_how_replies_are_read(rule: str) -> None:
+    """The same reply is a decision under one rule, and malformed under the other; the text is kept as it was sent."""
+    fenced = f"```json\n{HOLD}\n```"
+    story = ran(*trading_floor(rules=RuleSet(name="x", trading=Trading(replies=rule))), replied(fenced))  # type: ignore[arg-type]
+    assert isinstance(story[-2], TextKept)
+    assert story[-2].text == fenced
+    assert isinstance(story[-1], DecisionRecorded if rule == "lenient" else DecisionMalformed)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "a" + "{" * 10**6,
+        "a" + '{"action"' * 10**5,
+        "a" + "{}" * (10**6 // 2) + '"action"',
+        "a" + "{" * 300_000 + '"action"' + "}" * 300_000,
+        "a" + "\\" * (10**6 - 20) + '{"action"}',
+        "```" + " " * 10**6 + "x",
+        "`" * 10**6,
+        '"' * 10**6,
+        "a" + " " * 10**6 + "b",
+    ],
+    ids=str.__len__,
+)
+def test_a_lenient_reader_reads_a_hostile_text_once(reply: str) -> None:
+    """A million braces, quotes, fences or spaces take no more than a pass over the text."""
+    started = time.process_time()
+    assert read_reply(reply, "lenient") is None
+    assert time.process_time() - started < 5
+
+
+def slow_object_text(text: str) -> str:
+    """The first balanced braces with "action" in them, tried one opening brace after another."""
+    for start in [place for place, character in enumerate(text) if character == "{"]:
+        depth, quoted, escaped = 0, False, False
+        for end in range(start, len(text)):
+            character = text[end]
+            if escaped:
+                escaped = False
+            elif character == "\\" and quoted:
+                escaped = True
+            elif character == '"':
+                quoted = not quoted
+            elif not quoted:
+                depth += (character == "{") - (character == "}")
+                if not depth:
+                    if '"action"' in text[start : end + 1]:
+                        return text[start : end + 1]
+                    break
+    return text
+
+
+@examples(st.lists(st.sampled_from(["{", "}", '"', "\\", '"action"', "a", "[", ":"]), max_size=14))
+@settings(max_examples=500)
+def test_the_object_in_a_text_is_the_first_in_balanced_braces(parts: list[str]) -> None:
+    """One pass from the end finds what a trial of every opening brace finds."""
+    found = "x" + "".join(parts)
+    assert replies._embedded_object(found) == slow_object_text(found)
 
 
 MILLION = 10**6

@@ -15,7 +15,7 @@ from forecast_ledger.ledger.model.commands import OpenQuestion, ResolveQuestion
 from forecast_ledger.ledger.model.events import Attestation, NumericRange
 from forecast_ledger.ledger.model.rules import LATER_FIELDS, PRESETS, RuleSet, inconsistency, recorded_fields
 from forecast_ledger.ledger.model.scorability import why_unscorable
-from forecast_ledger.ledger.model.trading_rules import Trading
+from forecast_ledger.ledger.model.trading_rules import LATER_TRADING_FIELDS, Trading, recorded_trading
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
 from forecast_ledger.projections.facts.from_log import facts
@@ -378,7 +378,10 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     later |= {"coverage_period": "actual", "day_edges": "opening"}
     assert set(LATER_FIELDS) == {*later, *limits, "trading"}
     assert recorded_fields(read(**later, **limits)) | later | limits == recorded_fields(read(**later, **limits))
-    assert recorded_fields(PRESETS["arena-v1"])["trading"] == Trading()
+    first = {*Trading.__struct_fields__} - {*LATER_TRADING_FIELDS}
+    trading = recorded_fields(PRESETS["arena-v1"])["trading"]
+    assert trading == {field: value for field, value in msgspec.structs.asdict(Trading()).items() if field in first}
+    assert recorded_trading(Trading(replies="lenient")) == trading | {"replies": "lenient"}
     assert read(**recorded_fields(plain)) == plain
 
 

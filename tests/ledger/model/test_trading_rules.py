@@ -41,6 +41,7 @@ PUBLISHED: dict[str, Any] = {
     "deciding_cohorts": 0,
     "recapitalisation": False,
     "closed_marks": "prior",
+    "replies": "strict",
 }
 LIMITS: dict[str, tuple[int, int]] = {
     "starting_cash": (0, 10**15),
