@@ -44,7 +44,7 @@ class ForecastCheck:
         if question is None or question.settled or not FIRST_INSTANT <= at < question.closed_at:
             return None
         last = state.standing.get((event.question, event.participant))
-        if event.attestation is not None or (last is not None and at < last[0]):
+        if event.attestation is not None or event.until is not None or (last is not None and at < last[0]):
             return None
         question_id, form = self._forms.get(event.question) or self._form(event.question, question)
         numbers = form(event)

@@ -102,6 +102,7 @@ def _submit_forecast(event: events.ForecastMade, state: State, _: TextLookup) ->
             cdf=tuple(in_units(height, CUMULATIVE) for height in event.cdf) or None,
             quantiles=_quantiles(event.quantiles, question.range if question else None) or None,
             attestation=event.attestation,
+            until=optional_instant(event.until),
         )
     )
 

@@ -28,6 +28,7 @@ WEIGHT = 10**6  # units in 1: a question's weight in a contest
 
 FIRST_INSTANT = -62_135_596_800 * 10**6  # µs: 0001-01-01T00:00:00Z
 LAST_INSTANT = 253_402_300_800 * 10**6 - 1  # the end of the year 9999
+NEVER = 2**63 - 1  # in place of an instant, in columns of instants that may be missing
 DAY = 86_400 * 10**6  # µs
 LONGEST_PERIOD = 36_525 * DAY  # a question's period is a century at most
 MOST_BINS = 10_000
@@ -202,12 +203,12 @@ def read_probability(number: Number, field: str) -> int:
 
 
 def is_instant(field: str) -> bool:
-    """Return True if a field of a command or an event is an instant by its name: `at`, or a name that ends in _at.
+    """Return True if a field of a command or an event is an instant by its name: `at`, `until` or *_at.
 
     >>> is_instant("closes_at"), is_instant("format")
     (True, False)
     """
-    return field == "at" or field.endswith("_at")
+    return field in {"at", "until"} or field.endswith("_at")
 
 
 def read_instant(value: Instant, field: str = "at") -> int:

@@ -47,14 +47,21 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
 
 def submit_forecast(command: commands.SubmitForecast, state: State) -> events.ForecastMade:
     """Refuses, first that applies: out_of_range, unknown_question, wrong_distribution, unknown_outcome, wrong_length,
-    not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, out_of_order.
+    not_summing_to_one, decreasing, open_end_needed, question_resolved, question_closed, wrong_order_of_instants,
+    out_of_order.
     """
+    until = None if command.until is None else values.read_instant(command.until, "until")
     form, numbers = distributions.read_distribution(command, state.questions.get(command.question))
     question = state.question(command.question)
     if form != distributions.distribution_form(question):
         raise Refused("wrong_distribution", "question", command.question)
     probabilities, cdf, quantiles = distributions.check_distribution(command, numbers, question)
     at = _open_at(command, question)
+    if until is not None and until <= at:
+        remedy = "give an instant after at, or leave it out"
+        raise Refused(
+            "wrong_order_of_instants", "until", command.until, "a forecast ends after it is made", remedy=remedy
+        )
     last = state.standing.get((command.question, command.participant))
     if last is not None and at < last[0]:
         raise Refused("out_of_order", "at", command.at)
@@ -66,19 +73,20 @@ def submit_forecast(command: commands.SubmitForecast, state: State) -> events.Fo
         cdf=cdf,
         quantiles=quantiles,
         attestation=command.attestation,
+        until=until,
     )
 
 
 def withdraw_forecast(command: commands.WithdrawForecast, state: State) -> events.ForecastWithdrawn:
     """Refuses, first that applies: unknown_question, question_resolved, question_closed, out_of_order,
-    nothing_standing.
+    nothing_standing (no forecast, or it was withdrawn or has ended by itself).
     """
     question = state.question(command.question)
     at = _open_at(command, question)
     last = state.standing.get((command.question, command.participant))
     if last is not None and at < last[0]:
         raise Refused("out_of_order", "at", command.at)
-    if last is None or not last[1]:
+    if last is None or at >= last[1]:
         raise Refused("nothing_standing", "participant", command.participant)
     return events.ForecastWithdrawn(at=at, question=command.question, participant=command.participant)
 
@@ -226,14 +234,15 @@ def question_opened(event: events.QuestionOpened, state: State, _: int) -> tuple
 def forecast_made(event: events.ForecastMade, state: State, _: int) -> tuple[Write, ...]:
     """Mark that a forecast stands."""
     state.questions[event.question]
-    return ((state.standing, (event.question, event.participant), (event.at, True)),)
+    ends = values.NEVER if event.until is None else event.until
+    return ((state.standing, (event.question, event.participant), (event.at, ends)),)
 
 
 def forecast_withdrawn(event: events.ForecastWithdrawn, state: State, _: int) -> tuple[Write, ...]:
     """Mark that no forecast stands."""
     key = (event.question, event.participant)
     state.standing[key]
-    return ((state.standing, key, (event.at, False)),)
+    return ((state.standing, key, (event.at, event.at)),)
 
 
 def question_closed(event: events.QuestionClosed, state: State, _: int) -> tuple[Write, ...]:

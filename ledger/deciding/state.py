@@ -105,7 +105,9 @@ class PositionState(NamedTuple):
         return self.shares > 0 and not self.ended
 
 
-Standing = tuple[int, bool]  # instant of a participant's last forecast or withdrawal, µs; whether a forecast stands
+# Instants, µs: of a participant's last forecast or withdrawal; at which that forecast ends by itself. A withdrawal ends
+# at its own instant, so that nothing stands after it.
+Standing = tuple[int, int]
 
 
 class State:

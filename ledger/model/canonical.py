@@ -291,6 +291,7 @@ _ADDED: dict[str, _Convert] = {
     "payouts": _by_id,
     "starts_at": values.read_instant,
     **dict.fromkeys(["series", "family", "release"], _id),
+    "until": values.read_instant,
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))

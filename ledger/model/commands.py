@@ -93,9 +93,9 @@ class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
 class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
     """Makes a participant's forecast, or replaces it. Give one of probability, probabilities, cdf, quantiles.
 
-    The forecast stands from `at`, or from the opening if `at` is earlier, until it is replaced or withdrawn or the
-    question closes. If the sum of the probabilities differs from 1 by at most 0.000001, the largest probability, the
-    first of equals, takes the difference.
+    The forecast stands from `at`, or from the opening if `at` is earlier, until it is replaced or withdrawn, the
+    question closes, or the instant `until`, whichever is first. If the sum of the probabilities differs from 1 by at
+    most 0.000001, the largest probability, the first of equals, takes the difference.
     """
 
     question: Id
@@ -105,6 +105,7 @@ class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):
     cdf: tuple[Cumulative, ...] | None = None
     quantiles: tuple[Measure, ...] | None = None
     attestation: Attestation | None = None
+    until: Instant | None = None
 
 
 class WithdrawForecast(Command, frozen=True, kw_only=True, tag="withdraw_forecast"):

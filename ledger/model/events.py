@@ -68,7 +68,10 @@ class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1")
 
 
 class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):
-    """Replaces the participant's standing forecast: one distribution, in the order of the question's outcomes."""
+    """Replaces the participant's standing forecast: one distribution, in the order of the question's outcomes.
+
+    It ends by itself at `until`, unless it was replaced or withdrawn before.
+    """
 
     question: str
     participant: str
@@ -76,6 +79,7 @@ class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):
     cdf: tuple[int, ...] = ()
     quantiles: tuple[int, ...] = ()
     attestation: Attestation | None = None
+    until: int | None = None
 
 
 class ForecastWithdrawn(Event, frozen=True, kw_only=True, tag="forecast_withdrawn.v1"):

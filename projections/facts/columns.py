@@ -23,8 +23,9 @@ class Forecasts:
     """Forecasts and withdrawals, question after question, each in log order; columns of shape (n,).
 
     at, recorded_at: µs, as claimed and by the ledger's clock. question, participant: codes. made: False for a
-    withdrawal. start: where the distribution begins in `chances`, which holds probabilities (1e-9), cumulative
-    probabilities (1e-10) or quantiles (in the unit of the question), forecast after forecast.
+    withdrawal. until: µs, when the forecast ends by itself; NEVER if it does not. start: where the distribution begins
+    in `chances`, which holds probabilities (1e-9), cumulative probabilities (1e-10) or quantiles (in the unit of the
+    question), forecast after forecast.
     """
 
     position: Int64Array
@@ -33,6 +34,7 @@ class Forecasts:
     question: Int64Array
     participant: Int64Array
     made: BoolArray
+    until: Int64Array
     start: Int64Array
     chances: Int64Array
 
@@ -81,6 +83,7 @@ class Forecasts:
             self.question[index],
             self.participant[index],
             self.made[index],
+            self.until[index],
             self.start[index],
             self.chances,
         )
@@ -187,7 +190,7 @@ class Status(NamedTuple):
 
 def join_pages(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:
     """Return pages of columns joined as one table in log order, and how many numbers each row has."""
-    columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 8
-    position, at, recorded_at, question, participant, made, lengths, chances = columns
+    columns = [np.concatenate(column) for column in zip(*pages, strict=True)] or [np.zeros(0, np.int64)] * 9
+    position, at, recorded_at, question, participant, made, until, lengths, chances = columns
     start = np.cumsum(lengths) - lengths
-    return Forecasts(position, at, recorded_at, question, participant, made > 0, start, chances), lengths
+    return Forecasts(position, at, recorded_at, question, participant, made > 0, until, start, chances), lengths

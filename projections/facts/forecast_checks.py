@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt, Refused
-from forecast_ledger.ledger.core.values import FIRST_INSTANT, LARGEST_MEASURE, LAST_INSTANT
+from forecast_ledger.ledger.core.values import FIRST_INSTANT, LARGEST_MEASURE, LAST_INSTANT, NEVER
 from forecast_ledger.ledger.model import events, publication_stamps
 from forecast_ledger.ledger.model.mismatch import decimal_text, instant_text, mismatch, short_repr
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
@@ -47,6 +47,14 @@ def check_forecasts(forecasts: Forecasts, lengths: Int64Array, questions: Sequen
     position, at, chances, codes = forecasts.position, forecasts.at, forecasts.chances, forecasts.question
     raise_at_first(
         position, (at < FIRST_INSTANT) | (at > LAST_INSTANT), lambda row: mismatch(CALENDAR, instant_text(int(at[row])))
+    )
+    until = forecasts.until
+    raise_at_first(
+        position,
+        (until != NEVER) & ((until <= at) | (until > LAST_INSTANT)),
+        lambda row: mismatch(
+            f"an end after {instant_text(int(at[row]))}, within the years 1 to 9999", instant_text(int(until[row]))
+        ),
     )
     widths = int64_array([question.width for question in questions])[codes] * forecasts.made
     raise_at_first(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, PROBABILITY
+from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, NEVER, PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.model.mismatch import mismatch, short_repr, shorten
@@ -181,7 +181,9 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
 
 
 def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastColumns:
-    """Return position, at, recorded_at, question, participant, made, length of the distribution; all distributions."""
+    """Return position, at, recorded_at, question, participant, made, until, length of the distribution; all
+    distributions.
+    """
     questions, participants = facts.question_codes.codes, facts.participant_codes.codes
     rows: list[Any] = [recorded.event for recorded in forecasts]
     try:
@@ -198,8 +200,11 @@ def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastCo
     stands = np.fromiter(made, np.int64, len(made))
     stated = rows if all(made) else [*compress(rows, made)]
     numbers = [event.probabilities or event.cdf or event.quantiles for event in stated]
-    lengths = np.zeros_like(stands)
+    lengths, until = np.zeros_like(stands), np.full_like(stands, NEVER)
     lengths[stands > 0] = list(map(len, numbers))
+    ends = [*map(attrgetter("until"), stated)]
+    if ends.count(None) < len(ends):
+        until[stands > 0] = [NEVER if end is None else end for end in ends]
     if any(map(attrgetter("attestation"), stated)):
         _file_attestations(facts, compress(forecasts, made))
     return (
@@ -209,6 +214,7 @@ def _forecast_columns(facts: Facts, forecasts: Sequence[Recorded]) -> ForecastCo
         int64_array(question),
         int64_array(participant),
         stands,
+        until,
         lengths,
         np.fromiter(chain.from_iterable(numbers), np.int64),
     )

@@ -27,7 +27,7 @@ class Intervals(NamedTuple):
 
 
 def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, early: bool = True) -> Intervals:
-    """Return when each forecast stands, until it is replaced or withdrawn, or the question ends.
+    """Return when each forecast stands, until it is replaced or withdrawn, it ends by itself, or the question ends.
 
     A forecast stands from when it was made; one made before the opening stands from the opening if `early`, else never.
 
@@ -38,12 +38,12 @@ def intervals(forecasts: Forecasts, opens: Int64Array, ends: Int64Array, *, earl
     key = question * people + participant
     order = stable_order(key)  # log order within question and participant
     key, question, at = key[order], question[order], at[order]
-    until = ends[question]
+    end = np.minimum(ends[question], forecasts.until[order])
     same = key[1:] == key[:-1]
     replaced = np.flatnonzero(same)
-    until[replaced] = np.minimum(until[replaced], at[replaced + 1])
+    end[replaced] = np.minimum(end[replaced], at[replaced + 1])
     opening = opens[question]
     start = np.maximum(at, opening)
-    stands = forecasts.made[order] & (start < until) & (early | (at >= opening))
+    stands = forecasts.made[order] & (start < end) & (early | (at >= opening))
     row = order[stands]
-    return Intervals(row, question[stands], participant[row], start[stands], until[stands])
+    return Intervals(row, question[stands], participant[row], start[stands], end[stands])

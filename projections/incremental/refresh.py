@@ -193,7 +193,7 @@ class IncrementalTables:
         lengths = widths[rows.question] * rows.made
         numbers = np.arange(int(lengths.sum())) + np.repeat(rows.start - np.cumsum(lengths) + lengths, lengths)
         made = rows.made.astype(np.int64)
-        return (*_copied_columns(rows), made, lengths, run.chances[numbers])
+        return (*_copied_columns(rows), made, rows.until, lengths, run.chances[numbers])
 
     # --- updates
 

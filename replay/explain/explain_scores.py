@@ -219,7 +219,10 @@ def _standing(facts: Facts, contest: Contest, questions: Questions, participant:
     ended = []
     for row in own.row.tolist():
         after = theirs[theirs.index(row) + 1] if row >= 0 and row != theirs[-1] else None
-        if row < 0 or after is None or clock[after] >= questions.until[0]:
+        replaced_at = questions.until[0] if after is None else min(clock[after], questions.until[0])
+        if row >= 0 and forecasts.until[row] < replaced_at:
+            ended.append("ended by itself")
+        elif row < 0 or after is None or clock[after] >= questions.until[0]:
             ended.append("" if row < 0 else end)
         else:
             ended.append(f"{'replaced' if forecasts.made[after] else 'withdrawn'} by #{forecasts.position[after]}")

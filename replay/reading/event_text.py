@@ -85,7 +85,8 @@ def _forecast(event: events.ForecastMade) -> str:
         forecast = f"{len(event.quantiles)} quantiles"
     else:
         forecast = shorten(_chances(event.probabilities), _LONGEST)
-    return f"{event.participant} on {event.question}: {forecast}"
+    until = "" if event.until is None else f", until {instant_text(event.until)}"
+    return f"{event.participant} on {event.question}: {forecast}{until}"
 
 
 def _resolution(event: events.QuestionResolved) -> str:

@@ -63,6 +63,7 @@ FIELDS: dict[str, str] = {
     "submit_forecast.probabilities": "an object from each outcome to its probability, for a multiple_choice question",
     "submit_forecast.cdf": "the cumulative probability at each of the bins + 1 edges, for a numeric question with bins",
     "submit_forecast.quantiles": "the value at each level, for a numeric question with levels",
+    "submit_forecast.until": "when the forecast ends by itself, unless it is replaced or withdrawn before; after `at`",
     "resolve_question.outcome": "the outcome that came true",
     "resolve_question.value": "the answer to a numeric question",
     "resolve_question.known_at": (
@@ -152,6 +153,7 @@ FIELDS: dict[str, str] = {
     ),
     "forecast_made.cdf": "1e-10 each, at the bins + 1 edges",
     "forecast_made.quantiles": "one for each level, in the question's unit 10^-decimals",
+    "forecast_made.until": "when the forecast ends by itself; null if it stands until it is replaced or withdrawn",
     "question_resolved.outcome": "the index of the outcome that came true; -1 if there are payouts",
     "question_resolved.value": "the answer to a numeric question, as decimal text",
     "question_resolved.known_at": "when the answer became known",

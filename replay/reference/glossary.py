@@ -7,7 +7,7 @@ WORDS: tuple[tuple[str, str], ...] = (
         "forecast",
         (
             "a participant's distribution over a question's outcomes; it *stands* from when it is made until it is "
-            "replaced or withdrawn, or the question closes"
+            "replaced or withdrawn, or the question closes, or its `until` is reached"
         ),
     ),
     ("withdrawal", "of a forecast: the end of a standing forecast; of cash: money taken out of an account"),

@@ -67,22 +67,24 @@ class Question:
     resolved: events.QuestionResolved | None = None
 
     def standing(self, instant: int, *, early: bool = True) -> dict[str, tuple[int, events.ForecastMade]]:
-        """Everyone's last forecast up to that instant, unless a withdrawal follows it."""
+        """Everyone's last forecast up to that instant, unless a withdrawal follows it or it has ended by itself."""
         stands = {}
         for participant, statements in self.said.items():
             heard = [(position, statement) for position, statement in statements if statement.at <= instant]
             if not heard:
                 continue
             position, last = heard[-1]
-            if isinstance(last, events.ForecastMade) and (early or last.at >= self.opened.opens_at):
+            if not isinstance(last, events.ForecastMade) or (last.until is not None and last.until <= instant):
+                continue
+            if early or last.at >= self.opened.opens_at:
                 stands[participant] = (position, last)
         return stands
 
     def stretches(self, until: int) -> Iterator[tuple[int, int]]:
-        """From the opening until then, cut wherever anybody said anything."""
-        opens = self.opened.opens_at
-        said = {statement.at for statements in self.said.values() for _, statement in statements}
-        yield from pairwise(sorted({opens, until} | {at for at in said if opens < at < until}))
+        """From the opening until then, cut wherever anybody said anything or a forecast ended by itself."""
+        opens, made = self.opened.opens_at, [each for statements in self.said.values() for _, each in statements]
+        cuts = {each.at for each in made} | {each.until for each in made if isinstance(each, events.ForecastMade)}
+        yield from pairwise(sorted({opens, until} | {at for at in cuts if at is not None and opens < at < until}))
 
     def scored_until(self) -> int:
         """The early close, the instant the answer was known, or the scheduled close, whichever is first."""
@@ -487,7 +489,9 @@ def _statements(draw: st.DrawFn, opened: commands.OpenQuestion, at: int) -> AnyC
 @st.composite
 def _forecasts(draw: st.DrawFn, opened: commands.OpenQuestion, who: str, at: int) -> commands.SubmitForecast:
     cuts = st.sampled_from([0, 1, 5, 10, 500_000, 10**9, 2 * 10**9, 5 * 10**9, 10**10]) | st.integers(0, 10**10)
-    made = commands.SubmitForecast(at=moment(at), question=opened.question, participant=who)
+    lasts = draw(st.sampled_from([None, None, 0, 1, 2, 5, 20]))  # ends by itself after so many units; 0 is refused
+    until = None if lasts is None else moment(at + lasts)
+    made = commands.SubmitForecast(at=moment(at), question=opened.question, participant=who, until=until)
     if opened.kind == "binary":
         return msgspec.structs.replace(made, probability=Decimal(draw(cuts) // 10).scaleb(-9))
     if opened.range is None:

@@ -100,14 +100,14 @@ def heard_at(case: Case, position: int, said: events.ForecastMade | events.Forec
 
 
 def standing(case: Case, instant: int) -> dict[str, tuple[int, events.ForecastMade]]:
-    """Everyone's last word up to that instant, unless it is a withdrawal, or too early for these rules."""
+    """Everyone's last word up to that instant, unless it is a withdrawal, has ended or was too early."""
     stands = {}
     for who, statements in case.question.said.items():
         heard = [each for each in statements if heard_at(case, *each) <= instant]
         position, last = heard[-1] if heard else (0, None)
         if last is None or not (case.rules.early_forecasts or heard_at(case, position, last) >= case.opened.opens_at):
             continue
-        if isinstance(last, events.ForecastMade):
+        if isinstance(last, events.ForecastMade) and (last.until is None or instant < last.until):
             stands[who] = position, last
     return stands
 
@@ -149,7 +149,9 @@ def looks(case: Case) -> Iterator[tuple[int, int, int]]:
     if until <= opens:
         return
     if case.rules.sampling == "time":
-        said = {heard_at(case, *each) for statements in case.question.said.values() for each in statements}
+        made = [each for statements in case.question.said.values() for each in statements]
+        said = {heard_at(case, *each) for each in made}
+        said |= {each.until for _, each in made if isinstance(each, events.ForecastMade) and each.until is not None}
         cuts = sorted({opens, until} | {at for at in said if opens < at < until})
         yield from ((start - opens, end - opens, start) for start, end in pairwise(cuts))
     elif case.rules.sampling == "day":

@@ -121,8 +121,9 @@ def kinds(rules: RuleSet) -> list[str]:
 class Season:
     """Commands drawn from seeded random numbers, most of which fit: questions, and contests under these rules."""
 
-    def __init__(self, random: Random, *rules: RuleSet | str) -> None:
-        self.random = random
+    def __init__(self, random: Random, *rules: RuleSet | str, ending: float = 0) -> None:
+        """ending: how many of the forecasts end by themselves."""
+        self.random, self.ending = random, ending
         self.rules = [PRESETS[each] if isinstance(each, str) else each for each in rules]
         self.unit = random.choice(UNITS)
         self.questions = [self.opening(f"q{number}") for number in range(random.randint(1, 4))]
@@ -225,7 +226,7 @@ class Season:
         random = self.random
         if random.random() < 0.2:
             return commands.WithdrawForecast(at=at, question=opened.question, participant=who)
-        made = commands.SubmitForecast(at=at, question=opened.question, participant=who)
+        made = commands.SubmitForecast(at=at, question=opened.question, participant=who, until=self.end(at))
         if opened.range is None:
             parts = self.parts(len(opened.outcomes or "ab"))
             if opened.outcomes is None:
@@ -238,6 +239,14 @@ class Season:
         heights[0] *= opened.range.open_lower
         heights[-1] = heights[-1] if opened.range.open_upper else 10**10
         return msgspec.structs.replace(made, cdf=tuple(Decimal(height).scaleb(-10) for height in heights))
+
+    def end(self, at: datetime) -> datetime | None:
+        """When a forecast of this instant ends by itself; None if it does not. Nothing is drawn if none does."""
+        if not self.ending or self.random.random() >= self.ending:
+            return None
+        return at + timedelta(
+            microseconds=self.random.choice([1, self.unit // 2, self.unit, 3 * self.unit, 9 * self.unit])
+        )
 
     def parts(self, count: int) -> list[Decimal]:
         """Probabilities that sum to one."""

@@ -46,7 +46,7 @@ class Question:
     fate: str = "open"
     known_at: str = ""  # of the resolution that stands, or stood before it was annulled
     last: dict[str, str] = field(default_factory=dict)  # participant -> instant of their last word
-    standing: set[str] = field(default_factory=set)
+    standing: dict[str, str] = field(default_factory=dict)  # participant -> instant at which their forecast ends
     quoted_at: str = ""
 
 
@@ -184,6 +184,8 @@ def submit_faults(model: Model, command: said.SubmitForecast) -> Iterator[str]:
     question = model.questions[command.question]
     yield from distribution_faults(question, command)
     yield from timing_faults(question, command)
+    if command.until is not None and str(command.until) <= str(command.at):
+        yield "wrong_order_of_instants"
     if str(command.at) < question.last.get(command.participant, ""):
         yield "out_of_order"
 
@@ -192,7 +194,7 @@ def submit_forecast(model: Model, command: said.SubmitForecast) -> None:
     """It stands."""
     question = model.questions[command.question]
     question.last[command.participant] = str(command.at)
-    question.standing.add(command.participant)
+    question.standing[command.participant] = str(command.until or "9")
 
 
 def timing_faults(question: Question, command: AnyCommand) -> Iterator[str]:
@@ -211,7 +213,7 @@ def withdraw_faults(model: Model, command: said.WithdrawForecast) -> Iterator[st
     yield from timing_faults(question, command)
     if str(command.at) < question.last.get(command.participant, ""):
         yield "out_of_order"
-    if command.participant not in question.standing:
+    if str(command.at) >= question.standing.get(command.participant, ""):
         yield "nothing_standing"
 
 
@@ -219,7 +221,7 @@ def withdraw_forecast(model: Model, command: said.WithdrawForecast) -> None:
     """It stands no more."""
     question = model.questions[command.question]
     question.last[command.participant] = str(command.at)
-    question.standing.discard(command.participant)
+    question.standing.pop(command.participant, None)
 
 
 def close_faults(model: Model, command: said.CloseQuestion) -> Iterator[str]:
@@ -533,6 +535,7 @@ ROWS: list[dict[str, Any]] = [
     for row in [("0", "2"), (1, 1), ("0.5", "1e10"), (1, "1e11"), (-1, 1), (2, 1), (1,), (1, 2, 3), (1, "1e31")]
 ]
 STAMPED: list[dict[str, Any]] = [{}, {}, {"attestation": Attestation(newest_source="2026-02", note="by hand")}]
+ENDS: list[dict[str, Any]] = [{}, {}, *[{"until": hour} for hour in HOURS[2:9:2]]]
 ANY: list[dict[str, Any]] = [*CHANCES, *CHOICES, *CURVES, *ROWS, {}, {"probability": "0.5", "cdf": ("0", "0.4", "1")}]
 ANSWERS: list[dict[str, Any]] = [
     *[{"outcome": outcome} for outcome in ("yes", "no", "a", "c", "d")],
@@ -597,7 +600,7 @@ FITTING = [
 ]
 FORECASTS = st.one_of(
     *[
-        merged(said.SubmitForecast, pool, STAMPED, question=st.just(question), participant=PARTICIPANTS)
+        merged(said.SubmitForecast, pool, STAMPED, ENDS, question=st.just(question), participant=PARTICIPANTS)
         for question, pool in FITTING
     ]
 )

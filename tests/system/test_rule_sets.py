@@ -144,7 +144,7 @@ def slack(case: Case, score: Score) -> Fraction:
 
 def recorded_season(random: Random, *rules: RuleSet | str) -> tuple[list[Recorded], Projections]:
     """A season recorded, and its projections, some questions at a time."""
-    recorded = Season(random, *rules).recorded()
+    recorded = Season(random, *rules, ending=random.choice([0, 0.5])).recorded()
     return recorded, Projections(oracle.told(recorded), random.choice([1, 7, 1 << 20]))
 
 

@@ -69,7 +69,7 @@ YES = 10**9
 def of_season(seed: int) -> list[Recorded]:
     """Return the rows that a ledger records for forecasts under random rules."""
     random = Random(seed)
-    return Season(random, *(drawn_rules(random) for _ in range(2))).recorded()
+    return Season(random, *(drawn_rules(random) for _ in range(2)), ending=0.2).recorded()
 
 
 def of_trading(seed: int, steps: int = 60) -> list[Recorded]:
@@ -114,6 +114,7 @@ RECAPITALISED = RuleSet(name="open", trading=Trading(recapitalisation=True))
 EXACT: dict[str, list[AnyCommand]] = {
     "questions of every kind": [opened(), choices(), numeric(bins=4), quartiles(), numeric("log", zero_point="-1")],
     "a withdrawal": [opened(), forecast(), withdrawal()],
+    "forecasts with an end": [opened(), forecast(until=day(12)), forecast(at=day(13), until=day(25))],
     "an early close": [opened(), closing()],
     "an answer": [opened(), resolution()],
     "an answer known before": [opened(), resolution(known_at=day(14))],
@@ -280,6 +281,7 @@ FLOOR = [*trading_floor("ada", "bob"), decision(bet(2_500), bet(2_500), prompt="
             "found open_end_needed: ",
         ),
         ([opened()], events.QuestionOpened, {"outcomes": ("ja", "nein")}, "expected outcomes[0] 'yes'; found 'ja'"),
+        ([opened(), forecast()], events.ForecastMade, {"until": micros(11)}, "found wrong_order_of_instants: until = "),
         ([opened()], events.QuestionOpened, {"outcomes": ("no", "yes")}, "expected outcomes[0] 'yes'; found 'no'"),
         ([opened()], events.QuestionOpened, {"title": "x" * 10_001}, "found text_too_long: "),
         ([opened()], events.QuestionOpened, {"question": "a\tb"}, "found id_not_plain: "),
@@ -511,6 +513,7 @@ def nudged(random: Random, log: list[Recorded], place: int) -> list[Recorded]:
             {"participant": random.choice(["a", "zoe", "", " a", "x" * 201])},
             {"question": random.choice(["q0", "q1", "q9"])},
             {"attestation": events.Attestation(newest_source="lately")},
+            {"until": random.choice([event.at - 1, event.at, event.at + 1, 2**62])},
         ]
     )
     forged = structs.replace(log[place], event=structs.replace(event, **fields))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
+from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding import questions
 from forecast_ledger.ledger.model import events
@@ -208,6 +209,8 @@ REFUSED: list[Promise] = [
     ("submit_forecast", "question_resolved", "at", [RAIN, annulment(at=day(11))], forecast(at=day(11))),
     ("submit_forecast", "question_closed", "at", [RAIN], forecast(at=CLOSES)),
     ("submit_forecast", "question_closed", "at", [RAIN, closing(at=day(15))], forecast(at=day(15))),
+    ("submit_forecast", "wrong_order_of_instants", "until", [RAIN], forecast(at=day(12), until=day(12))),
+    ("submit_forecast", "wrong_order_of_instants", "until", [RAIN], forecast(at=day(12), until=day(11))),
     (
         "submit_forecast",
         "out_of_order",
@@ -230,6 +233,8 @@ REFUSED: list[Promise] = [
     ("withdraw_forecast", "nothing_standing", "participant", [RAIN], withdrawal()),
     ("withdraw_forecast", "nothing_standing", "participant", [RAIN, forecast(participant="bob")], withdrawal()),
     ("withdraw_forecast", "nothing_standing", "participant", [RAIN, forecast(), withdrawal()], withdrawal()),
+    ("withdraw_forecast", "nothing_standing", "participant", [RAIN, forecast(until=day(13))], withdrawal()),
+    ("withdraw_forecast", "nothing_standing", "participant", [RAIN, forecast(until=day(12))], withdrawal()),
     (
         "withdraw_forecast",
         "nothing_standing",
@@ -373,6 +378,8 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("question_resolved", "question_closed", [RAIN, WET], forecast(at=CLOSES)),
     ("question_resolved", "out_of_order", [RAIN, forecast(at=day(13)), WET], forecast(at=day(12))),
     ("question_closed", "out_of_order", [RAIN, forecast(at=day(14)), closing(at=day(12))], forecast(at=day(13))),
+    ("question_closed", "wrong_order_of_instants", [RAIN], forecast(at=CLOSES, until=OPENS)),
+    ("wrong_order_of_instants", "out_of_order", [RAIN, forecast(at=day(14))], forecast(at=day(13), until=OPENS)),
     ("question_resolved", "question_closed", [RAIN, forecast(), WET], withdrawal(at=CLOSES)),
     ("question_resolved", "nothing_standing", [RAIN, WET], withdrawal()),
     ("question_closed", "nothing_standing", [RAIN], withdrawal(at=CLOSES)),
@@ -677,6 +684,36 @@ def test_an_attestation_is_recorded_as_it_was_given(
 def test_a_forecast_may_be_made_until_just_before_the_close(at: str) -> None:
     """A forecast may also be made before the opening; the rule set says whether it counts from the opening."""
     assert isinstance(given(RAIN).when(forecast(at=at)).outcome, list)
+
+
+@pytest.mark.parametrize("until", ["2026-03-11T00:00:00.000001Z", CLOSES, AFTER, "9999-12-31T23:59:59.999999Z"])
+def test_a_forecast_is_recorded_with_the_instant_at_which_it_ends(until: str) -> None:
+    """The instant is later than `at`; it may be as late as the calendar goes, also beyond the close."""
+    made: dict[str, Any] = {"question": "rain", "participant": "ada", "probabilities": (7 * 10**8, 3 * 10**8)}
+    given(RAIN).when(forecast(until=until)).records(
+        events.ForecastMade(at=micros(11), **made, until=values.read_instant(until))
+    )
+    given(RAIN).when(forecast(at=BEFORE, until=day(6))).records(
+        events.ForecastMade(at=micros(5), **made, until=micros(6))
+    )
+
+
+def test_a_forecast_can_be_withdrawn_or_replaced_before_it_ends_by_itself() -> None:
+    """An instant before its end is in time; the forecast that replaces it has its own end, or none."""
+    history = [RAIN, forecast(at=day(11), until=day(14))]
+    given(*history).when(withdrawal(at="2026-03-13T23:59:59.999999Z")).records(
+        events.ForecastWithdrawn(at=micros(14) - 1, question="rain", participant="ada")
+    )
+    given(*history, forecast(at=day(12))).when(withdrawal(at=day(15))).records(
+        events.ForecastWithdrawn(at=micros(15), question="rain", participant="ada")
+    )
+
+
+def test_after_a_forecast_has_ended_by_itself_another_may_be_made() -> None:
+    """Only an instant before the forecast that has ended is out of order."""
+    history = [RAIN, forecast(at=day(11), until=day(13))]
+    assert isinstance(given(*history).when(forecast(at=day(15))).outcome, list)
+    given(*history).when(forecast(at=day(10))).refuses("out_of_order", "at")
 
 
 def test_two_forecasts_and_a_withdrawal_may_share_an_instant() -> None:

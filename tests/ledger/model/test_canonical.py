@@ -206,6 +206,7 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "cdf": (0, 1),
             "quantiles": (0, 1),
             "attestation": Attestation(),
+            "until": day(15),
         },
     ),
     (given.withdrawal(), {"at": day(14), "question": "snow", "participant": "bob"}),

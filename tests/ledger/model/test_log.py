@@ -62,7 +62,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["pool", "payable_unit", "weight", "payout", "reverses", "executed", *OF_LEGS], UNITS),
     **dict.fromkeys(["outcome", "amount"], SIGNED),
     **dict.fromkeys(["probabilities", "cdf", "payouts"], ROWS),
-    **dict.fromkeys(["reveals_at", "spot_at", "starts_at"], st.none() | MICROS),
+    **dict.fromkeys(["reveals_at", "spot_at", "starts_at", "until"], st.none() | MICROS),
     "quotes": st.lists(QUOTES, max_size=3).map(tuple),
     "bets": st.lists(BETS, max_size=3).map(tuple),
     "sells": st.lists(SALES, max_size=3).map(tuple),

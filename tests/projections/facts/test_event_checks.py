@@ -274,6 +274,14 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
     "a numeric answer with an exponent": [numeric(), resolved("depth", value="1e999999999")],
     "an answer beyond what the unit of its question can count": [flow(), resolved("flow", value="1000000000000.1")],
     "an answer as far below nought": [flow(), resolved("flow", value="-1000000000000.1")],
+    # ends of forecasts
+    "a forecast that ends when it is made": [binary(), forecast(probabilities=(HALF, HALF), until=OPENS)],
+    "a forecast that ends before it is made": [binary(), forecast(probabilities=(HALF, HALF), until=-(2**63))],
+    "a forecast that ends beyond the calendar": [
+        binary(),
+        forecast(probabilities=(HALF, HALF), until=LAST_INSTANT + 1),
+    ],
+    "a forecast whose end has more than 64 bits": [binary(), forecast(probabilities=(HALF, HALF), until=2**63)],
     # rules and entries
     "rules without a kernel": [ruled()],
     "rules that contradict one another": [ruled(kernel="ln", cdf_kernel="crps")],

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.facts.from_log import status
@@ -17,7 +19,9 @@ from tests.support.given import (
     AFTER,
     OPENS,
     closing,
+    contest,
     day,
+    entry,
     forecast,
     micros,
     opened,
@@ -115,6 +119,47 @@ def test_a_forecast_withdrawn_at_its_own_instant_leaves_no_interval() -> None:
     assert standing(read(forecast(at=day(12)), withdrawal(at=day(12)))) == []
     facts = read(forecast(at=day(12)), withdrawal(at=day(12)), forecast(at=day(12)))
     assert standing(facts) == [("ada", 4, micros(12), micros(20))]
+
+
+def test_a_forecast_ends_by_itself_at_its_until() -> None:
+    """Nothing stands from then on, until the participant forecasts again; one that ends after the close ends there."""
+    facts = read(
+        forecast(at=day(11), until=day(13)),
+        forecast(participant="bob", at=day(12), until=day(21)),
+        forecast(at=day(17), until=day(18)),
+    )
+    assert standing(facts) == [
+        ("ada", 2, micros(11), micros(13)),
+        ("ada", 4, micros(17), micros(18)),
+        ("bob", 3, micros(12), micros(20)),
+    ]
+
+
+def test_what_comes_first_ends_a_forecast() -> None:
+    """A later forecast, a withdrawal or an early close before `until`; `until` before them."""
+    facts = read(forecast(at=day(11), until=day(15)), forecast(at=day(13)))
+    assert standing(facts) == [("ada", 2, micros(11), micros(13)), ("ada", 3, micros(13), micros(20))]
+    assert standing(read(forecast(until=day(15)), withdrawal(at=day(13)))) == [("ada", 2, micros(11), micros(13))]
+    assert standing(read(forecast(until=day(15)), closing(at=day(14)))) == [("ada", 2, micros(11), micros(14))]
+    assert standing(read(forecast(until=day(13)), closing(at=day(14)))) == [("ada", 2, micros(11), micros(13))]
+
+
+def test_a_forecast_before_the_opening_that_ends_before_it_never_stands() -> None:
+    """One that ends after the opening stands from the opening, if early forecasts count."""
+    facts = read(forecast(at=day(6), until=OPENS), forecast(participant="bob", at=day(6), until=day(12)))
+    assert standing(facts) == [("bob", 3, micros(10), micros(12))]
+    assert standing(facts, early=False) == []
+
+
+def test_a_forecast_recorded_after_its_end_has_no_weight_by_the_ledgers_clock() -> None:
+    """With `clock = recorded` a forecast stands from when it was recorded, on the 12th, never beyond `until`."""
+    history: list[AnyCommand] = [opened(), forecast(until=day(12)), forecast(participant="bob", until=day(13))]
+    rules = RuleSet(name="x", kernel="brier", period="covered", total="mean", clock="recorded")
+    history += [resolution(), contest(rules=rules), entry()]
+    with Ledger.open(":memory:", clock=lambda: micros(12)) as ledger:
+        ledger.handle_many(oracle.named(history))
+        table = Projections(oracle.told([each for page in ledger.read() for each in page])).table("score_parts")
+    assert [(row["participant"], row["from_at"], row["to_at"]) for row in table.rows()] == [("bob", day(12), day(13))]
 
 
 def test_a_forecast_does_not_end_those_on_other_questions() -> None:

@@ -331,6 +331,25 @@ def test_a_resolution_that_was_revoked_is_shown_with_the_rest(log: Log) -> None:
     assert launch == ["question_resolved", "resolution_revoked", "question_resolved"]
 
 
+def test_an_explanation_says_which_forecast_ended_by_itself(tmp_path: Path) -> None:
+    """A forecast replaced or withdrawn at its `until` or before is said to be replaced or withdrawn."""
+    path = str(tmp_path / "log.db")
+    rules = RuleSet(name="own", kernel="ln", reference="uniform")
+    commands: list[AnyCommand] = [opened(), contest(rules=rules), entry()]
+    commands += [forecast(at=day(10), until=day(12)), forecast(at=day(13), until=day(14))]
+    commands += [forecast(at=day(14), until=day(16)), withdrawal(at=day(15)), forecast(at=day(17), until=day(21))]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named([*commands, resolution()]))
+    explained = score(LogSource(path), "cup", "rain", "ada")
+    assert [(part["forecast"], part["ended"]) for part in explained.parts] == [
+        (4, "ended by itself"),
+        (5, "replaced by #6"),
+        (6, "withdrawn by #7"),
+        (8, "close"),
+    ]
+    assert [part["weight"] for part in explained.parts] == [2 * DAY, DAY, DAY, 3 * DAY]
+
+
 def test_the_consensus_and_one_instant_are_explained_too(tmp_path: Path) -> None:
     """The consensus has no forecast of its own; an instant that counts alone has the forecast that stood then."""
     path = str(tmp_path / "log.db")
