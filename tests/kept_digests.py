@@ -142,6 +142,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "csv-import": _imported,
     "hub-import": partial(_from_source, "hubverse", "hub-import"),
     "forecastbench-import": partial(_from_source, "forecastbench", "forecastbench-import"),
+    "metaculus-import": partial(_from_source, "metaculus", "metaculus-import"),
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},

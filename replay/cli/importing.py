@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forecast_ledger.replay.writing.append import LineWatch, OnRefusal, ReadCommand
 
 COUNT_COLUMNS = ["accepted", "duplicate", "refused", "not_carried_over", "log_position", "digest"]
-_KINDS = ["forecastbench", "hubverse"]
+_KINDS = ["forecastbench", "hubverse", "metaculus"]
 _SHOWN = 1_000  # commands between two steps of the progress bar
 
 
@@ -47,10 +47,11 @@ def import_from(
 ) -> None:
     """Append what PATH has, in a published format.
 
-    hubverse: the folder of a hub, with hub-config and model-output. forecastbench: a folder of question, forecast and
-    resolution sets. A zip of it will do. Nothing is fetched, and the files are only read. What is already recorded
-    counts as a duplicate, so that a newer copy adds what is new. Refusals, and what is not carried over, are summed up
-    by reason on stderr; if a command is refused, the exit code is 1.
+    metaculus: the folder of a data download. hubverse: the folder of a hub, with hub-config and model-output.
+    forecastbench: a folder of question, forecast and resolution sets. A zip of it will do. Nothing is fetched, and the
+    files are only read. What is already recorded counts as a duplicate, so that a newer copy adds what is new.
+    Refusals, and what is not carried over, are summed up by reason on stderr; if a command is refused, the exit code
+    is 1.
     """
     from forecast_ledger.ledger.model.rules import PRESETS
     from forecast_ledger.replay.importing.kinds import KINDS

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from forecast_ledger.replay.importing.forecastbench import read_forecastbench
 from forecast_ledger.replay.importing.hubverse import read_hub
+from forecast_ledger.replay.importing.metaculus import read_download
 from forecast_ledger.replay.importing.source_files import SourceFiles
 from forecast_ledger.replay.importing.source_items import SourceItem
 
@@ -21,4 +22,5 @@ KINDS: dict[str, SourceKind] = {
         read_forecastbench, "a folder of question, forecast and resolution sets, a zip of it, or one set"
     ),
     "hubverse": SourceKind(read_hub, "a hub: the folder that has hub-config and model-output, or a zip of it"),
+    "metaculus": SourceKind(read_download, "a data download: a zip, or the folder that it was unpacked to"),
 }

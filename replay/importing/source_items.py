@@ -98,7 +98,7 @@ class Settled:
         self._again = []
 
 
-_THERE = {"duplicate_contest", "command_id_reused", "enrolled_already", "contest_finalized"}
+_THERE = {"duplicate_contest", "command_id_reused", "enrolled_already"}
 
 
 def fitting_id(text: str) -> str:

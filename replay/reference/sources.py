@@ -27,9 +27,10 @@ SOURCES = (
     ),
     Source(
         "Metaculus's published code",
-        "Metaculus, source code, `utils/the_math/aggregations.py` and `scoring/`; commit 100c4088 if no date is given",
+        "Metaculus, source code, `utils/the_math/`, `utils/csv_utils.py`, `scoring/`; commit 100c4088 if none is given",
         "https://github.com/Metaculus/metaculus",
-        "recency weights, the consensus of multiple choice, numeric resolutions, how the least prize is applied",
+        "recency weights, the consensus of multiple choice, numeric resolutions, how the least prize is applied; "
+        "`import-from metaculus`",
     ),
     Source(
         "Autocast competition of 2022",

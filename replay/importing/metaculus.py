@@ -1,0 +1,249 @@
+"""Read Metaculus's data download: question_data.csv and forecast_data.csv become questions, forecasts and answers.
+
+A download may be in any order; commands are given in order of time. A forecast that ends without being replaced is
+withdrawn at its end.
+
+Source: Metaculus's published code, `utils/csv_utils.py`, the columns of the data download, commit 969629dd; those of
+older downloads (`MC Options`, no `Is Bot`) are read too.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import Number, format_instant, read_instant
+from forecast_ledger.ledger.model.commands import (
+    AnyCommand,
+    EnrolParticipant,
+    SubmitForecast,
+    WithdrawForecast,
+)
+from forecast_ledger.replay.importing.metaculus_cells import split_numbers
+from forecast_ledger.replay.importing.metaculus_questions import DownloadedQuestion, read_question
+from forecast_ledger.replay.importing.source_files import SourceFiles
+from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, instant_of
+from forecast_ledger.replay.importing.source_tables import check_columns, place_in, read_csv
+from forecast_ledger.replay.writing.append import InputPlace
+
+QUESTIONS, FORECASTS = "question_data.csv", "forecast_data.csv"
+NEEDED_OF_QUESTIONS = (
+    "Question ID",
+    "Question Title",
+    "Question Type",
+    "Open Time",
+    "Scheduled Close Time",
+    "Resolution",
+)
+NEEDED_OF_FORECASTS = ("Question ID", "Start Time", "Probability Yes", "Probability Yes Per Category", "Continuous CDF")
+OTHER_FILES = {
+    "comment_data.csv": "comments",
+    "score_data.csv": "published scores, which can be compared with the table `scores`",
+    "key_factor_data.csv": "key factors",
+    "question_link_data.csv": "links between questions",
+    "README.md": "the description of the download",
+}
+AGGREGATE = "a forecast of an aggregate: the ledger computes its own"
+_ANONYMOUS = "Forecaster (Anonymized)"
+_DIGEST_LENGTH = 64  # of an anonymized forecaster; an aggregate has its method's name there
+_STAGES = ("open", "withdraw", "enrol", "forecast", "close", "answer")  # the order of what happens at one instant
+
+Row = Mapping[str, str]
+
+
+class _Given(NamedTuple):
+    """A row of forecast_data.csv: instants in µs."""
+
+    place: InputPlace
+    question: str
+    who: str
+    identity: str
+    bot: bool
+    start: int
+    end: int | None
+    distribution: tuple[str, str, str]
+
+
+class _Step(NamedTuple):
+    """What happens at an instant, µs; the rest of the order is the stage and the order of the files."""
+
+    at: int
+    stage: int
+    number: int
+    place: InputPlace
+    what: AnyCommand | _Given
+
+
+def read_download(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]:
+    """Return the commands of a download in order of time.
+
+    rules: the preset of the contests; if None, peer scores. Raises, before anything is returned, Refused (bad_source):
+    a file or a column is missing.
+    """
+    tables = {
+        name: [each for each in files.names if each.rpartition("/")[2] == name] for name in (QUESTIONS, FORECASTS)
+    }
+    if not tables[QUESTIONS]:
+        remedy = "give the zip of a data download, or the folder it was unpacked to"
+        raise Refused("bad_source", QUESTIONS, None, "there is no such file", remedy=remedy)
+    items: list[SourceItem] = []
+    asked = [
+        (place, row) for name in tables[QUESTIONS] for place, row in _rows(files, name, NEEDED_OF_QUESTIONS, items)
+    ]
+    given = [
+        found
+        for name in tables[FORECASTS]
+        for place, row in _rows(files, name, NEEDED_OF_FORECASTS, items)
+        if (found := _given(place, row, items)) is not None
+    ]
+    for name in (*files.names, *files.links):
+        known = OTHER_FILES.get(name.rpartition("/")[2])
+        if name not in tables[QUESTIONS] + tables[FORECASTS]:
+            items.append((place_in(name, 0), NotCarried(known or "a file that is not part of a data download")))
+    return _commands(asked, given, items, rules)
+
+
+def _rows(
+    files: SourceFiles, name: str, needed: Sequence[str], items: list[SourceItem]
+) -> Iterator[tuple[InputPlace, Row]]:
+    columns, rows = read_csv(files, name)
+    check_columns(name, columns, needed)
+    for line, cells in rows:
+        if isinstance(cells, Refused):
+            items.append((place_in(name, line), cells))
+        else:
+            yield place_in(name, line), dict(zip(columns, cells, strict=True))
+
+
+def _given(place: InputPlace, row: Row, items: list[SourceItem]) -> _Given | None:
+    """Return a forecast of a row; None if it is an aggregate's or cannot be read, which is then among the items."""
+    anonymous = row.get(_ANONYMOUS, "")
+    identity = anonymous or row.get("Forecaster ID", "")
+    if not identity or (anonymous and len(anonymous) != _DIGEST_LENGTH):
+        items.append((place, NotCarried(AGGREGATE)))
+        return None
+    try:
+        start = read_instant(instant_of(row["Start Time"], "Start Time"))
+        ends = row.get("End Time", "")
+        end = read_instant(instant_of(ends, "End Time")) if ends else None
+    except Refused as refused:
+        items.append((place, refused))
+        return None
+    who = row.get("Forecaster Username") or anonymous or f"user {identity}"
+    distribution = (row["Probability Yes"], row["Probability Yes Per Category"], row["Continuous CDF"])
+    bot = row.get("Is Bot", "") == "True"
+    return _Given(place, row["Question ID"], who, identity, bot, start, end, distribution)
+
+
+def _commands(
+    asked: Sequence[tuple[InputPlace, Row]], given: Sequence[_Given], items: list[SourceItem], rules: str | None
+) -> Iterator[SourceItem]:
+    lengths: dict[str, Counter[int]] = {}  # question -> how many heights the cdfs of its forecasts have
+    firsts: dict[str, int] = {}  # question -> the start of its first forecast, which may be before it opens
+    for each in given:
+        firsts[each.question] = min(each.start, firsts.get(each.question, each.start))
+        if each.distribution[2]:
+            lengths.setdefault(each.question, Counter())[each.distribution[2].count(",") + 1] += 1
+    points = {question: max(found, key=lambda n: (found[n], -n)) for question, found in lengths.items()}
+    questions: dict[str, DownloadedQuestion] = {}
+    steps: list[_Step] = []
+    for place, row in asked:
+        question = _question(row, points.get(row["Question ID"]))
+        if isinstance(question, DownloadedQuestion):
+            questions[question.id] = question
+            first = min(question.opened_at, firsts.get(question.id, question.opened_at))
+            steps += _question_steps(place, question, (len(steps), first), rules)
+        else:
+            items.append((place, question))
+    yield from items
+    steps += _forecast_steps(given, questions, len(steps))
+    known = {each["Question ID"] for _, each in asked}
+    for each in given:
+        if each.question not in questions:
+            where = "that is not carried over" if each.question in known else f"that {QUESTIONS} does not have"
+            yield each.place, NotCarried(f"a forecast on a question {where}")
+    opened: set[str] = set()
+    for step in sorted(steps, key=lambda step: step[:3]):
+        command = (
+            step.what if not isinstance(step.what, _Given) else _forecast(step.what, questions[step.what.question])
+        )
+        if isinstance(command, Refused) or command.id not in opened:
+            yield step.place, command
+        if not isinstance(command, Refused) and step.stage in _ONCE:
+            opened.add(command.id)
+
+
+_ONCE = {_STAGES.index("open"), _STAGES.index("enrol")}
+
+
+def _question(row: Row, points: int | None) -> DownloadedQuestion | NotCarried | Refused:
+    try:
+        return read_question(row, points)
+    except Refused as refused:
+        return refused
+
+
+def _question_steps(
+    place: InputPlace, question: DownloadedQuestion, start: tuple[int, int], rules: str | None
+) -> Iterator[_Step]:
+    """Return what happens to a question. start: the number of its first step, and the instant by which it is open."""
+    number, first = start
+    parts = (("open", question.openings(rules)), ("close", question.closings()), ("answer", question.answers()))
+    for stage, commands in parts:
+        for command in commands:
+            own = place._replace(command=str(command.__struct_config__.tag))
+            at = first if stage == "open" else read_instant(command.at)
+            yield _Step(at, _STAGES.index(stage), number, own, command)
+            number += 1
+
+
+def _forecast_steps(
+    given: Sequence[_Given], questions: Mapping[str, DownloadedQuestion], number: int
+) -> Iterator[_Step]:
+    """Return the forecasts, the enrolments of bots, and the withdrawals of forecasts that end without a new one."""
+    starts = {(each.question, each.who, each.start) for each in given}
+    for at, each in enumerate(given, number):
+        question = questions.get(each.question)
+        if question is None:
+            continue
+        yield _Step(each.start, _STAGES.index("forecast"), at, each.place._replace(command="submit_forecast"), each)
+        if each.bot:
+            place = each.place._replace(command="enrol_participant")
+            enrol = EnrolParticipant(
+                id=fitting_id(f"metaculus enrol {question.contest} {each.who}"),
+                at=format_instant(each.start),
+                contest=question.contest,
+                participant=each.who,
+                bot=True,
+            )
+            yield _Step(each.start, _STAGES.index("enrol"), at, place, enrol)
+        if each.end is None or each.end >= question.ends_at or (each.question, each.who, each.end) in starts:
+            continue
+        place = each.place._replace(command="withdraw_forecast")
+        end = format_instant(each.end)
+        name = fitting_id(f"metaculus end {each.question} {each.identity} {format_instant(each.start)}")
+        withdraw = WithdrawForecast(id=name, at=end, question=each.question, participant=each.who)
+        yield _Step(each.end, _STAGES.index("withdraw"), at, place, withdraw)
+
+
+def _forecast(given: _Given, question: DownloadedQuestion) -> SubmitForecast | Refused:
+    """Return the forecast of a row, made when it is needed: a cdf has 201 heights."""
+    yes, categories, heights = given.distribution
+    at = format_instant(given.start)
+    name = fitting_id(f"metaculus forecast {given.question} {given.identity} {at}")
+    probabilities: dict[str, Number] | None = None
+    if question.outcomes and categories:
+        numbers = split_numbers(categories)
+        if len(numbers) != len(question.outcomes):
+            detail = f"it has {len(numbers)} probabilities, the question {len(question.outcomes)} options"
+            return Refused("bad_source", "Probability Yes Per Category", None, detail)
+        probabilities = dict(zip(question.outcomes, numbers, strict=True))
+    return SubmitForecast(
+        id=name,
+        at=at,
+        question=given.question,
+        participant=given.who,
+        probability=yes or None,
+        probabilities=probabilities,
+        cdf=tuple(split_numbers(heights)) if heights else None,
+    )

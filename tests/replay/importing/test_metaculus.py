@@ -1,0 +1,280 @@
+"""Metaculus's data download: published scores, order of time, newer downloads, older columns, and cells that attack."""
+
+import csv
+import io
+import shutil
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.model.events import ForecastMade, QuestionClosed, QuestionOpened, QuestionResolved
+from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.importing.metaculus_cells import read_list, zero_point
+from tests.support.paths import DATA
+from tests.support.sources import edit, import_into, table, ticking, zipped
+
+DOWNLOAD = DATA / "metaculus-import"
+QUESTIONS, FORECASTS = "question_data.csv", "forecast_data.csv"
+ALL = {"accepted": 34, "duplicate": 0, "refused": 0}
+Cells = dict[str, str]
+
+
+@pytest.fixture
+def download(tmp_path: Path) -> Path:
+    """A copy of the download."""
+    return Path(shutil.copytree(DOWNLOAD, tmp_path / "download"))
+
+
+def rewrite(path: Path, change: Callable[[Cells], Cells | None]) -> None:
+    """Change every row; a row without a successor is left out."""
+    before = csv.DictReader(io.StringIO(path.read_bytes().decode(), newline=""))
+    rows = [after for row in before if (after := change(row)) is not None]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+
+
+def replacing(question: str, **cells: str) -> Callable[[Cells], Cells]:
+    """Other cells in the rows of a question; `_` stands for a space."""
+    changed = {name.replace("_", " "): cell for name, cell in cells.items()}
+    return lambda row: row | (changed if row["Question ID"] == question else {})
+
+
+def events(ledger: Ledger) -> list[object]:
+    """All events."""
+    return [recorded.event for page in ledger.read() for recorded in page]
+
+
+def question(ledger: Ledger, name: str) -> QuestionOpened:
+    """How a question was opened."""
+    [found] = [event for event in events(ledger) if isinstance(event, QuestionOpened) and event.question == name]
+    return found
+
+
+def test_the_published_scores_come_out() -> None:
+    """Every row of score_data.csv, to nine decimals; nothing is refused."""
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", DOWNLOAD, "baseline")
+        assert found.counts == ALL
+        rows = table(ledger, "scores", "question", "participant", "score", "coverage")
+    scored = {(question, who): (Decimal(score), Decimal(coverage)) for question, who, score, coverage in rows}
+    with (DOWNLOAD / "score_data.csv").open(encoding="utf-8", newline="") as file:
+        published = {
+            (row["Question ID"], row["User Username"]): (
+                round(Decimal(row["Score"]), 9),
+                Decimal(row["Coverage"]),
+            )
+            for row in csv.DictReader(file)
+        }
+    assert len(published) == 8
+    assert scored == published
+
+
+def test_what_is_not_carried_over_is_counted() -> None:
+    """By reason."""
+    with ticking() as ledger:
+        assert import_into(ledger, "metaculus", DOWNLOAD).left_out == {
+            "the description of the download": 1,
+            "published scores, which can be compared with the table `scores`": 1,
+            "a forecast of an aggregate: the ledger computes its own": 2,
+            "a question whose options were added to or removed": 1,
+            "a question without an opening or a closing time": 1,
+            "a forecast on a question that is not carried over": 1,
+        }
+
+
+def test_a_download_in_any_order_gives_the_same_log(download: Path) -> None:
+    """Newest first, oldest first, or by question: commands are sorted by time before any is recorded."""
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", DOWNLOAD)
+        made = [event.at for event in events(ledger) if isinstance(event, ForecastMade)]
+        assert made == sorted(made)
+        expected = sorted(table(ledger, "scores", "question", "participant", "score"))
+    lines = list(csv.reader(io.StringIO((download / FORECASTS).read_bytes().decode(), newline="")))
+    with (download / FORECASTS).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([lines[0], *reversed(lines[1:])])
+    with ticking() as ledger:
+        assert import_into(ledger, "metaculus", download).counts == ALL
+        assert sorted(table(ledger, "scores", "question", "participant", "score")) == expected
+
+
+def test_a_newer_download_adds_what_is_new(download: Path, tmp_path: Path) -> None:
+    """A forecast, the end of another, and an answer that replaces one; the zip is the same as the folder."""
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", download)
+        again = import_into(ledger, "metaculus", zipped(download, tmp_path / "download.zip"))
+        assert again.counts == {"accepted": 0, "duplicate": 34, "refused": 0}
+    with ticking() as ledger:
+        rewrite(download / QUESTIONS, replacing("501", Resolution="", Resolution_Known_Time="", Actual_Close_Time=""))
+        import_into(ledger, "metaculus", download)
+        ended = {"End Time": "2026-03-08 12:00:00+00:00"}
+        rewrite(
+            download / FORECASTS,
+            lambda row: row | (ended if (row["Question ID"], row["Forecaster Username"]) == ("501", "ada") else {}),
+        )
+        assert import_into(ledger, "metaculus", download).counts == {"accepted": 1, "duplicate": 33, "refused": 0}
+        rewrite(download / QUESTIONS, replacing("502", Resolution="blue's"))
+        assert import_into(ledger, "metaculus", download).counts == {"accepted": 2, "duplicate": 33, "refused": 0}
+        assert import_into(ledger, "metaculus", download).counts["accepted"] == 0
+
+
+def test_kinds_bounds_and_answers() -> None:
+    """A logarithmic scale, a bin for each value, dates in seconds, an answer by name, bots, weights, reveals."""
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", DOWNLOAD)
+        numeric, discrete, date = (question(ledger, name).range for name in ("503", "504", "505"))
+        assert numeric is not None
+        assert (numeric.lower, numeric.upper, numeric.zero_point, numeric.bins) == ("1", "100", "0", 200)
+        assert (numeric.open_lower, numeric.open_upper) == (False, True)
+        assert discrete is not None
+        assert (discrete.lower, discrete.upper, discrete.bins) == ("-0.5", "4.5", 5)
+        assert date is not None
+        assert (date.lower, date.upper) == ("1772323200", "1780963200")  # 1 March and 9 June, 00:00 UTC
+        assert question(ledger, "502").outcomes == ("red, dark", "green", "blue's")
+        answers = {event.question: event.value for event in events(ledger) if isinstance(event, QuestionResolved)}
+        assert (answers["503"], answers["505"]) == ("101", "1776643200")
+        assert table(ledger, "contests", "contest", "rules") == [("A month of questions", "peer-2024-03")]
+        assert question(ledger, "501").reveals_at is not None
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "zero", "parts"),
+    [(1, 100, 0, 200), (-10, 90, -20, 200), (0.5, 2_000_000, 0.25, 200), (1, 9, 10, 8)],
+)
+def test_the_zero_point_is_found_in_the_places_of_the_cdf(lower: float, upper: float, zero: float, parts: int) -> None:
+    """The places as Metaculus computes them, in binary fractions; the zero point is in no column of its own."""
+    ratio = (upper - zero) / (lower - zero)
+    places = [lower + (upper - lower) * (ratio ** (k / parts) - 1) / (ratio - 1) for k in range(parts + 1)]
+    assert zero_point(str(places), Decimal(str(lower)), Decimal(str(upper))) == Decimal(str(zero))
+    linear = [lower + (upper - lower) * k / parts for k in range(parts + 1)]
+    assert zero_point(str(linear), Decimal(str(lower)), Decimal(str(upper))) is None
+    with pytest.raises(Refused, match="no logarithmic scale"):
+        zero_point(
+            str([*places[: parts // 4], places[0], *places[parts // 4 + 1 :]]), Decimal(str(lower)), Decimal(str(upper))
+        )
+
+
+def test_a_question_that_closes_before_its_answer_is_known(download: Path) -> None:
+    """It is closed; an answer beyond the lower bound is a unit below it."""
+    rewrite(download / QUESTIONS, replacing("501", Actual_Close_Time="2026-03-09 12:00:00+00:00"))
+    rewrite(download / QUESTIONS, replacing("503", Resolution="below_lower_bound", Open_Lower_Bound="True"))
+    with ticking() as ledger:
+        import_into(ledger, "metaculus", download)
+        assert [event.question for event in events(ledger) if isinstance(event, QuestionClosed)] == ["501"]
+        answers = {event.question: event.value for event in events(ledger) if isinstance(event, QuestionResolved)}
+        assert answers["503"] == "0"
+
+
+def test_older_and_anonymized_downloads_are_read(download: Path) -> None:
+    """`MC Options` in one column; a digest in place of a forecaster, and an aggregate by its method's name."""
+
+    def older(row: Cells) -> Cells:
+        options = row.pop("MC Options (All)")
+        del row["MC Options History"], row["MC Options (Current)"]
+        return {**row, "MC Options": options}
+
+    def anonymized(row: Cells) -> Cells:
+        who, method = row.pop("Forecaster ID"), row.pop("Forecaster Username")
+        del row["Is Bot"]
+        return {
+            "Question ID": row.pop("Question ID"),
+            "Forecaster (Anonymized)": who.zfill(64) if who else method,
+            **row,
+        }
+
+    rewrite(download / QUESTIONS, lambda row: older(row) if row["Question ID"] != "507" else None)
+    rewrite(download / FORECASTS, anonymized)
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", download)
+        assert found.counts == {"accepted": 33, "duplicate": 0, "refused": 0}  # without the enrolment of the bot
+        assert found.left_out["a forecast of an aggregate: the ledger computes its own"] == 2
+        assert f"{9:064}" in {row[0] for row in table(ledger, "scores", "participant")}
+
+
+def test_a_forecast_from_before_the_opening_is_recorded(download: Path) -> None:
+    """It comes after the question in the log."""
+    before = {"Start Time": "2026-02-28 12:00:00+00"}  # as PostgreSQL writes UTC
+    rewrite(download / FORECASTS, lambda row: row | (before if row["Forecaster Username"] == "ada" else {}))
+    with ticking() as ledger:
+        assert import_into(ledger, "metaculus", download).counts == ALL
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "expected"),
+    [
+        (
+            QUESTIONS,
+            replacing("502", **{"MC Options (All)": "__import__('os').system('true')"}),
+            "not a list as Python",
+        ),
+        (QUESTIONS, replacing("502", **{"MC Options (All)": "[" * 50_000}), "not a list as Python"),
+        (QUESTIONS, replacing("502", **{"MC Options (All)": "[1, 2]"}), "not a list of names"),
+        (QUESTIONS, replacing("503", Lower_Bound="nan"), "bad_number Lower Bound"),
+        (QUESTIONS, replacing("503", Continuous_Range="[1, x, 100]"), "not a list of numbers"),
+        (QUESTIONS, replacing("503", Resolution="many"), "bad_number Resolution"),
+        (QUESTIONS, replacing("505", Lower_Bound="March"), "bad_instant Lower Bound"),
+        (QUESTIONS, replacing("501", Open_Time="2026-03-01 12:00:00"), "naive_instant Open Time"),
+        (QUESTIONS, replacing("501", Question_Weight="-1"), "out_of_range weight"),
+        (FORECASTS, replacing("509", Start_Time="yesterday"), "bad_instant Start Time"),
+        (FORECASTS, replacing("501", Probability_Yes="2"), "out_of_range probability"),
+        (FORECASTS, replacing("502", Probability_Yes_Per_Category="[0.5, 0.5]"), "it has 2 probabilities"),
+        (FORECASTS, replacing("502", Probability_Yes_Per_Category="[None, 0.5, 0.5]"), "bad_number"),
+        (FORECASTS, replacing("505", Continuous_CDF="[0, 1]"), "wrong_length cdf"),
+        (FORECASTS, replacing("501", Start_Time="2026-04-01 12:00:00+00:00"), "question_"),
+    ],
+)
+def test_what_is_wrong_in_a_row_is_refused_with_its_place(
+    download: Path, file: str, change: Callable[[Cells], Cells], expected: str
+) -> None:
+    """The rest is recorded."""
+    rewrite(download / file, change)
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", download)
+        assert any(expected in line and line.startswith(f"{file}, line ") for line in found.refused), found
+        assert found.counts["accepted"] >= 25
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        (QUESTIONS, lambda text: text.replace("Question Type", "Kind", 1).encode(), "'Question Type' is missing"),
+        (FORECASTS, lambda text: text.replace("Start Time", "End Time", 1).encode(), "'Start Time' is missing"),
+        (QUESTIONS, lambda text: text.encode("utf-16"), "UTF-8"),
+        (QUESTIONS, lambda _: b"", "the file is empty"),
+        (QUESTIONS, None, "there is no such file"),
+    ],
+)
+def test_a_download_that_cannot_be_read_records_nothing(
+    download: Path, file: str, change: Callable[[str], bytes] | None, message: str
+) -> None:
+    """The message names the file and the column."""
+    if change is None:
+        (download / file).unlink()
+    else:
+        (download / file).write_bytes(change((download / file).read_text(encoding="utf-8")))
+    with ticking() as ledger:
+        with pytest.raises(Refused, match="bad_source") as refused:
+            import_into(ledger, "metaculus", download)
+        assert message in str(refused.value)
+        assert ledger.head().position == 0
+
+
+def test_a_cell_that_is_too_large_ends_the_reading_and_says_so(download: Path) -> None:
+    """What was read before it is recorded."""
+    edit(download / FORECASTS, lambda text: text + "501," + "x" * 200_000 + "\n")
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", download)
+        assert found.counts == {**ALL, "refused": 1}
+        assert "field larger than field limit" in found.refused[0]
+
+
+def test_a_list_is_never_run() -> None:
+    """Only what is written as a list."""
+    for text in ("open('/etc/passwd')", "{1: 2}", "[" * 10_000, "['a', b]", "[" + "'a'," * 100_000 + "]"):
+        with pytest.raises(Refused):
+            read_list(text, "MC Options")
