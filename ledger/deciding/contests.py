@@ -79,7 +79,7 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
     """Refuses, first that applies: out_of_range, unknown_contest, unknown_question, wrong_order_of_instants,
     contest_finalized, question_in_contest, unscorable_question, no_hidden_period.
     """
-    weight = values.read_fixed(command.weight, values.WEIGHT, "weight", 1, values.LARGEST_WEIGHT)
+    weight = values.read_fixed(command.weight, values.WEIGHT, "weight", 0, values.LARGEST_WEIGHT)
     hidden = command.hidden_coverage_weight
     share = (
         None if hidden is None else values.read_fixed(hidden, values.WEIGHT, "hidden_coverage_weight", 0, values.WEIGHT)

@@ -77,7 +77,7 @@ _WITHDRAWAL = _decimal(
     values.LARGEST_HOLDING,
 )
 _WEIGHT = _decimal(
-    "Weight", "a number from 0.000001 to 1,000,000, rounded to 6 decimals", values.WEIGHT, 1, values.LARGEST_WEIGHT
+    "Weight", "a number from 0 to 1,000,000, rounded to 6 decimals", values.WEIGHT, 0, values.LARGEST_WEIGHT
 )
 _SHARE = _decimal("Share", "a number from 0 to 1, rounded to 6 decimals", values.WEIGHT, 0, values.WEIGHT)
 _INSTANT = _form(

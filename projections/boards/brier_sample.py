@@ -47,7 +47,10 @@ def sample_contests(facts: Facts, contests: Sequence[Contest], chunk: int) -> tu
 
 
 def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
-    """Return the contest with rules that score binary questions, and the consensus, by Brier score at one instant."""
+    """Return the contest with its binary questions that count, under rules that score them at one instant.
+
+    They are scored by Brier score, and so is the consensus.
+    """
     rules = structs.replace(
         contest.opened.rules,
         kernel="brier",
@@ -64,7 +67,7 @@ def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
         if contest.opened.rules.sampling == "spot"
         else entry._replace(spot_at=facts.questions[code].closes_at)
         for code, entry in contest.entries.items()
-        if facts.questions[code].kind == "binary"
+        if facts.questions[code].kind == "binary" and entry.weight
     }
     return replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=entries)
 

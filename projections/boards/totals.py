@@ -192,10 +192,13 @@ def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[P
 def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, part: Int64Array) -> list[Tally]:
     """Add up scores in tallies 0, 1 … up to the last that has a question.
 
+    Questions of weight 0 are left out: their scores are shown, and no sum, mean, coverage or count has them.
+
     part: the tally of each question, shape (q,). consensus: its participant code in the rows. Scores with the same
     divisor are summed as integers; each participant's few quotients are then added without common denominators.
     """
     groups, parts = group_questions(questions), int(part.max(initial=-1)) + 1
+    rows = rows.rows(np.flatnonzero(questions.weight[rows.question] > 0))
     people = int(rows.participant.max(initial=0)) + 1
     keys, owner = distinct(part[rows.question] * people + rows.participant)
     terms: list[list[list[tuple[int, int]]]] = [[[] for _ in QUESTION_KINDS] for _ in keys]
@@ -266,15 +269,17 @@ def _by_kind(
 
 
 def _every(questions: Questions, groups: QuestionGroups, part: Int64Array, parts: int) -> Iterator[ScoreSums]:
-    """Yield, for each part, the sums over all its questions, covered as by a forecast that stands all scored time."""
-    keys, count = np.unique(part * max(len(groups.groups), 1) + groups.group_of, return_counts=True)
+    """Yield, for each part, the sums over all its questions that count, covered by a forecast over all scored time."""
+    counted = np.flatnonzero(questions.weight > 0)
+    part = part[counted]
+    keys, count = np.unique(part * max(len(groups.groups), 1) + groups.group_of[counted], return_counts=True)
     terms: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     for key, times in zip(keys.tolist(), count.tolist(), strict=True):
         place, number = divmod(key, len(groups.groups))
         group = groups.groups[number]
         share = group.attainable
         terms[place].append((times * group.weight * share.numerator, share.denominator * WEIGHT))
-    weights, counts = _by_kind(questions, groups, np.arange(len(part)), part, parts)
+    weights, counts = _by_kind(questions, groups, counted, part, parts)
     for place in range(parts):
         kinds = zip(weights[place], counts[place], strict=True)
         yield ScoreSums(tuple(KindSums(Fraction(0), *kind) for kind in kinds), sum_of_terms(terms[place]))

@@ -192,10 +192,8 @@ def _entry(facts: Facts, event: events.QuestionAdded) -> Iterator[str]:
     spot_at, hidden = event.spot_at, event.hidden_coverage_weight
     if reason := why_unscorable(question.range, contest.opened.rules, len(question.outcomes)):
         yield mismatch("a question that its contest can score", f"{short_repr(event.question)}: {reason}")
-    if not 0 < event.weight <= LARGEST_WEIGHT:
-        yield mismatch(
-            f"a weight above 0 and up to {decimal_text(LARGEST_WEIGHT, WEIGHT)}", decimal_text(event.weight, WEIGHT)
-        )
+    if not 0 <= event.weight <= LARGEST_WEIGHT:
+        yield mismatch(f"a weight of 0 to {decimal_text(LARGEST_WEIGHT, WEIGHT)}", decimal_text(event.weight, WEIGHT))
     if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
         yield mismatch(
             f"a spot from {instant_text(question.opens_at)} to {instant_text(question.closes_at)}",

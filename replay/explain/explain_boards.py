@@ -283,9 +283,9 @@ def _factors(projections: Projections, contest: str, participant: str, weights: 
     )
     over = leaderboard.total_divisor(rules, own)
     if rules.total in KIND_TOTALS:
-        by_kind = {kind.kind: 100 / kind.weight for kind in own.kinds}
+        by_kind = {kind.kind: 100 / kind.weight for kind in own.kinds}  # of questions that count
         kinds = [answer.question.kind for answer in questions.answers]
-        return [weight * by_kind[kind] / over for weight, kind in zip(weights, kinds, strict=True)]
+        return [weight * by_kind.get(kind, Fraction(0)) / over for weight, kind in zip(weights, kinds, strict=True)]
     return [weight / over for weight in weights]
 
 

@@ -85,7 +85,10 @@ FIELDS: dict[str, str] = {
     "open_contest.series": (
         "with trading: the id of the series of weekly contests that the contest belongs to; one starts each week"
     ),
-    "add_question.weight": "the factor of the question's score in the contest's total; by default 1",
+    "add_question.weight": (
+        "the factor of the question's score in the contest's total, by default 1; with 0 the question is scored, but "
+        "its contest's boards are as if it were not in the contest"
+    ),
     "add_question.hidden_coverage_weight": (
         "the part of the question's coverage that its hidden period makes up; by default the hidden period "
         "counts like the rest"
@@ -166,7 +169,7 @@ FIELDS: dict[str, str] = {
     "contest_opened.payable_unit": "the unit that prizes are multiples of, 1e-6 of the currency",
     "contest_opened.starts_at": "with trading: the start",
     "contest_opened.series": "with trading: the series of weekly contests",
-    "question_added.weight": "the factor of the question's score in the total, 1e-6",
+    "question_added.weight": "the factor of the question's score in the total, 1e-6; 0 if the boards do not count it",
     "question_added.hidden_coverage_weight": (
         "the part of the coverage that the hidden period makes up, 1e-6; null if it counts like the rest"
     ),

@@ -313,9 +313,11 @@ def board(recorded: Sequence[Recorded], contest: str) -> list[Place]:
     state = world(recorded, world(recorded).contests[contest].finalized)
     rules, levels = state.contests[contest].opened.rules, state.contests[contest].levels
     weights = {name: Fraction(entry.weight, PPM) for name, (_, entry) in counting(recorded, contest).items()}
+    weights = {name: weight for name, weight in weights.items() if weight}  # the rest are scored, not counted
     own: dict[str, dict[str, Score]] = {}
     for (name, who), score in contest_scores(recorded, contest).items():
-        own.setdefault(who, {})[name] = score
+        if name in weights:
+            own.setdefault(who, {})[name] = score
     places = []
     for who, by_question in own.items():
         total = sum(weights[name] * Fraction(s.numerator, s.denominator) for name, s in by_question.items())
@@ -530,7 +532,7 @@ def _contests(draw: st.DrawFn, contest: str, names: list[str]) -> list[AnyComman
         commands.OpenContest(at=at, contest=contest, rules=draw(st.sampled_from(RELATIVE)), pool=100, payable_unit=unit)
     ]
     for name in names:
-        weight = draw(st.sampled_from(["1", "1", "2", "0.5", "0.000001"]))
+        weight = draw(st.sampled_from(["1", "1", "2", "0.5", "0.000001", "0"]))
         hidden = draw(st.none() | st.sampled_from(["0", "0.25", "1"]))
         added = commands.AddQuestion(at=at, contest=contest, question=name, weight=weight)
         asked += [msgspec.structs.replace(added, hidden_coverage_weight=hidden), added]  # the second if the first fails

@@ -616,8 +616,13 @@ def take(rules: RuleSet, score: Fraction, coverage: Fraction) -> Fraction | None
 def board(
     recorded: Sequence[Recorded], contest: str, found: Mapping[tuple[str, str], tuple[Fraction, Fraction]]
 ) -> list[Place]:
-    """A contest's board, best first; found: scores and coverages by question and participant."""
-    of, said = cases(recorded, contest), oracle.world(recorded, oracle.world(recorded).contests[contest].finalized)
+    """A contest's board, best first; found: scores and coverages by question and participant.
+
+    It is as if questions of weight 0 were not in the contest.
+    """
+    of = {name: case for name, case in cases(recorded, contest).items() if case.entry.weight}
+    found = {(name, who): shares for (name, who), shares in found.items() if name in of}
+    said = oracle.world(recorded, oracle.world(recorded).contests[contest].finalized)
     here = said.contests[contest]
     rules, weights = here.opened.rules, {name: Fraction(case.entry.weight, PPM) for name, case in of.items()}
     people = {who for _, who in found}

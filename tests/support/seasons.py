@@ -121,9 +121,9 @@ def kinds(rules: RuleSet) -> list[str]:
 class Season:
     """Commands drawn from seeded random numbers, most of which fit: questions, and contests under these rules."""
 
-    def __init__(self, random: Random, *rules: RuleSet | str, ending: float = 0) -> None:
-        """ending: how many of the forecasts end by themselves."""
-        self.random, self.ending = random, ending
+    def __init__(self, random: Random, *rules: RuleSet | str, ending: float = 0, uncounted: float = 0) -> None:
+        """ending: how many of the forecasts end by themselves. uncounted: how many of the questions have weight 0."""
+        self.random, self.ending, self.uncounted = random, ending, uncounted
         self.rules = [PRESETS[each] if isinstance(each, str) else each for each in rules]
         self.unit = random.choice(UNITS)
         self.questions = [self.opening(f"q{number}") for number in range(random.randint(1, 4))]
@@ -302,6 +302,8 @@ class Season:
         """A question put into a contest, thrice: the second and third if the first fails."""
         random = self.random
         weight = random.choice(["1", "1", "2", "0.5", "0.000001"])
+        if self.uncounted and random.random() < self.uncounted:
+            weight = "0"
         plain = commands.AddQuestion(at=self.moment(60), contest=contest, question=opened.question, weight=weight)
         spot_at = random.choice([None, None, self.moment(random.randint(1, 6), random.choice([0, 1]))])
         spotted = msgspec.structs.replace(plain, spot_at=spot_at)

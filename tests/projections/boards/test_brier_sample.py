@@ -109,6 +109,8 @@ def slow_sample(recorded: Sequence[Recorded], name: str) -> Rows:
     apart = {who for who, level in contest_state.levels.items() if level in rules.scored_only_levels}
     apart |= {who for who, enrolled in contest_state.enrolled.items() if enrolled.bot and rules.bots == "scored_only"}
     for question, added in contest_state.entries.items():
+        if not added.weight:
+            continue
         question_state = world.questions[question]
         if question_state.opened.kind != "binary" or question_state.resolved is None:
             continue

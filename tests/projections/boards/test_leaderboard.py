@@ -258,6 +258,39 @@ def test_weights_multiply_scores_and_weigh_coverage() -> None:
     ]
 
 
+def test_a_question_of_weight_0_is_scored_and_its_board_does_not_count_it() -> None:
+    """The board is that of rain alone: without cyd, who forecast on wind alone; the scores on wind are shown."""
+    start: list[AnyCommand] = [opened(), opened("wind"), contest(pool=100), entry(weight=3)]
+    start += [*forecasts(chances={"ada": "0.5", "bob": "0.8"}), resolution()]
+    without = board(*start)
+    wind = [*forecasts("wind", {"ada": "0.9", "cyd": "0.1"}), resolution("wind")]
+    tables = oracle.projected(*start, entry(question="wind", weight=0), *wind)
+    rows = list(tables.table("leaderboard").rows())
+    assert rows == without
+    assert {row["completion"] for row in rows} == {"1/1"}
+    scored = tables.table("scores").only("question", "wind").rows()
+    assert [(row["participant"], row["score"]) for row in scored] == [("ada", "0.587786665"), ("cyd", "-1.609437912")]
+
+
+@pytest.mark.parametrize("rules", ["brier-daily", "autocast-2022", "peer-average", "baseline", "arena-v1"])
+def test_a_contest_whose_questions_all_have_weight_0_has_an_empty_board(rules: str) -> None:
+    """No total is divided by a sum of weights that is 0, and nobody is on any of the boards."""
+    start: list[AnyCommand] = [opened(), contest(rules=rules), entry(weight=0)]
+    tables = oracle.projected(*start, *forecasts(), resolution())
+    assert len(list(tables.table("scores").rows())) == 4
+    for name in ("leaderboard", "kind_means", "brier", "calibration", "prizes"):
+        assert list(tables.table(name).rows()) == []
+
+
+def test_a_kind_whose_questions_have_weight_0_is_not_in_a_total_of_kind_means() -> None:
+    """Autocast's total is the sum of one mean a kind; colour's would be the worst score for bob, who left it out."""
+    questions: list[AnyCommand] = [opened(), choices(), contest(rules="autocast-2022"), entry()]
+    questions += [entry(question="colour", weight=0), *forecasts(chances={"ada": "0.5", "bob": "0.8"})]
+    painted = forecast("colour", "ada", probabilities={"red": 1, "green": 0, "blue": 0}, at=OPENS)
+    rows = board(*questions, painted, resolution(), resolution("colour", outcome="green"))
+    assert columns(rows, "participant", "score") == [("bob", "4.000000000"), ("ada", "25.000000000")]
+
+
 def test_a_score_is_summed_before_it_is_rounded() -> None:
     """Three times ln(0.8 / 0.5) = 0.470003629246 is 1.410010888, and ten times 4.700036292, not 4.700036290."""
     names = [f"q{number}" for number in range(10)]

@@ -167,7 +167,7 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
     "a question added to an unknown contest": [binary(), added()],
     "an unknown question added": [contest(), added()],
     "a question added twice": [binary(), contest(), added(), added()],
-    "a weight of nothing": [binary(), contest(), added(weight=0)],
+    "a weight below nothing": [binary(), contest(), added(weight=-1)],
     "a hidden weight without a hidden period": [binary(), contest(), added(hidden_coverage_weight=10**6)],
     "a hidden weight beyond one": [binary(reveals_at=CLOSES - 1), contest(), added(hidden_coverage_weight=10**6 + 1)],
     "an exclusion from an unknown contest": [
@@ -466,7 +466,7 @@ AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
         binary(),
         contest(),
         contest(contest="league"),
-        added(weight=1),
+        added(weight=0),
         added(contest="league", weight=10**12),
     ],
     "no pool": [contest(pool=0)],

@@ -19,7 +19,7 @@ from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.writing.append import append_lines
 from tests.replay.cli.test_main import run
 from tests.support import oracle
-from tests.support.given import contest, day, entry, forecast, opened, resolution, withdrawal
+from tests.support.given import choices, contest, day, entry, forecast, opened, resolution, withdrawal
 from tests.system.test_stories import ARENA, AUTOCAST, BRIER, DAILY, DATA, FAQ, METACULUS, expected
 
 DAY = 86_400 * 10**6  # µs
@@ -366,3 +366,25 @@ def test_the_consensus_and_one_instant_are_explained_too(tmp_path: Path) -> None
     assert own.others["named"] == ["ada", "bo"]
     [part] = score(LogSource(path), "spot", "rain", "ada").parts
     assert (part["forecast"], part["ended"], part["weight"], part["points"]) == (8, "close", 1, "0.000000000")
+
+
+@pytest.mark.parametrize("rules", ["baseline", "autocast-2022"])
+def test_a_question_of_weight_0_adds_nothing_to_a_take(rules: str, tmp_path: Path) -> None:
+    """Its score is among the parts, with 0 points and 0 of the coverage, even if it is the only one of its kind."""
+    path = str(tmp_path / "log.db")
+    commands: list[AnyCommand] = [
+        opened(),
+        choices(),
+        contest(rules=rules),
+        entry(),
+        entry(question="colour", weight=0),
+    ]
+    painted = forecast("colour", probabilities={"red": 1, "green": 0, "blue": 0}, at=day(10))
+    commands += [forecast(at=day(10)), painted, resolution(), resolution("colour", outcome="red")]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named(commands))
+    found = boards.take(LogSource(path), "cup", "ada")
+    colour, rain = sorted(found.parts, key=lambda part: part["question"])
+    assert (colour["weight"], colour["points"], colour["of_coverage"]) == ("0", "0.000000000", "0.000000000")
+    assert colour["score"] == ("100.000000000" if rules == "baseline" else "0.000000000")
+    assert (rain["points"], rain["of_coverage"]) == (found.number["total"], found.number["coverage"])

@@ -266,7 +266,7 @@ def test_unknown_fields_are_refused_wherever_they_are(topic: str) -> None:
     [
         ("Probability", 10**9, 0, 10**9),
         ("QuantileLevel", 10**9, 1, 10**9 - 1),
-        ("Weight", 10**6, 1, 10**12),
+        ("Weight", 10**6, 0, 10**12),
         ("Deposit", 10**6, 1, 10**15),
     ],
 )
