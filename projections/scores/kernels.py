@@ -227,7 +227,7 @@ _ABSOLUTE = Kernel(
     source=f'{AUTOCAST}, "Evaluation": the L1 distance, bounded between 0% and 100%',
     of_numbers=absolute,
 )
-# The names and their order are those of `Kernel`, `CdfKernel` and `QuantileKernel` in ledger/rules.py.
+# Names and order are those of `KernelName`, `CdfKernelName` and `QuantileKernelName` in ledger/model/rules.py.
 KERNELS: dict[str, Kernel] = {
     "ln": Kernel(
         words="the logarithmic score ln p (p the probability of the outcome; -∞ to 0)",

@@ -213,7 +213,10 @@ def meaning(kind: type[Struct], field: str) -> str:
     >>> meaning(CloseQuestion, "question")
     'the id of a question'
     """
-    return FIELDS.get(f"{name(kind)}.{field}") or FIELDS[field]
+    qualified = f"{name(kind)}.{field}"
+    if qualified not in FIELDS and field not in FIELDS:
+        raise KeyError(f"{qualified} needs a row in FIELDS of replay/reference/fields.py")
+    return FIELDS.get(qualified) or FIELDS[field]
 
 
 def name(kind: type[Struct]) -> str:

@@ -175,7 +175,10 @@ def _shell(command: str, folder: Path, commands: Path) -> tuple[int, str]:
 
 def _compare(where: str, _: Block, printed: Printed) -> None:
     for step, got in printed:
-        assert agree(step.printed, got), f"{where}: $ {step.command}\nexpected:\n{step.printed}\nfound:\n{got}"
+        renewal = "if what is found is right: python -m tests.support.page_runner PAGE"
+        assert agree(step.printed, got), (
+            f"{where}: $ {step.command}\nexpected:\n{step.printed}\nfound:\n{got}\n{renewal}"
+        )
 
 
 def agree(expected: str, got: str) -> bool:

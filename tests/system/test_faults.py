@@ -451,7 +451,7 @@ def test_a_signal_is_how_a_follower_is_meant_to_end(tmp_path: Path, number: sign
     first = follower.stderr.readline()
     follower.send_signal(number)
     done = ended(follower)
-    assert (done.returncode, first.split(" rows")[0], done.stderr.splitlines()[-1]) == (FINE, "1 events, 3", "stopped")
+    assert (done.returncode, first.split(", ")[0], done.stderr.splitlines()[-1]) == (FINE, "1 events", "stopped")
     assert_up_to_date(tables, history(log))
 
 
@@ -583,6 +583,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
     named = [
         ["append", log, str(commands), "--dry-run"],
         ["append", log, str(commands)],
+        ["import-from", "hubverse", str(folder / "hub.db"), str(DATA / "hub-import")],
         ["pay", log, "plain"],
         ["leaderboard", log, "plain"],
         ["table", log, "standing"],

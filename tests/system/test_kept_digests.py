@@ -15,6 +15,7 @@ from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.scores.kernels import KERNELS
 from tests.kept_digests import (
+    ADDITION,
     HISTORIES,
     KEPT,
     MARKETS,
@@ -52,7 +53,7 @@ def test_every_history_and_every_table_is_kept_and_nothing_else() -> None:
 
 def test_every_story_is_kept() -> None:
     """Every story has kept digests, whether its commands are JSON lines or CSV."""
-    assert {path.name for path in DATA.iterdir() if path.is_dir()} <= HISTORIES.keys()
+    assert {path.name for path in DATA.iterdir() if path.is_dir()} <= HISTORIES.keys(), ADDITION
 
 
 def test_the_file_is_as_it_would_be_written() -> None:
@@ -63,12 +64,13 @@ def test_the_file_is_as_it_would_be_written() -> None:
 def test_a_difference_names_the_history_the_table_and_both_digests() -> None:
     """Each difference is a line; a table that only one side has is a difference."""
     was = small("daily-brier").digests
-    scores = was.tables["scores"]
+    scores, cash = was.tables["scores"], was.tables["cash"]
+    assert scores is not None
+    assert cash is not None
     other = {name: each for name, each in was.tables.items() if name != "cash"}
     other["scores"] = scores._replace(version=scores.version + 1, digest="0" * 64)
     same_digest = f"version {scores.version}, {scores.rows} rows, digest {scores.digest}"
     other_digest = f"version {scores.version + 1}, {scores.rows} rows, digest {'0' * 64}"
-    cash = was.tables["cash"]
     assert differences("daily-brier", was, was) == []
     assert differences("daily-brier", was, Digests((39, "1"), "2", other)) == [
         f"daily-brier, rows of the log: 39 rows, SHA-256 {was.rows[1]} was kept, 39 rows, SHA-256 1 is here",
@@ -83,18 +85,19 @@ def test_a_difference_names_the_history_the_table_and_both_digests() -> None:
 
 def test_every_kind_of_event_is_in_a_log_that_is_kept() -> None:
     """Otherwise the bytes of a kind of event could change unnoticed."""
-    assert {type(event) for name in SMALL for event in events(name)} == TAGS.keys()
+    assert {type(event) for name in SMALL for event in events(name)} == TAGS.keys(), ADDITION
 
 
 def test_every_table_has_rows_in_a_history_that_is_kept() -> None:
     """The digest of an empty table is that of its columns."""
-    assert {table for name in SMALL for table, each in kept()[name].tables.items() if each.rows} == CATALOGUE.keys()
+    filled = {table for name in SMALL for table, each in kept()[name].tables.items() if each and each.rows}
+    assert filled == CATALOGUE.keys(), ADDITION
 
 
 def test_every_kernel_and_every_kind_of_question_has_a_score_that_is_kept() -> None:
     """The score is not 0, which many formulas give."""
     pairs = [pair for name in TOURNAMENTS for pair in scored(f"tournament {name}")]
-    assert {kernel(rules, kind) for rules, kind in pairs} == KERNELS.keys()
+    assert {kernel(rules, kind) for rules, kind in pairs} == KERNELS.keys(), ADDITION
     clipped = RuleSet(name="clipped", kernel="ln", cdf_kernel="ln", quantile_kernel="absolute_clipped")
     pinball = structs.replace(clipped, quantile_kernel="pinball")
     assert {kind for _, kind in pairs} == {*seasons.kinds(clipped), *seasons.kinds(pinball)}
@@ -110,7 +113,7 @@ def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes
         (name, reference)
         for name in KERNELS
         for reference in (("none", "peers") if name in quantiles else seasons.CHOICES["reference"])
-    }
+    }, ADDITION
 
 
 def test_every_preset_and_every_value_that_a_season_can_draw_for_a_rule_has_a_score_that_is_kept() -> None:

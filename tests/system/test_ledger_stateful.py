@@ -83,11 +83,20 @@ class Model:
         faults, happens = RULES[type(command)]
         code = next(faults(self, command), None)
         if code is None:
+            rows = self.rows_of(command)
             happens(self, command)
-            rows = self.contests[command.contest].winners if isinstance(command, said.PayPrizes) else 1
             self.positions[command.id] = self.length + 1, self.length + rows
             self.length += rows
         return code
+
+    def rows_of(self, command: AnyCommand) -> int:
+        """The number of events of an accepted command: one, but for prizes, and for an answer that stands again."""
+        if isinstance(command, said.PayPrizes):
+            return self.contests[command.contest].winners
+        if isinstance(command, said.RevokeResolution):
+            question = self.questions[command.question]
+            return 2 if question.fate == "annulled" and question.known_at else 1
+        return 1
 
 
 def sound(span: said.Range) -> bool:

@@ -28,6 +28,7 @@ from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.importing.source_tables import read_table
 from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from tests.ledger.deciding import test_accounts, test_contests, test_decisions, test_questions
 from tests.support.given import (
@@ -110,8 +111,8 @@ def test_a_fault_at_the_edge_has_its_code(code: str) -> None:
 
 
 def test_every_code_can_happen() -> None:
-    """Every code can occur: at the edge, in a map, in a decider, or in an atomic batch."""
-    decided = {code for function in (parse_map, read_rows, *DECIDERS) for code in promised(function)}
+    """Every code can occur: at the edge, in a map, in a published format, in a decider, or in an atomic batch."""
+    decided = {code for function in (parse_map, read_rows, read_table, *DECIDERS) for code in promised(function)}
     assert set(EDGE) | decided | {"batch_refused"} == set(REFUSALS)
 
 
@@ -121,6 +122,12 @@ def test_the_table_lists_the_codes_in_the_order_in_which_they_apply(function: Ca
     codes = promised(function)
     assert codes
     assert codes == sorted(codes, key=ORDER.index)
+
+
+@pytest.mark.parametrize("function", DECIDERS, ids=lambda function: function.__name__)
+def test_the_codes_of_deciders_come_after_a_command_id_that_is_used_again(function: Callable[..., Any]) -> None:
+    """A retry is recognized before the command is decided; but fields that exclude each other make it malformed."""
+    assert min(map(ORDER.index, {*promised(function)} - {"malformed"})) > ORDER.index("command_id_reused")
 
 
 def test_every_decider_promises_its_refusals() -> None:

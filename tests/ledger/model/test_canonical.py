@@ -317,8 +317,9 @@ def test_another_value_of_any_field_is_other_content(command: AnyCommand, field:
 def test_those_are_all_fields_of_all_commands() -> None:
     """The table above has every field of every command."""
     for command, changed in OTHERS:
-        assert set(changed) == {field.name for field in msgspec.structs.fields(command)} - {"id"}
-    assert {type(command) for command, _ in OTHERS} == set(get_args(AnyCommand))
+        fields = {field.name for field in msgspec.structs.fields(command)} - {"id"}
+        assert set(changed) == fields, f"OTHERS needs another value of each field of {type(command).__name__}"
+    assert {type(command) for command, _ in OTHERS} == set(get_args(AnyCommand)), "OTHERS needs a row for each command"
 
 
 LEGS: list[tuple[AnyCommand, AnyCommand]] = [

@@ -59,7 +59,7 @@ def line(kind: str, /, **fields: Any) -> bytes:
 def test_every_command_is_read_from_a_line_of_its_type() -> None:
     """The vocabulary has exactly these types."""
     commands = [read(line(kind)) for kind in LINES]
-    assert {type(command) for command in commands} == set(get_args(AnyCommand))
+    assert {type(command) for command in commands} == set(get_args(AnyCommand)), "LINES needs a line for each command"
     assert all((command.id, command.at) == ("c1", day(15)) for command in commands)
 
 

@@ -79,9 +79,17 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "rules": RULES,
 }
 TYPES = get_args(events.AnyEvent)
+
+
+def random_field(name: str) -> st.SearchStrategy[Any]:
+    """Return random values of a field of an event."""
+    assert name in FIELDS, f"FIELDS needs random values of the field {name}"
+    return FIELDS[name]
+
+
 EVENTS = st.one_of(
     *[
-        st.builds(kind, **{name: FIELDS[name] for name in kind.__struct_fields__}) for kind in TYPES
+        st.builds(kind, **{name: random_field(name) for name in kind.__struct_fields__}) for kind in TYPES
     ]  # every field is random
 )
 

@@ -424,6 +424,7 @@ def season(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         outcomes = ledger.handle_many([read(line) for line in [*COMMANDS.read_bytes().splitlines(), *lines]])
     assert not [outcome for outcome in outcomes if isinstance(outcome, Refused)]
     assert run("export", "season.db", "exported", "--format", "csv").exit_code == FINE
+    Path("FluSight-forecast-hub").symlink_to(STORY.parent / "hub-import")
 
 
 @pytest.mark.parametrize("command", list(main.commands))

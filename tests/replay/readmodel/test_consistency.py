@@ -260,10 +260,12 @@ def overwritten(data: bytes, random: Random) -> bytes:
 
 
 def swapped(data: bytes, random: Random) -> bytes:
-    """A file in which two pages have changed places."""
+    """A file in which two pages that differ have changed places."""
     pages = [data[begin : begin + 4_096] for begin in range(0, len(data), 4_096)]
-    one, other = random.sample(range(len(pages)), 2)
-    pages[one], pages[other] = pages[other], pages[one]
+    first, second = random.sample(range(len(pages)), 2)
+    while pages[first] == pages[second]:
+        first, second = random.sample(range(len(pages)), 2)
+    pages[first], pages[second] = pages[second], pages[first]
     return b"".join(pages)
 
 

@@ -185,8 +185,8 @@ def test_a_read_model_of_another_ledger_is_refused(followed: tuple[str, str], tm
     elsewhere = str(tmp_path / "elsewhere.db")
     with Ledger.open(elsewhere) as ledger:
         ledger.handle(opened("other"), "c1")
-    for location, name in ((path, "second"), (elsewhere, "main")):
-        with pytest.raises(Unavailable, match="the read model follows another ledger, 'main'"):
+    for location, name, words in ((path, "second", "ledger"), (elsewhere, "main", "ledger of the same name")):
+        with pytest.raises(Unavailable, match=f"the read model follows another {words}, 'main'"):
             Runner(location, tables, name)
     assert stored(tables) == before
 
