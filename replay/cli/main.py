@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from forecast_ledger.replay.cli import append, audit, explain, export, follow, importing, reference, what_if
+from forecast_ledger.replay.cli import append, audit, compare, explain, export, follow, importing, reference, what_if
 from forecast_ledger.replay.console import completion
 from forecast_ledger.replay.console.menu import WIDTH, Menu
 from forecast_ledger.replay.console.shell import (
@@ -248,6 +248,7 @@ def _require_contest(contest: str, season: "Replay") -> "Replay":
 for _command in (
     *append.COMMANDS,
     *audit.COMMANDS,
+    *compare.COMMANDS,
     *explain.COMMANDS,
     *export.COMMANDS,
     *follow.COMMANDS,
@@ -259,7 +260,7 @@ for _command in (
 main.groups = {
     "Record": ("append", "import-from", "pay", "import"),
     "Read": ("leaderboard", "table", "columns", "log", "show"),
-    "Audit": ("verify", "checkpoint", "replay"),
+    "Audit": ("verify", "checkpoint", "replay", "compare"),
     "Research": ("explain", "diff", "blame", "what-if", "export"),
     "Operate": ("follow", "schema", "help", "completion", "demo"),
 }

@@ -108,7 +108,7 @@ def as_csv(names: Sequence[str], rows: Iterable[PrintedRow]) -> Iterator[str]:
     for row in chain([names], ([row[name] for name in names] for row in rows)):
         line.seek(0)
         line.truncate()
-        writer.writerow([_escape_formula(cell) for cell in row])
+        writer.writerow([escape_formula(cell) for cell in row])
         yield line.getvalue().removesuffix(_BREAK)
 
 
@@ -148,6 +148,11 @@ def escape(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
-def _escape_formula(cell: Any) -> Any:
+def escape_formula(cell: Any) -> Any:
+    """Return a cell of CSV; an apostrophe precedes a text that a spreadsheet would run as a formula.
+
+    >>> escape_formula("=1+1"), escape_formula("-0.5"), escape_formula(3)
+    ("'=1+1", '-0.5', 3)
+    """
     risky = isinstance(cell, str) and cell.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
     return f"'{cell}" if risky else cell

@@ -580,6 +580,8 @@ def printing(log: str, folder: Path) -> list[list[str]]:
     """Each command once, with arguments that make it print."""
     commands = folder / "commands.jsonl"
     commands.write_bytes((DATA / "metaculus-2022" / "sealed.jsonl").read_bytes())
+    claim = folder / "claim.csv"
+    claim.write_text("contest,participant,rank\n", encoding="utf-8")
     named = [
         ["append", log, str(commands), "--dry-run"],
         ["append", log, str(commands)],
@@ -593,6 +595,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["verify", log],
         ["checkpoint", log],
         ["log", log],
+        ["compare", log, str(claim), "--table", "leaderboard", "--format", "json"],
         ["show", log, "1"],
         ["show", log, "1", "--raw"],
         ["explain", log, "prize", "plain", "A"],
@@ -761,6 +764,7 @@ EVERY_READING = [
     ["table", "LOG", "scores"],
     ["log", "LOG"],
     ["checkpoint", "LOG"],
+    ["compare", "LOG", "DIR/claim.csv", "--table", "leaderboard"],
     ["explain", "LOG", "prize", "plain", "A"],
     ["diff", "LOG", "@1", "@34"],
     ["blame", "LOG", "leaderboard", "plain", "A"],
@@ -782,6 +786,7 @@ NEWER = {
 def every_reading(path: Path) -> Iterator[Result]:
     """The answer of each command that reads a log."""
     shutil.copy(DATA / "metaculus-2022" / "commands.jsonl", path.parent / "again.jsonl")
+    (path.parent / "claim.csv").write_text("contest,participant,rank\n", encoding="utf-8")
     for command in EVERY_READING:
         given = [each.replace("LOG", str(path)).replace("DIR", str(path.parent)) for each in command]
         yield invoke(*given)

@@ -425,6 +425,7 @@ def season(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not [outcome for outcome in outcomes if isinstance(outcome, Refused)]
     assert run("export", "season.db", "exported", "--format", "csv").exit_code == FINE
     Path("FluSight-forecast-hub").symlink_to(STORY.parent / "hub-import")
+    Path("published.csv").write_bytes(Path("exported/leaderboard.csv").read_bytes())
 
 
 @pytest.mark.parametrize("command", list(main.commands))
