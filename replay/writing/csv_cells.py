@@ -1,8 +1,7 @@
-"""Values from the cells of a CSV row: templates, value maps, numbers, instants, lists."""
+"""Values from the cells of a CSV row: templates, value maps and numbers, instants, lists."""
 
 import re
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,20 +9,22 @@ from msgspec import Struct
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import is_instant
+from forecast_ledger.replay.writing.csv_instants import InstantFormat, instant_reader
+from forecast_ledger.replay.writing.csv_lists import read_json, split_list, with_names
 
 CsvRow = Mapping[str, str]
+ROW_NUMBER = "#"  # stands for the number of the row, unless the file has a column of this name
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
 _NUMBER = re.compile(r"1(\D?)234(\D)5(%?)")
-_OFFSET = re.compile(r"Z|[+-][0-2][0-9]:[0-5][0-9]")
-_HAS_OFFSET = re.compile(r"([Zz]|[+-][0-2][0-9]:[0-5][0-9])\Z")
 
 
 class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
     """The description of a value in a map, where a template alone is not enough.
 
     source: a template. map: text -> the value it stands for. number: how the file writes 1234.5, such as "1.234,5" or
-    "1234.5%". instant: a format of strptime. offset: the UTC offset of instants without one. split: the separator of
-    the items of a list. names: the keys of the items, in their order.
+    "1234.5%". instant: a format of strptime. offset: the UTC offset of instants without one. end_of_day: a date stands
+    for the end of its day. split: the separator of the items of a list. json: the cell is JSON. names: the keys of the
+    items, in their order, or the template of a cell with their list.
     """
 
     source: str
@@ -31,8 +32,10 @@ class CellFormat(Struct, frozen=True, forbid_unknown_fields=True, rename={"sourc
     number: str = ""
     instant: str = ""
     offset: str = ""
+    end_of_day: bool = False
     split: str = ""
-    names: list[str] | None = None
+    json: bool = False
+    names: list[str] | str | None = None
 
 
 class FieldValue(NamedTuple):
@@ -45,9 +48,10 @@ class FieldValue(NamedTuple):
     read: Callable[[CsvRow], Any]
 
 
-def field_value(description: Any, field: str, usual: CellFormat) -> FieldValue:
+def field_value(description: Any, field: str, usual: CellFormat, needed: Collection[str] = frozenset()) -> FieldValue:
     """Return how to compute a field from a row, by its description in a map. usual: the map's formats of instants.
 
+    needed: the parts without which an object of this field is none; if all of them are empty, it is left out.
     Refuses: bad_map.
     """
     if isinstance(description, dict) and "from" in description:
@@ -57,16 +61,19 @@ def field_value(description: Any, field: str, usual: CellFormat) -> FieldValue:
             raise Refused("bad_map", field, None, str(error)) from None
         return _cell_value(cell, field, usual)
     if isinstance(description, dict):
-        return _object_value({key: field_value(part, f"{field}.{key}", usual) for key, part in description.items()})
+        parts = {key: field_value(part, f"{field}.{key}", usual) for key, part in description.items()}
+        return _object_value(parts, needed)
     if isinstance(description, list):
-        parts = [field_value(part, f"{field}[{number}]", usual) for number, part in enumerate(description)]
-        columns = tuple(column for part in parts for column in part.columns)
+        items = [field_value(part, f"{field}[{number}]", usual) for number, part in enumerate(description)]
+        columns = tuple(column for item in items for column in item.columns)
         return FieldValue(
-            columns, lambda row: _unless_empty(columns, row, lambda: [_or_empty(part.read(row)) for part in parts])
+            columns, lambda row: _unless_empty(columns, row, lambda: [_or_empty(item.read(row)) for item in items])
         )
     if isinstance(description, str):
         return _cell_value(CellFormat(description), field, usual)
     constant = description.isoformat() if hasattr(description, "isoformat") else description
+    if constant is not description and is_instant(field):
+        constant = instant_reader(InstantFormat("", usual.offset), field)(constant)
     return FieldValue((), lambda _: constant)
 
 
@@ -92,17 +99,18 @@ def _cell_value(cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
     text = parse_template(cell.source, field)
     read_text = _reader(cell, field, usual)
     columns = text.columns
+    asked = [column for column in columns if column != ROW_NUMBER] or columns
 
     def read(row: CsvRow) -> Any:
-        for column in columns:
+        for column in asked:
             if row[column]:
                 return read_text(text.read(row))
         return None
 
     if columns:
-        return FieldValue(columns, read)
+        return _named(FieldValue(columns, read), cell, field, usual)
     constant = text.read({})
-    return FieldValue((), lambda _: read_text(constant) if constant else None)
+    return _named(FieldValue((), lambda _: read_text(constant) if constant else None), cell, field, usual)
 
 
 def _unless_empty(columns: tuple[str, ...], row: CsvRow, make: Callable[[], Any]) -> Any:
@@ -115,14 +123,20 @@ def _or_empty(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _object_value(parts: dict[str, FieldValue]) -> FieldValue:
+def _object_value(parts: dict[str, FieldValue], needed: Collection[str]) -> FieldValue:
     columns = tuple(column for part in parts.values() for column in part.columns)
+    asked = [parts[key] for key in needed if key in parts]
 
     def read(row: CsvRow) -> dict[str, Any]:
         values = {key: part.read(row) for key, part in parts.items()}
         return {key: value for key, value in values.items() if value is not None}
 
-    return FieldValue(columns, lambda row: _unless_empty(columns, row, lambda: read(row)))
+    def read_unless_empty(row: CsvRow) -> Any:
+        if asked and all(part.columns and not any(row[column] for column in part.columns) for part in asked):
+            return None
+        return _unless_empty(columns, row, lambda: read(row))
+
+    return FieldValue(columns, read_unless_empty)
 
 
 def _reader(cell: CellFormat, field: str, usual: CellFormat) -> Callable[[str], Any]:
@@ -130,21 +144,40 @@ def _reader(cell: CellFormat, field: str, usual: CellFormat) -> Callable[[str], 
     _check_format(cell, field)
     if cell.map is not None:
         return lambda text: _translate(text, field, cell.map or {})
+    if cell.json:
+        return lambda text: read_json(text, field)
     number = _number_reader(cell.number, field) if cell.number else str
     if cell.split:
-        return lambda text: _split(text, field, cell, number)
-    if cell.instant or cell.offset or is_instant(field):
-        offset = cell.offset or usual.offset
-        if offset and not _OFFSET.fullmatch(offset):
-            raise Refused("bad_map", "offset", offset, "write an offset as Z, +01:00 or -05:30")
-        return lambda text: _instant_text(text, field, cell.instant or usual.instant, offset)
+        return lambda text: [number(item) for item in split_list(text, cell.split, field)]
+    if cell.instant or cell.offset or cell.end_of_day or is_instant(field):
+        written = InstantFormat(cell.instant or usual.instant, cell.offset or usual.offset, cell.end_of_day)
+        return instant_reader(written, field)
     return number
 
 
+def _named(items: FieldValue, cell: CellFormat, field: str, usual: CellFormat) -> FieldValue:
+    """Return the items of a list by the names that the map or another cell has."""
+    if cell.names is None:
+        return items
+    if isinstance(cell.names, list):
+        names = FieldValue((), lambda _: cell.names)
+    else:
+        names = _cell_value(CellFormat(cell.names, split=cell.split, json=cell.json), field, usual)
+
+    def read(row: CsvRow) -> dict[str, Any] | None:
+        found = items.read(row)
+        if found is None:
+            return None
+        return with_names(found, names.read(row), field, " ".join(row[column] for column in items.columns))
+
+    return FieldValue(items.columns + names.columns, read)
+
+
 def _check_format(cell: CellFormat, field: str) -> None:
-    ways = [bool(cell.map is not None), bool(cell.number or cell.split), bool(cell.instant or cell.offset)]
-    if sum(ways) > 1 or (cell.names is not None and not cell.split):
-        fault = "map, instant, and number or split exclude each other; names needs split"
+    is_instant_cell = bool(cell.instant or cell.offset or cell.end_of_day)
+    ways = [cell.map is not None, bool(cell.number or cell.split), is_instant_cell, cell.json]
+    if sum(ways) > 1 or (cell.names is not None and not cell.split and not cell.json):
+        fault = "map, json, instant, and number or split exclude each other; names needs split or json"
         raise Refused("bad_map", field, None, fault)
 
 
@@ -177,28 +210,3 @@ def _number_reader(sample: str, field: str) -> Callable[[str], str]:
         return digits + (f".{match['part']}" if match["part"] else "") + ("e-2" if percent else "")
 
     return read
-
-
-def _split(text: str, field: str, cell: CellFormat, number: Callable[[str], str]) -> list[str] | dict[str, str]:
-    """Return the items of a list in one cell, without brackets around the list and quotes around items."""
-    inner = text.strip("[](){} ")
-    items = [number(item.strip().strip("'\"")) for item in inner.split(cell.split)] if inner else []
-    if cell.names is None:
-        return items
-    if len(items) != len(cell.names):
-        detail = f"the cell has {len(items)} items, the map has {len(cell.names)} names"
-        remedy = "correct the cell, or the field's `split` or `names` in the map"
-        raise Refused("bad_csv", field, text, detail, remedy=remedy)
-    return dict(zip(cell.names, items, strict=True))
-
-
-def _instant_text(text: str, field: str, form: str, offset: str) -> str:
-    """Return RFC 3339, with the map's offset if the text has none; a text without either is refused later."""
-    if not form:
-        return text if not offset or _HAS_OFFSET.search(text) else text + offset
-    try:
-        parsed = datetime.strptime(text, form)
-    except ValueError:
-        remedy = "correct the cell, or `instant` in the map"
-        raise Refused("bad_instant", field, text, f"not in the format {form}", remedy=remedy) from None
-    return parsed.isoformat() if parsed.tzinfo or not offset else parsed.isoformat() + offset

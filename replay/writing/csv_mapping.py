@@ -11,7 +11,14 @@ from msgspec import Struct, structs
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import AnyCommand, malformed_refusal
 from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
-from forecast_ledger.replay.writing.csv_cells import CellFormat, CsvRow, FieldValue, field_value, parse_template
+from forecast_ledger.replay.writing.csv_cells import (
+    ROW_NUMBER,
+    CellFormat,
+    CsvRow,
+    FieldValue,
+    field_value,
+    parse_template,
+)
 from forecast_ledger.replay.writing.csv_reader import SourceRecord, read_sources
 
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -55,7 +62,10 @@ class CommandReader:
         self.type, self._kind = description.type, COMMAND_TYPES[description.type]
         _check_fields(description, f"{path}.fields", self._kind)
         self._values: dict[str, FieldValue] = {"id": parse_template(description.id, "id")}
-        self._values |= {field: field_value(part, field, usual) for field, part in description.fields.items()}
+        needed = {field.name: _needed_parts(field.type) for field in structs.fields(self._kind)}
+        self._values |= {
+            field: field_value(part, field, usual, needed[field]) for field, part in description.fields.items()
+        }
         self._where = {
             column: {texts} if isinstance(texts, str) else {*texts} for column, texts in description.where.items()
         }
@@ -105,6 +115,8 @@ class CsvMapping:
     def check(self, header: list[str]) -> None:
         """Refuses: bad_csv (a column is missing, or appears twice)."""
         for column in sorted(self.columns):
+            if column == ROW_NUMBER and column not in header:
+                continue
             if header.count(column) != 1:
                 fault = "appears twice" if column in header else f"is missing; the columns are: {', '.join(header)}"
                 raise Refused("bad_csv", "column", column, f"the column {fault}")
@@ -145,12 +157,15 @@ def read_rows(mapping: CsvMapping, file: IO[bytes]) -> MappedCommands:
 
 
 def _read_commands(mapping: CsvMapping, header: list[str], rows: Iterator[SourceRecord]) -> Iterator[ReadCommand]:
-    for line, cells, source in rows:
+    numbered = ROW_NUMBER in mapping.columns - {*header}
+    for number, (line, cells, source) in enumerate(rows, 1):
         if isinstance(cells, Refused) or len(cells) != len(header):
             refused = cells if isinstance(cells, Refused) else _wrong_length(cells, header)
             yield InputPlace(line, source=source), refused
             continue
         row = dict(zip(header, cells, strict=True))
+        if numbered:
+            row[ROW_NUMBER] = str(number)
         for reader in mapping.readers:
             if reader.applies(row):
                 yield InputPlace(line, reader.type, reader.places, source=source), reader.read(row)
@@ -168,3 +183,9 @@ def _check_fields(description: CommandMap, path: str, kind: type[AnyCommand]) ->
     for name, required in fields.items():
         if required and name not in description.fields:
             raise Refused("bad_map", f"{path}.{name}", None, f"{description.type} needs this field")
+
+
+def _needed_parts(kind: Any) -> set[str]:
+    """Return the parts that an object must have, if a field of this type takes one."""
+    found = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Struct)]
+    return {part.name for each in found for part in structs.fields(each) if part.required}

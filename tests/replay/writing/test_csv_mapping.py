@@ -82,6 +82,21 @@ def read(map_: bytes, table: bytes) -> list[AnyCommand | Refused]:
         ('{from = "{a}", split = ";"}', {"a": "0.1;0.9"}, ["0.1", "0.9"]),
         ('{from = "{a}", split = ";", number = "1234,5"}', {"a": "0,1; 0,9"}, ["0.1", "0.9"]),
         ('{from = "{a}", split = ",", names = ["x", "y"]}', {"a": "[0.1, 0.9]"}, {"x": "0.1", "y": "0.9"}),
+        ('{from = "{a}", split = ","}', {"a": "['red, dark', \"Bo's, c\", Al's]"}, ["red, dark", "Bo's, c", "Al's"]),
+        ('{from = "{a}", split = ","}', {"a": '["a\\"b", "\\u00e9\\ud83d\\ude00", "\\x41"]'}, ['a"b', "é😀", "A"]),
+        ('{from = "{a}", split = ","}', {"a": "['a]', '[b', '']"}, ["a]", "[b", ""]),
+        ('{from = "{a}", split = ";"}', {"a": "x (y); z (w)"}, ["x (y)", "z (w)"]),
+        ('{from = "{a}", split = ";"}', {"a": "(x) y; z (w)"}, ["(x) y", "z (w)"]),
+        ('{from = "{a}", split = ","}', {"a": '{a,"b, c"}'}, ["a", "b, c"]),
+        ('{from = "{a}", split = ","}', {"a": "[]"}, []),
+        ('{from = "{a}", split = ","}', {"a": "a,,b,"}, ["a", "", "b", ""]),
+        ('{from = "{a}", split = "; "}', {"a": "'a; b'; c"}, ["a; b", "c"]),
+        ('{from = "{a}", json = true}', {"a": '["a, b", 0.10, 1e-3, 7, true]'}, ["a, b", "0.10", "1e-3", "7", True]),
+        ('{from = "{a}", json = true}', {"a": '{"red": 0.25, "blue": 0.75}'}, {"red": "0.25", "blue": "0.75"}),
+        ('{from = "{a}", json = true}', {"a": ""}, None),
+        ('{from = "{a}", json = true, names = "{b}"}', {"a": "[0.1]", "b": '["x, y"]'}, {"x, y": "0.1"}),
+        ('{from = "{a}", split = ",", names = "{b}"}', {"a": "1, 2", "b": "['x', 'y, z']"}, {"x": "1", "y, z": "2"}),
+        ('{from = "{a}", split = ",", names = "{b}"}', {"a": "", "b": "x"}, None),
         ('["{a}", 0, "{b}"]', {"a": "1", "b": ""}, ["1", 0, ""]),
         ('["{a}"]', {"a": ""}, None),
         ('{lower = "{a}", upper = "{b}", bins = 7}', {"a": "1", "b": "2"}, {"lower": "1", "upper": "2", "bins": 7}),
@@ -106,6 +121,22 @@ def test_a_field_is_made_of_columns_constants_and_templates(said: str, row: dict
         ('{from = "{a}", instant = "%d.%m.%Y", offset = "Z"}', "2026-03-01", "bad_instant"),
         ('{from = "{a}", map = {Yes = "yes"}}', "yes", "unmapped_value"),
         ('{from = "{a}", split = ",", names = ["x", "y"]}', "[1]", "bad_csv"),
+        ('{from = "{a}", split = ",", names = ["x", "x"]}', "[1, 2]", "bad_csv"),
+        ('{from = "{a}", json = true, names = ["x", "y"]}', '{"x": 1, "y": 2}', "bad_csv"),
+        ('{from = "{a}", split = ","}', "['a, b", "bad_csv"),  # as a spreadsheet cuts a long cell
+        ('{from = "{a}", split = ","}', "[0.1, 0.2", "bad_csv"),
+        ('{from = "{a}", split = ","}', "[0.1], [0.2]", "bad_csv"),
+        ('{from = "{a}", split = ","}', "['a' 'b', 'c']", "bad_csv"),
+        ('{from = "{a}", split = ","}', "'a', 'b", "bad_csv"),
+        ('{from = "{a}", split = ","}', r"['\q']", "bad_csv"),
+        ('{from = "{a}", split = ","}', r"['\U00110000']", "bad_csv"),
+        ('{from = "{a}", split = ","}', r"['\ud83d']", "bad_csv"),
+        ('{from = "{a}", split = ","}', "['a\\", "bad_csv"),
+        ('{from = "{a}", json = true}', "['a']", "bad_csv"),
+        ('{from = "{a}", json = true}', "[NaN]", "bad_csv"),
+        ('{from = "{a}", json = true}', '{"x": 1, "x": 2}', "bad_csv"),
+        ('{from = "{a}", json = true}', "[" * 100_000, "bad_csv"),
+        ('{from = "{a}", json = true}', r'["\ud83d"]', "bad_csv"),
     ],
 )
 def test_a_cell_that_is_not_as_the_map_says_is_refused(said: str, text: str, code: str) -> None:
@@ -113,6 +144,88 @@ def test_a_cell_that_is_not_as_the_map_says_is_refused(said: str, text: str, cod
     with pytest.raises(Refused) as refused:
         made(said, a=text)
     assert (refused.value.code, refused.value.field, refused.value.value) == (code, "x", text)
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "expected"),
+    [
+        ("{at}", "2026-03-01 09:05:00.25+00", "2026-03-01 09:05:00.25+00:00"),  # as PostgreSQL writes it
+        ("{at}", "2026-03-01 09:05:00+05:30", "2026-03-01 09:05:00+05:30"),
+        ("{at}", "2026-03-01 09:05:00-0330", "2026-03-01 09:05:00-03:30"),
+        ("{at}", "2026-03-01T09:05:00z", "2026-03-01T09:05:00Z"),
+        ("{at}", "2026-03-01 09:05:00 UTC", "2026-03-01 09:05:00Z"),
+        ("{at}", "2026-03-01 09:05:00", "2026-03-01 09:05:00+01:00"),
+        ("{at}", "2026-03-01", "2026-03-01T00:00:00+01:00"),
+        ('{from = "{at}", end_of_day = true}', "2026-02-28", "2026-03-01T00:00:00+01:00"),
+        ('{from = "{at}", end_of_day = true}', "2026-02-28 09:05:00", "2026-02-28 09:05:00+01:00"),
+        ('{from = "{at}", end_of_day = true, instant = "%d.%m.%Y"}', "28.2.2026", "2026-03-01T00:00:00+01:00"),
+        ("2026-03-01", "", "2026-03-01T00:00:00+01:00"),
+        ("2026-03-01 09:05:00", "", "2026-03-01T09:05:00+01:00"),
+    ],
+)  # fmt: skip
+def test_an_instant_may_be_a_date_or_have_a_short_offset(said: str, text: str, expected: str) -> None:
+    """A date is the beginning of its day or, if the map says so, the beginning of the next."""
+    description = tomllib.loads(f"x = {said if said[0] in '{2' and said != '{at}' else repr(said)}")["x"]
+    read = field_value(description, "at", CellFormat("", offset="+01:00")).read
+    assert read({"at": text}) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "code"),
+    [
+        ('{from = "{at}", end_of_day = true}', "9999-12-31", "bad_instant"),
+        ('{from = "{at}", end_of_day = true}', "2026-02-30", "bad_instant"),
+        ('{from = "{at}", end_of_day = true, instant = "%Y-%m-%d"}', "9999-12-31", "bad_instant"),
+        ('{from = "{at}", end_of_day = true, instant = "%Y-%m-%d %H"}', "", "bad_map"),
+    ],
+)
+def test_a_day_that_does_not_exist_is_refused(said: str, text: str, code: str) -> None:
+    """A format with a time of day has no end of day."""
+    with pytest.raises(Refused) as refused:
+        field_value(tomllib.loads(f"x = {said}")["x"], "at", CellFormat("")).read({"at": text})
+    assert refused.value.code == code
+
+
+def test_a_date_without_an_offset_is_refused() -> None:
+    """It is another day elsewhere; the map says where."""
+    map_ = FORECASTS.replace(b'"2026-03-01T00:00:00Z"', b'"{n}"')
+    [command] = read(map_, b"n,who,p\n2026-03-01,ada,70%\n")
+    assert not isinstance(command, Refused)
+    with pytest.raises(Refused, match="naive_instant"):
+        canonical.canonical_content(command)
+
+
+def test_a_range_without_ends_is_left_out() -> None:
+    """Of other questions, a data download says only whether the ends are open; one end alone is refused."""
+    map_ = b"""
+[[command]]
+type = "open_question"
+id = "{n}"
+[command.fields]
+at = 2026-03-01T00:00:00Z
+question = "{n}"
+kind = "{kind}"
+opens_at = 2026-03-01T00:00:00Z
+closes_at = 2026-03-02T00:00:00Z
+range = { lower = "{low}", upper = "{up}", open_lower = "{open}", bins = "{bins}" }
+"""
+    whole, none, half = read(
+        map_, b"n,kind,low,up,open,bins\n1,numeric,0,9,True,\n2,binary,,,False,\n3,numeric,0,,,9\n"
+    )
+    assert isinstance(whole, commands.OpenQuestion)
+    assert whole.range == commands.Range(lower="0", upper="9", open_lower=True)
+    assert isinstance(none, commands.OpenQuestion)
+    assert none.range is None
+    assert isinstance(half, Refused)
+    assert "missing required field `upper`" in str(half)
+
+
+def test_rows_are_numbered() -> None:
+    """From 1, blank lines not counted; if the file has a column of this name, it is that column."""
+    map_ = FORECASTS.replace(b'"{n}"', b'"row {#}"')
+    table = b"n,who,p\n9,ada,70%\n\n8,bo\n7,cy,70%\n"
+    assert [said.id for said in read(map_, table) if not isinstance(said, Refused)] == ["row 1", "row 3"]
+    assert [said.id for said in read(map_, b"#,who,p\nx,ada,70%\n") if not isinstance(said, Refused)] == ["row x"]
 
 
 def test_percent_is_exact() -> None:
@@ -172,6 +285,8 @@ def mistaken(**parts: str) -> bytes:
             "exclude each other",
         ),
         (mistaken(probability='probability = { from = "{p}", names = ["a"] }'), "probability", "names needs split"),
+        (mistaken(probability='probability = { from = "{p}", json = true, map = {} }'), "probability", "exclude each"),
+        (mistaken(probability='probability = { from = "{p}", split = ",", names = "{" }'), "probability", "{ is alone"),
     ],
 )
 def test_a_map_that_says_nothing_clear_is_refused_before_a_row_is_read(map_: bytes, field: str, says: str) -> None:

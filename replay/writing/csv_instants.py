@@ -1,0 +1,66 @@
+"""Instants in cells: RFC 3339, dates, offsets as databases write them, or a format of strptime."""
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+
+_OFFSET = re.compile(r"Z|[+-][0-2][0-9]:[0-5][0-9]")
+_ENDING = re.compile(r"(?P<clock>:[0-9]{2}(?:\.[0-9]+)?)\s?(?P<zone>Z|z|UTC|[+-][0-2][0-9](?::?[0-5][0-9])?)\Z")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_HOURS = re.compile(r"%-?[HIcXsT]")  # directives of strptime that give a time of day
+
+
+class InstantFormat(NamedTuple):
+    """How a file writes instants. form: of strptime. offset: of instants without one. end_of_day: of dates."""
+
+    form: str
+    offset: str
+    end_of_day: bool = False
+
+
+def instant_reader(written: InstantFormat, field: str) -> Callable[[str], str]:
+    """Return the function that rewrites an instant as RFC 3339; one without an offset is refused later.
+
+    A date is the beginning of its day or, with `end_of_day`, the beginning of the next. Refuses: bad_map.
+
+    >>> instant_reader(InstantFormat("", "+01:00", True), "closes_at")("2026-02-28")
+    '2026-03-01T00:00:00+01:00'
+    """
+    form, offset, end_of_day = written
+    if offset and not _OFFSET.fullmatch(offset):
+        raise Refused("bad_map", "offset", offset, "write an offset as Z, +01:00 or -05:30")
+    if not form:
+        return lambda text: _rewritten(text, field, offset, end_of_day)
+    if end_of_day and _HOURS.search(form):
+        raise Refused("bad_map", field, form, "end_of_day is of dates; this format has a time of day")
+    return lambda text: _parsed(text, field, form, offset, end_of_day)
+
+
+def _rewritten(text: str, field: str, offset: str, end_of_day: bool) -> str:
+    if _DATE.fullmatch(text):
+        return _day(text, field, end_of_day) + offset
+    ending = _ENDING.search(text)
+    if ending is None:
+        return text + offset
+    zone = ending["zone"].upper()
+    return text[: ending.end("clock")] + ("Z" if zone in {"Z", "UTC"} else f"{zone[:3]}:{zone[3:].lstrip(':') or '00'}")
+
+
+def _day(text: str, field: str, end_of_day: bool) -> str:
+    """Return the beginning of a day or of the next, without an offset."""
+    try:
+        return f"{date.fromisoformat(text) + timedelta(days=end_of_day)}T00:00:00"
+    except (ValueError, OverflowError):
+        raise Refused("bad_instant", field, text, "there is no such day") from None
+
+
+def _parsed(text: str, field: str, form: str, offset: str, end_of_day: bool) -> str:
+    try:
+        parsed = datetime.strptime(text, form) + timedelta(days=end_of_day)
+    except (ValueError, OverflowError):
+        remedy = "correct the cell, or `instant` in the map"
+        raise Refused("bad_instant", field, text, f"not in the format {form}", remedy=remedy) from None
+    return parsed.isoformat() if parsed.tzinfo or not offset else parsed.isoformat() + offset
