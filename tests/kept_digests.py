@@ -30,7 +30,7 @@ from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, replication
 from tests.support.seasons import Season as Tournament
-from tests.support.seasons import drawn_rules
+from tests.support.seasons import drawn_rules, first_rules
 from tests.support.trading_seasons import Season as Trading
 from tests.system.test_stories import DATA, STORIES, commands
 
@@ -43,6 +43,7 @@ TOURNAMENTS = {  # seed -> preset; found by trying, so that between them they ha
     325: "baseline", 413: "peer-2024-03", 514: "peer-2025-06", 602: "spot-peer", 713: "spot-baseline",
     806: "peer-average", 822: "peer-average", 900: "autocast-2022", 1_031: "brier-daily",
 }  # fmt: skip
+BOARDS = (2_000, 2_002, 2_008, 2_012)  # seeds of seasons whose rules have later fields, found in the same way
 MARKETS = (*range(10), 36, 49)  # seeds of seasons of trading, found in the same way
 STEPS = 40  # of each of these
 LAG = 977_353  # µs by which the ledger's clock is behind what commands of trading claim
@@ -132,7 +133,13 @@ def _replication() -> Iterator[Batch]:
 def tournament(seed: int, preset: str) -> Iterator[Batch]:
     """A season under a preset and two rule sets drawn field by field."""
     random = Random(seed)
-    return Tournament(random, preset, drawn_rules(random), drawn_rules(random)).batches()
+    return Tournament(random, preset, first_rules(random), first_rules(random)).batches()
+
+
+def boards(seed: int) -> Iterator[Batch]:
+    """A season under rules with later fields."""
+    random = Random(seed)
+    return Tournament(random, "peer-average-2023", drawn_rules(random), drawn_rules(random)).batches()
 
 
 def trading(seed: int) -> Iterator[Batch]:
@@ -151,6 +158,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "flusight": _flusight,
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},
+    **{f"boards {seed}": partial(boards, seed) for seed in BOARDS},
     **{f"trading {seed}": partial(trading, seed) for seed in MARKETS},
 }
 

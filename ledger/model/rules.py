@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, structs
 
 from forecast_ledger.ledger.model.trading_rules import Trading, recorded_trading
 
-Level = Literal["no_prize", "no_rank", "hidden"]
+Level = Literal["no_prize", "no_rank", "hidden"]  # of exclusion; each has the effects of those before it
 Logarithm = Literal["ln", "log2"]
 Gain = Literal[Logarithm, "spherical"]  # a higher score is better; for every other kernel, a lower one
 Unbounded = Literal["pinball"]  # a loss in the question's own unit, without a worst score
@@ -31,13 +31,14 @@ CoveragePeriod = Literal["scheduled", "actual"]
 Clock = Literal["claimed", "recorded"]
 ScaleName = Literal["plain", "peer", "peer_whole", "baseline"]
 KindTotal = Literal["kind_means", "kind_means_third"]  # totals of one mean for each kind of question
-TotalName = Literal["sum", "mean", "per_coverage", KindTotal]
+TotalName = Literal["sum", "mean", "per_coverage", "per_question", KindTotal]
 TakeName = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
 
 Ppm = Annotated[int, Meta(ge=0, le=500_000)]
 OpenEndPpm = Annotated[int, Meta(ge=0, le=499_999)]  # two open ends leave probability to the bins between them
 GreatestPpm = Annotated[int, Meta(ge=500_000, le=1_000_000)]
 GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12)]
+LEVELS: tuple[Level, ...] = get_args(Level)
 LOGARITHMS: tuple[str, ...] = get_args(Logarithm)
 GAINS: tuple[str, ...] = get_args(Gain)
 _GAINS = f"{', '.join(GAINS[:-1])} or {GAINS[-1]}"
@@ -94,6 +95,9 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trading: Trading | None = None
     coverage_period: CoveragePeriod = "scheduled"
     day_edges: DayEdges = "both"
+    least_questions: Annotated[int, Meta(ge=0, le=10**9)] = 0
+    least_share_ppm: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    bot_level: Literal["none", Level] = "none"
 
 
 # Fields that were added later, the newest last. They are left out of the log at their defaults, so that the bytes of
@@ -107,6 +111,9 @@ LATER_FIELDS = (
     "trading",
     "coverage_period",
     "day_edges",
+    "least_questions",
+    "least_share_ppm",
+    "bot_level",
 )
 _DEFAULTS = structs.asdict(RuleSet(name="-"))
 
@@ -191,6 +198,9 @@ def _broken_total_rules(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
     return {
         f"a take needs kernels for which a higher score is better: {_GAINS}": rules.take != "none" and losses != set(),
         "per_coverage needs least_coverage above 0": rules.total == "per_coverage" and not rules.least_coverage,
+        "per_question needs least_coverage above 0": rules.total == "per_question" and not rules.least_coverage,
+        "least_questions and least_share_ppm need a kernel": bool(rules.least_questions or rules.least_share_ppm)
+        and not kernels_of(rules),
         "least_prize needs a take": rules.least_prize > 0 and rules.take == "none",
         "least_prize_passes one and one_by_one need a least_prize": rules.least_prize_passes != "many"
         and not rules.least_prize,
@@ -200,7 +210,7 @@ def _broken_total_rules(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
         and (not losses or rules.reference != "none" or bool(losses & {*UNBOUNDED})),
         "a loss without a reference needs period covered, and a total that is a mean": bool(losses)
         and rules.reference == "none"
-        and (rules.period != "covered" or rules.total in {"sum", "per_coverage"}),
+        and (rules.period != "covered" or rules.total in {"sum", "per_coverage", "per_question"}),
     }
 
 
@@ -259,6 +269,11 @@ _PRESETS: tuple[tuple[RuleSet, str], ...] = (
     (
         structs.replace(_PEER, name="peer-average", take="none", total="per_coverage", least_coverage=30),
         'Metaculus\'s published code, leaderboard "peer_global", since January 2024',
+    ),
+    # The divisor is the number of questions forecast on, of at least 40.
+    (
+        structs.replace(_PEER, name="peer-average-2023", take="none", total="per_question", least_coverage=40),
+        'Metaculus\'s published code, leaderboard "peer_global_legacy", before 2024',
     ),
     # The last forecast before the close counts.
     (

@@ -16,16 +16,18 @@ from forecast_ledger.projections.scores.score_policies import lower_is_better
 
 _DIGITS = 30  # significant digits of a take
 _LARGE = _DIGITS - 9  # power of ten from which the ninth decimal of a take is not significant
-CONSENSUS, NOT_BEST = "consensus", "not_best"  # reasons why a row has no rank, besides the levels of exclusion
+# Reasons why a row has no rank, besides the levels of exclusion.
+CONSENSUS, NOT_BEST, TOO_FEW = "consensus", "not_best", "too_few_questions"
+_UNRANKED = {"no_rank", CONSENSUS, TOO_FEW}
 
 
 class BoardRow(NamedTuple):
     """One row of a contest's board; exact.
 
     rank: None if the participant is not ranked. take: None if the contest has no take. attainable: the coverage of
-    forecasts that stand all the time that is scored. excluded: a level of exclusion, "consensus" or "not_best"; empty
-    if the participant is not excluded. questions: how many questions count; forecast_on: how many of them the
-    participant forecast. submissions: how many submissions the entrant has.
+    forecasts that stand all the time that is scored. excluded: a level of exclusion, or one of CONSENSUS, NOT_BEST and
+    TOO_FEW; empty if the participant is not excluded. questions: how many questions count; forecast_on: how many of
+    them the participant forecast. submissions: how many submissions the entrant has.
     """
 
     rank: int | None
@@ -60,6 +62,10 @@ def _summed_coverage(rules: RuleSet, own: ParticipantSums) -> Fraction:
     return max(Fraction(rules.least_coverage), own.covered)
 
 
+def _questions(rules: RuleSet, own: ParticipantSums) -> Fraction:
+    return Fraction(max(rules.least_coverage, own.questions))
+
+
 def _third(_: RuleSet, __: ParticipantSums) -> Fraction:
     """The divisor is 3 even if the contest lacks a kind."""
     return Fraction(3)
@@ -82,6 +88,11 @@ TOTALS: dict[str, Total] = {
         "the sum of weight x score divided by the larger of least_coverage and the sum of weight x coverage",
         _summed_coverage,
         f'{_METACULUS}, the leaderboard "peer_global", since January 2024',
+    ),
+    "per_question": Total(
+        "the sum of weight x score divided by the larger of least_coverage and the number of questions with a forecast",
+        _questions,
+        f'{_METACULUS}, the leaderboard "peer_global_legacy", before 2024',
     ),
     "kind_means": Total(
         "100 x the sum of the weighted mean scores of each kind of question (without a forecast, the worst score)",
@@ -181,7 +192,8 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
     """Return a contest's board, best first: everyone in the tally, except participants who are excluded as hidden.
 
     Ranks are 1, 2, 2, 4 by take or total. Exact ties share a rank and are in order of id. Participants who are excluded
-    as no_rank, the consensus, and all but an entrant's best submission are shown without a rank and use none up.
+    as no_rank, those with fewer forecasts than the rule set asks for, the consensus, and all but an entrant's best
+    submission are shown without a rank and use none up.
     """
     rules = contest.opened.rules
     take = TAKES[rules.take].worth
@@ -190,7 +202,8 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
     counts = Counter(entrants.values())
     places = []
     for own in everyone:
-        if contest.levels.get(own.participant) == "hidden" and not own.is_consensus:
+        excluded = _exclusion(contest, own, whole.every.questions)
+        if excluded == "hidden":
             continue
         score = total(rules, own)
         places.append(
@@ -201,7 +214,7 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
                 coverage=own.coverage,
                 attainable=most,
                 take=take(score, own.coverage) if take else None,
-                excluded=CONSENSUS if own.is_consensus else contest.levels.get(own.participant, ""),
+                excluded=excluded,
                 forecast_on=own.questions,
                 questions=whole.every.questions,
                 submissions=1 if own.is_consensus else counts[entrants[own.participant]],
@@ -213,6 +226,19 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
     else:
         places.sort(key=lambda place: place.score, reverse=not lower_is_better(rules))
     return _ranked(_best_only(places, entrants) if rules.best_of_entrant else places, rules)
+
+
+def _exclusion(contest: Contest, own: ParticipantSums, questions: int) -> str:
+    """Return why a participant has no rank or no prize; empty if there is no reason.
+
+    Source of the least share: ForecastBench's leaderboard, which leaves out a forecast set with more than 5% imputed
+    forecasts.
+    """
+    rules, level = contest.opened.rules, contest.level_of(own.participant)
+    if own.is_consensus:
+        return CONSENSUS
+    few = own.questions < rules.least_questions or own.questions * 10**6 < rules.least_share_ppm * questions
+    return TOO_FEW if few and level in {None, "no_prize"} else level or ""
 
 
 def _entrants(contest: Contest, scored: Iterable[str]) -> dict[str, str]:
@@ -227,7 +253,7 @@ def _best_only(places: list[BoardRow], entrants: dict[str, str]) -> list[BoardRo
     marked = []
     for place in places:
         entrant = entrants.get(place.participant, place.participant)
-        if place.excluded in {"no_rank", CONSENSUS}:
+        if place.excluded in _UNRANKED:
             marked.append(place)
             continue
         marked.append(place._replace(excluded=NOT_BEST) if entrant in seen else place)
@@ -239,7 +265,7 @@ def _ranked(places: list[BoardRow], rules: RuleSet) -> list[BoardRow]:
     ranked, rank, number = [], 0, 0
     before: Magnitude | Fraction | None = None
     for place in places:
-        if place.excluded in {"no_rank", CONSENSUS, NOT_BEST}:
+        if place.excluded in {*_UNRANKED, NOT_BEST}:
             ranked.append(place)
             continue
         number += 1

@@ -29,14 +29,14 @@ def arena_leaderboard_values(analysis: Analysis) -> list[Values]:
     """One row for each account that is not hidden, contest by contest, largest profit first."""
     rows: list[list[Any]] = []
     for contest in analysis.traded:
-        levels = analysis.facts.contests[contest].levels
-        shown = [record for record in analysis.records.get(contest, []) if levels.get(record.key[1]) != "hidden"]
+        level_of = analysis.facts.contests[contest].level_of
+        shown = [record for record in analysis.records.get(contest, []) if level_of(record.key[1]) != "hidden"]
         board = sorted(shown, key=lambda record: (-record.profit, record.key))
-        ranked = [record for record in board if levels.get(record.key[1]) != "no_rank"]
+        ranked = [record for record in board if level_of(record.key[1]) != "no_rank"]
         places = [-record.profit for record in ranked]
         scored = sorted(brier for record in ranked if (brier := record.brier) is not None)
         for record in board:
-            level = levels.get(record.key[1], "")
+            level = level_of(record.key[1]) or ""
             by_profit, by_brier = bisect_left(places, -record.profit) + 1, _place(record.brier, scored)
             ranks = (None, None) if level == "no_rank" else (by_profit, by_brier)
             rows.append([contest, ranks[0], *_row(record, ranks[1]), level])

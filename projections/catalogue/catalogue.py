@@ -124,7 +124,11 @@ CATALOGUE: dict[str, Projection] = {
             Column("prize", "money", "the participant's part of the pool"),
             Column("completion", "text", "questions forecast on / resolved questions with a weight above 0"),
             Column("submissions", "count", "number of submissions of the same entrant"),
-            Column("excluded", "text", "why there is no rank or prize: no_prize, no_rank, consensus or not_best"),
+            Column(
+                "excluded",
+                "text",
+                "why there is no rank or prize: no_prize, no_rank, too_few_questions, not_best or consensus",
+            ),
         ),
         score_tables.leaderboard_values,
         reads=SCORED,

@@ -8,7 +8,7 @@ import numpy as np
 from forecast_ledger.ledger.core.values import CUMULATIVE, PROBABILITY
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Checkpoint
-from forecast_ledger.ledger.model.rules import Level
+from forecast_ledger.ledger.model.rules import LEVELS, Level
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
 from forecast_ledger.projections.core.codes import Codes
@@ -137,6 +137,20 @@ class Contest:
     def as_of(self, facts: "Facts") -> int:
         """Return the log position as of which the contest's board is computed: its finalization, else the last one."""
         return facts.as_of if self.sealed is None else self.sealed.position
+
+    def level_of(self, participant: str) -> Level | None:
+        """Return a participant's level of exclusion: of its own and, for a bot, that of the rule set, the higher.
+
+        Source: Metaculus's published code: the highest of the levels that apply, where a board has one for bots.
+        """
+        own, enrolment, bots = (
+            self.levels.get(participant),
+            self.enrolments.get(participant),
+            self.opened.rules.bot_level,
+        )
+        if enrolment is None or not enrolment.bot or bots == "none":
+            return own
+        return bots if own is None else max(own, bots, key=LEVELS.index)
 
 
 @dataclass(slots=True)

@@ -189,7 +189,8 @@ def non_members(contest: Contest) -> set[str]:
     """Return the participants who do not count among the peers or in the consensus."""
     rules = contest.opened.rules
     bots = {who for who, enrolled in contest.enrolments.items() if enrolled.bot and rules.bots == "scored_only"}
-    return bots | {who for who, level in contest.levels.items() if level in rules.scored_only_levels}
+    people = contest.levels.keys() | contest.enrolments.keys() if rules.scored_only_levels else ()
+    return bots | {who for who in people if contest.level_of(who) in rules.scored_only_levels}
 
 
 def question_ruler(contest: Contest, questions: Questions) -> Ruler:

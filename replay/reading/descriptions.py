@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import structs
 
+from forecast_ledger.ledger.core.values import format_fixed
 from forecast_ledger.ledger.model.rules import PRESET_SOURCES, PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import Trading
 from forecast_ledger.projections.boards.leaderboard import TAKES, TOTALS
@@ -65,7 +66,13 @@ def describe_board(rules: RuleSet) -> str:
     >>> describe_board(PRESETS["relative-2022-04"])
     'total: the sum of weight x score; take: coverage x e^total; ranked by take'
     """
-    return f"total: {TOTALS[rules.total].words}; take: {TAKES[rules.take].words}; ranked by {rules.rank_by}"
+    words = f"total: {TOTALS[rules.total].words}; take: {TAKES[rules.take].words}; ranked by {rules.rank_by}"
+    if rules.least_questions:
+        words += f", with forecasts on at least {rules.least_questions:,} questions"
+    if rules.least_share_ppm:
+        share = format_fixed(rules.least_share_ppm, 10**4)
+        words += f", {'and ' if rules.least_questions else ''}with forecasts on at least {share}% of the questions"
+    return words
 
 
 def _changed_fields(rules: RuleSet) -> dict[str, Any]:

@@ -18,7 +18,7 @@ RULES: dict[str, str] = {
     "clock": "the clock whose instants count",
     "scale": "the factor that a score is multiplied by",
     "total": "how the total of a contest is computed",
-    "least_coverage": "with total `per_coverage`: the least divisor of the total, in questions",
+    "least_coverage": "with total `per_coverage` or `per_question`: the least divisor of the total, in questions",
     "take": "the number that prizes are proportional to; without a take nobody is paid",
     "rank_by": "the number that the board is sorted by",
     "least_prize": (
@@ -52,6 +52,18 @@ RULES: dict[str, str] = {
     "trading": "the rules of trading, if participants trade",
     "coverage_period": "the period that a coverage is a share of",
     "day_edges": "with sampling `day`: which days count of those that the opening or the end of scored time cuts short",
+    "least_questions": (
+        "the least number of questions with a forecast, for a rank and a prize; a participant with fewer is shown "
+        "without a rank, as `too_few_questions`. Trading is ranked without it"
+    ),
+    "least_share_ppm": (
+        "the least share of the questions that count, for a rank and a prize, like `least_questions`; 1e-6. "
+        "950000 is the rule of ForecastBench, where at most 5% may be missing"
+    ),
+    "bot_level": (
+        "the level at which bots are excluded. If a bot is also excluded by itself, the higher level counts: "
+        "`no_prize`, then `no_rank`, then `hidden`. With `no_rank` as on Metaculus's leaderboards"
+    ),
     # Trading
     "starting_cash": "the cash that a participant is granted, once; 1e-6 of the currency",
     "least_bet": "the least bet; a reply with a smaller one is malformed; 1e-6 of the currency",
@@ -113,6 +125,10 @@ VALUES: dict[str, str] = {
     "total.per_coverage": (
         "the weighted sum of the scores, divided by the larger of `least_coverage` and the sum of the coverages"
     ),
+    "total.per_question": (
+        "the weighted sum of the scores, divided by the larger of `least_coverage` and the number of questions that "
+        "the participant forecast on"
+    ),
     "total.kind_means": (
         "100 times the sum of the means of each kind of question, where a missing forecast counts as the worst. "
         "With the kernel `error` this is 200 less twice (accuracy + accuracy - distance) x 50, as printed by the "
@@ -148,6 +164,10 @@ VALUES: dict[str, str] = {
     "day_edges.both": "the day of the opening, and the day on which scored time ends",
     "day_edges.opening": "the day of the opening",
     "day_edges.none": "neither: only full days",
+    "bot_level.none": "bots are excluded like others, by `exclude_participant` only",
+    "bot_level.no_prize": "ranked, not paid",
+    "bot_level.no_rank": "shown without a rank, not paid",
+    "bot_level.hidden": "not on the board",
     "scored_only_levels.no_prize": "ranked, not paid",
     "scored_only_levels.no_rank": "shown without a rank, not paid",
     "scored_only_levels.hidden": "not on the board",

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from math import floor, isqrt
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
@@ -23,6 +23,7 @@ from tests.support.oracle import EXACT, PICO, PPM
 
 DAY = 86_400 * 10**6
 CONSENSUS = "[consensus]"
+UNRANKED = {"no_rank", "consensus", "too_few_questions"}
 LOGARITHMS = ("ln", "log2")
 WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "error": 1, "crps": 1, "absolute": 1, "absolute_clipped": 1}
 LOSSES = {*WORST, "pinball"}
@@ -545,13 +546,22 @@ def scores(case: Case) -> dict[str, Score]:
 # --- boards
 
 
+def level_of(rules: RuleSet, enrolled: Mapping[str, Any], levels: Mapping[str, str], who: str) -> str:
+    """The higher of a participant's own level and, for a bot, the one of the rules."""
+    of_bots = rules.bot_level if who in enrolled and enrolled[who].bot else "none"
+    order = ["none", "no_prize", "no_rank", "hidden"]
+    highest = max(order.index(levels.get(who, "none")), order.index(of_bots))
+    return order[highest] if highest else ""
+
+
 def cases(recorded: Sequence[Recorded], contest: str) -> dict[str, Case]:
     """The contest's resolved questions, as its board saw them when it was last open."""
     state = oracle.world(recorded, oracle.world(recorded).contests[contest].finalized)
     contest_state = state.contests[contest]
     rules = contest_state.opened.rules
     bots = {who for who, enrolled in contest_state.enrolled.items() if enrolled.bot and rules.bots == "scored_only"}
-    apart = {who for who, level in contest_state.levels.items() if level in rules.scored_only_levels}
+    enrolled, levels = contest_state.enrolled, contest_state.levels
+    apart = {who for who in {*enrolled, *levels} if level_of(rules, enrolled, levels, who) in rules.scored_only_levels}
     return {
         name: Case(rules, question, entry, state.recorded_at, frozenset(bots | apart))
         for name, (question, entry) in oracle.counting(recorded, contest).items()
@@ -588,6 +598,8 @@ def total(rules: RuleSet, by_name: Mapping[str, Case], own: Shares) -> Fraction:
     summed = sum((weights[name] * score for name, (score, _) in own.items()), Fraction(0))
     if rules.total == "mean":
         return summed / sum(weights[name] for name in own)
+    if rules.total == "per_question":
+        return summed / max(rules.least_coverage, len(own))
     if rules.total == "per_coverage":
         covered = sum((weights[name] * share for name, (_, share) in own.items()), Fraction(0))
         return summed / max(Fraction(rules.least_coverage), covered)
@@ -631,7 +643,11 @@ def board(
     places = []
     for who in sorted(people):
         own = {name: shares for (name, whose), shares in found.items() if whose == who}
-        level = "consensus" if who == CONSENSUS else here.levels.get(who, "")
+        level = "consensus" if who == CONSENSUS else level_of(rules, here.enrolled, here.levels, who)
+        enough = len(own) >= rules.least_questions and Fraction(len(own), len(of)) >= Fraction(
+            rules.least_share_ppm, PPM
+        )
+        level = "too_few_questions" if level in {"", "no_prize"} and not enough else level
         score = total(rules, of, own)
         covered = sum((weights[name] * share for name, (_, share) in own.items()), Fraction(0)) / every
         most = sum((weights[name] * attainable(case) for name, case in of.items()), Fraction(0)) / every
@@ -655,7 +671,7 @@ def _ranked(rules: RuleSet, places: list[Place], entrants: Mapping[str, str]) ->
     in_order = sorted(places, key=lambda place: -_value(rules, place))  # stable: equals stay by id
     ranked: list[Place] = []
     for place in in_order:
-        could = place.excluded not in {"no_rank", "consensus"}
+        could = place.excluded not in UNRANKED
         taken = any(entrants[each.participant] == entrants[place.participant] for each in ranked)
         if could and not (rules.best_of_entrant and taken):
             ranked.append(place)
@@ -665,9 +681,7 @@ def _ranked(rules: RuleSet, places: list[Place], entrants: Mapping[str, str]) ->
         if place in ranked:
             with_ranks.append(place._replace(rank=1 + better))
         else:
-            with_ranks.append(
-                place._replace(excluded=place.excluded if place.excluded in {"no_rank", "consensus"} else "not_best")
-            )
+            with_ranks.append(place._replace(excluded=place.excluded if place.excluded in UNRANKED else "not_best"))
     return with_ranks
 
 

@@ -55,13 +55,30 @@ CHOICES: dict[str, tuple[object, ...]] = {
     "greatest_probability_ppm": (500_000, 700_001, 999_000, 1_000_000, 1_000_000),
     "greatest_density_ppm": (1_000_000, 1_000_001, 1_800_000, 35_000_000, 10**12, 10**12),
 }
+# Drawn after the others, which have kept their places since these came.
+LATER_CHOICES: dict[str, tuple[object, ...]] = {
+    "total": ("", "", "", "per_question"),  # "" for the one drawn before
+    "least_questions": (0, 0, 1, 2, 3),
+    "least_share_ppm": (0, 0, 500_000, 666_667, 1_000_000),
+    "bot_level": ("none", "none", "no_prize", "no_rank", "hidden"),
+}
 
 
 # --- rules, field by field
 
 
 def drawn_rules(random: Random) -> RuleSet:
-    """Rules that go together."""
+    """Rules that go together, with later fields."""
+    while True:
+        rules = first_rules(random)
+        later = {field: random.choice(values) for field, values in LATER_CHOICES.items()}
+        rules = msgspec.structs.replace(rules, **{field: value for field, value in later.items() if value != ""})
+        if not inconsistency(rules):
+            return rules
+
+
+def first_rules(random: Random) -> RuleSet:
+    """Rules that go together, of the fields that kept seasons were drawn with."""
     while True:
         rules = msgspec.structs.replace(RuleSet(name="drawn"), **_fields(random))
         rules = _without_effect_left_out(rules)

@@ -16,6 +16,7 @@ from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.scores.kernels import KERNELS
 from tests.kept_digests import (
     ADDITION,
+    BOARDS,
     HISTORIES,
     KEPT,
     MARKETS,
@@ -118,12 +119,15 @@ def test_every_kernel_has_a_score_that_is_kept_over_every_reference_that_it_goes
 
 def test_every_preset_and_every_value_that_a_season_can_draw_for_a_rule_has_a_score_that_is_kept() -> None:
     """One by one; not all pairs of them."""
-    rule_sets = [rules for name in TOURNAMENTS for rules, _ in scored(f"tournament {name}")]
+    later = [rules for name in BOARDS for rules, _ in scored(f"boards {name}")]
+    rule_sets = [rules for name in TOURNAMENTS for rules, _ in scored(f"tournament {name}")] + later
     assert {rules.name for rules in rule_sets} - {"drawn"} == {
         name for name, each in PRESETS.items() if not each.trading
     }
     for field, values in seasons.CHOICES.items():
         assert {getattr(rules, field) for rules in rule_sets} >= {*values}, field
+    for field, values in seasons.LATER_CHOICES.items():
+        assert {getattr(rules, field) for rules in later} >= {*values} - {""}, field
 
 
 def test_every_preset_and_every_value_that_a_season_of_trading_can_draw_has_trades_that_are_kept() -> None:

@@ -44,8 +44,9 @@ from tests.support.given import (
 )
 
 # The rules of each preset in its documents: Metaculus, Tournament Scoring and Scores FAQ, for the first eight, and its
-# published code for peer-average; Autocast competition of 2022, "Evaluation" and "Warm-up Round", for autocast-2022;
-# Brier (1950) for brier-daily; Forecaster Arena, Methodology v1 and Scoring Methodology, for the arena's presets.
+# published code for peer-average and peer-average-2023; Autocast competition of 2022, "Evaluation" and "Warm-up Round",
+# for autocast-2022; Brier (1950) for brier-daily; Forecaster Arena, Methodology v1 and Scoring Methodology, for the
+# presets of the arena.
 PUBLISHED: dict[str, dict[str, Any]] = {
     "relative-2021-11": {"kernel": "log2", "reference": "consensus", "take": "coverage_exp2", "rank_by": "take"},
     "relative-2022-04": {"kernel": "ln", "reference": "consensus", "take": "coverage_exp", "rank_by": "take"},
@@ -56,6 +57,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "spot-peer": {"reference": "peers", "scale": "peer", "sampling": "spot", "take": "positive_square"},
     "spot-baseline": {"reference": "uniform", "scale": "baseline", "sampling": "spot", "take": "positive_square"},
     "peer-average": {"reference": "peers", "total": "per_coverage", "least_coverage": 30, "take": "none"},
+    "peer-average-2023": {"reference": "peers", "total": "per_question", "least_coverage": 40, "take": "none"},
     "autocast-2022": {
         "kernel": "brier",
         "quantile_kernel": "absolute",
@@ -187,6 +189,11 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"score_consensus": False},
     ),
     ("per_coverage needs", {"kernel": "ln", "total": "per_coverage"}, {"least_coverage": 1}),
+    ("per_question needs", {"kernel": "ln", "total": "per_question"}, {"least_coverage": 40}),
+    *[
+        ("least_questions and least_share_ppm need", {"trading": Trading(), field: 1}, {"kernel": "ln"})
+        for field in ("least_questions", "least_share_ppm")
+    ],
     ("least_prize needs", {"kernel": "ln", "least_prize": 1}, {"take": "positive_square"}),
     ("least_prize needs", LOSS | {"least_prize": 50_000_000}, {"least_prize": 0}),
     ("rank_by take needs", {"kernel": "ln", "rank_by": "take"}, {"take": "coverage_exp"}),
@@ -242,6 +249,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("a loss without a reference", LOSS | {"period": "actual"}, {"reference": "peers"}),
     ("a loss without a reference", LOSS | {"total": "sum"}, {"total": "mean"}),
     ("a loss without a reference", LOSS | {"total": "per_coverage", "least_coverage": 1}, {"reference": "uniform"}),
+    ("a loss without a reference", LOSS | {"total": "per_question", "least_coverage": 1}, {"total": "mean"}),
     ("a loss without a reference", POINTS | {"period": "scheduled"}, {"period": "covered"}),
 ]
 
@@ -299,6 +307,8 @@ LIMITS: dict[str, tuple[int, int]] = {
     "day_minutes": (-1_440, 1_440),
     "least_coverage": (0, 10**6),
     "least_prize": (0, 10**18),
+    "least_questions": (0, 10**9),
+    "least_share_ppm": (0, 10**6),
     "least_probability_ppm": (0, 500_000),
     "least_density_ppm": (0, 500_000),
     "open_end_ppm": (0, 499_999),  # two open ends leave probability for the bins inside
@@ -375,7 +385,9 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     )
     later = {"consensus_of": "others", "least_prize_passes": "one", "density_floor": "added"}
     limits = {"greatest_probability_ppm": 999_000, "greatest_density_ppm": 35_000_000}
+    limits |= {"least_questions": 3, "least_share_ppm": 950_000}
     later |= {"coverage_period": "actual", "day_edges": "opening"}
+    later |= {"bot_level": "no_rank"}
     assert set(LATER_FIELDS) == {*later, *limits, "trading"}
     assert recorded_fields(read(**later, **limits)) | later | limits == recorded_fields(read(**later, **limits))
     first = {*Trading.__struct_fields__} - {*LATER_TRADING_FIELDS}

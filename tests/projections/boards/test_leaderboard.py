@@ -225,6 +225,147 @@ def test_an_excluded_participant_loses_the_prize_then_the_rank_then_the_row(
     assert {row["take"] for row in rows if row["participant"] in {"ada", "dan"}} == {"1.000000000"}
 
 
+@pytest.mark.parametrize(
+    ("level", "own", "shown"),
+    [
+        ("none", None, ""),
+        ("no_prize", None, "no_prize"),
+        ("no_rank", None, "no_rank"),
+        ("no_rank", "no_prize", "no_rank"),
+        ("no_prize", "no_rank", "no_rank"),
+        ("no_rank", "no_rank", "no_rank"),
+        ("none", "no_prize", "no_prize"),
+        ("hidden", "no_prize", None),
+        ("no_prize", "hidden", None),
+        ("hidden", None, None),
+    ],
+)
+def test_of_a_bots_own_level_and_that_of_all_bots_the_higher_counts(
+    level: str, own: Level | None, shown: str | None
+) -> None:
+    """A bot is excluded as the rules say, unless it is excluded at a higher level; people are not.
+
+    Source: Metaculus's published code, leaderboards: the highest level of all records that apply and the board's own.
+    """
+    rules = structs.replace(PRESETS["relative-2022-04"], bot_level=level)
+    bots: list[AnyCommand] = [enrolment(participant="bob", bot=True), enrolment(participant="ada")]
+    excluded: list[AnyCommand] = [exclusion(participant="bob", level=own)] if own else []
+    rows = board(*start(rules=rules), *bots, *forecasts(), *excluded, resolution())
+    reasons = {row["participant"]: row["excluded"] for row in rows}
+    assert reasons == {"ada": "", "cyd": "", "dan": ""} | ({} if shown is None else {"bob": shown})
+    [rank_of_ada] = [row["rank"] for row in rows if row["participant"] == "ada"]
+    assert rank_of_ada == (2 if shown in {"", "no_prize"} else 1)
+    assert (sum(Fraction(row["prize"]) for row in rows if row["participant"] == "bob") > 0) == (shown == "")
+
+
+def test_bots_excluded_by_the_rules_count_in_the_consensus_unless_their_level_is_scored_only() -> None:
+    """Medians of 0.5 and 0.8, and of 0.8 alone: Ada's 0.8 against 0.65 is ln 0.8/0.65, against her own 0."""
+    ruled = {"bot_level": "no_rank"}
+    both = [enrolment(participant="bob", bot=True), *forecasts(chances={"ada": "0.8", "bob": "0.5"}), resolution()]
+    for more, score in (({}, "0.207639365"), ({"scored_only_levels": ("no_rank",)}, "0.000000000")):
+        rules = structs.replace(PRESETS["relative-2022-04"], **ruled, **more)
+        rows = board(*start(rules=rules), *both)
+        assert [row["score"] for row in rows if row["participant"] == "ada"] == [score]
+
+
+THREE = ("rain", "hail", "snow")
+
+
+def played(rules: RuleSet, *more: AnyCommand, **people: str) -> list[Row]:
+    """Return the board of three questions that came true. people: those that each forecast on, by first letter."""
+    commands: list[AnyCommand] = [contest(rules=rules, pool=100), *more]
+    for question in THREE:
+        commands += [opened(question), entry(question=question)]
+        commands += [
+            forecast(question, who, probability=CHANCES[who], at=OPENS)
+            for who, letters in people.items()
+            if question[0] in letters
+        ]
+        commands.append(resolution(question))
+    return board(*commands)
+
+
+@pytest.mark.parametrize(
+    ("floor", "few"),
+    [
+        ({}, ""),
+        ({"least_questions": 1}, ""),
+        ({"least_questions": 2}, "bob"),
+        ({"least_questions": 3}, "ada bob"),
+        ({"least_questions": 4}, "ada bob cyd"),
+        ({"least_share_ppm": 333_333}, ""),
+        ({"least_share_ppm": 333_334}, "bob"),
+        ({"least_share_ppm": 666_666}, "bob"),
+        ({"least_share_ppm": 666_667}, "ada bob"),
+        ({"least_share_ppm": 1_000_000}, "ada bob"),
+        ({"least_questions": 2, "least_share_ppm": 950_000}, "ada bob"),
+    ],
+    ids=str,
+)
+def test_whoever_forecast_on_too_few_questions_is_shown_without_rank_and_prize(floor: dict[str, int], few: str) -> None:
+    """The others are ranked and paid as if they were not there; a share is compared exactly.
+
+    Takes: Bob (0.8) earns most a question, Cyd (0.2) is on all three. Source of the share: ForecastBench's
+    leaderboard, which leaves out sets with more than 5% imputed forecasts.
+    """
+    rules = structs.replace(PRESETS["relative-2022-04"], **floor)
+    rows = played(rules, ada="rh", bob="r", cyd="rhs")
+    left_out = {row["participant"]: row for row in rows if row["excluded"]}
+    assert set(left_out) == {*few.split()}
+    assert {(row["excluded"], row["rank"], row["prize"]) for row in left_out.values()} <= {
+        ("too_few_questions", None, "0.00")
+    }
+    ranks = [row["rank"] for row in rows if not row["excluded"]]
+    assert ranks == [*range(1, len(ranks) + 1)]
+    assert sum(Fraction(row["prize"]) for row in rows) == (100 if ranks else 0)
+    assert {row["participant"]: row["completion"] for row in rows} == {"ada": "2/3", "bob": "1/3", "cyd": "3/3"}
+
+
+def test_the_best_submission_is_chosen_among_those_with_enough_questions() -> None:
+    """Bob's lower loss is on one question only, so that Ada's submission is the best of the team."""
+    team = [enrolment(participant=who, entrant="team") for who in ("ada", "bob")]
+    rows = played(brier(best_of_entrant=True, least_questions=2), *team, ada="rh", bob="r", cyd="rhs")
+    assert columns(rows, "participant", "rank", "excluded") == [
+        ("bob", None, "too_few_questions"),
+        ("ada", 1, ""),
+        ("cyd", 2, ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("level", "reason"),
+    [("no_prize", "too_few_questions"), ("no_rank", "no_rank"), ("hidden", None)],
+)
+def test_of_two_reasons_the_board_shows_the_one_that_takes_more(level: Level, reason: str | None) -> None:
+    """Too few questions takes the rank, which no_prize leaves."""
+    rules = structs.replace(PRESETS["relative-2022-04"], least_questions=2)
+    rows = played(rules, exclusion(participant="bob", level=level), bob="r", cyd="rhs")
+    shown = {row["participant"]: row["excluded"] for row in rows}
+    assert shown == {"cyd": ""} | ({} if reason is None else {"bob": reason})
+
+
+@pytest.mark.parametrize(("least", "divisors"), [(1, (1, 2, 3)), (2, (2, 2, 3)), (40, (40, 40, 40))])
+def test_a_total_per_question_is_divided_by_at_least_the_least_count(least: int, divisors: tuple[int, ...]) -> None:
+    """Baseline scores of 0.8 are 100 (1 + log2 0.8) = 67.8071905112638; the sum is over max(questions, least).
+
+    Source: Metaculus's published code, leaderboards, "peer_global_legacy": max(40, count).
+    """
+    rules = structs.replace(PRESETS["baseline"], total="per_question", least_coverage=least)
+    counts = {"ann": "r", "bea": "rh", "cee": "rhs"}
+    each = dict.fromkeys(counts, "0.8")
+    commands: list[AnyCommand] = [contest(rules=rules)]
+    for question in THREE:
+        made = [
+            forecast(question, who, probability=each[who], at=OPENS)
+            for who, letters in counts.items()
+            if question[0] in letters
+        ]
+        commands += [opened(question), entry(question=question), *made, resolution(question)]
+    totals = {row["participant"]: Decimal(row["score"]) for row in board(*commands)}
+    for (who, letters), divisor in zip(counts.items(), divisors, strict=True):
+        assert abs(totals[who] - Decimal("67.8071905112638") * len(letters) / divisor) < Decimal("1e-9")
+
+
 def test_the_last_exclusion_of_a_participant_counts() -> None:
     """The last exclusion replaces earlier ones, stricter or milder; in another contest it has no effect."""
     levels: list[AnyCommand] = [exclusion(participant="bob", level=level) for level in ("hidden", "no_prize")]
