@@ -17,13 +17,15 @@ from forecast_ledger.replay.console.shell import (
     report_errors,
     require_columns,
     require_projection,
+    say,
     say_as_of,
 )
 from forecast_ledger.replay.console.view import View, table_options
 
 _ALWAYS_WRITTEN = ("events", "contests", "questions", "participants", "data_dictionary")
 IMPORTED = ["appended", "log_position", "digest"]
-_FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow"]
+_HUB = "hub"
+_FORMS = ["sqlite", "csv", "jsonl", "parquet", "arrow", _HUB]
 
 
 @click.command(epilog="Example: forecast-ledger export season.db season-csv --format csv")
@@ -49,10 +51,16 @@ def export(
     OUT is a new folder with one file per table, or an SQLite file with metadata for datasette beside it. The number of
     rows and the digest of each table are printed. The projections score_parts and portfolio_snapshots can have far more
     rows than the log; they are written only if --tables names them.
+
+    With --format hub, OUT is a folder in the layout of a hubverse hub instead: model output, oracle output and the
+    configuration, without tables.
     """
     from forecast_ledger.ledger.model.log import Checkpoint
     from forecast_ledger.replay.files.export import export as exported
 
+    if form == _HUB:
+        _export_hub(log, out, tables, View(wide=wide), as_of, name, force=force)
+        return
     names = None if tables is None else _table_names(tables)
     try:
         with progress("read") as watch:
@@ -92,6 +100,28 @@ def restore(exported: Path, log: str, name: str, view: View) -> None:
     row = dict(zip(IMPORTED, (appended, manifest.log_position, manifest.log_digest), strict=True))
     emit(IMPORTED, [row], view)
     say_as_of(Checkpoint(manifest.log_position, manifest.log_digest))
+
+
+def _export_hub(
+    log: str, out: Path, tables: str | None, view: View, as_of: str | None, name: str, *, force: bool
+) -> None:
+    """Write a hub, and print what it has."""
+    from forecast_ledger.replay.files.hub_export import export_hub
+
+    if tables is not None:
+        fail("--tables does not go with --format hub: a hub has no tables", USAGE)
+    try:
+        with progress("read") as watch:
+            hub = export_hub(log, out, name, parse_cut(as_of), force=force, watch=watch)
+    except FileExistsError as error:
+        fail(str(error), USAGE)
+    except OSError as error:
+        fail(f"{out}: {error.strerror or error}", UNREADABLE)
+    for reason, count in hub.left_out.items():
+        say(f"left out: {count:,} x {reason}")
+    rows = [{"part": part, **found._asdict()} for part, found in hub.parts.items()]
+    emit(["part", "rows", "digest"], rows, view)
+    say_as_of(hub.checkpoint)
 
 
 def _table_names(tables: str) -> list[str]:

@@ -11,11 +11,10 @@ import msgspec
 from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.files.export_tables import ExportTable
-from forecast_ledger.replay.reading.input_files import ROW_BYTES
+from forecast_ledger.replay.reading.input_files import ROW_BYTES, check_packed
 from forecast_ledger.replay.reading.text_tables import as_csv
 from forecast_ledger.replay.writing.csv_reader import BoundedLines
 
-_UNPACKED, _PACKED = 2**28, 100  # bytes of a column of a row group; compression ratio allowed above that
 READ_ERRORS = (
     OSError,
     ValueError,
@@ -103,15 +102,6 @@ def _parquet_rows(file: IO[bytes]) -> Generator[bytes, None, None]:
         check_packed(table.metadata)
         for batch in table.iter_batches(columns=["row"]):
             yield from _encode_rows(batch)
-
-
-def check_packed(metadata: Any) -> None:
-    """Raise ValueError if a small file would expand to more than memory holds; text does not compress that well."""
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for column in map(group.column, range(group.num_columns)):
-            if column.total_uncompressed_size > max(_UNPACKED, _PACKED * column.total_compressed_size):
-                raise ValueError(f"{column.path_in_schema}: {column.total_uncompressed_size} bytes, uncompressed")
 
 
 def _arrow_rows(file: IO[bytes]) -> Generator[bytes, None, None]:

@@ -94,7 +94,8 @@ def hub_question(asked: Round, round_id: str, row: Mapping[str, str], output_typ
     target = task.target_of(row)
     name = " ".join(row[key] for key in target.target_keys or () if key in row) or target.target_id or "hub"
     first = asked.round_id if asked.round_id_from_variable else ROUND_ID
-    values = {first: round_id} | {key: row[key] for key in task.task_ids if key in row and key != first}
+    said = {key: row[key] for key in task.task_ids if key in row and key != first}
+    values = {first: round_id} | {key: value for key, value in said.items() if task.values[key] or value != MISSING}
     title = f"{target.target_name or name}: " + ", ".join(f"{key} {value}" for key, value in values.items())
     ordinal = output_type == "pmf" and target.target_type == "ordinal"
     return HubQuestion(

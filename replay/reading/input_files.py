@@ -4,11 +4,13 @@ import os
 import stat
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 from forecast_ledger.ledger.storing.database import MAX_ROW_BYTES
 
 MANIFEST_BYTES = 2**20  # largest manifest
 MAP_BYTES = 2**20  # largest map for CSV
+_UNPACKED, _PACKED = 2**28, 100  # bytes of a column of a row group; compression ratio allowed above that
 ROW_BYTES = MAX_ROW_BYTES  # largest row of a log or table, as written
 
 
@@ -34,3 +36,12 @@ def open_regular(path: Path, most: int | None = None) -> BufferedReader:
 def _check_regular(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{path}: not a regular file")
+
+
+def check_packed(metadata: Any) -> None:
+    """Raise ValueError if a small file would expand to more than memory holds; text does not compress that well."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for column in map(group.column, range(group.num_columns)):
+            if column.total_uncompressed_size > max(_UNPACKED, _PACKED * column.total_compressed_size):
+                raise ValueError(f"{column.path_in_schema}: {column.total_uncompressed_size} bytes, uncompressed")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.files.hub_export import export_hub
 from tests.support import flusight
 from tests.support.hubs import write_flusight
-from tests.support.sources import import_into, table, ticking
+from tests.support.sources import import_into, table
 
 pytestmark = pytest.mark.skipif(
     not flusight.SOURCE.is_file(), reason=f"needs {flusight.SOURCE.name}, which is not here"
@@ -29,9 +30,9 @@ PUBLISHED = [
 @pytest.fixture(scope="module")
 def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ledger]]:
     """The hub's folder, and the ledger that it was imported into."""
-    folder = tmp_path_factory.mktemp("hub")
+    folder = tmp_path_factory.mktemp("season") / "hub"
     write_flusight(flusight.rows(), folder)
-    with ticking() as ledger:
+    with Ledger.open(folder.parent / "log.db") as ledger:
         found = import_into(ledger, "hubverse", folder)
         assert (found.counts["refused"], found.left_out) == (0, {})
         yield folder, ledger
@@ -46,6 +47,20 @@ def test_the_published_numbers_come_out(season: tuple[Path, Ledger]) -> None:
         scale = 2 if contest.endswith("pmf") else 1
         assert abs(score * scale - Fraction(published)) <= Fraction(1, 10**6)
         assert completion.startswith(f"{forecasts}/")
+
+
+def test_the_season_comes_out_as_a_hub_with_the_same_numbers(season: tuple[Path, Ledger], tmp_path: Path) -> None:
+    """Written as a hub, imported and written again: no byte differs, and the boards are the same."""
+    export_hub(season[0].parent / "log.db", tmp_path / "a")
+    with Ledger.open(tmp_path / "b.db") as ledger:
+        assert import_into(ledger, "hubverse", tmp_path / "a").counts["refused"] == 0
+        columns = ("contest", "rank", "participant", "score", "completion")
+        assert table(ledger, "leaderboard", *columns) == table(season[1], "leaderboard", *columns)
+    export_hub(tmp_path / "b.db", tmp_path / "b")
+    names = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
+    models = len(list((season[0] / "model-output").iterdir()))
+    assert len(names) == len(list(season[0].glob("model-output/*/*"))) + models + 3
+    assert all((tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes() for name in names)
 
 
 def test_importing_the_season_again_changes_nothing(season: tuple[Path, Ledger]) -> None:
