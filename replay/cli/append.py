@@ -4,7 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -37,10 +37,11 @@ TRIAL_COLUMNS = ["line", "id", "type", "outcome", "code", "field"]
 
 
 class _Source(NamedTuple):
-    """The commands of a file. header: its bytes before the first of them."""
+    """The commands of a file. header: its bytes before the first of them. total: how many, if all have been read."""
 
     commands: "Iterable[ReadCommand]"
     header: bytes = b""
+    total: int | None = None
 
 
 @click.command(epilog="Example: forecast-ledger append season.db commands.jsonl --dry-run")
@@ -84,13 +85,13 @@ def append(
 
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     _configure_logging(verbose=verbose)
-    source = _read(file, map_)
+    source = _read(file, map_, keep=refused_path is not None)
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with (
         _refused_kept(refused_path, source.header, file) as keep,
         opened(log, name, dry_run=dry_run) as (ledger, base),
         summed_refusals(errors) as tell,
-        nullcontext(lambda _: None) if dry_run else progress("lines", _size(file), file.tell) as watch,
+        nullcontext(lambda _: None) if dry_run else _shown(source, file, counts) as watch,
     ):
         outcomes = tally(keep(append_batches(ledger, source.commands, watch, atomic=atomic)), tell, counts)
         if base is not None:
@@ -148,8 +149,8 @@ def _refused_kept(
         say(f"too long to be written to {path}: line {', '.join(map(str, refused.too_long))}")
 
 
-def _read(file: IO[bytes], map_: str | None) -> _Source:
-    """Read the commands in a file, which is a CSV if there is a map."""
+def _read(file: IO[bytes], map_: str | None, *, keep: bool) -> _Source:
+    """Read the commands in a file, which is a CSV if there is a map. keep: keep the bytes of each row."""
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
     from forecast_ledger.replay.writing.append import read_lines
 
@@ -164,8 +165,15 @@ def _read(file: IO[bytes], map_: str | None) -> _Source:
         fail(f"{map_}: {error.strerror}", USAGE)
     if len(text) > MAP_BYTES:
         fail(f"{map_}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
-    rows = read_rows(parse_map(text), file)
-    return _Source(rows.commands, rows.header)
+    rows = read_rows(parse_map(text), file, keep=keep)
+    return _Source(rows.commands, rows.header, rows.total)
+
+
+def _shown(source: _Source, file: IO[bytes], counts: dict[str, int]) -> "AbstractContextManager[Callable[[int], None]]":
+    """Show how much of a file is recorded: of its bytes or, if all of it has been read, of its commands."""
+    if source.total is None:
+        return progress("lines", _size(file), file.tell)
+    return progress("lines", source.total, lambda: sum(counts.values()))
 
 
 def _size(file: IO[bytes]) -> int | None:

@@ -29,14 +29,15 @@ class RefusedFile:
         return len(self._lines) - len(self.too_long)
 
     def keep_refused(self, header: bytes, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-        """Pass outcomes on; write the header, then the record of each that is refused."""
+        """Pass outcomes on; write the header, then the records of each that is refused, once."""
         self._file.write(header)
         for item in outcomes:
             place, _, outcome = item
             self._ended = not isinstance(outcome, Refused)
-            if not self._ended and place.line not in self._lines:
-                self._lines.add(place.line)
-                self._write(place.line, place.source)
+            for line, record in () if self._ended else place.records:
+                if line not in self._lines:
+                    self._lines.add(line)
+                    self._write(line, record)
             yield item
 
     def keep_rest(self, file: IO[bytes]) -> None:
@@ -44,9 +45,9 @@ class RefusedFile:
         if not self._ended:
             shutil.copyfileobj(file, self._file)
 
-    def _write(self, line: int, source: bytes) -> None:
-        if source:
-            self._file.write(source if source.endswith(b"\n") else source + b"\n")
+    def _write(self, line: int, record: bytes) -> None:
+        if record:
+            self._file.write(record if record.endswith(b"\n") else record + b"\n")
         else:
             self.too_long.append(line)
 

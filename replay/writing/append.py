@@ -23,8 +23,8 @@ _NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
 class InputPlace(NamedTuple):
     """The place of a command in a file: its line; for a CSV also its type, and the columns that each field uses.
 
-    file: the file, if there are several. unit: what `line` counts: lines, or the items of a JSON array. source: the
-    bytes of the lines that it was read from, empty if they are not kept.
+    file: the file, if there are several. unit: what `line` counts: lines, or the items of a JSON array. others: how
+    many other rows the command is made of. records: the lines it was read from with their bytes, if these are kept.
     """
 
     line: int
@@ -32,7 +32,8 @@ class InputPlace(NamedTuple):
     columns: Mapping[str, Sequence[str]] = _NO_COLUMNS
     file: str = ""
     unit: str = "line"
-    source: bytes = b""
+    others: int = 0
+    records: Sequence[tuple[int, bytes]] = ()
 
     def where(self) -> str:
         """Return the file and the line, as far as they are known.
@@ -40,7 +41,8 @@ class InputPlace(NamedTuple):
         >>> InputPlace(3, file="a.csv").where(), InputPlace(0, file="a.csv").where()
         ('a.csv, line 3', 'a.csv')
         """
-        return ", ".join(filter(None, (self.file, f"{self.unit} {self.line}" if self.line or not self.file else "")))
+        line = f"{self.unit} {self.line}{f' and {self.others:,} more' * bool(self.others)}"
+        return ", ".join(filter(None, (self.file, line if self.line or not self.file else "")))
 
     def columns_of(self, refused: Refused) -> Sequence[str]:
         """Return the columns that a refused field uses, if any."""
@@ -181,13 +183,13 @@ def read_lines(file: IO[bytes]) -> Iterator[ReadCommand]:
             while line and not line.endswith(b"\n"):
                 line = file.readline(LONGEST_LINE)
             yield (
-                InputPlace(number),
+                InputPlace(number, records=((number, b""),)),
                 Refused("malformed", "line", None, f"longer than {LONGEST_LINE} bytes", remedy="shorten the line"),
             )
             continue
         text = line.removeprefix(UTF_8_MARK) if number == 1 else line
         if text.strip():
-            yield InputPlace(number, source=line), _parse(text)
+            yield InputPlace(number, records=((number, line),)), _parse(text)
 
 
 def _parse(line: bytes) -> AnyCommand | Refused:

@@ -1,14 +1,18 @@
 """Commands from a CSV file, with a map in TOML that describes its columns."""
 
+import heapq
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from operator import attrgetter
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct, structs
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import is_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, malformed_refusal
 from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
 from forecast_ledger.replay.writing.csv_cells import (
@@ -19,6 +23,8 @@ from forecast_ledger.replay.writing.csv_cells import (
     field_value,
     parse_template,
 )
+from forecast_ledger.replay.writing.csv_groups import Group, GroupedRows, LongField
+from forecast_ledger.replay.writing.csv_order import RowCommands, refuse_falling, sort_rows
 from forecast_ledger.replay.writing.csv_reader import SourceRecord, read_sources
 
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -28,7 +34,8 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     """The description of one command of a row in a map.
 
     where: column -> the texts allowed; present: columns that must not be empty; a row that fails either has no such
-    command. id: a template. fields: for each field a template, a constant, or a description as in `CellFormat`.
+    command. id: a template. fields: for each field a template, a constant, or a description as in `CellFormat`. group:
+    rows with the same cells in these columns are one command; one of its fields is described as in `LongFormat`.
     """
 
     type: str
@@ -36,15 +43,17 @@ class CommandMap(Struct, frozen=True, forbid_unknown_fields=True):
     fields: dict[str, Any]
     where: dict[str, str | list[str]] = {}
     present: list[str] = []
+    group: list[str] = []
 
 
 class CsvMap(Struct, frozen=True, forbid_unknown_fields=True):
-    """A map as it is written. instant, offset: the defaults for all fields that are instants."""
+    """A map as it is written. instant, offset: the defaults for all fields that are instants. sort: one of these."""
 
     command: list[CommandMap]
     delimiter: str = ","
     instant: str = ""
     offset: str = ""
+    sort: str = ""
 
 
 class CommandReader:
@@ -61,17 +70,28 @@ class CommandReader:
             )
         self.type, self._kind = description.type, COMMAND_TYPES[description.type]
         _check_fields(description, f"{path}.fields", self._kind)
+        fields = {field.name: field.type for field in structs.fields(self._kind)}
+        long = [name for name, part in description.fields.items() if description.group and _is_long(part)]
+        if bool(description.group) != (len(long) == 1):
+            raise Refused("bad_map", f"{path}.group", None, "a group needs one field that has `level` and `value`")
         self._values: dict[str, FieldValue] = {"id": parse_template(description.id, "id")}
-        needed = {field.name: _needed_parts(field.type) for field in structs.fields(self._kind)}
         self._values |= {
-            field: field_value(part, field, usual, needed[field]) for field, part in description.fields.items()
+            field: field_value(part, field, usual, _needed_parts(fields[field]))
+            for field, part in description.fields.items()
+            if field not in long
         }
+        self._long = LongField(description.fields[long[0]], long[0], fields[long[0]], usual) if long else None
+        self._group = description.group
         self._where = {
             column: {texts} if isinstance(texts, str) else {*texts} for column, texts in description.where.items()
         }
         self._present = description.present
-        self.columns = {*self._where, *self._present}.union(*(value.columns for value in self._values.values()))
+        self.columns = {*self._where, *self._present, *self._group}
+        self.columns |= {column for value in self._values.values() for column in value.columns}
         self.places = {field: [*dict.fromkeys(value.columns)] for field, value in self._values.items()}
+        if self._long is not None:
+            self.columns |= {*self._long.columns}
+            self.places[self._long.field] = [*dict.fromkeys(self._long.columns)]
 
     def applies(self, row: CsvRow) -> bool:
         """Return whether the row has a command of this kind."""
@@ -79,10 +99,21 @@ class CommandReader:
             row[column] in texts for column, texts in self._where.items()
         )
 
-    def read(self, row: CsvRow) -> AnyCommand | Refused:
-        """Return the command, or the refusal if the row does not have a valid one."""
+    def grouped_rows(self) -> GroupedRows | None:
+        """Return where the rows of its groups are collected; None if each row is a command."""
+        return None if self._long is None else GroupedRows(self._group, self._values, self._long)
+
+    def read_group(self, group: Group, whole: Any) -> ReadCommand:
+        """Return the command of a group, whose field that is put together is this or a refusal."""
+        place = InputPlace(group.line, self.type, self.places, others=len(group.items) - 1, records=group.records)
+        if isinstance(whole, Refused) or self._long is None:
+            return place, whole
+        return place, self.read(group.first, {self._long.field: whole})
+
+    def read(self, row: CsvRow, known: Mapping[str, Any] = MappingProxyType({})) -> AnyCommand | Refused:
+        """Return the command, or the refusal if the row does not have a valid one. known: fields that are read."""
         try:
-            fields = {field: value.read(row) for field, value in self._values.items()}
+            fields = {field: value.read(row) for field, value in self._values.items()} | {**known}
             given = {field: part for field, part in fields.items() if part is not None}
             return msgspec.convert(given, self._kind, strict=False)
         except Refused as refused:
@@ -111,6 +142,11 @@ class CsvMapping:
         if not self.readers:
             raise Refused("bad_map", "command", None, "a map needs at least one [[command]]")
         self.columns = set().union(*(reader.columns for reader in self.readers))
+        self.sort = description.sort
+        for part in description.command if self.sort else ():
+            if not is_instant(self.sort) or self.sort not in part.fields:
+                detail = f"sort needs a field that is an instant, such as at, in every command; {part.type} lacks it"
+                raise Refused("bad_map", "sort", self.sort, detail)
 
     def check(self, header: list[str]) -> None:
         """Refuses: bad_csv (a column is missing, or appears twice)."""
@@ -135,40 +171,80 @@ def parse_map(text: bytes) -> CsvMapping:
 
 
 class MappedCommands(NamedTuple):
-    """The commands of a CSV. header: the bytes before the first row; commands: those of each row, with their places."""
+    """The commands of a CSV, with their places.
+
+    header: the bytes before the first row. total: how many commands there are, if all have been read.
+    """
 
     header: bytes
     commands: Iterator[ReadCommand]
+    total: int | None = None
 
 
-def read_rows(mapping: CsvMapping, file: IO[bytes]) -> MappedCommands:
-    """Return the commands of each row, with their places.
+def read_rows(mapping: CsvMapping, file: IO[bytes], *, keep: bool = False) -> MappedCommands:
+    """Return the commands of each row, or of each group of rows. keep: their places have the bytes of the rows.
 
     A row with another number of cells than the header is refused; a row that cannot be read is refused and is the last.
-    Refuses, first that applies: bad_csv, unmapped_value. Raises Refused (bad_csv), before anything else is read, if the
-    header does not match the map.
+    If the map sorts, or has groups, all rows are read first, and kept in memory.
+    Refuses, first that applies: bad_csv, unmapped_value, out_of_order. Raises Refused, before anything else is read, if
+    the header does not match the map (bad_csv), or the first rows are mostly in falling order (out_of_order).
     """
     rows = read_sources(file, mapping.delimiter)
     _, header, source = next(rows, (1, Refused("bad_csv", "", None, "the file is empty"), b""))
     if isinstance(header, Refused):
         raise header
     mapping.check(header)
-    return MappedCommands(source, _read_commands(mapping, header, rows))
+    grouped = [(reader, reader.grouped_rows()) for reader in mapping.readers]
+    found: Iterable[RowCommands] = _read_commands(grouped, header, rows, keep=keep)
+    if any(groups is not None for _, groups in grouped):
+        found = heapq.merge([*found], _read_groups(grouped), key=attrgetter("line"))
+    if mapping.sort:
+        found = sort_rows(found, mapping.sort)
+        return MappedCommands(source, _each(found), sum(len(row.commands) for row in found))
+    return MappedCommands(source, refuse_falling(_each(found)))
 
 
-def _read_commands(mapping: CsvMapping, header: list[str], rows: Iterator[SourceRecord]) -> Iterator[ReadCommand]:
-    numbered = ROW_NUMBER in mapping.columns - {*header}
+def _each(rows: Iterable[RowCommands]) -> Iterator[ReadCommand]:
+    return (each for row in rows for each in row.commands)
+
+
+def _read_commands(
+    readers: Sequence[tuple[CommandReader, GroupedRows | None]],
+    header: list[str],
+    rows: Iterator[SourceRecord],
+    *,
+    keep: bool,
+) -> Iterator[RowCommands]:
+    """Return the commands of each row; rows of groups are collected."""
     for number, (line, cells, source) in enumerate(rows, 1):
+        records = ((line, source),) if keep else ()
         if isinstance(cells, Refused) or len(cells) != len(header):
             refused = cells if isinstance(cells, Refused) else _wrong_length(cells, header)
-            yield InputPlace(line, source=source), refused
+            yield RowCommands(line, [(InputPlace(line, records=records), refused)])
             continue
         row = dict(zip(header, cells, strict=True))
-        if numbered:
-            row[ROW_NUMBER] = str(number)
-        for reader in mapping.readers:
-            if reader.applies(row):
-                yield InputPlace(line, reader.type, reader.places, source=source), reader.read(row)
+        row.setdefault(ROW_NUMBER, str(number))
+        found: list[ReadCommand] = []
+        for reader, groups in readers:
+            if not reader.applies(row):
+                continue
+            if groups is None:
+                found.append((InputPlace(line, reader.type, reader.places, records=records), reader.read(row)))
+            else:
+                groups.add(line, row, records)
+        if found:
+            yield RowCommands(line, found)
+
+
+def _read_groups(readers: Sequence[tuple[CommandReader, GroupedRows | None]]) -> list[RowCommands]:
+    """Return the commands of the groups, in the order of their first rows."""
+    found = [
+        RowCommands(group.line, [reader.read_group(group, whole)])
+        for reader, groups in readers
+        if groups is not None
+        for group, whole in groups.groups()
+    ]
+    return sorted(found, key=attrgetter("line"))
 
 
 def _wrong_length(cells: list[str], header: list[str]) -> Refused:
@@ -189,3 +265,8 @@ def _needed_parts(kind: Any) -> set[str]:
     """Return the parts that an object must have, if a field of this type takes one."""
     found = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Struct)]
     return {part.name for each in found for part in structs.fields(each) if part.required}
+
+
+def _is_long(part: Any) -> bool:
+    """Return whether a field is described as in `LongFormat`."""
+    return isinstance(part, dict) and {"level", "value"} <= part.keys()

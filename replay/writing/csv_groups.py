@@ -1,0 +1,166 @@
+"""Long tables: the rows of one command, each with a level and a value, put together."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import count, groupby
+from typing import Any, NamedTuple, get_args, get_origin
+
+import msgspec
+from msgspec import Struct
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import WRITTEN_NUMBER
+from forecast_ledger.replay.writing.csv_cells import ROW_NUMBER, CellFormat, CsvRow, FieldValue, field_value
+
+_MOST_RANGES = 5  # of lines, in a message
+_NUMBER = re.compile(WRITTEN_NUMBER, re.ASCII)
+
+
+class LongFormat(Struct, frozen=True, forbid_unknown_fields=True):
+    """A field that takes one item of each row. level, value: made like fields. levels: all levels, in their order."""
+
+    level: Any
+    value: Any
+    levels: list[Any] | None = None
+
+
+class LongItem(NamedTuple):
+    """The item of one row."""
+
+    line: int
+    level: str | None
+    value: Any
+
+
+class LongField:
+    """A field that is put together from the rows of a group: a list in the order of the levels, or a value by level."""
+
+    def __init__(self, description: Any, field: str, kind: Any, usual: CellFormat) -> None:
+        """Refuses: bad_map. kind: the type of the field in its command."""
+        try:
+            written = msgspec.convert(description, LongFormat)
+        except msgspec.ValidationError as error:
+            raise Refused("bad_map", field, None, str(error)) from None
+        origins = {get_origin(each) for each in (kind, *get_args(kind))}
+        self.field, self._is_list = field, tuple in origins
+        self._level = field_value(written.level, f"{field}.level", usual)
+        self._value = field_value(written.value, f"{field}.value", usual)
+        self.columns = self._level.columns + self._value.columns
+        self._levels = None if written.levels is None else {_key(str(each)): str(each) for each in written.levels}
+        fault = ""
+        if not origins & {tuple, dict}:
+            fault = "the field takes neither a list nor values by name; only such fields are put together from rows"
+        elif self._levels is None and self._is_list:
+            fault = "give `levels`, the levels of the list in their order"
+        elif self._levels is not None and len(self._levels) != len(written.levels or ()):
+            fault = "a level is there twice"
+        if fault:
+            raise Refused("bad_map", field, None, fault)
+
+    def read(self, line: int, row: CsvRow) -> LongItem:
+        """Return the item of a row. Refuses: as its cells do, with the line."""
+        try:
+            level = self._level.read(row)
+            return LongItem(line, None if level is None else str(level), self._value.read(row))
+        except Refused as fault:
+            detail = f"line {line}: {fault.detail or fault.meaning}"
+            raise Refused(fault.code, fault.field, fault.value, detail, remedy=fault.remedy) from None
+
+    def whole(self, items: Sequence[LongItem]) -> list[Any] | dict[str, Any]:
+        """Return the field. Refuses: bad_csv (a level is missing, unknown or there twice, or a row is not complete)."""
+        found: dict[Any, LongItem] = {}
+        for item in items:
+            if item.level is None or item.value is None:
+                raise self._fault(f"line {item.line} has no {'level' if item.level is None else 'value'}")
+            key = _key(item.level)
+            if self._levels is not None and key not in self._levels:
+                raise self._fault(f"line {item.line} has the level {item.level}, which the map's `levels` lack")
+            if key in found:
+                raise self._fault(f"lines {found[key].line} and {item.line} both have the level {item.level}")
+            found[key] = item
+        missing = [label for key, label in (self._levels or {}).items() if key not in found]
+        if missing:
+            raise self._fault(f"{lines_text([item.line for item in items])}: no level {', '.join(missing)}")
+        if self._levels is None:
+            return {str(item.level): item.value for item in items}
+        values = {label: found[key].value for key, label in self._levels.items()}
+        return [*values.values()] if self._is_list else values
+
+    def _fault(self, detail: str) -> Refused:
+        return Refused("bad_csv", self.field, None, detail, remedy="give the command one row for each of its levels")
+
+
+class Group:
+    """The rows of one command. first: the cells of the first row that the command uses."""
+
+    def __init__(self, line: int, first: CsvRow) -> None:
+        self.line, self.first = line, first
+        self.items: list[LongItem] = []
+        self.records: list[tuple[int, bytes]] = []
+        self.fault: Refused | None = None
+
+
+class GroupedRows:
+    """The rows of a `[[command]]` by group, in the order of their first rows. The rows of a group need not be adjacent.
+
+    All are kept until the end of the file: about 300 bytes a row.
+    """
+
+    def __init__(self, columns: Sequence[str], values: Mapping[str, FieldValue], long: LongField) -> None:
+        self._columns, self._long = columns, long
+        shared = {column for value in values.values() for column in value.columns} - {*columns, ROW_NUMBER}
+        self._shared, self._used = sorted(shared), sorted(shared | {*columns})
+        self._groups: dict[tuple[str, ...], Group] = {}
+
+    def add(self, line: int, row: CsvRow, records: Sequence[tuple[int, bytes]]) -> None:
+        """Add a row to its group."""
+        key = tuple([row[column] for column in self._columns])
+        group = self._groups.get(key)
+        if group is None:
+            used = [*self._used, *([ROW_NUMBER] if ROW_NUMBER in row else [])]
+            group = self._groups[key] = Group(line, {column: row[column] for column in used})
+        group.records += records
+        try:
+            self._check_same(line, row, group)
+            group.items.append(self._long.read(line, row))
+        except Refused as refused:
+            group.fault = group.fault or refused
+
+    def groups(self) -> Iterator[tuple[Group, list[Any] | dict[str, Any] | Refused]]:
+        """Return each group with its field, or the refusal of the group."""
+        for group in self._groups.values():
+            try:
+                yield group, group.fault or self._long.whole(group.items)
+            except Refused as refused:
+                yield group, refused
+
+    def _check_same(self, line: int, row: CsvRow, group: Group) -> None:
+        """Refuse (bad_csv) a row that says something else than the first of its group."""
+        for column in self._shared:
+            if row[column] != group.first[column]:
+                detail = f"line {line} has another value than line {group.line}, which is of the same group"
+                remedy = "correct the cell, or add the column to `group` in the map"
+                raise Refused("bad_csv", column, row[column], detail, remedy=remedy)
+
+
+def lines_text(lines: Sequence[int]) -> str:
+    """Return lines in words.
+
+    >>> lines_text([2, 3, 4, 9]), lines_text([7])
+    ('lines 2-4, 9', 'line 7')
+    """
+    steps = count()
+    ranges = [[*group] for _, group in groupby(sorted(lines), lambda line: line - next(steps))]
+    texts = [str(each[0]) if len(each) == 1 else f"{each[0]}-{each[-1]}" for each in ranges]
+    more = f" and {sum(map(len, ranges[_MOST_RANGES:]))} more" * (len(ranges) > _MOST_RANGES)
+    return f"line{'s' * (len(lines) > 1)} {', '.join(texts[:_MOST_RANGES])}{more}"
+
+
+def _key(level: str) -> Any:
+    """Return what two texts of one level share: a number however it is written, or the text.
+
+    >>> _key("0.50") == _key("5e-1"), _key("red") == _key("Red")
+    (True, False)
+    """
+    return Decimal(level) if _NUMBER.fullmatch(level) else level

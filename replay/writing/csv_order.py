@@ -1,0 +1,82 @@
+"""The order of the rows of a CSV: sorted as the map says, or refused if forecasts mostly go back in time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice, pairwise
+from typing import Any, NamedTuple
+
+from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import read_instant
+from forecast_ledger.ledger.model.commands import QuotePrices, RecordDecision, SubmitForecast, WithdrawForecast
+from forecast_ledger.replay.writing.append import ReadCommand
+
+LOOKED_AT = 10_000  # commands at the beginning of a file, from which its order is judged
+# command -> its instant, and the fields of what it may not go back on; `out_of_order` refuses the command if it does
+_IN_ORDER: dict[type, tuple[str, tuple[str, ...]]] = {
+    SubmitForecast: ("at", ("question", "participant")),
+    WithdrawForecast: ("at", ("question", "participant")),
+    QuotePrices: ("quoted_at", ("question",)),
+    RecordDecision: ("at", ("contest", "participant")),
+}
+
+
+class RowCommands(NamedTuple):
+    """The commands of a row, or of a group of rows, and its first line."""
+
+    line: int
+    commands: Sequence[ReadCommand]
+
+
+def sort_rows(rows: Iterable[RowCommands], field: str) -> list[RowCommands]:
+    """Return the rows in the order of an instant of their first commands; rows that have none come first.
+
+    Rows of one instant keep their order; in a file that falls more often than it rises, they are turned round, because
+    its newest row is its first. All rows are in memory: about 1,500 bytes each, and the bytes that are kept of it.
+    """
+    keyed = [(_instant(row, field), row) for row in rows]
+    steps = [after - before for (before, _), (after, _) in pairwise(keyed) if before is not None and after is not None]
+    if sum(step < 0 for step in steps) > sum(step > 0 for step in steps):
+        keyed.reverse()
+    keyed.sort(key=lambda pair: (pair[0] is not None, pair[0]))
+    return [row for _, row in keyed]
+
+
+def refuse_falling(commands: Iterator[ReadCommand]) -> Iterator[ReadCommand]:
+    """Return the commands, of which the first `LOOKED_AT` are read at once.
+
+    Refuses: out_of_order (more of their steps fall than rise: most commands would be refused, and the newest stand).
+    """
+    first = list(islice(commands, LOOKED_AT))
+    falls, rises = _steps(first)
+    if falls > rises:
+        detail = (
+            f"the file is mostly in falling order: {falls:,} of its first {falls + rises:,} forecasts, decisions or "
+            "quotes that follow another are earlier than that; nothing was recorded"
+        )
+        raise Refused("out_of_order", "at", None, detail, remedy='write sort = "at" at the top of the map')
+    return chain(first, commands)
+
+
+def _steps(commands: Iterable[ReadCommand]) -> tuple[int, int]:
+    """Return how many commands are earlier, and how many later, than the last of their type on the same subject."""
+    last: dict[tuple[Any, ...], int] = {}
+    falls = rises = 0
+    for _, command in commands:
+        if type(command) not in _IN_ORDER:
+            continue
+        field, subject = _IN_ORDER[type(command)]
+        key = (type(command), *(getattr(command, name) for name in subject))
+        with suppress(Refused, TypeError):  # the ledger refuses the command with its place
+            at = read_instant(getattr(command, field))
+            before = last.get(key, at)
+            falls, rises = falls + (at < before), rises + (at > before)
+            last[key] = at
+    return falls, rises
+
+
+def _instant(row: RowCommands, field: str) -> int | None:
+    for _, command in row.commands:
+        with suppress(Refused):
+            if not isinstance(command, Refused):
+                return read_instant(getattr(command, field), field)
+    return None
