@@ -6,8 +6,10 @@ not record; without such details, the digest of its content can be rebuilt too.
 
 from collections.abc import Iterator
 from decimal import Decimal
-from itertools import product
+from itertools import combinations, product
 from typing import Any
+
+from msgspec import structs
 
 from forecast_ledger.ledger.auditing import rebuild_trading
 from forecast_ledger.ledger.auditing.command_readings import (
@@ -84,8 +86,20 @@ def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> It
         opens_at=instant_text(event.opens_at),
         closes_at=instant_text(event.closes_at),
         reveals_at=optional_instant(event.reveals_at),
+        group=event.group or None,
+        category=event.category or None,
+        tags=event.tags or None,
+        url=event.url or None,
+        source=event.source or None,
     )
-    yield CommandReading(command, (command,), lossy=span is not None and (bool(span.levels) or 0 in bounds))
+    empty = {"tags": (), "url": "", "source": ""}  # counts like a field that is left out
+    unsaid = [name for name in empty if not getattr(event, name)]
+    variants = [
+        structs.replace(command, **{name: empty[name] for name in names})
+        for size in range(len(unsaid) + 1)
+        for names in combinations(unsaid, size)
+    ]
+    yield CommandReading(command, variants, lossy=span is not None and (bool(span.levels) or 0 in bounds))
 
 
 def _submit_forecast(event: events.ForecastMade, state: State, _: TextLookup) -> Iterator[CommandReading]:

@@ -31,6 +31,7 @@ LAST_INSTANT = 253_402_300_800 * 10**6 - 1  # the end of the year 9999
 NEVER = 2**63 - 1  # in place of an instant, in columns of instants that may be missing
 DAY = 86_400 * 10**6  # µs
 LONGEST_PERIOD = 36_525 * DAY  # a question's period is a century at most
+MOST_TAGS = 100  # of a question
 MOST_BINS = 10_000
 MOST_DECIMALS = 12
 LARGEST_MEASURE = 10**13  # the largest quantile, in the unit of its question

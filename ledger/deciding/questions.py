@@ -19,6 +19,8 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
     opens_at, closes_at = values.read_instant(command.opens_at), values.read_instant(command.closes_at)
     reveals_at = None if command.reveals_at is None else values.read_instant(command.reveals_at)
     span = numeric_range(command.range) if command.range else None
+    if len(command.tags or ()) > values.MOST_TAGS:
+        raise Refused("out_of_range", "tags", len(command.tags or ()), f"at most {values.MOST_TAGS} tags")
     if command.question in state.questions:
         raise Refused("duplicate_question", "question", command.question)
     outcomes = ("yes", "no") if command.kind == "binary" else command.outcomes or ()
@@ -42,6 +44,11 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
         opens_at=opens_at,
         closes_at=closes_at,
         reveals_at=reveals_at,
+        group=command.group or "",
+        category=command.category or "",
+        tags=tuple(command.tags or ()),
+        url=command.url or "",
+        source=command.source or "",
     )
 
 

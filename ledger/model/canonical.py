@@ -282,8 +282,8 @@ _BY_NAME: dict[str, _Convert] = {
     **dict.fromkeys(["source", "action"], values.check_text),
     **dict.fromkeys(["reasoning", "prompt", "response"], _long_text),
 }
-# Optional fields that were added later, the newest last. They are left out if they are not given, so that a command
-# that was recorded before they existed still has the same content when it is sent again.
+# Optional fields that were added later, the newest last, by name or by type and name. They are left out if they are not
+# given, so that a command that was recorded before they existed still has the same content when it is sent again.
 _ADDED: dict[str, _Convert] = {
     "spot_at": values.read_instant,
     "quantiles": _numbers,
@@ -292,6 +292,10 @@ _ADDED: dict[str, _Convert] = {
     "starts_at": values.read_instant,
     **dict.fromkeys(["series", "family", "release"], _id),
     "until": values.read_instant,
+    **dict.fromkeys(["group", "category"], _id),
+    "tags": _array(_id),
+    "url": values.check_text,
+    "open_question.source": values.check_text,  # `source` of a quote is older
 }
 _DEFAULT_RULES = json.decode(json.encode(RuleSet(name="")))
 _DEFAULT_TRADING = json.decode(json.encode(Trading()))
@@ -314,10 +318,13 @@ def _fields_of(kind: type[Command]) -> tuple[str | int | None, list[tuple[str, _
     Fields that are in neither table come last, in the order of their declaration.
     """
     fields = {field.name: field.default is None for field in structs.fields(kind) if field.name != "id"}
-    by_name = {name: convert for name, convert in (_BY_NAME | _ADDED).items() if name in fields}
+    tag = kind.__struct_config__.tag
+    added = {key.removeprefix(f"{tag}."): convert for key, convert in _ADDED.items()}
+    lasting = {name: convert for name, convert in _BY_NAME.items() if name not in added}
+    by_name = {name: convert for name, convert in (lasting | added).items() if name in fields}
     by_type = {name: _convert_by_type(kind, name) for name in fields if name not in by_name}
     rows = [(name, convert, fields[name]) for name, convert in (by_name | by_type).items()]
-    return kind.__struct_config__.tag, rows, len(fields.keys() & _BY_NAME.keys())
+    return tag, rows, len(fields.keys() & lasting.keys())
 
 
 def _convert_by_type(kind: type[Command], name: str) -> _Convert:

@@ -88,6 +88,11 @@ class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
     opens_at: Instant
     closes_at: Instant
     reveals_at: Instant | None = None
+    group: Id | None = None
+    category: Id | None = None
+    tags: tuple[Id, ...] | None = None
+    url: Text | None = None
+    source: Text | None = None
 
 
 class SubmitForecast(Command, frozen=True, kw_only=True, tag="submit_forecast"):

@@ -65,6 +65,11 @@ class QuestionOpened(Event, frozen=True, kw_only=True, tag="question_opened.v1")
     opens_at: int
     closes_at: int
     reveals_at: int | None = None
+    group: str = ""
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    url: str = ""
+    source: str = ""
 
 
 class ForecastMade(Event, frozen=True, kw_only=True, tag="forecast_made.v1"):

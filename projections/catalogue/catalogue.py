@@ -1,6 +1,6 @@
 """The catalogue of projections: the schema of each table and the function that builds it from the facts."""
 
-from forecast_ledger.projections.catalogue import analytics_tables, score_tables
+from forecast_ledger.projections.catalogue import analytics_tables, question_tables, score_tables
 from forecast_ledger.projections.catalogue.inputs import SCORED
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
@@ -30,6 +30,37 @@ CATALOGUE: dict[str, Projection] = {
         analytics_tables.contests_values,
         reads=("contests", "accounts"),
         division="contests",
+    ),
+    "questions": Projection(
+        2,
+        "every question, and its state",
+        ("question",),
+        (
+            QUESTION,
+            Column("kind", "text", "binary, multiple_choice or numeric"),
+            Column("title", "text", "its title"),
+            Column(
+                "outcomes",
+                "text",
+                "JSON: the possible outcomes, in the order of a forecast's probabilities; empty for a numeric question",
+            ),
+            Column("opens_at", "instant", "first instant at which forecasts are accepted"),
+            Column("closes_at", "instant", "scheduled end: first instant at which forecasts are refused"),
+            Column("closed_at", "instant", "actual end, which an early close can make earlier"),
+            Column("reveals_at", "instant", "end of the hidden period, if there is one"),
+            Column("log_position", "count", "log position of the event that opened it"),
+            Column("state", "text", "unresolved, resolved or annulled"),
+            Column("outcome", "text", "the outcome that occurred; for a numeric question the index of its bin"),
+            Column("value", "text", "the answer of a numeric question"),
+            Column("group", "text", "the group that it belongs to"),
+            Column("category", "text", "its category"),
+            Column("tags", "text", "JSON: further words about it"),
+            Column("url", "text", "where it is described"),
+            Column("source", "text", "who asked it, or the text that its answer is taken from"),
+        ),
+        question_tables.questions_values,
+        reads=("questions", "resolutions"),
+        division="questions",
     ),
     "standing": Projection(
         1,

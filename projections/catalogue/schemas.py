@@ -28,6 +28,7 @@ _SCORED = frozenset(SCORED)
 DIVISIONS: dict[str, Division] = {
     "log": Division((), frozenset(INPUTS)),  # rebuilt when any kind of facts that the table reads changes
     "forecasts": Division(("question",), _FORECASTS | {"questions", "resolutions"}),
+    "questions": Division(("question",), frozenset({"questions", "resolutions"})),
     "receipts": Division(("contest", "question"), _FORECASTS | {"entries"}),
     "contests": Division(("contest",), frozenset({"contests", "entries", "accounts"})),
     "scores": Division(("contest", "question"), _SCORED, second_thread=True),

@@ -17,6 +17,7 @@ from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import kinds_of
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
+from forecast_ledger.projections.core.column_values import plain_values
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.facts.accounts import Books
 from forecast_ledger.projections.facts.columns import Contest, Facts, Forecasts, join_pages
@@ -44,12 +45,14 @@ FOLLOWED = (*_FORECASTS, *_SETTLE, *_ARRANGE, events.QuestionOpened, events.Pric
 class Touched:
     """The facts that new events can have changed.
 
-    questions: codes of questions with new forecasts or another status. scores, trading: the scores and the trading
+    questions: codes of questions with new forecasts or another status. described: those opened or of another status.
+    scores, trading: the scores and the trading
     accounts that can have changed. admissions: contest and question code of the admissions that can have changed.
     kinds: the kinds of facts that can have changed.
     """
 
     questions: set[int] = field(default_factory=set)
+    described: set[int] = field(default_factory=set)
     scores: TouchedScores = field(default_factory=TouchedScores)
     trading: TouchedAccounts = field(default_factory=TouchedAccounts)
     admissions: set[tuple[str, int]] = field(default_factory=set)
@@ -118,6 +121,7 @@ class IncrementalTables:
         """Yield the current rows of the parts of tables that can have changed."""
         self._gather()
         self._reported = self._cached = True
+        yield from self._question_updates()
         yield from self._forecast_updates()
         yield from self._admission_updates()
         yield from self._scores.updates(self.facts, self.touched.scores, self._current_at)
@@ -139,11 +143,14 @@ class IncrementalTables:
         """Add what an event can have changed. Raises TypeError: a table reads the event, and FOLLOWED lacks it."""
         codes, touched = self.facts.question_codes.codes, self.touched
         match event:
+            case events.QuestionOpened():
+                touched.described.add(codes[event.question])
             case events.PricesQuoted():
                 touched.trading.quoted.update(codes[quote.question] for quote in event.quotes)
             case _ if isinstance(event, _SETTLE):
                 code = codes[event.question]
                 touched.questions.add(code)
+                touched.described.add(code)
                 self._touch_scores(code, self._holding.get(code, set()))
                 touched.trading.ruled.add(code)
             case _ if isinstance(event, _ARRANGE):
@@ -210,6 +217,12 @@ class IncrementalTables:
 
     def _contests(self, names: Iterable[str]) -> dict[str, Contest]:
         return {name: self.facts.contests[name] for name in names}
+
+    def _question_updates(self) -> Iterator[TableUpdate]:
+        names = {self.facts.questions[code].question for code in self.touched.described}
+        for update in table_updates(Projections(self._facts_about({})), "questions", [(name,) for name in names]):
+            rows = [row for row, name in enumerate(plain_values(update.table.values[0])) if name in names]
+            yield update._replace(table=update.table.rows_at(int64_array(rows)))
 
     def _forecast_updates(self) -> Iterator[TableUpdate]:
         codes = self.touched.questions

@@ -1,11 +1,10 @@
 """The tables of an export: the events, contests, questions, participants, projections, and the data dictionary."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from forecast_ledger.ledger.core.errors import Corrupt
-from forecast_ledger.ledger.model import events, log
+from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.projections.boards.totals import consensus_label
@@ -15,7 +14,6 @@ from forecast_ledger.projections.core.arrays import int64_array
 from forecast_ledger.projections.core.column_values import Column, columns_of_rows, ids
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.projections.facts.columns import Facts
-from forecast_ledger.projections.facts.from_log import status
 
 CHUNK_ROWS, CHUNK_BYTES = 20_000, 2**26  # of the log, at most, in memory at once
 _LOG = ("events", "position")
@@ -51,24 +49,6 @@ EVENT_COLUMNS = (
     Column("event", "text", "its fields: JSON, with integers as in the log"),
     Column("row", "text", "the row of the log, byte for byte"),
     Column("digest", "text", "the row's digest, which covers all rows before it"),
-)
-_QUESTIONS = (
-    Column("question", "id", "the question"),
-    Column("kind", "text", "binary, multiple_choice or numeric"),
-    Column("title", "text", "its title"),
-    Column(
-        "outcomes",
-        "text",
-        "JSON: the possible outcomes, in the order of a forecast's probabilities; empty for a numeric question",
-    ),
-    Column("opens_at", "instant", "first instant at which forecasts are accepted"),
-    Column("closes_at", "instant", "scheduled end: first instant at which forecasts are refused"),
-    Column("closed_at", "instant", "actual end, which an early close can make earlier"),
-    Column("reveals_at", "instant", "end of the hidden period, if there is one"),
-    Column("log_position", "count", "log position of the event that opened it"),
-    Column("state", "text", "unresolved, resolved or annulled"),
-    Column("outcome", "text", "the outcome that occurred; for a numeric question the index of its bin"),
-    Column("value", "text", "the answer of a numeric question"),
 )
 _PARTICIPANTS = (
     Column("participant", "id", "the participant"),
@@ -115,10 +95,10 @@ def export_tables(
         "events", meaning, ("position",), EVENT_COLUMNS, 1, until.position, until.digest, _events(store, until)
     )
     yield _projection(projections, "contests")
-    yield _in_one_chunk(_questions(projections.facts), "every question, and its state", ("question",))
+    yield _projection(projections, "questions")
     yield _in_one_chunk(_participants(projections.facts), "every participant in the tables", ("participant",))
     for name in names:
-        if name != "contests":
+        if name not in {"contests", "questions"}:
             yield _projection(projections, name)
 
 
@@ -144,33 +124,6 @@ def _projection(projections: Projections, name: str) -> ExportTable:
 
 def _in_one_chunk(table: Table, meaning: str, key: tuple[str, ...]) -> ExportTable:
     return ExportTable(table.name, meaning, key, table.columns, table.version, len(table), table.digest(), [table])
-
-
-def _questions(facts: Facts) -> Table:
-    now = status(facts)
-    states: dict[type | None, str] = {events.QuestionResolved: "resolved", events.QuestionAnnulled: "annulled"}
-    outcomes = now.outcome.tolist()
-    values = (
-        ids([question.question for question in facts.questions]),
-        [question.kind for question in facts.questions],
-        [question.title for question in facts.questions],
-        [json.dumps(question.outcomes, ensure_ascii=False) for question in facts.questions],
-        now.opens_at,
-        now.closes_at,
-        now.closed_at,
-        [question.reveals_at for question in facts.questions],
-        int64_array(facts.opened),
-        [states.get(facts.settled.get(code), "unresolved") for code in range(len(facts.questions))],
-        [_outcome(question, outcome) for question, outcome in zip(facts.questions, outcomes, strict=True)],
-        [value or None for value in now.values],
-    )
-    return Table("questions", 1, _QUESTIONS, values).sorted_by("question")
-
-
-def _outcome(question: events.QuestionOpened, outcome: int) -> str | None:
-    if outcome < 0:
-        return None
-    return question.outcomes[outcome] if question.outcomes else str(outcome)
 
 
 def _participants(facts: Facts) -> Table:

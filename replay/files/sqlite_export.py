@@ -184,7 +184,7 @@ def _sortable(instant: str) -> str:
 
 
 def _add_search_and_views(database: Database) -> None:
-    database.table("questions").enable_fts(["title"])
+    database.table("questions").enable_fts(["title", "group", "category", "tags", "source"])
     there = frozenset(database.table_names())
     for name, view in VIEWS.items():
         if view.tables <= there:

@@ -12,9 +12,12 @@ FIELDS: dict[str, str] = {
     "participant": "the id of a participant",
     "reason": "the reason, for people",
     "title": "a title, for people",
+    "group": "the group that the question belongs to, such as a parent question; boards are also made by group",
+    "category": "the category of the question; boards are also made by category",
+    "tags": "further words about the question, at most 100",
+    "url": "where the question is described; the address is never opened",
     "attestation": "the declaration of the forecast's maker about its sources and its model",
     "currency": "the currency of the pool and of cash, for people",
-    "source": "the source of the prices",
     "period": (
         "the number of the period, from 1, counted from the contest's start in steps of the rule set's `period_days`"
     ),
@@ -59,6 +62,7 @@ FIELDS: dict[str, str] = {
         "the first instant at which no forecast counts any more, at most a century after `opens_at`"
     ),
     "open_question.reveals_at": "when the community forecast is shown, which ends the hidden period",
+    "open_question.source": "who asked the question, or the text that its answer is taken from, for people",
     "submit_forecast.probability": "the probability of yes, for a binary question",
     "submit_forecast.probabilities": "an object from each outcome to its probability, for a multiple_choice question",
     "submit_forecast.cdf": "the cumulative probability at each of the bins + 1 edges, for a numeric question with bins",
@@ -108,6 +112,7 @@ FIELDS: dict[str, str] = {
         "an object from each outcome to the price of its share; of a binary question only `yes`, as no is "
         "1 - yes; an outcome that is left out has no price"
     ),
+    "quote.source": "the source of the prices",
     "quote.prices": (
         "an object from each outcome to the price of its share; of a binary question only `yes`, as no is "
         "1 - yes; an outcome that is left out has no price"
@@ -151,6 +156,7 @@ FIELDS: dict[str, str] = {
     "question_opened.opens_at": "the first instant at which forecasts count",
     "question_opened.closes_at": "the first instant at which no forecast counts any more",
     "question_opened.reveals_at": "when the community forecast is shown",
+    "question_opened.source": "who asked the question, or the text that its answer is taken from; empty if not given",
     "forecast_made.probabilities": (
         "1e-9 each, in the order of the question's outcomes, summing to 1e9; empty if the question is numeric"
     ),
@@ -182,6 +188,7 @@ FIELDS: dict[str, str] = {
     "participant_enrolled.release": "what exactly takes part, such as the version of a model",
     "participant_excluded.level": "`no_prize`, `no_rank` or `hidden`",
     "Quote.prices": "the price of a share of each outcome, 1e-9, in the order of the outcomes; null if there is none",
+    "prices_quoted.source": "the source of the prices",
     "prices_quoted.quoted_at": "the instant of the prices",
     "prices_quoted.quotes": "the prices of each question",
     "text_kept.digest": "the SHA-256 of the text in UTF-8, by which decisions refer to it",

@@ -49,6 +49,7 @@ def written(path: Path, commands: list[AnyCommand]) -> str:
 def told() -> list[AnyCommand]:
     """Stories of forecasting and trading, a contest that is paid, odd texts, and scores below 0."""
     odd = [opened(question, title=title) for question, title in TITLES.items()]
+    odd[0] = structs.replace(odd[0], group="sheets", category="traps", tags=("cells", "Köln"), url="u", source="office")
     paid = [*won(), payment()]
     peers: list[AnyCommand] = [contest("peers", rules="relative-2021-10"), entry("peers", "formula")]
     peers += [forecast("formula", who, probability=chance) for who, chance in (("=x", "0.9"), ("-y", "0.1"))]

@@ -113,6 +113,12 @@ RED = Prices(question="colour", prices={"red": "0.25", "blue": "0.7"})
 RECAPITALISED = RuleSet(name="open", trading=Trading(recapitalisation=True))
 EXACT: dict[str, list[AnyCommand]] = {
     "questions of every kind": [opened(), choices(), numeric(bins=4), quartiles(), numeric("log", zero_point="-1")],
+    "questions with details": [
+        opened(group="g", category="c", tags=("t",), url="u", source="s"),
+        opened("no tags", tags=()),
+        opened("no address", url=""),
+        opened("nothing", tags=(), url="", source=""),
+    ],
     "a withdrawal": [opened(), forecast(), withdrawal()],
     "forecasts with an end": [opened(), forecast(until=day(12)), forecast(at=day(13), until=day(25))],
     "an early close": [opened(), closing()],

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
+from msgspec import json
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
@@ -36,6 +37,7 @@ from tests.support.given import (
     opened,
     promised,
     quartiles,
+    ran,
     resolution,
     revocation,
     trading_floor,
@@ -105,6 +107,7 @@ REFUSED: list[Promise] = [
     ("open_question", "out_of_range", "range.decimals", [], quartiles(decimals=12, upper="10.0000000000000001")),
     ("open_question", "out_of_range", "range.decimals", [], quartiles(decimals=12, lower="-10.1")),
     ("open_question", "out_of_range", "range.decimals", [], quartiles(decimals=0, upper="10000000000001")),
+    ("open_question", "out_of_range", "tags", [], opened(tags=("wet",) * 101)),
     ("open_question", "duplicate_question", "question", [RAIN], opened()),
     ("open_question", "duplicate_question", "question", [RAIN, annulment()], choices("rain")),
     ("open_question", "duplicate_outcome", "outcomes", [], choices(outcomes=("red", "green", "red"))),
@@ -326,6 +329,7 @@ def test_every_refusal_a_docstring_promises_is_tested_above_and_no_other(functio
 # Two faults at once: history, command, and the two codes, the one to report first.
 BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
     ("out_of_range", "duplicate_question", [DEPTH], numeric(bins=0)),
+    ("out_of_range", "duplicate_question", [RAIN], opened(tags=("wet",) * 101)),
     ("duplicate_question", "duplicate_outcome", [COLOUR], choices(outcomes=("a", "a"))),
     ("duplicate_outcome", "wrong_fields_for_kind", [], choices(outcomes=("a", "a"), range=DEPTH.range)),
     ("wrong_fields_for_kind", "wrong_order_of_instants", [], opened(outcomes=("a", "b"), **BACKWARDS)),
@@ -445,6 +449,44 @@ def test_an_opened_binary_question_is_recorded_with_yes_and_no() -> None:
             reveals_at=micros(12),
         )
     )
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {},
+        {"group": "weather", "category": "nature", "tags": ("wet", "Köln", "wet"), "url": "https://e.org/?q=1"},
+        {"source": "the gauge on the bridge\nread at noon", "tags": tuple(f"tag {number}" for number in range(100))},
+    ],
+)
+def test_the_details_of_a_question_are_recorded_as_given(details: dict[str, Any]) -> None:
+    """A detail that is not given, or empty, is not written; order and repetitions of tags stay."""
+    [question] = ran(opened(**details))
+    assert isinstance(question, events.QuestionOpened)
+    names = ("group", "category", "tags", "url", "source")
+    assert {name: value for name in names if (value := getattr(question, name))} == details
+    written = json.encode(question).decode()
+    assert [name for name in names if f'"{name}":' in written] == [name for name in names if name in details]
+    assert ran(opened(tags=(), url="", source="")) == ran(opened())
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("group", "", "id_empty"),
+        ("group", "g" * 201, "id_too_long"),
+        ("category", "a\tb", "id_not_plain"),
+        ("tags", ("wet", " wet"), "id_not_plain"),
+        ("tags", ("t" * 201,), "id_too_long"),
+        ("tags", "wet", "malformed"),
+        ("url", "u" * 10_001, "text_too_long"),
+        ("source", "s" * 10_001, "text_too_long"),
+        ("url", 7, "malformed"),
+    ],
+)
+def test_a_detail_that_cannot_be_kept_is_refused(field: str, value: Any, code: str) -> None:
+    """A group, a category and a tag are ids; an address and a source are texts."""
+    given().when(opened(**{field: value})).refuses(code, field)
 
 
 def test_a_question_with_outcomes_called_yes_and_no_is_binary_only_if_its_kind_says_so() -> None:

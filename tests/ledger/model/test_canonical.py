@@ -193,6 +193,11 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "opens_at": day(11),
             "closes_at": day(21),
             "reveals_at": day(12),
+            "group": "g",
+            "category": "c",
+            "tags": ("t",),
+            "url": "u",
+            "source": "s",
         },
     ),
     (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 
-from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, read
+from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, OpenQuestion, read
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import CATALOGUE, Projections
@@ -35,6 +35,7 @@ EVERY = pytest.mark.parametrize("name", CATALOGUE)
 KEYS = {name: projection.key for name, projection in CATALOGUE.items()}
 PROMISED = {  # at least these columns
     "contests": ("contest", "rules", "pool", "sealed_at", "sealed_digest", "paid"),
+    "questions": ("state", "outcome", "value", "closed_at", "group", "category", "tags", "url", "source"),
     "standing": (),
     "consensus": ("count", "median"),
     "score_parts": ("probability", "reference", "peers", "term", "weight", "contribution"),
@@ -70,6 +71,7 @@ PROMISED = {  # at least these columns
 }  # fmt: skip
 OPTIONAL = {  # columns that may be empty in a row
     "contests": {"sealed_at", "sealed_digest", "starts_at"},
+    "questions": {"reveals_at", "outcome", "value"},
     "score_parts": {"probability", "reference", "peers"},
     "leaderboard": {"rank", "take"},
     "brier": {"consensus_brier", "skill_against_consensus", "skill_against_base_rate"},
@@ -213,9 +215,10 @@ QUIET: dict[str, list[AnyCommand]] = {
 @EVERY
 @pytest.mark.parametrize("commands", QUIET.values(), ids=QUIET.keys())
 def test_a_log_without_scores_has_empty_tables(name: str, commands: list[AnyCommand]) -> None:
-    """Each empty table has the digest of its schema; only a contest has a row of its own."""
+    """Each empty table has the digest of its schema; only a contest and a question have a row of their own."""
     table = oracle.projected(*commands).table(name)
-    rows = sum(isinstance(command, OpenContest) for command in commands) if name == "contests" else 0
+    kind = {"contests": OpenContest, "questions": OpenQuestion}.get(name)
+    rows = sum(isinstance(command, kind) for command in commands) if kind else 0
     assert (len(table), len(list(table.rows()))) == (rows, rows)
     assert rows or table.digest() == oracle.projected().table(name).digest()
 
@@ -224,7 +227,7 @@ def test_questions_without_a_contest_have_standings_and_medians() -> None:
     """Without a contest, no other table has rows."""
     projections = oracle.projected(opened(), forecast(), resolution())
     lengths = {name: len(projections.table(name)) for name in CATALOGUE}
-    assert lengths == dict.fromkeys(CATALOGUE, 0) | {"standing": 1, "consensus": 2}
+    assert lengths == dict.fromkeys(CATALOGUE, 0) | {"questions": 1, "standing": 1, "consensus": 2}
 
 
 def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
@@ -237,12 +240,13 @@ def test_an_event_changes_only_the_tables_that_depend_on_it() -> None:
     scored = {"score_parts", "scores", "leaderboard", "prizes"}
     brier_tables = {"brier", "brier_overall", "calibration"}
     commands: list[AnyCommand] = [opened(), contest(pool=1), entry(), forecast()]
-    assert changed(commands, resolution()) == scored | brier_tables
+    assert changed(commands, resolution()) == {"questions"} | scored | brier_tables
     assert changed([*commands, resolution()], contest("cap"), entry("cap")) == {"contests"} | scored | brier_tables
     assert changed(commands, forecast(participant="bob")) == {"standing", "consensus"}
     assert changed(commands, finalization()) == changed(commands, contest("cap")) == {"contests"}
     sealed = [*commands, resolution(), finalization()]
     assert changed(sealed, payment()) == {"contests", "prizes", "journal"}
-    assert changed(sealed, revocation()) == changed(commands, enrolment(participant="bob", bot=True)) == set()
+    assert changed(commands, enrolment(participant="bob", bot=True)) == set()
+    assert changed(sealed, revocation()) == {"questions"}
     examined: list[AnyCommand] = [opened(), contest(rules=RuleSet(name="own", kernel="ln", attested=True)), entry()]
     assert changed(examined, forecast()) == {"standing", "consensus", "admissions"}

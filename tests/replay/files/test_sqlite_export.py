@@ -143,9 +143,15 @@ def test_a_view_is_there_only_with_its_tables(log: str, tmp_path: Path) -> None:
     assert views == {"current_leaderboard"}
 
 
-@pytest.mark.parametrize(("word", "question"), [("wide OR 雨", "wide"), ("four", "lines"), ("SUM", "@at")])
-def test_titles_can_be_searched(db: Db, word: str, question: str) -> None:
-    """A search by any word of a title finds it."""
+@pytest.mark.parametrize(
+    ("word", "question"),
+    [
+        *[("wide OR 雨", "wide"), ("four", "lines"), ("SUM", "@at")],
+        *[(word, "formula") for word in ("sheets", "category : traps", "cells", "Koln", "source : office")],
+    ],
+)
+def test_titles_and_details_can_be_searched(db: Db, word: str, question: str) -> None:
+    """A search by any word of a title, group, category, tag or source finds the question."""
     query = (
         "SELECT question FROM questions WHERE rowid IN (SELECT rowid FROM questions_fts WHERE questions_fts MATCH ?)"
     )
