@@ -218,6 +218,7 @@ def _add_question(event: events.QuestionAdded, _: State, __: TextLookup) -> Iter
             weight=in_units(event.weight, WEIGHT),
             hidden_coverage_weight=None if hidden is None else in_units(hidden, WEIGHT),
             spot_at=optional_instant(event.spot_at),
+            spots=tuple(commands.Spot(at=instant_text(spot.at), weight=spot.weight) for spot in event.spots) or None,
         )
     )
 

@@ -24,6 +24,8 @@ else:  # the types that a JSON decoder uses: a number keeps its decimal digits, 
 PROBABILITY = 10**9  # units in 1: probabilities, prices
 CUMULATIVE = 10**10  # units in 1: the cumulative probabilities of a numeric forecast
 MONEY = 10**6  # units in 1: money, shares
+MOST_SPOTS = 365  # instants that count of one question in a contest
+LARGEST_SPOT_WEIGHT = 100  # so all weights together are fewer than the days of a century
 WEIGHT = 10**6  # units in 1: a question's weight in a contest
 
 FIRST_INSTANT = -62_135_596_800 * 10**6  # µs: 0001-01-01T00:00:00Z

@@ -76,19 +76,26 @@ def _start_instant(command: commands.OpenContest, rules: RuleSet | None) -> int:
 
 
 def add_question(command: commands.AddQuestion, state: State) -> events.QuestionAdded:
-    """Refuses, first that applies: out_of_range, unknown_contest, unknown_question, wrong_order_of_instants,
-    contest_finalized, question_in_contest, unscorable_question, no_hidden_period.
+    """Refuses, first that applies: malformed (spot_at and spots), out_of_range, unknown_contest, unknown_question,
+    wrong_order_of_instants, contest_finalized, question_in_contest, unscorable_question, no_hidden_period.
     """
+    if command.spot_at is not None and command.spots is not None:
+        raise Refused("malformed", "spots", None, "give either spot_at or spots")
     weight = values.read_fixed(command.weight, values.WEIGHT, "weight", 0, values.LARGEST_WEIGHT)
     hidden = command.hidden_coverage_weight
     share = (
         None if hidden is None else values.read_fixed(hidden, values.WEIGHT, "hidden_coverage_weight", 0, values.WEIGHT)
     )
     spot_at = None if command.spot_at is None else values.read_instant(command.spot_at)
+    spots = _read_spots(command.spots)
     contest = state.contest(command.contest)
     question = state.question(command.question)
     if spot_at is not None and not question.opens_at <= spot_at <= question.closes_at:
         raise Refused("wrong_order_of_instants", "spot_at", command.spot_at)
+    instants = [spot.at for spot in spots]
+    if any(not question.opens_at <= at <= question.closes_at for at in instants) or instants != sorted({*instants}):
+        detail = "spots are in increasing order, from opens_at to closes_at"
+        raise Refused("wrong_order_of_instants", "spots", None, detail)
     state.open_contest(command.contest)
     if (command.contest, command.question) in state.entries:
         raise Refused("question_in_contest", "question", command.question)
@@ -105,7 +112,21 @@ def add_question(command: commands.AddQuestion, state: State) -> events.Question
         weight=weight,
         hidden_coverage_weight=share,
         spot_at=spot_at,
+        spots=spots,
     )
+
+
+def _read_spots(spots: tuple[commands.Spot, ...] | None) -> tuple[events.Spot, ...]:
+    """Return the instants that count, with their weights; none if none are given. Refuses: out_of_range."""
+    if spots is None:
+        return ()
+    if not 0 < len(spots) <= values.MOST_SPOTS:
+        raise Refused("out_of_range", "spots", len(spots), f"give 1 to {values.MOST_SPOTS} instants")
+    for spot in spots:
+        if not 0 < spot.weight <= values.LARGEST_SPOT_WEIGHT:
+            detail = f"a weight is a whole number from 1 to {values.LARGEST_SPOT_WEIGHT}"
+            raise Refused("out_of_range", "spots.weight", spot.weight, detail)
+    return tuple(events.Spot(at=values.read_instant(spot.at), weight=spot.weight) for spot in spots)
 
 
 def enrol_participant(command: commands.EnrolParticipant, state: State) -> tuple[events.AnyEvent, ...]:

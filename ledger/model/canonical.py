@@ -19,6 +19,7 @@ from forecast_ledger.ledger.model.commands import (
     Prices,
     Range,
     Sale,
+    Spot,
     SubmitForecast,
     malformed_refusal,
     read_rule_set,
@@ -116,6 +117,8 @@ def _parts_of_item(item: Any) -> list[tuple[_Convert, Any]]:
         return [(_id, item.question), *(_parts(item.prices, _by_id) if type(item.prices) is dict else [])]
     if type(item) is Bet:
         return [(values.check_text, item.market_id), (values.check_text, item.side), (_number, item.amount)]
+    if type(item) is Spot:
+        return [(values.read_instant, item.at), (_checked(int), item.weight)]
     return [(_number, item.percentage)] if type(item) is Sale else []
 
 
@@ -255,6 +258,12 @@ def _sale(value: Any, name: str) -> list[str]:
     return [values.check_text(str(position), f"{name}.position_id"), _number(value.percentage, f"{name}.percentage")]
 
 
+def _spot(value: Any, name: str) -> list[int]:
+    if type(value) is not Spot:
+        raise Refused("malformed", name, value, "not an instant and its weight")
+    return [values.read_instant(value.at, f"{name}.at"), _checked(int)(value.weight, f"{name}.weight")]
+
+
 # The function that checks each field and returns its canonical form, in the order in which faults are reported.
 _BY_NAME: dict[str, _Convert] = {
     **dict.fromkeys(["contest", "question", "participant", "entrant"], _id),
@@ -291,6 +300,7 @@ _ADDED: dict[str, _Convert] = {
     "payouts": _by_id,
     "starts_at": values.read_instant,
     **dict.fromkeys(["series", "family", "release"], _id),
+    "spots": _array(_spot),
     "until": values.read_instant,
     **dict.fromkeys(["group", "category"], _id),
     "tags": _array(_id),

@@ -33,6 +33,7 @@ from forecast_ledger.ledger.model.forms import (
     Probability,
     QuantileLevel,
     Share,
+    SpotWeight,
     Text,
     Weight,
     Withdrawal,
@@ -183,14 +184,22 @@ class OpenContest(Command, frozen=True, kw_only=True, tag="open_contest"):
     series: Id | None = None
 
 
+class Spot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """One of several instants that count of a question, and how many times it counts."""
+
+    at: Instant
+    weight: SpotWeight = 1
+
+
 class AddQuestion(Command, frozen=True, kw_only=True, tag="add_question"):
-    """Puts a question into a contest."""
+    """Puts a question into a contest. Give spot_at for one instant that counts, or spots for several."""
 
     contest: Id
     question: Id
     weight: Weight = Decimal(1)
     hidden_coverage_weight: Share | None = None
     spot_at: Instant | None = None
+    spots: tuple[Spot, ...] | None = None
 
 
 class EnrolParticipant(Command, frozen=True, kw_only=True, tag="enrol_participant"):

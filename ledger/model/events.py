@@ -138,6 +138,13 @@ class ContestOpened(Event, frozen=True, kw_only=True, tag="contest_opened.v1"):
     series: str = ""
 
 
+class Spot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """One of several instants that count of a question, and how many times it counts."""
+
+    at: int
+    weight: int = 1
+
+
 class QuestionAdded(Event, frozen=True, kw_only=True, tag="question_added.v1"):
     """Puts a question into a contest."""
 
@@ -146,6 +153,7 @@ class QuestionAdded(Event, frozen=True, kw_only=True, tag="question_added.v1"):
     weight: int
     hidden_coverage_weight: int | None = None
     spot_at: int | None = None
+    spots: tuple[Spot, ...] = ()
 
 
 class ParticipantEnrolled(Event, frozen=True, kw_only=True, tag="participant_enrolled.v1"):

@@ -98,6 +98,9 @@ _ID = _form(
 _TEXT = _form("Text", f"at most {values.TEXT_LENGTH:,} characters", maxLength=values.TEXT_LENGTH)
 _LONG_TEXT = _form("LongText", f"at most {values.LONG_TEXT_LENGTH:,} characters", maxLength=values.LONG_TEXT_LENGTH)
 _BINS = _form("Bins", f"1 to {values.MOST_BINS:,}", minimum=1, maximum=values.MOST_BINS)
+_SPOT_WEIGHT = _form(
+    "SpotWeight", f"1 to {values.LARGEST_SPOT_WEIGHT:,}", minimum=1, maximum=values.LARGEST_SPOT_WEIGHT
+)
 _DECIMALS = _form("Decimals", f"0 to {values.MOST_DECIMALS}", minimum=0, maximum=values.MOST_DECIMALS)
 _PRESET = _form("Preset", "the name of a preset", enum=list(PRESETS))
 
@@ -121,6 +124,7 @@ if TYPE_CHECKING:  # the types that a caller may pass
     Preset = str
     Bins = int
     Decimals = int
+    SpotWeight = int
 else:  # the types that a decoder returns
     Number = Annotated[values.Number, _NUMBER]
     Measure = Annotated[values.Number, _MEASURE]
@@ -141,3 +145,4 @@ else:  # the types that a decoder returns
     Preset = Annotated[str, _PRESET]
     Bins = Annotated[int, _BINS]
     Decimals = Annotated[int, _DECIMALS]
+    SpotWeight = Annotated[int, _SPOT_WEIGHT]

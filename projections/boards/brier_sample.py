@@ -10,7 +10,7 @@ from msgspec import structs
 from forecast_ledger.ledger.core.values import PROBABILITY
 from forecast_ledger.projections.boards.brier import Sample
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array
-from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Facts
+from forecast_ledger.projections.facts.columns import DOUBLED, Contest, Entry, Facts
 from forecast_ledger.projections.scores.score_terms import terms_in_chunks
 from forecast_ledger.projections.scores.scored_questions import scored_questions
 
@@ -63,13 +63,18 @@ def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
         least_probability_ppm=0,
     )
     entries = {
-        code: entry
-        if contest.opened.rules.sampling == "spot"
-        else entry._replace(spot_at=facts.questions[code].closes_at)
+        code: entry._replace(spot_at=_one_instant(contest, entry, facts.questions[code].closes_at), spots=())
         for code, entry in contest.entries.items()
         if facts.questions[code].kind == "binary" and entry.weight
     }
     return replace(contest, opened=structs.replace(contest.opened, rules=rules), entries=entries)
+
+
+def _one_instant(contest: Contest, entry: Entry, closes_at: int) -> int | None:
+    """Return the spot of a question, the last one of several; None for the reveal, else the close."""
+    if contest.opened.rules.sampling != "spot":
+        return closes_at
+    return entry.spots[-1][0] if entry.spots else entry.spot_at
 
 
 def _answered(

@@ -105,13 +105,14 @@ class Settlement(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A question in a contest, by code; weights 1e-6; spot_at µs."""
+    """A question in a contest, by code; weights 1e-6; spot_at µs. spots: several instants, µs, each with its weight."""
 
     position: int
     question: int
     weight: int
     hidden_coverage_weight: int | None
     spot_at: int | None
+    spots: tuple[tuple[int, int], ...] = ()
 
 
 class Payment(NamedTuple):

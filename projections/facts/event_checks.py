@@ -16,11 +16,13 @@ from forecast_ledger.ledger.core.values import (
     LARGEST_HOLDING,
     LARGEST_MEASURE,
     LARGEST_POOL,
+    LARGEST_SPOT_WEIGHT,
     LARGEST_WEIGHT,
     LAST_INSTANT,
     LONGEST_PERIOD,
     MOST_BINS,
     MOST_DECIMALS,
+    MOST_SPOTS,
     MOST_WRITTEN_DECIMALS,
     PROBABILITY,
     WEIGHT,
@@ -199,6 +201,16 @@ def _entry(facts: Facts, event: events.QuestionAdded) -> Iterator[str]:
             f"a spot from {instant_text(question.opens_at)} to {instant_text(question.closes_at)}",
             instant_text(spot_at),
         )
+    instants, weights = [spot.at for spot in event.spots], [spot.weight for spot in event.spots]
+    if instants != sorted({*instants}) or len(instants) > MOST_SPOTS * (spot_at is None):
+        yield mismatch(f"up to {MOST_SPOTS} spots in increasing order, or one in their place", f"{len(instants)}")
+    elif instants and not question.opens_at <= instants[0] <= instants[-1] <= question.closes_at:
+        yield mismatch(
+            f"spots from {instant_text(question.opens_at)} to {instant_text(question.closes_at)}",
+            f"{instant_text(instants[0])} to {instant_text(instants[-1])}",
+        )
+    if not all(0 < weight <= LARGEST_SPOT_WEIGHT for weight in weights):
+        yield mismatch(f"weights of spots from 1 to {LARGEST_SPOT_WEIGHT}", short_reprs(weights))
     if hidden is not None and not (0 <= hidden <= WEIGHT and question.reveals_at is not None):
         yield mismatch("a hidden coverage weight of 0 to 1, and a hidden period", decimal_text(hidden, WEIGHT))
 

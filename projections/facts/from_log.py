@@ -168,7 +168,9 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
             facts.contests[event.contest] = Contest(event, position=position)
         case events.QuestionAdded():
             code, hidden = question[event.question], event.hidden_coverage_weight
-            facts.contests[event.contest].entries[code] = Entry(position, code, event.weight, hidden, event.spot_at)
+            spots = tuple((spot.at, spot.weight) for spot in event.spots)
+            entry = Entry(position, code, event.weight, hidden, event.spot_at, spots)
+            facts.contests[event.contest].entries[code] = entry
         case events.ParticipantEnrolled():
             facts.contests[event.contest].enrolments[event.participant] = event
         case events.ParticipantExcluded():

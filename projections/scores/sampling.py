@@ -1,6 +1,7 @@
-"""Sampling: which instants of a question's period count: every instant, the end of each day, or one instant.
+"""Sampling: which instants of a question's period count: every instant, the end of each day, or single instants.
 
-Time is counted in units from the opening, 0, 1, 2 …: microseconds, days, or the single instant. A forecast that stands
+Time is counted in units from the opening, 0, 1, 2 …: microseconds, days, or single instants, each as many units as its
+weight. A forecast that stands
 on [start, end) stands from the unit of `start` to just before the unit of `end`. So every sampling uses the same code.
 """
 
@@ -12,6 +13,7 @@ import numpy as np
 from forecast_ledger.ledger.core.values import DAY
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array
+from forecast_ledger.projections.facts.standing import Intervals
 
 _MINUTE = 60 * 10**6
 
@@ -19,14 +21,16 @@ _MINUTE = 60 * 10**6
 class Ruler(NamedTuple):
     """The period of each question, µs, shape (q,), and how it is cut into days.
 
-    until: when scored time ends. spot: the single instant that counts, where only one does. east: µs by which the days
-    are ahead of UTC. edges: the field `day_edges` of the rule set, which says whether a first or last day counts that
+    until: when scored time ends. spot, spot_weight: the single instants that count, where these do, in order, and the
+    weight of each, 0 where a question has fewer; shape (q, most). east: µs by which the days are ahead of UTC.
+    edges: the field `day_edges` of the rule set, which says whether a first or last day counts that
     the opening or the end cuts short.
     """
 
     opens: Int64Array
     until: Int64Array
     spot: Int64Array
+    spot_weight: Int64Array
     east: int
     edges: str
 
@@ -42,17 +46,23 @@ class Sampling(NamedTuple):
 
     words: as `explain` prints them. units: returns the units of instants in [opens, until], by question. instants:
     returns the instants at which units begin; of the unit after the last one, the instant at which the last one ends.
+    ends: returns the instants at which units end; None if each ends when the next one begins.
     """
 
     words: str
     units: Callable[[Ruler, Int64Array, Int64Array], Int64Array]
     instants: Callable[[Ruler, Int64Array, Int64Array], Int64Array]
     source: str
+    ends: Callable[[Ruler, Int64Array, Int64Array], Int64Array] | None = None
 
 
-def ruler(opens: Int64Array, until: Int64Array, spot: Int64Array, rules: RuleSet) -> Ruler:
-    """Return the ruler for the days of a rule set."""
-    return Ruler(opens, until, spot, rules.day_minutes * _MINUTE, rules.day_edges)
+def ruler(
+    opens: Int64Array, until: Int64Array, spot: Int64Array, rules: RuleSet, spot_weight: Int64Array | None = None
+) -> Ruler:
+    """Return the ruler for a rule set. spot: shape (q, most), or (q,) if each question has one, of weight 1."""
+    spot = spot if spot.ndim > 1 else spot[:, None]
+    weight = np.ones_like(spot) if spot_weight is None else spot_weight
+    return Ruler(opens, until, spot, weight, rules.day_minutes * _MINUTE, rules.day_edges)
 
 
 def _micros(periods: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
@@ -77,20 +87,79 @@ def _days_at(periods: Ruler, unit: Int64Array, question: Int64Array) -> Int64Arr
     return within
 
 
+def in_units(sampling: str, periods: Ruler, standing: Intervals) -> Intervals:
+    """Return intervals, µs, in units of time: without those of no unit, and cut at each of several single instants."""
+    start, end = (SAMPLINGS[sampling].units(periods, at, standing.question) for at in (standing.start, standing.end))
+    standing = standing._replace(start=start, end=end)
+    if sampling == "time":
+        return standing
+    standing = standing.of(np.flatnonzero(start < end))
+    if sampling != "spot" or periods.spot.shape[1] == 1:
+        return standing
+    owner, start, end = each_spot(periods, standing.start, standing.end, standing.question)
+    return standing.of(owner)._replace(start=start, end=end)
+
+
+def each_spot(
+    periods: Ruler, start: Int64Array, end: Int64Array, question: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Cut intervals of units at every single instant that counts.
+
+    Return the index of each part's interval, and where the part starts and ends. Instants at or after the end of scored
+    time are one.
+
+    >>> two = Ruler(*np.array([[0], [9], [9]]), np.array([[3, 1]]), 0, "both")
+    >>> [column.tolist() for column in each_spot(two._replace(spot=np.array([[2, 5]])), *np.array([[0], [4], [0]]))]
+    [[0, 0], [0, 3], [3, 4]]
+    """
+    upto = _weight_upto(periods)
+    places = range(periods.spot.shape[1])
+    first = sum((upto[question, place + 1] <= start for place in places), np.zeros_like(start))
+    parts = sum((upto[question, place] < end for place in places), np.zeros_like(start)) - first
+    owner = np.repeat(np.arange(len(start)), parts)
+    place = first[owner] + np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
+    start, end = upto[question[owner], place], upto[question[owner], place + 1]
+    some = np.flatnonzero(start < end)
+    return owner[some], start[some], end[some]
+
+
 def _spot(periods: Ruler, at: Int64Array, question: Int64Array) -> Int64Array:
     """A forecast counts if it stands at the instant or, if scored time ends by then, at its end."""
-    return (at >= _tick(periods, question)).astype(np.int64)
+    ticks, units = _ticks(periods), np.zeros_like(at)
+    for place in range(ticks.shape[1]):
+        units += periods.spot_weight[question, place] * (at >= ticks[question, place])
+    return units
 
 
 def _spot_at(periods: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
-    at: Int64Array = _tick(periods, question) - (unit == 0)
+    whole = _weight_upto(periods)[question, -1]
+    at: Int64Array = _spot_end(periods, np.minimum(unit + 1, whole), question) - (unit < whole)
     return at
 
 
-def _tick(periods: Ruler, question: Int64Array) -> Int64Array:
-    """Return the first instant after the one that counts."""
-    ticks: Int64Array = np.minimum(periods.spot + 1, periods.until)[question]
+def _spot_end(periods: Ruler, unit: Int64Array, question: Int64Array) -> Int64Array:
+    """Return the first instant after the one that has the unit before this one."""
+    upto, ticks = _weight_upto(periods), _ticks(periods)
+    place = sum((upto[question, place + 1] < unit for place in range(ticks.shape[1])), np.zeros_like(unit))
+    at: Int64Array = ticks[question, place]
+    return at
+
+
+def _ticks(periods: Ruler) -> Int64Array:
+    """Return the first instant after each one that counts, shape (q, most)."""
+    ticks: Int64Array = np.minimum(periods.spot + 1, periods.until[:, None])
     return ticks
+
+
+def _weight_upto(periods: Ruler) -> Int64Array:
+    """Return the units before each instant that counts, and those of all, shape (q, most + 1).
+
+    Of instants that count as one, the last has all their units.
+    """
+    ticks = _ticks(periods)
+    last = np.pad(ticks[:, 1:] > ticks[:, :-1], ((0, 0), (0, 1)), constant_values=True)
+    upto = np.maximum.accumulate(np.where(last, np.cumsum(periods.spot_weight, axis=1), 0), axis=1)
+    return np.pad(upto, ((0, 0), (1, 0)))
 
 
 SAMPLINGS: dict[str, Sampling] = {
@@ -108,9 +177,10 @@ SAMPLINGS: dict[str, Sampling] = {
         "days only; the other edges are those of the platforms that carry forecasts forward by date",
     ),
     "spot": Sampling(
-        "counted at one instant",
+        "counted at single instants",
         _spot,
         _spot_at,
-        "Metaculus's published code, spot scores",
+        "Metaculus's published code, spot scores; of several instants, those of its command for custom leaderboards",
+        _spot_end,
     ),
 }

@@ -30,7 +30,7 @@ from forecast_ledger.projections.references.leave_one_out import LeaveOneOut, le
 from forecast_ledger.projections.references.recency import Aged
 from forecast_ledger.projections.scores.forecast_numbers import Numbers
 from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
-from forecast_ledger.projections.scores.sampling import SAMPLINGS
+from forecast_ledger.projections.scores.sampling import in_units
 from forecast_ledger.projections.scores.scored_questions import (
     CDF,
     NAMED,
@@ -47,10 +47,10 @@ CHUNK = 1 << 16  # forecasts scored at once, so that they fit in a processor's c
 class Terms:
     """The terms of scores and of their parts, for some questions.
 
-    standing: intervals in units from the opening, in order of question, participant and start; the consensus is the
-    last participant. member: whether each counts among the peers and in the consensus. doubled: twice the probability
-    of the outcome as scored, 1e-10; -1 for quantiles. own: the kernel score of each. compared: the reference; None if
-    it does not change over time.
+    standing: intervals in units from the opening, in order of question, participant and start, cut at each of several
+    single instants; the consensus is the last participant. member: whether each counts among the peers and in the
+    consensus. doubled: twice the probability of the outcome as scored, 1e-10; -1 for quantiles. own: the kernel score
+    of each. compared: the reference; None if it does not change over time.
     """
 
     questions: Questions
@@ -135,10 +135,7 @@ def _in_units(contest: Contest, questions: Questions, forecasts: Forecasts) -> I
     """Return the intervals on which forecasts stand, in the units of time of the rule set."""
     rules, days = contest.opened.rules, question_ruler(contest, questions)
     standing = intervals(forecasts, questions.opens, questions.until, early=rules.early_forecasts)
-    units = SAMPLINGS[rules.sampling].units
-    start, end = (units(days, at, standing.question) for at in (standing.start, standing.end))
-    standing = standing._replace(start=start, end=end)
-    return standing if rules.sampling == "time" else standing.of(np.flatnonzero(start < end))
+    return in_units(rules.sampling, days, standing)
 
 
 def _kernels(

@@ -7,9 +7,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
-from forecast_ledger.projections.facts.columns import Contest, Facts
+from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 from forecast_ledger.projections.facts.from_log import status_of, width
 from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS, Ruler, ruler
@@ -35,7 +36,8 @@ class Questions:
     last open.
 
     contest: index of the contest; the questions of a contest are adjacent. as_of: log position up to which forecasts
-    count. code: of the question. opens, until, spot: µs; `until` is when scored time ends. length, reached: units of
+    count. code: of the question. opens, until, spot: µs; `until` is when scored time ends; spot and spot_weight have
+    shape (q, most), as in `Ruler`. length, reached: units of
     time of the period and of scored time. whole, hidden: units of the time that a coverage is a share of (one of those
     two), and of its hidden part. form: NAMED, CDF or QUANTILES. outcome: index. bins: 0 for named outcomes. width:
     numbers in a forecast. added, least, greatest: 1e-10: what is added to a probability, and its limits, for kernels
@@ -50,6 +52,7 @@ class Questions:
     opens: Int64Array
     until: Int64Array
     spot: Int64Array
+    spot_weight: Int64Array
     length: Int64Array
     reached: Int64Array
     whole: Int64Array
@@ -106,14 +109,12 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     reveals = int64_array(
         [question.opens_at if question.reveals_at is None else question.reveals_at for question in opened]
     )
-    last = [question.closes_at if question.reveals_at is None else question.reveals_at for question in opened]
-    spot = int64_array(
-        [at if entry.spot_at is None else entry.spot_at for entry, at in zip(entries, last, strict=True)]
-    )
+    spot, spot_weight = _spots(entries, opened)
     hidden_weight = int64_array(
         [-1 if entry.hidden_coverage_weight is None else entry.hidden_coverage_weight for entry in entries]
     )
-    periods = _periods(rules, ruler(opens, closes, spot, rules), ruler(opens, until, spot, rules), reveals)
+    scheduled, scored = (ruler(opens, ends, spot, rules, spot_weight) for ends in (closes, until))
+    periods = _periods(rules, scheduled, scored, reveals)
     return Questions(
         contest=number[resolved],
         as_of=as_of[resolved],
@@ -121,6 +122,7 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
         opens=opens,
         until=until,
         spot=spot,
+        spot_weight=spot_weight,
         length=periods.length,
         reached=periods.reached,
         whole=periods.whole,
@@ -139,6 +141,22 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
         answers=answers,
         per_point=[per_point(rules, answer.question) for answer in answers],
     )
+
+
+def _spots(entries: list[Entry], opened: list[QuestionOpened]) -> tuple[Int64Array, Int64Array]:
+    """Return the instants that count of each question, and their weights; shape (q, most).
+
+    Where a question has fewer, its last instant is repeated with the weight 0.
+    """
+    one = [question.closes_at if question.reveals_at is None else question.reveals_at for question in opened]
+    spots = [
+        entry.spots or ((at if entry.spot_at is None else entry.spot_at, 1),)
+        for entry, at in zip(entries, one, strict=True)
+    ]
+    most = max(map(len, spots), default=1)
+    filled = [own + ((own[-1][0], 0),) * (most - len(own)) for own in spots]
+    both = int64_array([number for own in filled for pair in own for number in pair]).reshape(len(spots), most, 2)
+    return both[:, :, 0], both[:, :, 1]
 
 
 class _Periods(NamedTuple):
@@ -195,7 +213,7 @@ def non_members(contest: Contest) -> set[str]:
 
 def question_ruler(contest: Contest, questions: Questions) -> Ruler:
     """Return the ruler that turns instants into the units of time of the rule set."""
-    return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules)
+    return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules, questions.spot_weight)
 
 
 def _form(answer: Answer) -> int:

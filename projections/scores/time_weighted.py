@@ -129,12 +129,12 @@ def score_parts(first: int, terms: Terms, contest: Contest) -> ScoreParts:
         consensus = compared.reference(rows, lower)
         peers = steps.stand[lower] if rules.reference == "peers" else np.full(len(owner), -1)
     question = standing.question[owner]
-    days, instants = question_ruler(contest, questions), SAMPLINGS[rules.sampling].instants
+    days, sampling = question_ruler(contest, questions), SAMPLINGS[rules.sampling]
     return ScoreParts(
         question=question + first,
         participant=standing.participant[owner],
-        start=instants(days, start, question),
-        end=instants(days, end, question),
+        start=sampling.instants(days, start, question),
+        end=(sampling.ends or sampling.instants)(days, end, question),
         units=end - start,
         doubled=terms.doubled[owner],
         consensus=consensus,

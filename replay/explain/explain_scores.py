@@ -217,7 +217,10 @@ def _standing(facts: Facts, contest: Contest, questions: Questions, participant:
     theirs = np.flatnonzero(forecasts.participant == owner).tolist()
     clock = forecasts.recorded_at if contest.opened.rules.clock == "recorded" else forecasts.at
     ended = []
-    for row in own.row.tolist():
+    for place, row in enumerate(own.row.tolist()):
+        if row >= 0 and row in own.row[place + 1 :]:
+            ended.append("counts again")  # at a later one of several single instants
+            continue
         after = theirs[theirs.index(row) + 1] if row >= 0 and row != theirs[-1] else None
         replaced_at = questions.until[0] if after is None else min(clock[after], questions.until[0])
         if row >= 0 and forecasts.until[row] < replaced_at:

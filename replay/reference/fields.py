@@ -100,6 +100,12 @@ FIELDS: dict[str, str] = {
     "add_question.spot_at": (
         "the instant that counts if the rule set counts only one; by default the reveal, else the close"
     ),
+    "add_question.spots": (
+        "instead of `spot_at`: several instants that count, in increasing order, 1 to 365; the score is the weighted "
+        "mean over all of them, 0 at those without a forecast, and the coverage is the share of the weight with one"
+    ),
+    "Spot.at": "the instant that counts; in an event µs",
+    "Spot.weight": "how many times it counts, a whole number; by default 1",
     "enrol_participant.entrant": "who made the submission, if not the participant",
     "enrol_participant.bot": "whether the participant is a bot",
     "enrol_participant.family": "with trading: the competitor that the participant represents in several contests",
@@ -182,6 +188,7 @@ FIELDS: dict[str, str] = {
     "question_added.spot_at": (
         "the instant that counts if the rule set counts only one; null for the reveal, else the close"
     ),
+    "question_added.spots": "several instants that count instead, in increasing order, each with its weight",
     "participant_enrolled.entrant": "who made the submission; empty if the participant did",
     "participant_enrolled.bot": "whether the participant is a bot",
     "participant_enrolled.family": "the competitor that the participant represents in several contests",

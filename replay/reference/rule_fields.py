@@ -110,7 +110,7 @@ VALUES: dict[str, str] = {
     ),
     "sampling.time": "every instant",
     "sampling.day": "the forecast that stands at the end of each day",
-    "sampling.spot": "one instant: `spot_at`, else the reveal, else the close",
+    "sampling.spot": "one instant: `spot_at`, else the reveal, else the close; or several: `spots`",
     "period.scheduled": "the scheduled period, so that a question that resolves early earns less",
     "period.actual": "the period until the answer was known",
     "period.covered": "the time during which the participant's forecasts stood",

@@ -30,7 +30,14 @@ from forecast_ledger.replay.reference.sources import SOURCES
 
 def commands() -> tuple[Block, ...]:
     """The commands and their parts."""
-    parts = (command_types.Range, event_types.Attestation, command_types.Prices, command_types.Bet, command_types.Sale)
+    parts = (
+        command_types.Range,
+        event_types.Attestation,
+        command_types.Spot,
+        command_types.Prices,
+        command_types.Bet,
+        command_types.Sale,
+    )
     made = schema("commands")["$defs"]
     forms = tuple((f"`{form}`", str(schema["description"])) for form, schema in sorted(FORMS.items()))
     return (

@@ -136,6 +136,14 @@ def days(case: Case, until: int) -> list[tuple[int, int]]:
     return spans
 
 
+def spots(case: Case) -> list[tuple[int, int]]:
+    """The instants that count where single ones do, each with how many times it counts."""
+    until = case.question.scored_until()
+    if case.entry.spots:
+        return [(each.at if each.at < until else until - 1, each.weight) for each in case.entry.spots]
+    return [(spot(case), 1)]
+
+
 def spot(case: Case) -> int:
     """The instant that counts where only one does."""
     opened, until = case.opened, case.question.scored_until()
@@ -158,7 +166,10 @@ def looks(case: Case) -> Iterator[tuple[int, int, int]]:
     elif case.rules.sampling == "day":
         yield from ((unit, unit + 1, ends - 1) for unit, (_, ends) in enumerate(days(case, until)))
     else:
-        yield 0, 1, spot(case)
+        unit = 0
+        for instant, times in spots(case):
+            yield unit, unit + times, instant
+            unit += times
 
 
 def steps(case: Case) -> list[Step]:
@@ -182,7 +193,7 @@ def steps(case: Case) -> list[Step]:
 def unit_of(case: Case, instant: int) -> int:
     """The unit that an instant is in."""
     if case.rules.sampling == "spot":
-        return 0
+        return sum(times for at, times in spots(case) if at < instant)
     if case.rules.sampling == "time":
         return instant - case.opened.opens_at
     return sum(ends <= instant for _, ends in days(case, case.opened.closes_at))
@@ -195,7 +206,9 @@ def lengths(case: Case) -> tuple[int, int]:
     if case.rules.sampling == "time":
         return closes - opens, hidden_until - opens
     if case.rules.sampling == "spot":
-        return 1, 0
+        counted = [(each.at, each.weight) for each in case.entry.spots] or spots(case)
+        hidden = sum(times for at, times in counted if at < hidden_until) if case.entry.spots else 0
+        return sum(times for _, times in counted), hidden
     spans = days(case, closes)
     return len(spans), sum(ends <= hidden_until for _, ends in spans)  # a day is hidden if it ends hidden
 

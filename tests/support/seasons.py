@@ -139,7 +139,9 @@ class Season:
     """Commands drawn from seeded random numbers, most of which fit: questions, and contests under these rules."""
 
     def __init__(self, random: Random, *rules: RuleSet | str, ending: float = 0, uncounted: float = 0) -> None:
-        """ending: how many of the forecasts end by themselves. uncounted: how many of the questions have weight 0."""
+        """ending: how many of the forecasts end by themselves. uncounted: how many of the questions have weight 0; half
+        as many have several spots.
+        """
         self.random, self.ending, self.uncounted = random, ending, uncounted
         self.rules = [PRESETS[each] if isinstance(each, str) else each for each in rules]
         self.unit = random.choice(UNITS)
@@ -324,8 +326,16 @@ class Season:
         plain = commands.AddQuestion(at=self.moment(60), contest=contest, question=opened.question, weight=weight)
         spot_at = random.choice([None, None, self.moment(random.randint(1, 6), random.choice([0, 1]))])
         spotted = msgspec.structs.replace(plain, spot_at=spot_at)
+        if self.uncounted and random.random() < self.uncounted / 2:
+            spotted = msgspec.structs.replace(plain, spots=self.spots())
         hidden = random.choice([None, "0", "0.25", "1"])
         return [msgspec.structs.replace(spotted, hidden_coverage_weight=hidden), spotted, plain]
+
+    def spots(self) -> tuple[commands.Spot, ...]:
+        """Several instants that count, most of them within the question's period."""
+        random = self.random
+        at = sorted({(random.randint(1, 7), random.choice([0, 0, 1])) for _ in range(random.randint(1, 4))})
+        return tuple(commands.Spot(at=self.moment(*each), weight=random.choice([1, 1, 2, 100])) for each in at)
 
     def named(self, contest: str, who: str) -> list[AnyCommand]:
         """Enrolments and exclusions of a participant in a contest: none, one enrolment or two, perhaps an exclusion."""

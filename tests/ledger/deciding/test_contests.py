@@ -10,7 +10,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import FIRST_INSTANT
 from forecast_ledger.ledger.deciding import contests
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, Spot
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
 from forecast_ledger.ledger.model.trading_rules import Trading
@@ -120,6 +120,20 @@ REFUSED: list[Promise] = [
     ("open_contest", "duplicate_cohort", "starts_at", [WEEK], cohort("other", at=day(7, 23))),
     ("open_contest", "duplicate_cohort", "starts_at", [WEEK], cohort("other", at=AFTER, starts_at=day(4))),
     ("open_contest", "duplicate_cohort", "starts_at", [WEEK], cohort("other", rules="arena-v2")),
+    ("add_question", "malformed", "spots", [RAIN, CUP], entry(spot_at=day(12), spots=(Spot(at=day(12)),))),
+    ("add_question", "out_of_range", "spots", [RAIN, CUP], entry(spots=())),
+    ("add_question", "out_of_range", "spots", [RAIN, CUP], entry(spots=(Spot(at=day(12)),) * 366)),
+    ("add_question", "out_of_range", "spots.weight", [RAIN, CUP], entry(spots=(Spot(at=day(12), weight=0),))),
+    ("add_question", "out_of_range", "spots.weight", [RAIN, CUP], entry(spots=(Spot(at=day(12), weight=101),))),
+    ("add_question", "wrong_order_of_instants", "spots", [RAIN, CUP], entry(spots=(Spot(at=AFTER),))),
+    ("add_question", "wrong_order_of_instants", "spots", [RAIN, CUP], entry(spots=(Spot(at=day(12)),) * 2)),
+    (
+        "add_question",
+        "wrong_order_of_instants",
+        "spots",
+        [RAIN, CUP],
+        entry(spots=(Spot(at=day(14)), Spot(at=day(12)))),
+    ),
     ("add_question", "out_of_range", "weight", [RAIN, CUP], entry(weight="-1")),
     ("add_question", "out_of_range", "weight", [RAIN, CUP], entry(weight="-0.000001")),
     ("add_question", "out_of_range", "weight", [RAIN, CUP], entry(weight="1000000.000001")),
@@ -220,6 +234,8 @@ BOTH: list[tuple[str, str, list[AnyCommand], AnyCommand]] = [
         [*TRADED, decision(), finalization("week")],
         enrolment("week", "bob"),
     ),
+    ("malformed", "out_of_range", [RAIN, CUP], entry(spot_at=day(12), spots=(), weight=-1)),
+    ("out_of_range", "unknown_contest", [], entry(spots=())),
     ("out_of_range", "unknown_contest", [], entry(weight=-1)),
     ("out_of_range", "no_hidden_period", [RAIN, CUP], entry(hidden_coverage_weight=2)),
     ("unknown_contest", "unknown_question", [], entry()),
@@ -707,3 +723,12 @@ def test_a_board_of_trades_wins_no_prize() -> None:
     """The arena's presets have no take, so the pool is not paid."""
     history = [*trading_floor(pool=100), decision(bet()), resolution(), finalization("week")]
     given(*history).when(payment("week")).refuses("nobody_wins", "contest")
+
+
+def test_an_added_question_records_the_instants_that_count_with_their_weights() -> None:
+    """A weight is 1 unless it is given; the opening and the close are within the period."""
+    spots = (Spot(at=day(10)), Spot(at=day(20), weight=100))
+    recorded = (events.Spot(at=micros(10)), events.Spot(at=micros(20), weight=100))
+    given(RAIN, CUP).when(entry(spots=spots)).records(
+        events.QuestionAdded(at=micros(5), contest="cup", question="rain", weight=MILLION, spots=recorded)
+    )

@@ -252,6 +252,7 @@ OTHERS: list[tuple[AnyCommand, dict[str, Any]]] = [
             "weight": 2,
             "hidden_coverage_weight": 0,
             "spot_at": day(12),
+            "spots": (commands.Spot(at=day(12), weight=2),),
         },
     ),
     (

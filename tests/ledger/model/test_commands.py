@@ -63,7 +63,14 @@ def test_every_command_is_read_from_a_line_of_its_type() -> None:
     assert all((command.id, command.at) == ("c1", day(15)) for command in commands)
 
 
-PARTS_OF_COMMANDS = [command_types.Range, Attestation, command_types.Prices, command_types.Bet, command_types.Sale]
+PARTS_OF_COMMANDS = [
+    command_types.Range,
+    Attestation,
+    command_types.Spot,
+    command_types.Prices,
+    command_types.Bet,
+    command_types.Sale,
+]
 
 
 @pytest.mark.parametrize("kind", [*get_args(AnyCommand), *PARTS_OF_COMMANDS], ids=lambda kind: kind.__name__)

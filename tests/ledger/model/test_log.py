@@ -63,6 +63,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(["outcome", "amount"], SIGNED),
     **dict.fromkeys(["probabilities", "cdf", "payouts"], ROWS),
     **dict.fromkeys(["reveals_at", "spot_at", "starts_at", "until"], st.none() | MICROS),
+    "spots": st.lists(st.builds(events.Spot, at=MICROS, weight=UNITS), max_size=3).map(tuple),
     "quotes": st.lists(QUOTES, max_size=3).map(tuple),
     "bets": st.lists(BETS, max_size=3).map(tuple),
     "sells": st.lists(SALES, max_size=3).map(tuple),

@@ -291,6 +291,14 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
     "quantiles where a cdf is scored": [flow(), contest(), added(question="flow")],
     "a spot before the opening": [binary(), contest(), added(spot_at=OPENS - 1)],
     "a spot after the close": [binary(), contest(), added(spot_at=CLOSES + 1)],
+    "spots and a spot": [binary(), contest(), added(spot_at=OPENS, spots=(events.Spot(at=OPENS),))],
+    "spots before the opening": [binary(), contest(), added(spots=(events.Spot(at=OPENS - 1), events.Spot(at=OPENS)))],
+    "spots after the close": [binary(), contest(), added(spots=(events.Spot(at=OPENS), events.Spot(at=CLOSES + 1)))],
+    "spots out of order": [binary(), contest(), added(spots=(events.Spot(at=OPENS + 1), events.Spot(at=OPENS)))],
+    "a spot twice": [binary(), contest(), added(spots=(events.Spot(at=OPENS), events.Spot(at=OPENS)))],
+    "a spot without weight": [binary(), contest(), added(spots=(events.Spot(at=OPENS, weight=0),))],
+    "a spot of too much weight": [binary(), contest(), added(spots=(events.Spot(at=OPENS, weight=101),))],
+    "too many spots": [binary(), contest(), added(spots=tuple(events.Spot(at=OPENS + n) for n in range(366)))],
     "a spot of more than 64 bits": [binary(), contest(), added(spot_at=2**70)],
     # enrolments, payments, attestations
     "an enrolment in an unknown contest": [enrolled()],
@@ -461,6 +469,11 @@ AT_THE_BOUNDS: dict[str, list[AnyEvent]] = {
         contest(contest="league"),
         added(spot_at=OPENS),
         added(contest="league", spot_at=CLOSES),
+    ],
+    "as many spots as there can be": [
+        binary(),
+        contest(),
+        added(spots=tuple(events.Spot(at=CLOSES - n, weight=100) for n in range(365, 0, -1))),
     ],
     "the least and the largest weight": [
         binary(),

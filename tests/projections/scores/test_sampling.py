@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, Spot
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.scores.sampling import SAMPLINGS, Ruler, ruler
@@ -370,6 +370,93 @@ def test_an_early_end_moves_the_spot_to_what_stood_as_scored_time_ended() -> Non
         resolution(known_at=day(12)),
     ]
     assert only(scores(*commands, rules=SPOT, spot_at=day(14))) == ("0.250000000", "1.000000000")
+
+
+def spots(**weights: int) -> tuple[Spot, ...]:
+    """Instants at the beginning of days of March, written d12, each with its weight."""
+    return tuple(Spot(at=day(int(name[1:])), weight=weight) for name, weight in weights.items())
+
+
+def test_the_score_at_several_instants_is_their_weighted_mean_and_a_missing_one_counts_0() -> None:
+    """By hand: 100 (log2 p + 1) is 0 for 0.5 and 84.799690655 for 0.9; (1 · 0 + 3 · 84.8 + 4 · 0) / 8, and 4 / 8."""
+    start: list[AnyCommand] = [opened(), contest(rules="spot-baseline"), entry(spots=spots(d12=1, d14=3, d17=4))]
+    said: list[AnyCommand] = [
+        forecast(probability="0.5", at=OPENS),
+        forecast(probability="0.9", at=day(13)),
+        withdrawal(at=day(16)),
+    ]
+    tables = oracle.projected(*start, *said, resolution())
+    [row] = tables.table("scores").rows()
+    assert (row["score"], row["coverage"], row["attainable"]) == ("31.799883996", "0.500000000", "1.000000000")
+    parts = list(tables.table("score_parts").rows())
+    assert [(part["from_at"], part["to_at"], part["weight"]) for part in parts] == [
+        (day(12), f"{day(12)[:-1]}.000001Z", 1),
+        (day(14), f"{day(14)[:-1]}.000001Z", 3),
+    ]
+    assert sum(int(part["contribution"]) for part in parts) == int(row["numerator"])
+
+
+def test_an_unchanged_forecast_has_a_part_for_each_instant() -> None:
+    """Two that are not changed, compared with each other: 100 ln(0.8 / 0.2) at each instant, +138.629436112."""
+    start: list[AnyCommand] = [opened(), contest(rules="spot-peer"), entry(spots=spots(d12=1, d14=2))]
+    said: list[AnyCommand] = [
+        forecast(participant=who, probability=p, at=OPENS) for who, p in (("ada", "0.8"), ("bob", "0.2"))
+    ]
+    tables = oracle.projected(*start, *said, resolution())
+    scored = [(row["participant"], row["score"]) for row in tables.table("scores").rows()]
+    assert scored == [("ada", "138.629436112"), ("bob", "-138.629436112")]
+    parts = list(tables.table("score_parts").rows())
+    assert [(part["participant"], part["weight"]) for part in parts] == [("ada", 1), ("ada", 2), ("bob", 1), ("bob", 2)]
+
+
+def test_instants_at_or_after_an_early_end_are_one_part_with_all_their_weight() -> None:
+    """The answer is known on the 13th: the 14th and the 17th look at what stood then; the 12th at what stood before."""
+    start: list[AnyCommand] = [opened(), contest(rules=SPOT), entry(spots=spots(d12=1, d14=2, d17=4))]
+    said: list[AnyCommand] = [
+        forecast(probability="0.5", at=OPENS),
+        forecast(probability="0.9", at=f"{day(12)[:-1]}.5Z"),
+    ]
+    tables = oracle.projected(*start, *said, resolution(known_at=day(13)))
+    [row] = tables.table("scores").rows()
+    assert row["score"] == str(oracle.nine((Fraction("0.25") + 6 * Fraction("0.01")) / 7))
+    assert [part["weight"] for part in tables.table("score_parts").rows()] == [1, 6]
+
+
+def test_without_weights_several_instants_count_equally_and_one_alone_as_spot_at_does() -> None:
+    """A question with one instant beside one with three is scored as it is alone."""
+    said: list[AnyCommand] = [
+        forecast(probability="0.5", at=OPENS),
+        forecast(probability="0.9", at=day(13)),
+        resolution(),
+    ]
+    one = list(scores(*said, rules=SPOT, spots=(Spot(at=day(14)),)))
+    assert one == list(scores(*said, rules=SPOT, spot_at=day(14)))
+    start: list[AnyCommand] = [opened(), opened("wind"), contest(rules=SPOT), entry(spot_at=day(14))]
+    wind: list[AnyCommand] = [forecast("wind", probability="0.2", at=day(13)), resolution("wind")]
+    three = tuple(Spot(at=day(number)) for number in (12, 14, 16))
+    rows = oracle.projected(*start, entry(question="wind", spots=three), *said, *wind).table("scores").rows()
+    found = {row["question"]: (row["score"], row["coverage"]) for row in rows}
+    assert found == {"rain": only(one), "wind": ("0.640000000", str(oracle.nine(Fraction(2, 3))))}
+
+
+def test_a_hidden_weight_divides_several_instants_into_those_before_the_reveal_and_the_rest() -> None:
+    """One of two before the reveal and none of one after it, with the weight 1/4: 1/8."""
+    start: list[AnyCommand] = [opened(reveals_at=day(14)), contest(rules="spot-baseline")]
+    added = entry(spots=spots(d11=1, d13=1, d14=1), hidden_coverage_weight="0.25")
+    said: list[AnyCommand] = [forecast(at=OPENS), withdrawal(at=day(12)), resolution()]
+    assert only(list(oracle.projected(*start, added, *said).table("scores").rows()))[1] == "0.125000000"
+
+
+def test_brier_aggregates_look_at_the_last_of_several_instants() -> None:
+    """A question counts once: with 0.9 of the 14th, not with 0.5 of the 12th."""
+    start: list[AnyCommand] = [opened(), contest(rules=SPOT), entry(spots=spots(d12=5, d14=1))]
+    said: list[AnyCommand] = [
+        forecast(probability="0.5", at=OPENS),
+        forecast(probability="0.9", at=day(13)),
+        resolution(),
+    ]
+    rows = oracle.projected(*start, *said).table("brier").only("participant", "ada").rows()
+    assert [(row["n"], row["brier"]) for row in rows] == [(1, "0.010000000")]
 
 
 @pytest.mark.parametrize("sampling", ["time", "day", "spot"])

@@ -191,7 +191,7 @@ def test_the_spot_is_its_own_else_the_reveal_else_the_close(
     """It does not depend on the sampling, although only spot sampling reads it."""
     question = opened(reveals_at=None if reveals_at is None else day(int(reveals_at)))
     questions = only(question, spot_at=None if added is None else day(added))
-    assert questions.spot.tolist() == [micros(spot)]
+    assert (questions.spot.tolist(), questions.spot_weight.tolist()) == ([[micros(spot)]], [[1]])
 
 
 QUESTIONS: dict[str, tuple[OpenQuestion, int, int, int, int]] = {
@@ -334,7 +334,7 @@ def test_the_ruler_of_a_contest_ends_with_scored_time() -> None:
     assert (ruler.opens.tolist(), ruler.until.tolist(), ruler.spot.tolist()) == (
         [micros(10)],
         [micros(15)],
-        [micros(13)],
+        [[micros(13)]],
     )
     assert ruler.east == 90 * HOUR // 60
 

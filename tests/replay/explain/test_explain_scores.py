@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, Spot
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.cli.main import FINE, USAGE
@@ -388,3 +388,18 @@ def test_a_question_of_weight_0_adds_nothing_to_a_take(rules: str, tmp_path: Pat
     assert (colour["weight"], colour["points"], colour["of_coverage"]) == ("0", "0.000000000", "0.000000000")
     assert colour["score"] == ("100.000000000" if rules == "baseline" else "0.000000000")
     assert (rain["points"], rain["of_coverage"]) == (found.number["total"], found.number["coverage"])
+
+
+def test_a_score_at_several_instants_has_a_part_for_each(tmp_path: Path) -> None:
+    """The forecast stands at both; 100 ln(0.8 / 0.2) is divided by their weights, 1 and 3."""
+    path = str(tmp_path / "log.db")
+    spots = (Spot(at=day(12)), Spot(at=day(14), weight=3))
+    commands: list[AnyCommand] = [opened(), contest(rules="spot-peer"), entry(spots=spots)]
+    commands += [forecast(participant=who, probability=p, at=day(10)) for who, p in (("ada", "0.8"), ("bo", "0.2"))]
+    with Ledger.open(path) as ledger:
+        ledger.handle_many(oracle.named([*commands, resolution()]))
+    parts = score(LogSource(path), "cup", "rain", "ada").parts
+    assert [(part["from_at"], part["ended"], part["weight"], part["points"]) for part in parts] == [
+        (day(12), "counts again", 1, "34.657359028"),
+        (day(14), "close", 3, "103.972077084"),
+    ]

@@ -45,8 +45,24 @@ from tests.support.paths import ROOT
 DATA = ROOT / "data"
 LINES = [line for path in sorted(DATA.glob("*/*.jsonl")) for line in path.read_text(encoding="utf-8").splitlines()]
 STORIES = sorted(path.parent.name for path in DATA.glob("*/commands.jsonl"))
-PARTS = (commands.Range, commands.Prices, commands.Bet, commands.Sale, events.NumericRange, events.Attestation)
-KINDS = (*get_args(commands.AnyCommand), *get_args(events.AnyEvent), *PARTS, events.Quote, events.Bet, events.Sale)
+PARTS = (
+    commands.Range,
+    commands.Spot,
+    commands.Prices,
+    commands.Bet,
+    commands.Sale,
+    events.NumericRange,
+    events.Attestation,
+)
+KINDS = (
+    *get_args(commands.AnyCommand),
+    *get_args(events.AnyEvent),
+    *PARTS,
+    events.Spot,
+    events.Quote,
+    events.Bet,
+    events.Sale,
+)
 # Refusals of how a command is written, whatever the ledger holds.
 WRITTEN = {
     "malformed", "id_empty", "id_too_long", "id_not_plain", "text_too_long", "bad_instant", "naive_instant",
