@@ -106,12 +106,19 @@ def _checkpoint(store: Store, after: int | Checkpoint) -> Checkpoint:
     position, digest = after if isinstance(after, Checkpoint) else (after, None)
     if position <= 0:
         if position < 0 or digest not in {None, log.GENESIS}:
-            raise Refused("out_of_range", "after", position, "log positions start at 1, and 0 means from the start")
+            wrong = "log positions start at 1, and 0 means from the start"
+            raise Refused("out_of_range", "after", position, wrong, remedy=_remedy(store))
         return log.START
     rows = store.read(position - 1, limit=1)
     if not rows:
-        raise Refused("out_of_range", "after", position, f"the log ends at position {store.newest()}")
+        wrong = f"the log ends at position {store.newest()}"
+        raise Refused("out_of_range", "after", position, wrong, remedy=_remedy(store))
     checkpoint = Checkpoint(position, log.unseal_row(rows[0], position).digest)
     if digest not in {None, checkpoint.digest}:
         raise Corrupt(position, f"the row has digest {checkpoint.digest}, the checkpoint has {digest}")
     return checkpoint
+
+
+def _remedy(store: Store) -> str:
+    """Return what to do about a log position that the log does not have."""
+    return f"give a log position from 0 to {store.newest()}"

@@ -257,7 +257,7 @@ def _print(answer: "Explanation", view: View) -> None:
     print()
     look = Look(keep=("log_position", "type"), spare=("recorded_at",))
     events = print_table(
-        ["log_position", "recorded_at", "at", "type", "said"], answer.events, View(wide=view.wide), look
+        ["log_position", "recorded_at", "at", "type", "says"], answer.events, View(wide=view.wide), look
     )
     sys.stdout.flush()
     if note:

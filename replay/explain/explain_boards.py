@@ -170,7 +170,7 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
         details = {
             "recorded_at": event["recorded_at"],
             "because": _cause(reading.selected, recorded),
-            "said": event["said"],
+            "says": event["says"],
         }
         columns = {name: row[name] for name in ("log_position", "at", "movement", "question", "position")}
         parts.append(columns | {"amount": row["amount"], "balance": row["balance"]} | details)

@@ -21,7 +21,7 @@ def event_summary(recorded: Recorded) -> dict[str, Any]:
         "recorded_at": instant_text(recorded.recorded_at),
         "at": instant_text(recorded.event.at),
         "type": event_type(recorded.event),
-        "said": sentence(recorded.event),
+        "says": sentence(recorded.event),
     }
 
 

@@ -234,7 +234,7 @@ def test_a_balance_is_every_movement_with_what_it_rests_on(log: Log) -> None:
     assert because[36] == ("settled", 35)  # the resolution
     assert because[48] == ("reversed", 36)  # what it reverses
     assert because[51] == ("settled", 50)
-    assert "1250.00 shares that cost 500.00, at 1 for 1250.00" in found.parts[5]["said"]
+    assert "1250.00 shares that cost 500.00, at 1 for 1250.00" in found.parts[5]["says"]
     assert {each["type"] for each in found.events} >= {"contest_opened", "question_resolved", "resolution_revoked"}
 
 
@@ -327,7 +327,7 @@ def test_the_command_says_which_key_a_number_has(log: Log) -> None:
 def test_a_resolution_that_was_revoked_is_shown_with_the_rest(log: Log) -> None:
     """Every settlement of the question is among the events; the last one counts."""
     found = boards.balance(LogSource(log(ARENA)), "week-1", "ada")
-    launch = [each["type"] for each in found.events if "launch" in each["said"]]
+    launch = [each["type"] for each in found.events if "launch" in each["says"]]
     assert launch == ["question_resolved", "resolution_revoked", "question_resolved"]
 
 

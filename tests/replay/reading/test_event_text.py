@@ -54,15 +54,16 @@ def test_an_event_is_one_sentence(event: events.AnyEvent, words: str) -> None:
 
 @given(EVENTS)
 def test_lists_and_reports_have_the_same_words(event: events.AnyEvent) -> None:
-    """Whatever a forged log says; one line, of a length that a screen has."""
+    """Events of a forged log have them too; the sentence is one line that fits a screen."""
     recorded = Recorded(position=1, recorded_at=0, command_id="c", command="", previous=GENESIS, event=event)
-    said, listed = event_text.event_summary(recorded), browse.event_row(recorded)
-    assert (said["said"], said["at"], said["recorded_at"]) == (listed["says"], listed["at"], listed["recorded_at"])
-    assert said["type"] == listed["type"].partition(".")[0]
-    assert said["said"] == event_text.sentence(event)
+    summary, listed = event_text.event_summary(recorded), browse.event_row(recorded)
+    for column in ("says", "at", "recorded_at"):
+        assert summary[column] == listed[column]
+    assert summary["type"] == listed["type"].partition(".")[0]
+    assert summary["says"] == event_text.sentence(event)
 
 
-def test_an_event_without_a_sentence_of_its_own_is_told_by_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_without_a_sentence_of_its_own_is_described_by_its_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kind of event that is new has words at once; fields that are their default are left out."""
     monkeypatch.setattr(event_text, "_SENTENCES", {})
     deposit = events.CashDeposited(**OF, amount=2_500_000, reason="fee")
