@@ -1,6 +1,6 @@
 """The catalogue of projections: the schema of each table and the function that builds it from the facts."""
 
-from forecast_ledger.projections.catalogue import analytics_tables, question_tables, score_tables
+from forecast_ledger.projections.catalogue import analytics_tables, forecast_tables, question_tables, score_tables
 from forecast_ledger.projections.catalogue.inputs import SCORED
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
@@ -61,6 +61,29 @@ CATALOGUE: dict[str, Projection] = {
         question_tables.questions_values,
         reads=("questions", "resolutions"),
         division="questions",
+    ),
+    "forecasts": Projection(
+        1,
+        "what each forecast says: one row for each outcome, or for each level of a quantile",
+        ("question", "participant", "log_position", "number"),
+        (
+            QUESTION,
+            PARTICIPANT,
+            Column("log_position", "count", "log position of the forecast"),
+            Column("number", "count", "number of the outcome or level: 1, 2, 3 … in the question's order"),
+            Column("made_at", "instant", "when it was made, by the forecaster's account"),
+            Column("recorded_at", "instant", "when it was recorded, by the ledger's clock"),
+            Column("until", "instant", "when it ends by itself; empty if it does not"),
+            Column("outcome", "id", "the outcome; for a question with bins, the bin; empty for a quantile"),
+            Column("level", "probability", "the level of the quantile; empty for an outcome"),
+            Column("probability", "probability", "the probability of the outcome; empty for a quantile"),
+            Column("value", "measure", "the quantile, in the unit of the question; empty for an outcome"),
+        ),
+        forecast_tables.forecasts_values,
+        reads=("own_forecasts",),
+        final=True,
+        on_request=True,
+        exported=True,
     ),
     "standing": Projection(
         1,
@@ -289,3 +312,4 @@ CATALOGUE: dict[str, Projection] = {
     ),
 } | TRADING
 BUILT = tuple(name for name, projection in CATALOGUE.items() if not projection.on_request)  # a replay builds these
+EXPORTED = tuple(name for name, projection in CATALOGUE.items() if name in BUILT or projection.exported)

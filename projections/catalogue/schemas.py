@@ -51,7 +51,8 @@ class Projection(NamedTuple):
     order. reads: the kinds of facts, of INPUTS, that its rows depend on. division: the name of its division, of
     DIVISIONS, whose columns come first in the key. as_built: if true, rows keep the order in which they are built,
     contest by contest. final: if true, a row never changes after the event at its log position. on_request: if true,
-    the table is built only on request, because it can have far more rows than the log.
+    the table is built only on request, because it can have far more rows than the log. exported: if true, every export
+    has it all the same.
     """
 
     version: int
@@ -64,6 +65,7 @@ class Projection(NamedTuple):
     as_built: bool = False
     final: bool = False
     on_request: bool = False
+    exported: bool = False
 
     @property
     def part(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from forecast_ledger.projections.core.column_values import KINDS, Column, Ids, V
 # How many decimals each kind has that becomes decimal128(38, decimals); internally its values are integers.
 DECIMALS = {
     "probability": 11,
+    "measure": 12,
     "points": 9,
     "term": 12,
     "share": 9,

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.lazy_fractions import round_to_units
-from forecast_ledger.ledger.core.values import MONEY, PROBABILITY, format_fixed, format_instant
+from forecast_ledger.ledger.core.values import MONEY, MOST_DECIMALS, PROBABILITY, format_fixed, format_instant
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.codes import Codes
 from forecast_ledger.projections.core.wide_int import WideInt
 
 POINTS = 10**9  # published units in 1
+PROBABILITIES = 10**11  # published units in 1
+MEASURE = 10**MOST_DECIMALS  # published units in 1 of the value of a numeric question
 _INSTANTS = 1 << 16  # size of the cache of printed instants; those of a question recur with each forecast on it
 FINE_MONEY = MONEY * PROBABILITY  # units in 1 of money, where a share's price is not rounded
 
@@ -109,7 +111,8 @@ KINDS: dict[str, Kind] = {
     "id": Kind("text", str),
     "text": Kind("text", str),
     "instant": Kind("µs since the epoch, UTC", lru_cache(_INSTANTS)(format_instant)),
-    "probability": Kind("1e-11", lambda value: format_fixed(value, 10**11)),
+    "probability": Kind("1e-11", lambda value: format_fixed(value, PROBABILITIES)),
+    "measure": Kind("1e-12", lambda value: format_fixed(value, MEASURE)),
     "points": Kind("1e-9, rounded once", lambda value: format_fixed(value, POINTS, least=9)),
     "term": Kind("1e-12", lambda value: format_fixed(value, 10**12, least=12)),
     "take": Kind("decimal text, rounded once", str),

@@ -145,10 +145,10 @@ def columns(projection: str | None, view: View) -> None:
 def replay(log: str, compare: str | None, as_of: str | None, name: str, view: View) -> None:
     """Rebuild every projection and print its digest.
 
-    The same log gives the same digests on every machine. The projections score_parts and portfolio_snapshots are left
-    out, because they can have far more rows than the log; `table` prints them. --compare prints the first log position
-    at which the logs differ, the event that each has there, and which projections differ; if the logs differ, the exit
-    code is 1.
+    The same log gives the same digests on every machine. The projections forecasts, score_parts and
+    portfolio_snapshots are left out, because they can have more rows than the log; `table` prints them. --compare
+    prints the first log position at which the logs differ, the event that each has there, and which projections
+    differ; if the logs differ, the exit code is 1.
     """
     if compare is not None:
         audit.compare(log, compare, as_of, name, view)

@@ -9,7 +9,7 @@ from pathlib import Path
 from forecast_ledger.ledger.core.errors import Unavailable
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.storing.store import Store
-from forecast_ledger.projections.catalogue.catalogue import BUILT
+from forecast_ledger.projections.catalogue.catalogue import EXPORTED
 from forecast_ledger.replay.files.atomic_output import clear_leftovers, move_into_place, scratch_folder
 from forecast_ledger.replay.files.export_tables import ExportTable, describe_columns, export_tables
 from forecast_ledger.replay.files.formats import FILE_FORMATS
@@ -34,7 +34,7 @@ def default_tables() -> list[str]:
     >>> "scores" in default_tables(), "score_parts" in default_tables()
     (True, False)
     """
-    return [*BUILT]
+    return [*EXPORTED]
 
 
 def export(  # noqa: PLR0913 - what has a default is named

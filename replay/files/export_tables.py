@@ -31,6 +31,7 @@ UNITS = {
     "text": "text",
     "instant": "UTC",
     "probability": "0 to 1, exact",
+    "measure": "the unit of the question, exact",
     "points": "9 decimals, rounded once",
     "term": "12 decimals, rounded once",
     "take": "9 decimals, or 30 digits and a power of ten from 1e21 on",

@@ -217,10 +217,11 @@ project.
 """)
 TABLES = _paragraphs("""
 `forecast-ledger table LOG TABLE` prints a table, `forecast-ledger help TABLE` its columns. `replay` builds all tables
-but two, which can be far larger than the log: `score_parts`, with a row for each forecast and each change of its
-reference, and `portfolio_snapshots`. If `score_parts` would have more than 3,000,000 rows, it is refused before it is
-built; `explain LOG score … --parts` prints the parts of one score. If `portfolio_snapshots` would need more than
-50,000,000 snapshots of all contests together, it is refused.
+but three. `forecasts` has a row for each number of each forecast, as the log has; every export has it. Two others can
+be far larger than the log: `score_parts`, with a row for each forecast and each change of its reference, and
+`portfolio_snapshots`. If `score_parts` would have more than 3,000,000 rows, it is refused before it is built; `explain
+LOG score … --parts` prints the parts of one score. If `portfolio_snapshots` would need more than 50,000,000 snapshots
+of all contests together, it is refused.
 
 `brier`, `brier_overall` and `calibration` are about binary questions. They use the forecast at the spot, or, if the
 rule set has no spot, the forecast that stood when scored time ended. A mean Brier score of 0 is called Perfect, below

@@ -1,0 +1,88 @@
+"""The builder of the table of forecasts: what each of them says, an outcome or a level at a time."""
+
+from itertools import chain
+
+import numpy as np
+
+from forecast_ledger.ledger.core.values import NEVER, PROBABILITY
+from forecast_ledger.ledger.model import events
+from forecast_ledger.projections.catalogue.analysis import Analysis
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
+from forecast_ledger.projections.core.codes import Codes
+from forecast_ledger.projections.core.column_values import MEASURE, PROBABILITIES, Ids, Values
+from forecast_ledger.projections.facts.columns import CHANCE, Facts
+
+
+def forecasts_values(analysis: Analysis) -> list[Values]:
+    """One row for each outcome or level of each forecast."""
+    facts = analysis.facts
+    forecasts, questions = facts.forecasts, facts.questions
+    made = np.flatnonzero(forecasts.made)
+    names = [_outcomes(question) for question in questions]
+    counts = int64_array([len(each) for each in names])[forecasts.question[made]]
+    row, number = np.repeat(made, counts), np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    question = forecasts.question[row]
+    quantile = np.array([bool(each.range and each.range.levels) for each in questions], bool)[question]
+    codes = Codes()
+    labels = int64_array([codes.add(name) for name in chain.from_iterable(names)])
+    begins = np.cumsum([0, *map(len, names)])
+    return [
+        Ids(question, facts.question_codes.labels),
+        Ids(forecasts.participant[row], facts.participant_codes.labels),
+        forecasts.position[row],
+        number + 1,
+        forecasts.at[row],
+        forecasts.recorded_at[row],
+        _where(forecasts.until[row] != NEVER, forecasts.until[row]),
+        Ids(labels[begins[question] + number], codes.labels),
+        _where(quantile, _levels(facts, question, number, quantile)),
+        _where(~quantile, _probabilities(facts, row, number, quantile)),
+        _quantiles(facts, row, number, quantile),
+    ]
+
+
+def _outcomes(question: events.QuestionOpened) -> list[str]:
+    """Return the names of a question's outcomes: the numbers of bins, and an empty name for each level."""
+    if question.range is None:
+        return [*question.outcomes]
+    levels = question.range.levels
+    return [""] * len(levels) if levels else [str(number) for number in range(question.range.bins + 2)]
+
+
+def _levels(facts: Facts, question: Int64Array, number: Int64Array, quantile: BoolArray) -> Int64Array:
+    """Return the level of each row of quantiles, 1e-11."""
+    levels = [question.range.levels if question.range else () for question in facts.questions]
+    begins = np.cumsum([0, *map(len, levels)])
+    flat, found = int64_array([*chain.from_iterable(levels)]), np.zeros(len(question), np.int64)
+    found[quantile] = flat[begins[question[quantile]] + number[quantile]] * (PROBABILITIES // PROBABILITY)
+    return found
+
+
+def _probabilities(facts: Facts, row: Int64Array, number: Int64Array, quantile: BoolArray) -> Int64Array:
+    """Return the probability of each row that has one, 1e-11."""
+    bins = int64_array([question.range.bins if question.range else 0 for question in facts.questions])
+    row, found = row[~quantile], np.zeros(len(row), np.int64)
+    of_bins = bins[facts.forecasts.question[row]]
+    found[~quantile] = facts.forecasts.chance(row, number[~quantile], of_bins) * (PROBABILITIES // CHANCE)
+    return found
+
+
+def _quantiles(facts: Facts, row: Int64Array, number: Int64Array, quantile: BoolArray) -> Values:
+    """Return the value of each row of quantiles, 1e-12; Python integers, because they may need more than 64 bits."""
+    forecasts = facts.forecasts
+    units = [MEASURE // 10**question.range.decimals if question.range else 0 for question in facts.questions]
+    row, found = row[quantile], [None] * len(row)
+    quantiles = forecasts.chances[forecasts.start[row] + number[quantile]].tolist()
+    values = [
+        value * units[question] for value, question in zip(quantiles, forecasts.question[row].tolist(), strict=True)
+    ]
+    for place, value in zip(np.flatnonzero(quantile).tolist(), values, strict=True):
+        found[place] = value
+    return found
+
+
+def _where(present: BoolArray, numbers: Int64Array) -> Values:
+    """Return the numbers with None where there is none."""
+    if present.all():
+        return numbers
+    return [number if there else None for number, there in zip(numbers.tolist(), present.tolist(), strict=True)]
