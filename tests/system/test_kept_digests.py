@@ -30,6 +30,7 @@ from tests.kept_digests import (
     kept,
     text,
     told,
+    untaken,
 )
 from tests.support import seasons, trading_seasons
 from tests.system.test_stories import DATA
@@ -79,6 +80,17 @@ def test_a_difference_names_the_history_the_table_and_both_digests() -> None:
         f"daily-brier, table cash: version {cash.version}, 0 rows, digest {cash.digest} was kept, nothing is here",
         f"daily-brier, table scores: {same_digest} was kept, {other_digest} is here",
     ]
+
+
+def test_a_new_table_is_not_taken_of_a_history_whose_source_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file says so instead of keeping an empty table; whoever has the source sees a difference."""
+    before = kept()["flusight"]
+    monkeypatch.setattr("tests.kept_digests.CATALOGUE", {name: None for name in [*CATALOGUE, "new"] if name != "cash"})
+    after = untaken(before)
+    others = {name: each for name, each in before.tables.items() if name != "cash"}
+    assert after == before._replace(tables=others | {"new": None})
+    assert '"new": null' in text({"flusight": after})
+    assert differences("flusight", after, before._replace(tables=others | {"new": before.tables["scores"]})) != []
 
 
 # --- what the histories are good for
