@@ -1,12 +1,13 @@
 """Read Metaculus's data download: question_data.csv and forecast_data.csv become questions, forecasts and answers.
 
 A download may be in any order; commands are given in order of time. A forecast that ends without being replaced is
-withdrawn at its end.
+withdrawn at its end, once that is past: until then, a newer download may have another end, or another forecast.
 
 Source: Metaculus's published code, `utils/csv_utils.py`, the columns of the data download, commit 969629dd; those of
 older downloads (`MC Options`, no `Is Bot`) are read too.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -43,6 +44,9 @@ OTHER_FILES = {
     "question_link_data.csv": "links between questions",
     "README.md": "the description of the download",
 }
+FUTURE_END = "an end in the future of the download: a newer download has what became of the forecast"
+README_BYTES = 2**24
+_EXPORTED = re.compile(rb"exported on ([0-9T:. +-]+[0-9])")
 AGGREGATE = "a forecast of an aggregate: the ledger computes its own"
 _ANONYMOUS = "Forecaster (Anonymized)"
 _DIGEST_LENGTH = 64  # of an anonymized forecaster; an aggregate has its method's name there
@@ -100,7 +104,36 @@ def read_download(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]
         known = OTHER_FILES.get(name.rpartition("/")[2])
         if name not in tables[QUESTIONS] + tables[FORECASTS]:
             items.append((place_in(name, 0), NotCarried(known or "a file that is not part of a data download")))
+    now = _exported_at(files) or max(
+        [each.start for each in given] + [read_instant(instant) for _, row in asked if (instant := _known(row))],
+        default=0,
+    )
+    for at, each in enumerate(given):
+        if each.end is not None and each.end > now:
+            given[at] = each._replace(end=None)
+            items.append((each.place, NotCarried(FUTURE_END)))
     return _commands(asked, given, items, rules)
+
+
+def _exported_at(files: SourceFiles) -> int | None:
+    """Return when a download was made, µs, as its README says; None if it does not."""
+    for name in files.names:
+        if name.rpartition("/")[2] == "README.md":
+            found = _EXPORTED.search(files.read(name, README_BYTES))
+            if found:
+                try:
+                    return read_instant(instant_of(found[1].decode(), "README.md"))
+                except Refused:
+                    return None
+    return None
+
+
+def _known(row: Row) -> str:
+    """Return when an answer was known, "" if that is not said or cannot be read, which is refused elsewhere."""
+    try:
+        return instant_of(row.get("Resolution Known Time", ""), "")
+    except Refused:
+        return ""
 
 
 def _rows(

@@ -12,6 +12,7 @@ import pytest
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.events import ForecastMade, QuestionClosed, QuestionOpened, QuestionResolved
 from forecast_ledger.ledger.storing.writer import Ledger
+from forecast_ledger.replay.importing.metaculus import FUTURE_END
 from forecast_ledger.replay.importing.metaculus_cells import read_list, zero_point
 from tests.support.paths import DATA
 from tests.support.sources import edit, import_into, table, ticking, zipped
@@ -168,6 +169,34 @@ def test_a_question_that_closes_before_its_answer_is_known(download: Path) -> No
         assert [event.question for event in events(ledger) if isinstance(event, QuestionClosed)] == ["501"]
         answers = {event.question: event.value for event in events(ledger) if isinstance(event, QuestionResolved)}
         assert answers["503"] == "0"
+
+
+@pytest.mark.parametrize("readme", ["", "This data was exported on 2026-03-07 12:00:00.123456+00:00\n"])
+def test_an_end_in_the_future_is_left_to_a_newer_download(download: Path, readme: str) -> None:
+    """The forecast may be replaced before it: were it withdrawn in advance, its successor would come too late."""
+    open_until = replacing("501", Scheduled_Close_Time="2026-04-11 12:00:00+00:00", Actual_Close_Time="", Resolution="")
+    rewrite(download / QUESTIONS, lambda row: open_until(row) | ({"Resolution Known Time": ""} if readme else {}))
+    (download / "README.md").write_text(readme, encoding="utf-8")
+    ends, at = "2026-03-20 12:00:00+00:00", "2026-03-13 12:00:00+00:00"
+    shutil.copytree(download, download / "newer")
+
+    def ended(row: Cells, end: str) -> Cells:
+        return row | ({"End Time": end} if (row["Question ID"], row["Forecaster Username"]) == ("501", "ada") else {})
+
+    rewrite(download / FORECASTS, lambda row: ended(row, ends))
+    rewrite(download / "newer" / FORECASTS, lambda row: ended(row, at))
+    added = f"501,7,ada,False,{at},,,0.95,,,,,,,,,,,\n"
+    edit(download / "newer" / FORECASTS, lambda text: text + added)
+    (download / "newer" / "README.md").unlink()
+    older = download.rename(download.with_name("older"))
+    newer = (older / "newer").rename(older.with_name("newer"))
+    with ticking() as ledger:
+        found = import_into(ledger, "metaculus", older)
+        assert (found.left_out[FUTURE_END], found.counts["refused"]) == (1, 0)
+        found = import_into(ledger, "metaculus", newer)
+        assert (found.counts["accepted"], found.counts["refused"]) == (1, 0)
+        last = [event for event in events(ledger) if isinstance(event, ForecastMade)][-1]
+        assert (last.participant, last.probabilities) == ("ada", (950_000_000, 50_000_000))
 
 
 def test_older_and_anonymized_downloads_are_read(download: Path) -> None:
