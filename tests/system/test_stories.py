@@ -25,13 +25,14 @@ EXPECTED = [
     for path in sorted((DATA / story / "expected").glob("*.csv"))
     if path.stem in CATALOGUE
 ]
-ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER = (
+ARENA, METACULUS, FAQ, AUTOCAST, DAILY, BRIER, SPOTS = (
     "arena-week",
     "metaculus-2022",
     "metaculus-faq",
     "autocast-2022",
     "daily-brier",
     "brier-tables",
+    "spot-times",
 )
 DAY = 86_400 * 10**6  # µs
 
@@ -127,6 +128,7 @@ def test_there_are_stories_with_expected_tables() -> None:
         AUTOCAST: {"admissions", "kind_means", "leaderboard", "scores"},
         DAILY: {"leaderboard", "scores"},
         BRIER: {"brier", "brier_overall", "calibration", "leaderboard", "scores"},
+        SPOTS: {"leaderboard", "score_parts", "scores"},
     }
 
 
