@@ -111,14 +111,14 @@ def test_the_contents_list_every_page() -> None:
             assert contents.count(f"]({page.relative_to(DOCS)})") == 1, page
 
 
-def test_the_rooms_are_listed_with_what_they_are_for() -> None:
+def test_the_rooms_are_listed_with_their_purposes() -> None:
     """CONTRIBUTING describes each room by the first words of its `__init__`."""
     rooms = sorted(path for top in ("ledger", "projections", "replay") for path in (ROOT / top).glob("*/__init__.py"))
     expected = [
         f"| `{path.parent.relative_to(ROOT)}` | {ast.get_docstring(ast.parse(path.read_text(encoding='utf-8')))} |"
         for path in rooms
     ]
-    assert tables(ROOT / "CONTRIBUTING.md")["| room | what it is for |"] == expected
+    assert tables(ROOT / "CONTRIBUTING.md")["| room | purpose |"] == expected
 
 
 def test_the_readme_is_a_front_page() -> None:
