@@ -31,7 +31,7 @@ from forecast_ledger.ledger.model.commands import (
 from forecast_ledger.ledger.model.events import Attestation
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.importing.source_files import SourceFiles
-from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, start_of_day
+from forecast_ledger.replay.importing.source_items import NotCarried, SourceItem, fitting_id, label_of, start_of_day
 from forecast_ledger.replay.writing.append import InputPlace
 
 SET_BYTES = 2**30  # of one set
@@ -47,6 +47,7 @@ class _Question(Struct):
     id: _Id
     source: str
     question: str = ""
+    url: str = ""
     resolution_dates: list[str] | str | None = None
 
 
@@ -164,14 +165,25 @@ def _questions(file: _SetFile, content: _Content, asked: _Asked, rules: str | No
             for date in dates if isinstance(dates, list) else [""]:
                 name = _question_id(file.due, question.source, question.id, direction, date)
                 asked.questions.add(name)
-                for command in _openings(name, file.due, _title(question, direction, file.due, date), parts, rules):
+                title = _title(question, direction, file.due, date)
+                for command in _openings(_Opened(name, file.due, title, question), parts, rules):
                     if not isinstance(command, OpenContest) or command.contest not in asked.contests:
                         yield place._replace(command=str(command.__struct_config__.tag)), command
                 asked.contests.add(" ".join([file.due, *parts]))
 
 
-def _openings(name: str, due: str, title: str, parts: list[str], rules: str | None) -> Iterator[AnyCommand]:
+class _Opened(NamedTuple):
+    """A question of the ledger, and the one that it was made of."""
+
+    name: str
+    due: str
+    title: str
+    asked: _Question
+
+
+def _openings(opened: _Opened, parts: list[str], rules: str | None) -> Iterator[AnyCommand]:
     """Return the commands that open a question and put it into the contest of its round and sort."""
+    name, due, title, asked = opened
     at, contest = start_of_day(due, "forecast_due_date"), " ".join([due, *parts])
     yield OpenContest(id=f"forecastbench contest {contest}", at=at, contest=contest, rules=rules or RULES)
     yield OpenQuestion(
@@ -182,6 +194,10 @@ def _openings(name: str, due: str, title: str, parts: list[str], rules: str | No
         title=title[:TEXT_LENGTH],
         opens_at=at,
         closes_at=start_of_day(due, "forecast_due_date", 1),
+        group=label_of(asked.source),
+        category=" ".join(parts),
+        url=asked.url[:TEXT_LENGTH] if asked.url not in {"", "N/A"} else None,
+        source="ForecastBench",
     )
     yield AddQuestion(id=fitting_id(f"forecastbench add {name}"), at=at, contest=contest, question=name)
 

@@ -11,7 +11,7 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AddQuestion, OpenContest, OpenQuestion, Range
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.replay.importing.hub_config import MISSING, Due, Output, Round, as_number
-from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, start_of_day
+from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, label_of, start_of_day
 
 ROUND_ID, OUTPUT_TYPE = "round_id", "output_type"
 DECIMALS, FINE_DECIMALS, FINE_UPTO = 4, 9, 1_000  # of quantiles; finer where no value is above FINE_UPTO
@@ -36,6 +36,7 @@ class HubQuestion(NamedTuple):
 
     id: str
     contest: str
+    round_id: str
     output_type: str
     row: Mapping[str, str]
     ids: tuple[str, ...]
@@ -68,6 +69,9 @@ class HubQuestion(NamedTuple):
                 range=self.range,
                 opens_at=self.opens_at,
                 closes_at=self.closes_at,
+                group=label_of(self.round_id),
+                category=label_of(self.contest.removesuffix(f" {self.output_type}")),
+                source="hubverse",
             ),
             AddQuestion(id=fitting_id(f"hub add {self.id}"), at=self.opens_at, contest=self.contest, question=self.id),
         ]
@@ -101,6 +105,7 @@ def hub_question(asked: Round, round_id: str, row: Mapping[str, str], output_typ
     return HubQuestion(
         id=question_id({**values, OUTPUT_TYPE: output_type}),
         contest=f"{name} {output_type}",
+        round_id=round_id,
         output_type=output_type,
         row=row,
         ids=ids,

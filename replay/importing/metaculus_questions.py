@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from forecast_ledger.ledger.core.values import TEXT_LENGTH, read_instant
+from forecast_ledger.ledger.core.values import MOST_TAGS, TEXT_LENGTH, read_instant
 from forecast_ledger.ledger.model.commands import (
     AddQuestion,
     AnnulQuestion,
@@ -17,7 +17,7 @@ from forecast_ledger.ledger.model.commands import (
     ResolveQuestion,
 )
 from forecast_ledger.replay.importing.metaculus_cells import read_bound, read_list, read_options, zero_point
-from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, instant_of
+from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id, instant_of, label_of
 
 PRESET = "peer-2024-03"
 CONTINUOUS = {"numeric", "date", "discrete"}
@@ -70,6 +70,10 @@ class DownloadedQuestion(NamedTuple):
             opens_at=self.opens,
             closes_at=self.closes,
             reveals_at=self.reveals,
+            group=label_of(self.row.get("Post ID", "")) if self.row.get("Label") else None,
+            tags=self.tags() or None,
+            url=self.row.get("Question URL") or None,
+            source="Metaculus",
         )
         yield AddQuestion(
             id=fitting_id(f"metaculus add {self.id} to {self.contest}"),
@@ -78,6 +82,12 @@ class DownloadedQuestion(NamedTuple):
             question=self.id,
             weight=self.row.get("Question Weight") or Decimal(1),
         )
+
+    def tags(self) -> tuple[str, ...]:
+        """Return its categories and leaderboard tags. Refuses: bad_source."""
+        cells = [(name, self.row.get(name)) for name in ("Categories", "Leaderboard Tags")]
+        said = [tag for name, cell in cells if cell for tag in read_options(cell, name)]
+        return tuple(sorted({tag for each in said if (tag := label_of(each))}))[:MOST_TAGS]
 
     def closings(self) -> Iterator[AnyCommand]:
         """Return the command of an early close, unless the answer ends the question at that instant anyway."""
@@ -150,6 +160,7 @@ def read_question(row: Row, points: int | None) -> DownloadedQuestion | NotCarri
         row=row,
     )
     list(found.answers())  # refuse what cannot be read before anything is recorded of the question
+    found.tags()
     return found
 
 

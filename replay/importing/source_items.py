@@ -1,6 +1,7 @@
 """What a source gives: commands with their places, and what is not carried over, counted by reason."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
@@ -111,6 +112,16 @@ def fitting_id(text: str) -> str:
         return text
     digest = sha256(text.encode()).hexdigest()[:32]
     return f"{text[: ID_LENGTH - 33].rstrip()} {digest}".ljust(ID_LENGTH, "-")
+
+
+def label_of(text: str) -> str | None:
+    r"""Return a text as a group, category or tag: in form NFC, on one line, at most 200 characters; None if empty.
+
+    >>> label_of(" Climate \n& weather "), label_of(" ")
+    ('Climate & weather', None)
+    """
+    plain = " ".join(unicodedata.normalize("NFC", text).split())
+    return "".join(letter for letter in plain if letter.isprintable())[:ID_LENGTH].strip() or None
 
 
 def start_of_day(text: str, field: str, days: int = 0) -> str:

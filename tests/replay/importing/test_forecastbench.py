@@ -65,6 +65,9 @@ def test_what_is_recorded_of_a_round() -> None:
     titles = {event.question: event.title for event in told if isinstance(event, QuestionOpened)}
     assert "increased by 2026-03-31 as compared to its value on 2026-03-01" in titles["2026-03-01 fred DGS1 2026-03-31"]
     assert titles["2025-03-02 fred DGS1 & DGS30 +- 2025-03-09"].endswith("(DGS1 yes, DGS30 no)")
+    labels = {each.question: (each.group, each.category, each.url) for each in told if isinstance(each, QuestionOpened)}
+    assert labels["2026-03-01 fred DGS1 2026-03-31"] == ("fred", "dataset", "https://example.org/DGS1")
+    assert labels["2025-03-02 fred DGS1 & DGS30 +- 2025-03-09"] == ("fred", "dataset combination", "")
     imputed = [each for each in told if isinstance(each, ForecastMade) and each.attestation]
     assert [(each.question, each.participant) for each in imputed] == [
         ("2026-03-01 fred DGS1 2026-03-31", "ForecastBench: Always 0.5")

@@ -11,7 +11,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.model.events import QuestionResolved, ResolutionRevoked
+from forecast_ledger.ledger.model.events import QuestionOpened, QuestionResolved, ResolutionRevoked
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.hub_questions import question_id, task_values
 from tests.support.paths import DATA
@@ -94,6 +94,12 @@ def test_answers_come_in_order_of_time_and_a_new_version_revokes_the_old() -> No
         told = [recorded.event for page in ledger.read() for recorded in page]
         values = [event.value for event in told if isinstance(event, QuestionResolved) and event.value]
         assert values == ["3", "22", "25", "40"]
+        [(group, category)] = {
+            (event.group, event.category)
+            for event in told
+            if isinstance(event, QuestionOpened) and event.question.startswith("reference_date=2026-03-14")
+        }
+        assert (group, category) == ("2026-03-14", "wk inc flu hosp")
         [revoked] = [event for event in told if isinstance(event, ResolutionRevoked)]
         assert revoked.reason == "revised as of 2026-03-18"
         assert isinstance(told[told.index(revoked) + 1], QuestionResolved)

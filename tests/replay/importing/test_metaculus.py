@@ -140,7 +140,13 @@ def test_kinds_bounds_and_answers() -> None:
         answers = {event.question: event.value for event in events(ledger) if isinstance(event, QuestionResolved)}
         assert (answers["503"], answers["505"]) == ("101", "1776643200")
         assert table(ledger, "contests", "contest", "rules") == [("A month of questions", "peer-2024-03")]
-        assert question(ledger, "501").reveals_at is not None
+        first = question(ledger, "501")
+        assert first.reveals_at is not None
+        assert (first.tags, first.url, first.source) == (
+            ("Weather",),
+            "https://example.org/questions/101/",
+            "Metaculus",
+        )
 
 
 @pytest.mark.parametrize(
