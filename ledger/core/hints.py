@@ -33,6 +33,18 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     return by_lower[matches[0]] if matches else ""
 
 
+def listed(word: str, names: Iterable[str], most: int = 20) -> str:
+    """Return the names as a text, the one most similar to a word first, and no more than so many.
+
+    >>> listed("adda", ["bo", "ada"]), listed("x", ["a", "b", "c"], most=2), listed("x", [])
+    ('ada, bo', 'a, b and 1 more', 'none')
+    """
+    near, every = nearest(word, names := sorted(names)), len(names)
+    ordered = [near, *(name for name in names if name != near)] if near else names
+    more = f" and {every - most:,} more" * (every > most)
+    return ", ".join(ordered[:most]) + more or "none"
+
+
 def hint(commands: Any, message: str, field: str, kind: str) -> str:
     """Return a hint to add to msgspec's message about a field of one of these commands; empty if there is none.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.catalogue import score_tables
 from forecast_ledger.projections.catalogue.analysis import Analysis
@@ -25,12 +26,23 @@ class Projections(Analysis):
     """
 
     def table(self, name: str) -> Table:
-        """Return the table of a projection, in order of its key. Raises KeyError: no such projection."""
+        """Return the table of a projection, in order of its key.
+
+        Raises KeyError: there is no such projection; its message lists those that there are.
+        """
+        if name not in CATALOGUE:
+            raise KeyError(f"no table named {name!r}; there are {listed(name, CATALOGUE, len(CATALOGUE))}")
         return self._table(name, CATALOGUE[name].build(self))
 
     def score_parts(self, participant: str) -> Table:
-        """Return the rows of `score_parts` of a participant or the consensus. Raises ValueError: not found."""
-        owner = totals.score_labels(self.facts).index(participant)
+        """Return the rows of `score_parts` of a participant or the consensus.
+
+        Raises ValueError: there is no such participant; its message lists some that there are.
+        """
+        names = [*totals.score_labels(self.facts)]
+        if participant not in names:
+            raise ValueError(f"no participant named {participant!r}; there are {listed(participant, names)}")
+        owner = names.index(participant)
         return self._table("score_parts", score_tables.score_parts_values(self, owner))
 
     def _table(self, name: str, values: Iterable[Values]) -> Table:

@@ -51,6 +51,19 @@ def to_arrow(name: str, version: int, columns: Sequence[Column], values: Sequenc
     return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields, metadata=metadata))
 
 
+def float_columns(table: Any, columns: Sequence[Column], values: Sequence[Values]) -> Any:
+    """Return a pyarrow.Table with the nearest float in place of each decimal; a missing one is null.
+
+    columns, values: those that the table was made of.
+    """
+    arrow = pyarrow()
+    for place, (column, numbers) in enumerate(zip(columns, values, strict=True)):
+        if column.kind in DECIMALS or column.kind == "take":
+            texts = arrow.array(_texts(numbers, column.kind), arrow.string())
+            table = table.set_column(place, column.name, texts.cast("double"))  # rounded once, as Python reads it
+    return table
+
+
 def type_of(kind: str) -> Any:
     """Return the Arrow type of a kind of column.
 

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.arrow import to_arrow
+from forecast_ledger.projections.core.arrow import float_columns, to_arrow
 from forecast_ledger.projections.core.column_values import (
     Column,
     Ids,
@@ -20,6 +20,7 @@ from forecast_ledger.projections.core.column_values import (
     slice_rows,
     take_rows,
 )
+from forecast_ledger.projections.core.html import SHOWN_ROWS, html_table
 from forecast_ledger.projections.core.sorting import stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
 
@@ -85,13 +86,16 @@ class Table:
         """
         return to_arrow(self.name, self.version, self.columns, self.values)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, *, floats: bool = False) -> Any:
         """Return a pandas.DataFrame backed by Arrow, so that decimals stay exact.
 
+        floats: if true, decimals are the nearest floats, and columns are those of NumPy, as plots and statistics want.
         Raises the errors of `to_arrow`, then ImportError (pandas is not installed).
         """
         from pandas import ArrowDtype  # noqa: PLC0415 - late: optional
 
+        if floats:
+            return float_columns(self.to_arrow(), self.columns, self.values).to_pandas()
         return self.to_arrow().to_pandas(types_mapper=ArrowDtype)
 
     def to_polars(self) -> Any:
@@ -102,6 +106,17 @@ class Table:
         from polars import from_arrow  # noqa: PLC0415 - late: optional
 
         return from_arrow(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Hand the table over to a library that reads Arrow, as the Arrow PyCapsule interface has it.
+
+        Raises the errors of `to_arrow`.
+        """
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as HTML, for a notebook."""
+        return html_table(self.columns, self.rows_at(np.arange(min(SHOWN_ROWS, len(self)))).printed(), len(self))
 
     def only(self, column: str, label: str) -> "Table":
         """Return the rows that have this id in this column."""

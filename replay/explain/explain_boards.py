@@ -7,6 +7,7 @@ from typing import Any
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.exact import Magnitude, magnitudes_to_integers
+from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import MONEY, WEIGHT, format_fixed
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
@@ -158,9 +159,10 @@ def balance(source: LogSource, contest: str, participant: str) -> Explanation:
         raise Refused("not_trading", "contest", contest, remedy="`table LOG accounts` lists the accounts")
     account = facts.books.accounts.get((contest, participant))
     if account is None:
-        raise Refused(
-            "not_enrolled", "participant", participant, remedy="`table LOG accounts` lists the participants that are"
-        )
+        names = [who for name, who in facts.books.accounts if name == contest]
+        wrong = f"the participant is not enrolled in the contest; it has: {listed(participant, names)}"
+        remedy = "`table LOG accounts` lists the participants that are"
+        raise Refused("not_enrolled", "participant", participant, wrong, remedy=remedy)
     rows = Projections(facts).table("cash").only("contest", contest).only("participant", participant).rows()
     by_position = {recorded.position: recorded for recorded in reading.selected}
     parts = []

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
@@ -103,11 +104,12 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
     projections = Projections(facts)
     row = next(projections.table("scores").only("participant", participant).rows(), None)
     if row is None:
-        forecast = participant in facts.participant_codes.codes
+        labels = facts.participant_codes.labels
+        forecast = participant in labels
         wrong = (
             "no forecast of the participant stood in scored time"
             if forecast
-            else "no participant of this id made a forecast"
+            else f"no such participant made a forecast on it; there are: {listed(participant, labels)}"
         )
         remedy = "`table LOG scores` lists the participants that have a score"
         raise Refused("nothing_standing", "participant", participant, wrong, remedy=remedy)

@@ -1,14 +1,18 @@
 """Look up contests and questions by id; an unknown id is refused with the ids that exist."""
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.projections.facts.columns import Contest, Entry, Facts
 
 
 def find_contest(facts: Facts, name: str) -> Contest:
-    """Return the contest with this id. Raises Refused (unknown_contest); the message lists the contests of the log."""
+    """Return the contest with this id.
+
+    Raises Refused (unknown_contest); the message lists the contests of the log, the most similar first.
+    """
     contest = facts.contests.get(name)
     if contest is None:
-        detail = f"the log has no such contest; it has: {', '.join(sorted(facts.contests)) or 'none'}"
+        detail = f"the log has no such contest; it has: {listed(name, facts.contests)}"
         raise Refused("unknown_contest", "contest", name, detail, remedy="use the id of a contest in the log")
     return contest
 

@@ -19,7 +19,7 @@ STORES = {
 }  # know the library that keeps rows
 SHELL = {"ledger.core.gc_pause", "ledger.storing"}  # what of the ledger reads a clock, waits, or talks to a store
 # What projections may see of the ledger.
-PURE = {"ledger.core.errors", "ledger.core.exact", "ledger.core.lazy_fractions", "ledger.core.values"} | {
+PURE = {f"ledger.core.{name}" for name in ("errors", "exact", "hints", "lazy_fractions", "values")} | {
     f"ledger.model.{name}"
     for name in ("events", "log", "mismatch", "publication_stamps", "rules", "scorability", "trading_rules")
 }

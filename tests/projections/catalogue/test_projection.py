@@ -155,7 +155,7 @@ def test_only_counts_are_printed_as_numbers(name: str) -> None:
 
 def test_a_table_that_is_not_in_the_catalogue_is_not_found() -> None:
     """The error has the name of the table."""
-    with pytest.raises(KeyError, match="standings"):
+    with pytest.raises(KeyError, match="no table named 'standings'; there are standing, accounts"):
         oracle.projected(*story()).table("standings")
 
 

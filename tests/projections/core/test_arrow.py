@@ -3,6 +3,7 @@
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,38 @@ def test_data_frames_are_exact(stories: Replay, name: str) -> None:
     frame = table.to_polars()
     assert not set(frame.dtypes) & {polars.Float32, polars.Float64}
     assert frame.to_dicts() == expected
+
+
+def test_floats_are_the_nearest_ones(stories: Replay) -> None:
+    """Each decimal becomes the float that Python reads from its text; other columns are NumPy's, for plots."""
+    table = stories.table("leaderboard")
+    frame = table.to_pandas(floats=True)
+    for column in table.columns:
+        expected = [row[column.name] for row in table.rows()]
+        if column.kind in {*DECIMALS, "take"}:
+            assert str(frame[column.name].dtype) == "float64"
+            floats = [None if isnan(value) else value for value in frame[column.name]]
+            assert floats == [None if text is None else float(text) for text in expected]
+    wide = one_column("points", 2**53 + 1, None, -(10**37)).to_pandas(floats=True)
+    assert [*wide["c"][[0, 2]]] == [9007199.254740993, -1e28]
+    assert isnan(wide["c"][1])
+
+
+def test_a_table_hands_itself_over_to_whatever_reads_arrow(stories: Replay) -> None:
+    """By the Arrow PyCapsule interface: polars and pyarrow take a table as it is."""
+    table = stories.table("scores")
+    assert pyarrow.table(table).equals(table.to_arrow())
+    assert polars.DataFrame(table).equals(table.to_polars())
+
+
+def test_without_pyarrow_a_table_is_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the extra to install; a notebook still shows the table."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(Unavailable, match="columnar"):
+        one_column("count", 1).__arrow_c_stream__()
+    with pytest.raises(Unavailable, match="columnar"):
+        one_column("count", 1).to_pandas(floats=True)
+    assert "<table" in one_column("count", 1)._repr_html_()
 
 
 def test_without_pyarrow_the_error_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

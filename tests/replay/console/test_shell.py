@@ -43,7 +43,7 @@ def test_what_would_be_kept_nowhere_is_wrong_usage(log: str, tmp_path: Path, whe
     [
         (
             "explain LOG score plain olympics-2021 NOPE",
-            "no participant of this id made a forecast; `table LOG scores` lists",
+            "no such participant made a forecast on it; there are: A, B, C, bot; `table LOG scores` lists",
         ),
         ("explain LOG score plain NOPE A", "the question is not in the contest 'plain'; `table LOG scores` lists"),
         ("explain LOG score NOPE olympics-2021 A", "it has: hidden-only, plain; use the id of a contest in the log"),
