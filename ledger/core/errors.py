@@ -77,14 +77,14 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "not_summing_to_one": (
         "the sum of the probabilities differs from 1 by more than 0.000001",
-        "give each outcome its probability",
+        "give probabilities that sum to 1",
     ),
     "decreasing": ("the values of the cdf or the quantiles decrease", "give them in increasing order"),
     "open_end_needed": (
-        "probability, or a value, is beyond an end of the range that is closed",
+        "a probability or a value is beyond a closed end of the range",
         "start the cdf at 0 and end it at 1 if these ends are closed, or open a question with open_lower or open_upper",
     ),
-    "question_resolved": ("the question is already resolved or annulled", "revoke that first"),
+    "question_resolved": ("the question is already resolved or annulled", "revoke the resolution or annulment first"),
     "question_closed": ("the question is closed at this instant", "forecasts cannot change after the close"),
     "not_resolved": ("the question is neither resolved nor annulled", "no action is needed"),
     "before_opening": ("this cannot happen before the question opens", "use an instant at or after opens_at"),
@@ -124,7 +124,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "the contest's rule set allows no deposits or withdrawals",
         "open a contest whose trading rules set recapitalisation",
     ),
-    "not_enough_cash": ("the participant has less cash than that", "withdraw at most the balance"),
+    "not_enough_cash": ("the amount is more than the participant's cash", "withdraw at most the balance"),
     "contest_complete": (
         "every participant has taken a decision and no position is open",
         "use another contest; if a resolution is revoked, its positions are open again",

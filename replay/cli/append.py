@@ -57,7 +57,7 @@ class _Source(NamedTuple):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the lines that are refused to this file, to be mended and sent again.",
 )
-@click.option("--verbose", "-v", is_flag=True, help="Log what the ledger does to stderr.")
+@click.option("--verbose", "-v", is_flag=True, help="Print the log lines of the ledger to stderr.")
 @name_option
 @table_options
 @errors_option
@@ -77,9 +77,9 @@ def append(
     """Append the commands in FILE to a log.
 
     FILE has one JSON object per line, or is a CSV if --map is given; - is stdin. If LOG does not exist, it is created.
-    Commands that are already recorded count as duplicates and change nothing. Refusals are summed up on stderr: the
-    first three of each code, with line, field and remedy, and how many there are; the exit code is then 1. With
-    --refused, the header and all refused lines are written to a file.
+    Commands that are already recorded count as duplicates and change nothing. The first three
+    refusals of each code are printed on stderr, with line, field and remedy, and the number of all; the exit code is
+    then 1. With --refused, the header and all refused lines are written to a file.
     """
     from forecast_ledger.replay.writing.append import append_batches, outcome_row, tally
 

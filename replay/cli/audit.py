@@ -179,7 +179,7 @@ def _show_command(log: str, name: str, damage: "Corrupt") -> str:
 def checkpoint(log: str, as_of: str | None, name: str) -> None:
     """Print a checkpoint, for `verify --checkpoint`.
 
-    Keep the output where nobody who can change the log can change it. It is TOML, with the ledger's name, the log
+    Keep the output out of reach of people who can change the log. It is TOML, with the ledger's name, the log
     position, the digest and instant of the row there, the version of this code, and the version, number of rows and
     digest of every projection that `replay` prints.
     """

@@ -63,10 +63,10 @@ def compare(
 ) -> None:
     """Compare a published table, a CSV, with the same table of a log.
 
-    Rows are matched by the table's key, and columns by name. A number is equal if it is ours rounded to the decimals
-    that CSV prints; ties may be rounded either way. Each value that differs is one line, as is each row that is
-    missing from CSV, extra in it, or repeated; the exit code is then 1. A column that the table does not have is wrong
-    usage. Columns without a name are not compared.
+    Rows are matched by the table's key, and columns by name. Two numbers are equal if ours, rounded to the decimals
+    that CSV prints, is the number in CSV; ties may be rounded either way. Each value that differs is one line, as is
+    each row that is missing from CSV, extra in it, or repeated; the exit code is then 1. A column that the table does
+    not have is wrong usage. Columns without a name are not compared.
     """
     from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
     from forecast_ledger.replay.audit.claims import DIFFERENCE_COLUMNS, Comparison, read_claim

@@ -36,8 +36,8 @@ _SHOWN = 1_000  # commands between two steps of the progress bar
 @click.argument("kind", type=click.Choice(_KINDS))
 @log_argument
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--rules", metavar="PRESET", help="Open contests under this preset in place of the usual rules.")
-@click.option("--dry-run", is_flag=True, help="Count what would be recorded, and record nothing.")
+@click.option("--rules", metavar="PRESET", help="Open contests under this preset instead of the usual rules.")
+@click.option("--dry-run", is_flag=True, help="Print the counts only, and record nothing.")
 @name_option
 @table_options
 @errors_option
@@ -45,13 +45,13 @@ _SHOWN = 1_000  # commands between two steps of the progress bar
 def import_from(
     kind: str, log: str, path: Path, rules: str | None, dry_run: bool, name: str, view: View, errors: str
 ) -> None:
-    """Append what PATH has, in a published format.
+    """Append the contents of PATH, in a published format.
 
     metaculus: the folder of a data download. hubverse: the folder of a hub, with hub-config and model-output.
-    forecastbench: a folder of question, forecast and resolution sets. A zip of it will do. Nothing is fetched, and the
-    files are only read. What is already recorded counts as a duplicate, so that a newer copy adds what is new.
-    Refusals, and what is not carried over, are summed up by reason on stderr; if a command is refused, the exit code
-    is 1.
+    forecastbench: a folder of question, forecast and resolution sets. PATH may also be a zip of it. Nothing is
+    downloaded, and the files are only read. Items that are already recorded count as duplicates, so that a newer copy
+    adds only new items. Refusals and items that are not carried over are counted by reason on stderr; if a command is
+    refused, the exit code is 1.
     """
     from forecast_ledger.ledger.model.rules import PRESETS
     from forecast_ledger.replay.importing.kinds import KINDS

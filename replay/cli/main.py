@@ -54,7 +54,7 @@ def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
     cls=Menu,
     context_settings={"help_option_names": ["-h", "--help"], "terminal_width": WIDTH},
     epilog="`forecast-ledger COMMAND --help` explains a command and shows an example. `forecast-ledger completion "
-    "--help` says how to make the shell complete commands, options, tables and the ids in a log.",
+    "--help` explains how to make the shell complete commands, options, tables and the ids in a log.",
 )
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."

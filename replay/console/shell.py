@@ -31,7 +31,7 @@ EXITS = {
     USAGE: "wrong usage, or a request that was refused",
     UNREADABLE: "the store cannot be opened, read, locked or written, or the input or output failed",
     DAMAGED: "the log is damaged, or a newer version wrote it; the message names the log position",
-    UNCERTAIN: "the store failed while recording, and what was recorded is unknown; it is safe to send it again",
+    UNCERTAIN: "the store failed while recording: perhaps the commands are recorded; it is safe to send them again",
 }
 SIGNALLED = 128  # plus the number of the signal, as in shells
 REMEDY = "; --wide shows everything, --columns A,B,C only those columns"

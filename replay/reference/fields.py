@@ -91,7 +91,7 @@ FIELDS: dict[str, str] = {
     ),
     "add_question.weight": (
         "the factor of the question's score in the contest's total, by default 1; with 0 the question is scored, but "
-        "its contest's boards are as if it were not in the contest"
+        "the contest's boards do not count it"
     ),
     "add_question.hidden_coverage_weight": (
         "the part of the question's coverage that its hidden period makes up; by default the hidden period "
@@ -109,18 +109,18 @@ FIELDS: dict[str, str] = {
     "enrol_participant.entrant": "who made the submission, if not the participant",
     "enrol_participant.bot": "whether the participant is a bot",
     "enrol_participant.family": "with trading: the competitor that the participant represents in several contests",
-    "enrol_participant.release": "with trading: what exactly takes part, such as the version of a model",
+    "enrol_participant.release": "with trading: the exact competitor, such as the version of a model",
     "exclude_participant.level": (
         "`no_prize`: ranked, but not paid; `no_rank`: shown without a rank and not paid; `hidden`: left off the "
         "board, though every other table still has the participant"
     ),
     "Prices.prices": (
-        "an object from each outcome to the price of its share; of a binary question only `yes`, as no is "
+        "an object from each outcome to the price of its share; for a binary question only `yes`, as no is "
         "1 - yes; an outcome that is left out has no price"
     ),
     "quote.source": "the source of the prices",
     "quote.prices": (
-        "an object from each outcome to the price of its share; of a binary question only `yes`, as no is "
+        "an object from each outcome to the price of its share; for a binary question only `yes`, as no is "
         "1 - yes; an outcome that is left out has no price"
     ),
     "quote.quotes": "the prices of several questions, each of which occurs once",

@@ -15,7 +15,7 @@ WORDS: tuple[tuple[str, str], ...] = (
         "contest",
         "a set of questions, a set of participants and one rule set: a tournament, a weekly cohort, a benchmark",
     ),
-    ("series", "weekly contests, or *cohorts*, of which one starts each week"),
+    ("series", "weekly contests, or *cohorts*; one starts each week"),
     (
         "rule set",
         "data that says how a contest turns forecasts into scores, takes and prizes, and how its participants trade",
@@ -36,7 +36,7 @@ WORDS: tuple[tuple[str, str], ...] = (
         "coverage",
         (
             "the share of a question's period during which a participant's forecast stood; attainable coverage is "
-            "that of a forecast which stood all the time"
+            "the coverage of a forecast that stood all the time"
         ),
     ),
     ("total", "a participant's score in a contest, over all its questions"),

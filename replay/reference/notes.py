@@ -42,7 +42,7 @@ the others: the event contains them only if they differ from their defaults, so 
 same.
 
 A score is kernel x reference x sampling x scale; a board is total x take x rank. A rule set that contradicts itself
-is refused, and the refusal says what to change. For example, a kernel whose scores are better when lower needs a
+is refused, and the refusal names the fields to change. For example, a kernel whose scores are better when lower needs a
 reference, or else the period `covered` and a total of means.
 
 A kernel is rounded once, to 1e-12 (`pinball` to four decimals more than its question has, 12 at most). An average
@@ -217,8 +217,8 @@ project.
 """)
 TABLES = _paragraphs("""
 `forecast-ledger table LOG TABLE` prints a table, `forecast-ledger help TABLE` its columns. `replay` builds all tables
-but three. `forecasts` has a row for each number of each forecast, as the log has; every export has it. Two others can
-be far larger than the log: `score_parts`, with a row for each forecast and each change of its reference, and
+but three. `forecasts` has a row for each number of each forecast in the log; every export has this table. Two others
+can be far larger than the log: `score_parts`, with a row for each forecast and each change of its reference, and
 `portfolio_snapshots`. If `score_parts` would have more than 3,000,000 rows, it is refused before it is built; `explain
 LOG score … --parts` prints the parts of one score. If `portfolio_snapshots` would need more than 50,000,000 snapshots
 of all contests together, it is refused.
@@ -313,8 +313,9 @@ SIGTERM. A signal is the usual way to end `follow`, which then exits with 0. If 
 that is not an error.
 """)
 CHECKS = _paragraphs("""
-`verify` reads every row and reports of each check whether it passes. `--only CHECK` runs that check and those that it
-depends on. Damage exits with 4. A prize that differs from the board exits with 1, since the log can still be read.
+`verify` reads every row and reports whether each check passes. `--only CHECK` runs that check and those that it
+depends on. The exit code is 4 for damage, and 1 for a prize that differs from the board, since the log can still be
+read.
 """)
 LOST = _paragraphs("""
 The check `decided` compares the digest of each command with the digest of the command rebuilt from its events. If a

@@ -36,7 +36,7 @@ RULES: dict[str, str] = {
     "attested": "whether the table `admissions` has a row for each forecast, with what it may have known",
     "early_forecasts": "whether a forecast that was made before the opening stands from the opening on",
     "least_probability_ppm": (
-        "the least probability of an outcome or an open end in a logarithm; a smaller one counts as it; 1e-6"
+        "the least probability of an outcome or an open end in a logarithm; a smaller one counts as this one; 1e-6"
     ),
     "least_density_ppm": (
         "the least density of a numeric bin in a logarithm, as `density_floor` says; 1e-6 of the uniform density"
@@ -45,13 +45,13 @@ RULES: dict[str, str] = {
     "consensus_of": "whose median the forecasts of a member are compared with",
     "least_prize_passes": "how takes below the least prize are dropped",
     "density_floor": "how `least_density_ppm` is applied",
-    "greatest_probability_ppm": "the greatest probability in a logarithm; a greater one counts as it; 1e-6",
+    "greatest_probability_ppm": "the greatest probability in a logarithm; a greater one counts as this one; 1e-6",
     "greatest_density_ppm": (
-        "the greatest density in a logarithm; a greater one counts as it; 1e-6 of the uniform density"
+        "the greatest density in a logarithm; a greater one counts as this one; 1e-6 of the uniform density"
     ),
     "trading": "the rules of trading, if participants trade",
     "coverage_period": "the period that a coverage is a share of",
-    "day_edges": "with sampling `day`: which days count of those that the opening or the end of scored time cuts short",
+    "day_edges": "with sampling `day`: which of the days count that the opening or the end of scored time cuts short",
     "least_questions": (
         "the least number of questions with a forecast, for a rank and a prize; a participant with fewer is shown "
         "without a rank, as `too_few_questions`. Trading is ranked without it"
@@ -179,9 +179,9 @@ VALUES: dict[str, str] = {
     "closed_marks.last": "the last quote",
     "replies.strict": "the text is one JSON object",
     "replies.lenient": (
-        "as by Forecaster Arena's parser: the object may be in a code fence or in quotes, in an array, or after other "
+        "like Forecaster Arena's parser: the object may be in a code fence or in quotes, in an array, or after other "
         "text (what follows it is then ignored); a byte order mark, and the list that the action does not use, are "
-        "ignored. Text after an object that the reply begins with, a second object too, makes it unreadable"
+        "ignored. If a reply begins with an object, any text after it, even a second object, makes it unreadable"
     ),
 }
 
