@@ -57,14 +57,13 @@ class HubTask(NamedTuple):
             yield from zip(self.ids, (values.format_fixed(number, unit) for number in numbers), strict=True)
 
     def answer_rows(self, answer: events.QuestionResolved) -> Iterator[Pair]:
-        """Return the rows of the oracle."""
+        """Return the rows of the oracle; bin k is between the edges k - 1 and k, and 0 is below the first."""
         if self.span is None:
             yield from ((each, str(int(at == answer.outcome))) for at, each in enumerate(self.ids))
         elif self.span.levels:
             yield MISSING, answer.value
         else:
-            value = Decimal(answer.value)
-            yield from ((each, str(int(Decimal(each) >= value))) for each in self.ids)
+            yield from ((each, str(int(edge >= answer.outcome))) for edge, each in enumerate(self.ids))
 
 
 def hub_task(question: events.QuestionOpened, contest: events.ContestOpened | None) -> HubTask:
