@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, OpenContest, SubmitForecast
+from forecast_ledger.projections.core.arrow import pyarrow
 from forecast_ledger.replay.importing.hub_config import HubConfig, Round, as_number, read_config
 from forecast_ledger.replay.importing.hub_questions import HubQuestion, hub_question
 from forecast_ledger.replay.importing.hub_truth import HubTruth, is_target_data
@@ -48,6 +49,8 @@ def read_hub(files: SourceFiles, rules: str | None) -> Iterator[SourceItem]:
     """
     config = read_config(files)
     found, others = _model_files(files, config)
+    if any(file[-1].endswith(".parquet") for file in found):
+        pyarrow()  # say that it is missing before anything is recorded
     truth = HubTruth(files, config)
     left = ((place_in(name, 0), reason) for name, reason in others)
     return chain(left, truth.faults, _items(_Hub(files, config, found, truth), rules))

@@ -1,6 +1,7 @@
 """Hubs: scores worked out by hand, versions of the truth, files that are corrected, and files that are wrong."""
 
 import shutil
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.errors import Refused, Unavailable
 from forecast_ledger.ledger.model.events import QuestionOpened, QuestionResolved, ResolutionRevoked
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.importing.hub_questions import question_id, task_values
@@ -122,6 +123,18 @@ def test_parquet_and_a_zip_are_the_same_as_csv(hub: Path, tmp_path: Path) -> Non
         found = import_into(ledger, "hubverse", hub)
         assert (found.counts["accepted"], found.counts["refused"]) == (24, 0)
         assert [row[:2] for row in board(ledger)] == [row[:2] for row in BY_HAND]
+
+
+def test_parquet_without_pyarrow_is_said_before_anything_is_recorded(
+    hub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message names the extra."""
+    (hub / SECOND).rename((hub / SECOND).with_suffix(".parquet"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with ticking() as ledger:
+        with pytest.raises(Unavailable, match="columnar"):
+            import_into(ledger, "hubverse", hub)
+        assert ledger.head().position == 0
 
 
 def test_a_folder_of_target_data_may_name_a_column_in_its_path(hub: Path) -> None:
