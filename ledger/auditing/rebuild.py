@@ -29,15 +29,18 @@ from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.core.values import CUMULATIVE, LARGEST_MEASURE, MONEY, PROBABILITY, WEIGHT, read_fixed
 from forecast_ledger.ledger.deciding.state import State
 from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.answers import ABOVE, BELOW
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.events import AnyEvent
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, RuleSet
 
 # The details of a command that its events do not record, by command type; with them, its digest cannot be rebuilt.
 LOST_DETAILS: dict[str, str] = {
-    "open_question": "levels beyond nine decimals; bounds below 1e-60, which count as 0",
+    "open_question": "levels beyond nine decimals; bounds below 1e-60, which count as 0; "
+    "instants of a date question beyond µs",
     "submit_forecast": "decimals beyond the unit of its numbers; the difference between the sum of probabilities and 1",
-    "resolve_question": "decimals of payouts beyond nine, even if one payout is 1; a value below 1e-60",
+    "resolve_question": "decimals of payouts beyond nine, even if one payout is 1; a value below 1e-60; "
+    "an instant beyond µs",
     "open_contest": "decimals of pool and payable_unit beyond six; the day of the week on which a cohort starts",
     "add_question": "decimals of weights beyond six",
     "quote": "decimals of prices beyond nine",
@@ -99,7 +102,8 @@ def _open_question(event: events.QuestionOpened, _: State, __: TextLookup) -> It
         for size in range(len(unsaid) + 1)
         for names in combinations(unsaid, size)
     ]
-    yield CommandReading(command, variants, lossy=span is not None and (bool(span.levels) or 0 in bounds))
+    rounded = event.kind == "date"  # bounds, to µs
+    yield CommandReading(command, variants, lossy=rounded or (span is not None and (bool(span.levels) or 0 in bounds)))
 
 
 def _submit_forecast(event: events.ForecastMade, state: State, _: TextLookup) -> Iterator[CommandReading]:
@@ -147,8 +151,11 @@ def _close_question(event: events.QuestionClosed, _: State, __: TextLookup) -> I
 def _resolve_question(event: events.QuestionResolved, state: State, _: TextLookup) -> Iterator[CommandReading]:
     question, outcomes = state.questions.get(event.question), outcomes_of(event.question, state)
     value = decimal_or_text(event.value) if event.value else None
+    dated = isinstance(value, str)  # an answer to a date question, rounded to µs
     answers: list[dict[str, Any]] = [{}]
-    if event.payouts:
+    if event.value in {BELOW, ABOVE}:
+        value, dated, answers = None, False, [{"outcome": event.value}]
+    elif event.payouts:
         answers = [{"payouts": by_outcome(event.payouts, outcomes)}]
     elif 0 <= event.outcome < len(outcomes):
         alone = tuple(PROBABILITY * (index == event.outcome) for index in range(len(outcomes)))
@@ -164,7 +171,7 @@ def _resolve_question(event: events.QuestionResolved, state: State, _: TextLooku
         )
         for answer, known_at in product(answers, known)
     ]
-    yield CommandReading(variants[0], variants, lossy=bool(outcomes) or value == 0)
+    yield CommandReading(variants[0], variants, lossy=bool(outcomes) or dated or value == 0)
 
 
 def _annul_question(event: events.QuestionAnnulled, _: State, __: TextLookup) -> Iterator[CommandReading]:

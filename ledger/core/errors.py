@@ -60,15 +60,15 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "wrong_fields_for_kind": (
         "a field is missing, or does not belong to a question of this kind",
-        "give outcomes for multiple_choice, range for numeric, and neither for binary",
+        "give outcomes for multiple_choice, range for numeric, date and discrete, and neither for binary",
     ),
     "wrong_distribution": (
         "the question takes another kind of forecast, or more than one was given",
-        "give probability for binary, probabilities for multiple_choice, cdf or quantiles for numeric",
+        "give probability for binary, probabilities for multiple_choice, cdf or quantiles for a range",
     ),
     "wrong_resolution": (
         "the question takes another kind of answer, or more than one was given",
-        "give value for numeric, otherwise outcome or payouts",
+        "give value, or the name beyond an open end, for a range, otherwise outcome or payouts",
     ),
     "unknown_outcome": ("the question has no such outcome", "use an outcome that the question was opened with"),
     "wrong_length": (

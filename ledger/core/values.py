@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.exact import half_even
+from forecast_ledger.ledger.core.exact import WIDE, half_even
 
 if TYPE_CHECKING:  # the types that a caller may pass
     Number = Decimal | float | int | str
@@ -58,6 +58,8 @@ _CLOCK = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
 _FRACTION, _OFFSET = r"\.[0-9]{1,40}", r"[Zz]|[+-][0-2][0-9]:[0-5][0-9]"
 _RFC_3339 = re.compile(f"{_CLOCK}(?P<fraction>{_FRACTION})?(?P<offset>{_OFFSET})?", re.ASCII)
 WRITTEN_INSTANT = f"^{_CLOCK}({_FRACTION})?({_OFFSET})$"  # in the form of a JSON Schema pattern
+WRITTEN_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DATED = re.compile(WRITTEN_DATE, re.ASCII)
 _UTC_END = re.compile(r"(\.[0-9]+)?Z\Z", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)  # formatting a naive datetime takes half the time
@@ -252,6 +254,36 @@ def _parsed(text: str) -> int:
         return _micros(datetime.fromisoformat(text.upper()))
     whole = _micros(datetime.fromisoformat(text[:19] + matched["offset"].upper()))
     return _in_calendar(whole + half_even(int(fraction[1:]) * 10**6, 10 ** (len(fraction) - 1)))
+
+
+def is_dated(value: object) -> bool:
+    """Return whether a value is a date, an instant or a text that begins like one; no number does.
+
+    >>> is_dated("2026-03-01"), is_dated("2026-03-01T09:30:00Z"), is_dated("2026")
+    (True, True, False)
+    """
+    return isinstance(value, datetime) or (isinstance(value, str) and _DATED.match(value) is not None)
+
+
+def read_seconds(value: Number | Instant, field: str) -> Decimal:
+    """Return a date (its beginning in UTC), an instant, or a number of seconds, as seconds since the epoch.
+
+    They are rounded half-even to µs. Refuses, first that applies: bad_instant, naive_instant, bad_number, not_finite,
+    out_of_range (outside the years 1 to 9999).
+
+    >>> read_seconds("1970-01-02", "value"), read_seconds("1970-01-01T00:00:01.5Z", "value"), read_seconds(2.5, "value")
+    (Decimal('86400.000000'), Decimal('1.500000'), Decimal('2.500000'))
+    """
+    if isinstance(value, datetime):
+        micros = read_instant(value, field)
+    elif isinstance(value, str) and is_dated(value):
+        micros = read_instant(f"{value}T00:00:00Z" if len(value) == len("2026-03-01") else value, field)
+    else:
+        numerator, denominator = read_measure(value, field).as_integer_ratio()
+        micros = half_even(numerator * 10**6, denominator)
+    if not FIRST_INSTANT <= micros <= LAST_INSTANT:
+        raise Refused("out_of_range", field, str(value), "outside the years 1 to 9999")
+    return Decimal(micros).scaleb(-6, WIDE)
 
 
 def format_instant(micros: int) -> str:

@@ -58,7 +58,7 @@ def _prices_of(command: commands.QuotePrices) -> tuple[commands.Prices, ...]:
 
 def _quote(name: str, prices: dict[str, int], question: QuestionState) -> events.Quote:
     """Return prices in the order of the outcomes; in a binary question, the price of no is 1 - yes."""
-    if question.kind == "numeric" or not prices:
+    if question.range is not None or not prices:
         raise Refused(
             "wrong_fields_for_kind",
             "prices",

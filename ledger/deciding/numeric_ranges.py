@@ -2,9 +2,11 @@
 
 import itertools
 from decimal import Decimal
+from fractions import Fraction
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.exact import WIDE
 from forecast_ledger.ledger.model import commands, events
 
 
@@ -15,10 +17,11 @@ def is_countable(value: Decimal, decimals: int) -> bool:
     return units <= values.LARGEST_MEASURE * denominator
 
 
-def numeric_range(span: commands.Range) -> events.NumericRange:
-    """Return a range as the event records it. Refuses: out_of_range."""
-    lower, upper = values.read_measure(span.lower, "range.lower"), values.read_measure(span.upper, "range.upper")
-    zero = None if span.zero_point is None else values.read_measure(span.zero_point, "range.zero_point")
+def numeric_range(span: commands.Range, kind: events.QuestionKind) -> events.NumericRange:
+    """Return a range as the event records it, of a date question in seconds since the epoch. Refuses: out_of_range."""
+    read = values.read_seconds if kind == "date" else values.read_measure
+    lower, upper = read(span.lower, "range.lower"), read(span.upper, "range.upper")
+    zero = None if span.zero_point is None else read(span.zero_point, "range.zero_point")
     if not lower < upper:
         raise Refused("out_of_range", "range.upper", str(upper), "must be greater than range.lower")
     bins = commands.DEFAULT_BINS if span.bins is None else span.bins
@@ -28,6 +31,10 @@ def numeric_range(span: commands.Range) -> events.NumericRange:
         raise Refused("out_of_range", "range.bins", bins, f"must be between 1 and {values.MOST_BINS}")
     if zero is not None and lower <= zero <= upper:
         raise Refused("out_of_range", "range.zero_point", str(zero), "must be outside lower..upper")
+    if kind == "discrete" and not has_decimal_values(lower, upper, bins):
+        raise Refused(
+            "out_of_range", "range.bins", bins, "half of (upper - lower) / bins must have finitely many decimals"
+        )
     levels, decimals = _levels(span, lower, upper)
     return events.NumericRange(
         lower=values.exact_text(lower),
@@ -39,6 +46,43 @@ def numeric_range(span: commands.Range) -> events.NumericRange:
         levels=levels,
         decimals=decimals,
     )
+
+
+def has_decimal_values(lower: Decimal, upper: Decimal, bins: int) -> bool:
+    """Return whether the values of a discrete question, the middles of its bins, are finite decimals.
+
+    >>> has_decimal_values(Decimal("-0.5"), Decimal("2.5"), 3), has_decimal_values(Decimal(0), Decimal(1), 3)
+    (True, False)
+    """
+    divisor = Fraction(Fraction(upper) - Fraction(lower), 2 * bins).denominator
+    for prime in (2, 5):
+        while divisor % prime == 0:
+            divisor //= prime
+    return divisor == 1
+
+
+def is_possible(value: Decimal, span: events.NumericRange) -> bool:
+    """Return whether a value within the range of a discrete question is the middle of one of its bins.
+
+    >>> span = events.NumericRange(lower="-0.5", upper="2.5", bins=3)
+    >>> [is_possible(Decimal(value), span) for value in ("0", "2", "0.5", "2.5")]
+    [True, True, False, False]
+    """
+    lower, upper = Fraction(span.lower), Fraction(span.upper)
+    halves = Fraction((Fraction(value) - lower) * 2 * span.bins, upper - lower)
+    return halves.denominator == 1 and halves.numerator % 2 == 1
+
+
+def possible_values(span: events.NumericRange) -> tuple[Decimal, Decimal, Decimal]:
+    """Return the smallest and the largest value of a discrete question, and the step between values.
+
+    >>> possible_values(events.NumericRange(lower="-0.5", upper="2.5", bins=3))
+    (Decimal('0.0'), Decimal('2.0'), Decimal('1'))
+    """
+    lower, upper = Decimal(span.lower), Decimal(span.upper)
+    step = WIDE.divide(WIDE.subtract(upper, lower), Decimal(span.bins))
+    half = WIDE.divide(step, Decimal(2))
+    return WIDE.add(lower, half), WIDE.subtract(upper, half), step
 
 
 def _levels(span: commands.Range, lower: Decimal, upper: Decimal) -> tuple[tuple[int, ...], int]:

@@ -4,10 +4,12 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.deciding import distributions
-from forecast_ledger.ledger.deciding.numeric_ranges import is_countable, numeric_range
+from forecast_ledger.ledger.core.exact import WIDE
+from forecast_ledger.ledger.deciding import distributions, numeric_ranges
+from forecast_ledger.ledger.deciding.numeric_ranges import is_countable, is_possible, numeric_range
 from forecast_ledger.ledger.deciding.state import Decide, Evolve, QuestionState, State, Write
 from forecast_ledger.ledger.model import commands, events
+from forecast_ledger.ledger.model.answers import named_outcome
 
 EDGE = Decimal("1e-10")  # of a bin's width: a value up to this far above an inner edge counts as on the edge
 
@@ -18,18 +20,24 @@ def open_question(command: commands.OpenQuestion, state: State) -> events.Questi
     """
     opens_at, closes_at = values.read_instant(command.opens_at), values.read_instant(command.closes_at)
     reveals_at = None if command.reveals_at is None else values.read_instant(command.reveals_at)
-    span = numeric_range(command.range) if command.range else None
+    span = numeric_range(command.range, command.kind) if command.range else None
     if len(command.tags or ()) > values.MOST_TAGS:
         raise Refused("out_of_range", "tags", len(command.tags or ()), f"at most {values.MOST_TAGS} tags")
     if command.question in state.questions:
         raise Refused("duplicate_question", "question", command.question)
     outcomes = ("yes", "no") if command.kind == "binary" else command.outcomes or ()
-    if command.kind != "numeric" and (len(set(outcomes)) != len(outcomes) or len(outcomes) < 2):
+    if command.kind not in events.RANGED and (len(set(outcomes)) != len(outcomes) or len(outcomes) < 2):
         raise Refused("duplicate_outcome", "outcomes", list(outcomes))
     if (command.outcomes is not None) != (command.kind == "multiple_choice"):
         raise Refused("wrong_fields_for_kind", "outcomes", None)
-    if (span is not None) != (command.kind == "numeric"):
+    if (span is not None) != (command.kind in events.RANGED):
         raise Refused("wrong_fields_for_kind", "range", None)
+    if span is not None and span.levels and command.kind != "numeric":
+        raise Refused("wrong_fields_for_kind", "range.levels", None, f"a {command.kind} question takes a cdf over bins")
+    if span is not None and span.zero_point is not None and command.kind == "discrete":
+        raise Refused(
+            "wrong_fields_for_kind", "range.zero_point", None, "the values of a discrete question are equally far"
+        )
     if not opens_at < closes_at <= opens_at + values.LONGEST_PERIOD:
         raise Refused("wrong_order_of_instants", "closes_at", command.closes_at)
     if reveals_at is not None and not opens_at < reveals_at <= closes_at:
@@ -120,18 +128,22 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
     not_summing_to_one, open_end_needed, question_resolved, before_opening, wrong_order_of_instants.
     """
     at = values.read_instant(command.at)
-    value = None if command.value is None else values.read_measure(command.value, "value")
+    known = state.questions.get(command.question)
+    read = values.read_seconds if known is not None and known.kind == "date" else values.read_measure
+    value = None if command.value is None else read(command.value, "value")
     shares = distributions.outcome_probabilities(command.payouts or {}, "payouts")
     question = state.question(command.question)
     known_at = min(at, question.closes_at) if command.known_at is None else values.read_instant(command.known_at)
     answers = (command.outcome is not None) + (command.payouts is not None)
-    if (answers, value is not None) != (question.range is None, question.range is not None):
+    beyond = None if question.range is None else named_outcome(command.outcome or "", question.range)
+    takes_value = question.range is not None and beyond is None
+    if (answers, value is not None) != (not takes_value, takes_value):
         raise Refused("wrong_resolution", "question", command.question)
     payouts: tuple[int, ...] = ()
-    if value is not None and question.range is not None:
-        outcome = bin_of(value, question.range)
-        if question.range.levels and not is_countable(value, question.range.decimals):
-            raise Refused("open_end_needed", "value", str(value), distributions.NOT_COUNTABLE)
+    if question.range is not None and beyond is not None:
+        outcome = _beyond(command.outcome or "", beyond, question)
+    elif question.range is not None and value is not None:
+        outcome = _outcome_on_range(value, question, question.range)
     elif command.payouts is not None:
         outcome, payouts = _split_payouts(distributions.normalized(shares, question.outcomes, "payouts"))
     elif command.outcome in question.outcomes:
@@ -144,10 +156,42 @@ def resolve_question(command: commands.ResolveQuestion, state: State) -> events.
         raise Refused("before_opening", "known_at", values.format_instant(min(at, known_at)))
     if known_at > at:
         raise Refused("wrong_order_of_instants", "known_at", command.known_at)
-    text = "" if value is None else values.exact_text(value)
+    text = _answer_text(value, command, question)
     return events.QuestionResolved(
         at=at, question=command.question, outcome=outcome, value=text, known_at=known_at, payouts=payouts
     )
+
+
+def _beyond(name: str, outcome: int, question: QuestionState) -> int:
+    """Return the outcome of an answer beyond an end. Refuses: wrong_resolution (quantiles), open_end_needed."""
+    span = question.range or events.NumericRange(lower="0", upper="1")
+    if span.levels:
+        raise Refused("wrong_resolution", "outcome", name, "quantiles are scored by the value of the answer")
+    if not (span.open_upper if outcome else span.open_lower):
+        raise Refused("open_end_needed", "outcome", name)
+    return outcome
+
+
+def _outcome_on_range(value: Decimal, question: QuestionState, span: events.NumericRange) -> int:
+    """Return the outcome of a value. Refuses: unknown_outcome (not a value of the question), open_end_needed."""
+    outcome = bin_of(value, span)
+    if question.kind == "discrete" and 1 <= outcome <= span.bins and not is_possible(value, span):
+        first, last, step = (values.exact_text(each) for each in numeric_ranges.possible_values(span))
+        raise Refused(
+            "unknown_outcome", "value", str(value), f"the possible values are {first} to {last} in steps of {step}"
+        )
+    if span.levels and not is_countable(value, span.decimals):
+        raise Refused("open_end_needed", "value", str(value), distributions.NOT_COUNTABLE)
+    return outcome
+
+
+def _answer_text(value: Decimal | None, command: commands.ResolveQuestion, question: QuestionState) -> str:
+    """Return an answer on a range as the event records it: a number, of a date question an instant, or its name."""
+    if value is None:
+        return "" if question.range is None else command.outcome or ""
+    if question.kind == "date":
+        return values.format_instant(int(value.scaleb(6, WIDE)))
+    return values.exact_text(value)
 
 
 def _split_payouts(payouts: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:

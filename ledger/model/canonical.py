@@ -105,7 +105,7 @@ def _parts(value: Any, convert: _Convert) -> list[tuple[_Convert, Any]]:
     if type(value) is Range:
         levels: Any = value.levels if type(value.levels) in {tuple, list} else ()
         bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
-        return [(_number, number) for number in (*bounds, *levels)]
+        return [*((_quantity, bound) for bound in bounds), *((_number, level) for level in levels)]
     if type(value) is Attestation:
         return [(convert, Attestation(**{name: getattr(value, name)})) for name in value.__struct_fields__]
     return []
@@ -131,6 +131,11 @@ def _number(value: Any, name: str) -> str:
     if type(value) is not Decimal or not value.is_finite():
         value = values.read_decimal(value, name)
     return shortest_text(value)
+
+
+def _quantity(value: Any, name: str) -> str:
+    """Return the shortest decimal text; of a date or an instant, that of its seconds since the epoch."""
+    return shortest_text(values.read_seconds(value, name)) if values.is_dated(value) else _number(value, name)
 
 
 def shortest_text(value: Decimal) -> str:
@@ -182,7 +187,7 @@ def _range(value: Any, name: str) -> list[Any]:
     decimals_part = [] if has_defaults else [_checked(int)(decimals, f"{name}.decimals")]
     levels_part = [] if levels is None else [_array(_number)(levels, f"{name}.levels")]
     bounds = [value.lower, value.upper, *([] if value.zero_point is None else [value.zero_point])]
-    return [*(_number(bound, name) for bound in bounds), shape, *decimals_part, *levels_part]
+    return [*(_quantity(bound, name) for bound in bounds), shape, *decimals_part, *levels_part]
 
 
 def _checked(expected: Any) -> _Convert:
@@ -270,7 +275,8 @@ _BY_NAME: dict[str, _Convert] = {
     "outcomes": _array(_id),
     **dict.fromkeys(["title", "reason", "currency"], values.check_text),
     **dict.fromkeys(["at", "opens_at", "closes_at", "reveals_at", "known_at"], values.read_instant),
-    **dict.fromkeys(["probability", "value", "pool", "payable_unit"], _number),
+    **dict.fromkeys(["probability", "pool", "payable_unit"], _number),
+    "value": _quantity,
     **dict.fromkeys(["weight", "hidden_coverage_weight"], _number),
     "probabilities": _by_id,
     "cdf": _numbers,

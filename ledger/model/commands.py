@@ -32,6 +32,7 @@ from forecast_ledger.ledger.model.forms import (
     Preset,
     Probability,
     QuantileLevel,
+    Quantity,
     Share,
     SpotWeight,
     Text,
@@ -63,23 +64,28 @@ class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
 
 
 class Range(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The range of a numeric question.
+    """The range of a numeric, date or discrete question.
 
     Without levels, a forecast gives the cumulative probability at the edges of the bins; with levels, its quantiles.
     """
 
-    lower: Measure
-    upper: Measure
+    lower: Quantity
+    upper: Quantity
     bins: Bins | None = None
     open_lower: bool = False
     open_upper: bool = False
-    zero_point: Measure | None = None
+    zero_point: Quantity | None = None
     levels: tuple[QuantileLevel, ...] | None = None
     decimals: Decimals | None = None
 
 
 class OpenQuestion(Command, frozen=True, kw_only=True, tag="open_question"):
-    """Opens a question."""
+    """Opens a question.
+
+    A date question counts seconds since the epoch; a bound can be a date, which is its beginning in UTC, or an instant.
+    A discrete question has one bin for each possible value, and its range begins half a step below the smallest value
+    and ends half a step above the largest.
+    """
 
     question: Id
     kind: QuestionKind
@@ -135,12 +141,13 @@ class ResolveQuestion(Command, frozen=True, kw_only=True, tag="resolve_question"
     """Records the answer. Give one of outcome, value, payouts.
 
     A numeric answer on an inner edge, or up to 1e-10 of a bin above it, belongs to the bin below. An answer beyond an
-    open end is an outcome of its own; an answer beyond a closed end is refused.
+    open end is an outcome of its own, which can be given by name: `below_lower_bound` or `above_upper_bound`. An answer
+    beyond a closed end is refused.
     """
 
     question: Id
     outcome: str | None = None
-    value: Measure | None = None
+    value: Quantity | None = None
     known_at: Instant | None = None
     payouts: dict[Id, Probability] | None = None
 

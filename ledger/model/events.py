@@ -15,7 +15,8 @@ from msgspec import Struct
 from forecast_ledger.ledger.model.forms import Stamp, Text
 from forecast_ledger.ledger.model.rules import Level, RuleSet
 
-QuestionKind = Literal["binary", "multiple_choice", "numeric"]
+QuestionKind = Literal["binary", "multiple_choice", "numeric", "date", "discrete"]
+RANGED = frozenset({"numeric", "date", "discrete"})  # the kinds of questions with a range
 CancelPolicy = Literal["refund_cost", "void_trades"]
 Action = Literal["BET", "SELL", "HOLD"]
 

@@ -43,6 +43,13 @@ _NUMBER = _form("Number", "a JSON number, or its decimal text, such as 0.25 or 1
 _MEASURE = _form(
     "Measure", "a number within 1e30, with at most 1,000 decimals", **_DECIMAL, minimum=-_LARGEST, maximum=_LARGEST
 )
+_QUANTITY = _form(
+    "Quantity",
+    "a Measure; of a date question a date, an instant, or seconds since 1970",
+    **(_DECIMAL | {"pattern": f"^({values.WRITTEN_NUMBER}|{values.WRITTEN_DATE})$|{values.WRITTEN_INSTANT}"}),
+    minimum=-_LARGEST,
+    maximum=_LARGEST,
+)
 _PROBABILITY = _decimal(
     "Probability", "a number from 0 to 1, rounded to 9 decimals", values.PROBABILITY, 0, values.PROBABILITY
 )
@@ -108,6 +115,7 @@ if TYPE_CHECKING:  # the types that a caller may pass
     Number = values.Number
     Instant = values.Instant
     Measure = Number
+    Quantity = Number
     Probability = Number
     Cumulative = Number
     QuantileLevel = Number
@@ -128,6 +136,7 @@ if TYPE_CHECKING:  # the types that a caller may pass
 else:  # the types that a decoder returns
     Number = Annotated[values.Number, _NUMBER]
     Measure = Annotated[values.Number, _MEASURE]
+    Quantity = Annotated[values.Number, _QUANTITY]
     Probability = Annotated[values.Number, _PROBABILITY]
     Cumulative = Annotated[values.Number, _CUMULATIVE]
     QuantileLevel = Annotated[values.Number, _QUANTILE_LEVEL]

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from forecast_ledger.ledger.core.errors import Corrupt
+from forecast_ledger.ledger.core.errors import Corrupt, Refused
 from forecast_ledger.ledger.core.values import (
     FIRST_INSTANT,
     LARGEST_HOLDING,
@@ -26,8 +26,10 @@ from forecast_ledger.ledger.core.values import (
     MOST_WRITTEN_DECIMALS,
     PROBABILITY,
     WEIGHT,
+    read_instant,
 )
 from forecast_ledger.ledger.model import events
+from forecast_ledger.ledger.model.answers import named_outcome
 from forecast_ledger.ledger.model.mismatch import (
     decimal_text,
     instant_text,
@@ -77,8 +79,8 @@ def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
             "a question id not used earlier",
             f"{short_repr(event.question)}, opened at log position {facts.opened[code]}",
         )
-    if (event.kind == "numeric") != (span is not None) or (span is None) != bool(outcomes):
-        takes = "a range and no outcomes" if event.kind == "numeric" else "outcomes and no range"
+    if (event.kind in events.RANGED) != (span is not None) or (span is None) != bool(outcomes):
+        takes = "a range and no outcomes" if event.kind in events.RANGED else "outcomes and no range"
         yield mismatch(
             f"{takes} of a {event.kind} question", f"{'no' if span is None else 'a'} range, {len(outcomes)} outcomes"
         )
@@ -86,6 +88,8 @@ def _question(facts: Facts, event: events.QuestionOpened) -> Iterator[str]:
         yield mismatch("two or more different outcomes", f"{len(outcomes)}, {len(set(outcomes))} of them different")
     if span is not None:
         yield from _range(span)
+        if span.levels and event.kind != "numeric":
+            yield mismatch(f"bins of a {event.kind} question", f"{len(span.levels)} levels")
     if not FIRST_INSTANT <= opens_at <= closes_at <= LAST_INSTANT:
         yield mismatch(
             f"{CALENDAR} for the opening, and a later one for the close",
@@ -137,7 +141,12 @@ def _resolution(facts: Facts, event: events.QuestionResolved) -> Iterator[str]:
     last = (outcomes if span is None else max(span.bins, 1) + 2) - 1
     if not 0 <= event.outcome <= last and not (event.payouts and event.outcome == -1):
         yield mismatch(f"an outcome from 0 to {last}", short_repr(event.outcome))
-    if span is not None and not _countable(event.value, span):
+    if span is not None and named_outcome(event.value, span) is not None and not span.levels:
+        if event.outcome != named_outcome(event.value, span):
+            yield mismatch(f"outcome {named_outcome(event.value, span)} of {event.value}", short_repr(event.outcome))
+    elif span is not None and question.kind == "date":
+        yield from _instant(event.value)
+    elif span is not None and not _countable(event.value, span):
         bound = f" within {decimal_text(LARGEST_MEASURE, 10**span.decimals)} of 0" if span.levels else ""
         yield mismatch(f"a plain number{bound} as the answer", short_repr(event.value))
     if event.payouts and (len(event.payouts) != outcomes or not _chances(event.payouts)):
@@ -147,6 +156,14 @@ def _resolution(facts: Facts, event: events.QuestionResolved) -> Iterator[str]:
             f"an answer known no earlier than the opening, {instant_text(question.opens_at)}",
             instant_text(event.known_at),
         )
+
+
+def _instant(value: str) -> Iterator[str]:
+    """Check that the answer to a date question is an instant."""
+    try:
+        read_instant(value)
+    except Refused:
+        yield mismatch("an instant as the answer", short_repr(value))
 
 
 def _countable(value: str, span: events.NumericRange) -> bool:

@@ -2,12 +2,12 @@
 
 from fractions import Fraction
 from math import lcm
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
 from forecast_ledger.ledger.core.values import WEIGHT
-from forecast_ledger.ledger.model.events import QuestionKind
+from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.column_values import POINTS
@@ -18,7 +18,7 @@ from forecast_ledger.projections.references.kinds import fine_bits
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 
-QUESTION_KINDS: tuple[str, ...] = get_args(QuestionKind)
+QUESTION_KINDS = ("binary", "multiple_choice", "numeric")  # of which means are taken; every range is numeric
 
 
 class QuestionGroup(NamedTuple):
@@ -83,6 +83,11 @@ class QuestionGroups(NamedTuple):
     per_point: list[Fraction]
 
 
+def mean_kind(question: QuestionOpened) -> str:
+    """Return the kind, of QUESTION_KINDS, in whose mean the scores on a question count."""
+    return question.kind if question.range is None else "numeric"
+
+
 def group_questions(questions: Questions) -> QuestionGroups:
     """Group the questions that have the same divisors, weights and kind."""
     amounts = sorted(set(questions.per_point))
@@ -95,7 +100,7 @@ def group_questions(questions: Questions) -> QuestionGroups:
         questions.weight,
         questions.hidden_weight,
         int64_array([place[amount] for amount in questions.per_point]),
-        int64_array([QUESTION_KINDS.index(answer.question.kind) for answer in questions.answers]),
+        int64_array([QUESTION_KINDS.index(mean_kind(answer.question)) for answer in questions.answers]),
     ]
     groups, group_of = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     return QuestionGroups([QuestionGroup(*common) for common in groups.tolist()], group_of.reshape(-1), amounts)

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from forecast_ledger.ledger.model.answers import number_of_answer
 from forecast_ledger.ledger.model.events import QuestionOpened
 from forecast_ledger.ledger.model.rules import RuleSet
 from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, int64_array
@@ -100,7 +101,7 @@ def scored_questions(facts: Facts, *contests: Contest) -> Questions:
     resolved: Int64Array = np.flatnonzero(now.outcome >= 0)
     entries, now = [every[place] for place in resolved.tolist()], now.of(resolved)
     opened = [facts.questions[entry.question] for entry in entries]
-    answers = [Answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, strict=True)]
+    answers = [_answer(*row) for row in zip(opened, now.outcome.tolist(), now.values, strict=True)]
     limits = [
         [_limit(rules, answer, limit) for answer in answers] for limit in (added_chance, least_chance, greatest_chance)
     ]
@@ -214,6 +215,10 @@ def non_members(contest: Contest) -> set[str]:
 def question_ruler(contest: Contest, questions: Questions) -> Ruler:
     """Return the ruler that turns instants into the units of time of the rule set."""
     return ruler(questions.opens, questions.until, questions.spot, contest.opened.rules, questions.spot_weight)
+
+
+def _answer(question: QuestionOpened, outcome: int, value: str) -> Answer:
+    return Answer(question, outcome, number_of_answer(question.kind, question.range, value))
 
 
 def _form(answer: Answer) -> int:

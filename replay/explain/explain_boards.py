@@ -20,6 +20,7 @@ from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS, round_to_points
 from forecast_ledger.projections.facts.columns import Contest
 from forecast_ledger.projections.scores import coverage
+from forecast_ledger.projections.scores.coverage import mean_kind
 from forecast_ledger.projections.scores.score_policies import kernel_of, lower_is_better
 from forecast_ledger.replay.explain.explain_scores import Explanation, LogReading, LogSource, read_log, rounded_parts
 from forecast_ledger.replay.reading import lookup
@@ -286,7 +287,7 @@ def _factors(projections: Projections, contest: str, participant: str, weights: 
     over = leaderboard.total_divisor(rules, own)
     if rules.total in KIND_TOTALS:
         by_kind = {kind.kind: 100 / kind.weight for kind in own.kinds}  # of questions that count
-        kinds = [answer.question.kind for answer in questions.answers]
+        kinds = [mean_kind(answer.question) for answer in questions.answers]
         return [weight * by_kind.get(kind, Fraction(0)) / over for weight, kind in zip(weights, kinds, strict=True)]
     return [weight / over for weight in weights]
 

@@ -125,7 +125,7 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
     rows = [part | {"points": points} for part, points in zip(rows, shown, strict=True)]
     answer, rules = questions.answers[0], narrowed.opened.rules
     kernel = kernel_of(rules, answer.question)
-    outcome = answer.question.outcomes[answer.outcome] if answer.question.outcomes else answer.value
+    outcome = answer.question.outcomes[answer.outcome] if answer.question.outcomes else intervals.resolved.value
     return Explanation(
         number={"explained": "score", **row, "outcome": outcome, "resolved": intervals.resolved.position},
         rule=describe_rules(rules, narrowed.position, describe_score(rules, kernel), kernel),

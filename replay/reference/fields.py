@@ -51,12 +51,13 @@ FIELDS: dict[str, str] = {
     ),
     "Range.decimals": "the number of decimals of quantiles, by default 6; only together with `levels`",
     "open_question.kind": (
-        "`binary` has the outcomes `yes` and `no`, `multiple_choice` has `outcomes`, `numeric` has a `range`"
+        "`binary` has the outcomes `yes` and `no`, `multiple_choice` has `outcomes`; `numeric`, `date` and `discrete` "
+        "have a `range`"
     ),
     "open_question.outcomes": (
         "the outcomes of a multiple_choice question, two or more, in their order if they have one"
     ),
-    "open_question.range": "the range of a numeric question",
+    "open_question.range": "the range of a numeric, date or discrete question",
     "open_question.opens_at": "the first instant at which forecasts count",
     "open_question.closes_at": (
         "the first instant at which no forecast counts any more, at most a century after `opens_at`"
@@ -68,8 +69,10 @@ FIELDS: dict[str, str] = {
     "submit_forecast.cdf": "the cumulative probability at each of the bins + 1 edges, for a numeric question with bins",
     "submit_forecast.quantiles": "the value at each level, for a numeric question with levels",
     "submit_forecast.until": "when the forecast ends by itself, unless it is replaced or withdrawn before; after `at`",
-    "resolve_question.outcome": "the outcome that came true",
-    "resolve_question.value": "the answer to a numeric question",
+    "resolve_question.outcome": (
+        "the outcome that came true; beyond an open end of bins, `below_lower_bound` or `above_upper_bound`"
+    ),
+    "resolve_question.value": "the answer to a numeric, date or discrete question",
     "resolve_question.known_at": (
         "when the answer became known, by default the earlier of `at` and the close; scored time ends then, "
         "and the rest of the scheduled period counts as 0"
@@ -156,9 +159,9 @@ FIELDS: dict[str, str] = {
     "Attestation.restricted_sources": "whether sources were used that the contest restricts",
     "Attestation.restricted_list": "which version of the list of restricted sources was checked",
     "Attestation.note": "a note, for people",
-    "question_opened.kind": "`binary`, `multiple_choice` or `numeric`",
-    "question_opened.outcomes": "the outcomes in their order; empty if the question is numeric",
-    "question_opened.range": "the range of a numeric question",
+    "question_opened.kind": "`binary`, `multiple_choice`, `numeric`, `date` or `discrete`",
+    "question_opened.outcomes": "the outcomes in their order; empty if the question has a range",
+    "question_opened.range": "the range; of a date question in seconds since the epoch",
     "question_opened.opens_at": "the first instant at which forecasts count",
     "question_opened.closes_at": "the first instant at which no forecast counts any more",
     "question_opened.reveals_at": "when the community forecast is shown",
@@ -170,7 +173,9 @@ FIELDS: dict[str, str] = {
     "forecast_made.quantiles": "one for each level, in the question's unit 10^-decimals",
     "forecast_made.until": "when the forecast ends by itself; null if it stands until it is replaced or withdrawn",
     "question_resolved.outcome": "the index of the outcome that came true; -1 if there are payouts",
-    "question_resolved.value": "the answer to a numeric question, as decimal text",
+    "question_resolved.value": (
+        "the answer on a range: decimal text, of a date question an instant, or the name of the outcome beyond an end"
+    ),
     "question_resolved.known_at": "when the answer became known",
     "question_resolved.payouts": "the payout of a share of each outcome, 1e-9, if no single outcome came true",
     "question_annulled.policy": (

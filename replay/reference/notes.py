@@ -231,8 +231,13 @@ a contest; the consensus by the rules of a contest is in `score_parts`.
 """)
 COLUMN_KINDS = "A printed quantity is decimal text, rounded half-even once. Inside, columns have these kinds:"
 KINDS = _paragraphs("""
-A question is binary, multiple choice or numeric. A numeric question asks for the probability of its bins, or for
-quantiles at given levels; a rule set has a kernel of its own for each of these two forms.
+A question is binary, multiple choice, numeric, date or discrete. A numeric question asks for the probability of its
+bins, or for quantiles at given levels; a rule set has a kernel of its own for each of these two forms.
+
+A date question is a numeric question that counts seconds since the epoch; its bounds and its answer are written as
+dates or instants. A discrete question has one bin for each possible value: the edges of its range lie half a step
+outside the smallest and the largest value, as on Metaculus, and its answer is one of the values. Both take a `cdf`, and
+every kernel scores them like numeric questions with these bins; a mean by kind counts them as numeric.
 """)
 QUESTION_KINDS: tuple[tuple[str, str, str, str, str], ...] = (
     (
@@ -254,6 +259,20 @@ QUESTION_KINDS: tuple[tuple[str, str, str, str, str], ...] = (
         "the bins and the open ends",
         "`cdf`, at the bins + 1 edges",
         "`value`",
+        "`cdf_kernel`",
+    ),
+    (
+        "`date`",
+        "the bins and the open ends",
+        "`cdf`, at the bins + 1 edges",
+        "`value`, a date or an instant",
+        "`cdf_kernel`",
+    ),
+    (
+        "`discrete`",
+        "the values and the open ends",
+        "`cdf`, at the values + 1 edges",
+        "`value`, one of the values",
         "`cdf_kernel`",
     ),
     (

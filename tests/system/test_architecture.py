@@ -21,7 +21,7 @@ SHELL = {"ledger.core.gc_pause", "ledger.storing"}  # what of the ledger reads a
 # What projections may see of the ledger.
 PURE = {f"ledger.core.{name}" for name in ("errors", "exact", "hints", "lazy_fractions", "values")} | {
     f"ledger.model.{name}"
-    for name in ("events", "log", "mismatch", "publication_stamps", "rules", "scorability", "trading_rules")
+    for name in ("answers", "events", "log", "mismatch", "publication_stamps", "rules", "scorability", "trading_rules")
 }
 IMPURE = {"time", "random", "secrets", "os", "socket", "threading", "subprocess", "pathlib", "sqlite3", "uuid", "math"}
 INTEGER_MATH = {"floor", "gcd", "isqrt", "lcm"}  # of integers and fractions: no float comes in or out

@@ -17,7 +17,7 @@ from forecast_ledger.ledger.auditing.rebuild import LOST_DETAILS, REBUILDERS
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import events, replies
 from forecast_ledger.ledger.model.canonical import shortest_text
-from forecast_ledger.ledger.model.commands import AnyCommand, Prices, read
+from forecast_ledger.ledger.model.commands import AnyCommand, Prices, Range, read
 from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.model.rules import FORMER_PRESETS, PRESETS, RuleSet
 from forecast_ledger.ledger.model.trading_rules import REPLY_FAULTS, Trading
@@ -118,6 +118,12 @@ EXACT: dict[str, list[AnyCommand]] = {
         opened("no tags", tags=()),
         opened("no address", url=""),
         opened("nothing", tags=(), url="", source=""),
+    ],
+    "a value and a name": [
+        numeric(open_upper=True),
+        resolution("depth", outcome="above_upper_bound"),
+        opened("count", kind="discrete", range=Range(lower="-0.5", upper="2.5", bins=3)),
+        resolution("count", value=2),
     ],
     "a withdrawal": [opened(), forecast(), withdrawal()],
     "forecasts with an end": [opened(), forecast(until=day(12)), forecast(at=day(13), until=day(25))],

@@ -25,7 +25,7 @@ def literals(struct: type) -> dict[str, tuple[str, ...]]:
 OF_RULES = [(f"rules.{name}", words) for name, words in literals(RuleSet).items()]
 OF_TRADING = [(f"rules.trading.{name}", words) for name, words in literals(Trading).items()]
 OF_COMMANDS = [
-    ("kind", ("binary", "multiple_choice", "numeric")),
+    ("kind", ("binary", "multiple_choice", "numeric", "date", "discrete")),
     ("level", ("no_prize", "no_rank", "hidden")),
     ("policy", ("refund_cost", "void_trades")),
 ]

@@ -1,6 +1,7 @@
 """Tests of questions, forecasts and resolutions: the recorded events, the refusals and their precedence."""
 
 import time
+from datetime import UTC, datetime
 from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from forecast_ledger.ledger.core import values
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.deciding import questions
 from forecast_ledger.ledger.model import events
-from forecast_ledger.ledger.model.commands import AnyCommand
+from forecast_ledger.ledger.model.commands import AnyCommand, Range
 from tests.support.given import (
     AFTER,
     BEFORE,
@@ -67,6 +68,18 @@ def paying(question: str = "rain", *, outcome: Any = None, value: Any = None, **
     return resolution(question, outcome=outcome, value=value, payouts=payouts)
 
 
+def dated(question: str = "when", **span: Any) -> AnyCommand:
+    """Return a date question over the first four days of May 2026 in four bins."""
+    asked: dict[str, Any] = {"lower": "2026-05-01", "upper": "2026-05-05", "bins": 4}
+    return opened(question, kind="date", range=Range(**(asked | span)))
+
+
+def counted(question: str = "count", **span: Any) -> AnyCommand:
+    """Return a discrete question with the values 0, 1, 2 and 3."""
+    asked: dict[str, Any] = {"lower": "-0.5", "upper": "3.5", "bins": 4}
+    return opened(question, kind="discrete", range=Range(**(asked | span)))
+
+
 Promise = tuple[str, str, str, list[AnyCommand], AnyCommand]
 
 
@@ -110,6 +123,15 @@ REFUSED: list[Promise] = [
     ("open_question", "out_of_range", "tags", [], opened(tags=("wet",) * 101)),
     ("open_question", "duplicate_question", "question", [RAIN], opened()),
     ("open_question", "duplicate_question", "question", [RAIN, annulment()], choices("rain")),
+    ("open_question", "out_of_range", "range.upper", [], dated(upper="2026-05-01")),
+    ("open_question", "out_of_range", "range.upper", [], dated(upper=10**12)),
+    ("open_question", "out_of_range", "range.zero_point", [], dated(zero_point="2026-05-03")),
+    ("open_question", "out_of_range", "range.bins", [], counted(lower=0, upper=1, bins=3)),
+    ("open_question", "wrong_fields_for_kind", "range.levels", [], dated(bins=None, levels=("0.5",), decimals=0)),
+    ("open_question", "wrong_fields_for_kind", "range.levels", [], counted(bins=None, levels=("0.5",))),
+    ("open_question", "wrong_fields_for_kind", "range.zero_point", [], counted(zero_point=-1)),
+    ("open_question", "wrong_fields_for_kind", "range", [], opened(kind="date")),
+    ("open_question", "wrong_fields_for_kind", "outcomes", [], opened(kind="discrete", outcomes=("a", "b"))),
     ("open_question", "duplicate_outcome", "outcomes", [], choices(outcomes=("red", "green", "red"))),
     ("open_question", "duplicate_outcome", "outcomes", [], choices(outcomes=("red",))),
     ("open_question", "duplicate_outcome", "outcomes", [], choices(outcomes=())),
@@ -273,6 +295,24 @@ REFUSED: list[Promise] = [
     ("resolve_question", "open_end_needed", "value", [OPEN_FLOW], resolution("flow", value="10000000000.0000001")),
     ("resolve_question", "open_end_needed", "value", [OPEN_FLOW], resolution("flow", value="-1e30")),
     ("resolve_question", "wrong_resolution", "question", [FLOW], resolution("flow", outcome="1")),
+    *[
+        ("resolve_question", "unknown_outcome", "value", [counted()], resolution("count", value=value))
+        for value in ("0.5", "2.9999999999999", "-0.5", "3.5")
+    ],
+    ("resolve_question", "open_end_needed", "value", [counted()], resolution("count", value=4)),
+    ("resolve_question", "open_end_needed", "value", [dated()], resolution("when", value="2026-04-30T23:59:59Z")),
+    ("resolve_question", "open_end_needed", "outcome", [DEPTH], resolution("depth", outcome="below_lower_bound")),
+    ("resolve_question", "open_end_needed", "outcome", [dated()], resolution("when", outcome="above_upper_bound")),
+    ("resolve_question", "wrong_resolution", "outcome", [OPEN_FLOW], resolution("flow", outcome="above_upper_bound")),
+    (
+        "resolve_question",
+        "wrong_resolution",
+        "question",
+        [OPEN_DEPTH],
+        resolution("depth", outcome="above_upper_bound", value=5),
+    ),
+    ("resolve_question", "unknown_outcome", "outcome", [RAIN], resolution(outcome="above_upper_bound")),
+    ("resolve_question", "out_of_range", "value", [dated()], resolution("when", value="1e12")),
     ("resolve_question", "question_resolved", "question", [RAIN, DRY], WET),
     ("resolve_question", "question_resolved", "question", [RAIN, WET], WET),
     ("resolve_question", "question_resolved", "question", [RAIN, annulment()], WET),
@@ -564,6 +604,79 @@ def test_a_question_with_levels_is_recorded_with_them_and_its_unit() -> None:
 def test_the_last_levels_and_decimals_that_a_rule_allows_are_allowed(span: dict[str, Any]) -> None:
     """There may be 10,000 levels between 0 and 1, twelve decimals, and bounds of 1e13 units."""
     assert isinstance(given().when(quartiles(**span)).outcome, list)
+
+
+MAY = 20_574 * 86_400  # seconds to 2026-05-01: 20,454 days to January 1st, then 31, 28, 31 and 30
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        ("2026-05-01", "2026-05-05"),
+        ("2026-05-01T02:00:00+02:00", "2026-05-05T00:00:00.0000001Z"),
+        (MAY, f"{MAY + 4 * 86_400}.0"),
+        (datetime(2026, 5, 1, tzinfo=UTC), "2026-05-05"),
+    ],
+)
+def test_a_date_question_counts_seconds_since_the_epoch(lower: Any, upper: Any) -> None:
+    """A date is its beginning in UTC; instants are rounded to µs."""
+    [question] = ran(dated(lower=lower, upper=upper))
+    assert isinstance(question, events.QuestionOpened)
+    assert question.range == events.NumericRange(lower=str(MAY), upper=str(MAY + 4 * 86_400), bins=4)
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome", "recorded"),
+    [
+        ("2026-05-01", 1, "2026-05-01T00:00:00Z"),
+        ("2026-05-02", 1, "2026-05-02T00:00:00Z"),
+        ("2026-05-02T00:00:00.000008Z", 1, "2026-05-02T00:00:00.000008Z"),  # 1e-10 of a bin is 8.64 µs
+        ("2026-05-02T00:00:00.000009Z", 2, "2026-05-02T00:00:00.000009Z"),
+        (MAY + 3 * 86_400 + 1, 4, "2026-05-04T00:00:01Z"),
+        ("2026-05-05", 4, "2026-05-05T00:00:00Z"),
+        ("1969-12-31", 0, "1969-12-31T00:00:00Z"),
+        ("9999-12-31", 5, "9999-12-31T00:00:00Z"),
+    ],
+)
+def test_the_answer_to_a_date_question_is_recorded_as_an_instant(value: Any, outcome: int, recorded: str) -> None:
+    """It may be given as a date, an instant or seconds; an inner edge belongs to the bin below."""
+    [_, resolved] = ran(dated(open_lower=True, open_upper=True), resolution("when", value=value))
+    assert isinstance(resolved, events.QuestionResolved)
+    assert (resolved.outcome, resolved.value) == (outcome, recorded)
+
+
+@pytest.mark.parametrize("value", range(4))
+def test_each_value_of_a_discrete_question_is_a_bin(value: int) -> None:
+    """The edges lie half a step outside; Metaculus has so many bins as possible values."""
+    given(counted()).when(resolution("count", value=value)).records(
+        events.QuestionResolved(
+            at=micros(25), question="count", outcome=value + 1, value=str(value), known_at=micros(20)
+        )
+    )
+
+
+@pytest.mark.parametrize(("name", "outcome"), [("below_lower_bound", 0), ("above_upper_bound", 5)])
+@pytest.mark.parametrize("asked", [dated, counted, numeric])
+def test_an_answer_beyond_an_open_end_can_be_given_by_name(asked: Any, name: str, outcome: int) -> None:
+    """The outcome is that of any value beyond the end; the name is recorded in place of the value."""
+    [_, resolved] = ran(asked("depth", open_lower=True, open_upper=True), resolution("depth", outcome=name))
+    assert isinstance(resolved, events.QuestionResolved)
+    assert (resolved.outcome, resolved.value) == (outcome, name)
+
+
+@pytest.mark.parametrize(
+    ("question", "field", "value", "code"),
+    [
+        (DEPTH, "value", "2026-05-01", "bad_number"),
+        (dated("depth"), "value", "2026-02-30", "bad_instant"),
+        (dated("depth"), "value", "2026-05-01T00:00:00", "naive_instant"),
+        (dated("depth"), "value", "May 1st", "bad_number"),
+        (dated("depth"), "value", "2026-05", "bad_number"),
+    ],
+)
+def test_an_answer_that_is_no_date_is_refused(question: AnyCommand, field: str, value: Any, code: str) -> None:
+    """A numeric question takes no date, and a date question no instant without an offset."""
+    given(question).when(resolution("depth", value=value)).refuses(code, field)
 
 
 @pytest.mark.parametrize("bins", [1, 10_000])

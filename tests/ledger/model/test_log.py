@@ -74,7 +74,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "bot": st.booleans(),
     "hidden_coverage_weight": st.none() | UNITS,
     **dict.fromkeys(["outcomes", "tags"], st.lists(IDS, max_size=4).map(tuple)),
-    "kind": st.sampled_from(["binary", "multiple_choice", "numeric"]),
+    "kind": st.sampled_from(["binary", "multiple_choice", "numeric", "date", "discrete"]),
     "level": st.sampled_from(["no_prize", "no_rank", "hidden"]),
     "range": st.none() | RANGES,
     "rules": RULES,

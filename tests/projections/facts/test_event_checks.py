@@ -55,6 +55,11 @@ def flow(**fields: object) -> events.QuestionOpened:
     return binary("flow", kind="numeric", outcomes=(), range=events.NumericRange(**{**given, **fields}))  # type: ignore[arg-type]
 
 
+def flow_of(kind: str) -> events.QuestionOpened:
+    """A question of another kind that asks for quantiles."""
+    return msgspec.structs.replace(flow(), kind=kind)
+
+
 def bounded(lower: str, upper: str, zero_point: str | None = None) -> events.QuestionOpened:
     """A numeric question of two bins between these bounds."""
     return numeric(range=events.NumericRange(lower=lower, upper=upper, zero_point=zero_point, bins=2))
@@ -282,6 +287,13 @@ IMPOSSIBLE: dict[str, list[AnyEvent]] = {
         forecast(probabilities=(HALF, HALF), until=LAST_INSTANT + 1),
     ],
     "a forecast whose end has more than 64 bits": [binary(), forecast(probabilities=(HALF, HALF), until=2**63)],
+    # dates, values, names beyond an end
+    "a date question without a range": [binary("depth", kind="date", outcomes=())],
+    "a date question with levels": [flow_of("date")],
+    "a discrete question with levels": [flow_of("discrete")],
+    "an answer that is no instant": [numeric(kind="date"), resolved("depth", value="5")],
+    "an answer above that is inside": [numeric(), resolved("depth", outcome=1, value="above_upper_bound")],
+    "an answer below a range of quantiles": [flow(), resolved("flow", outcome=0, value="below_lower_bound")],
     # rules and entries
     "rules without a kernel": [ruled()],
     "rules that contradict one another": [ruled(kernel="ln", cdf_kernel="crps")],
