@@ -259,7 +259,7 @@ for _command in (
     main.add_command(_command)
 main.groups = {
     "Record": ("append", "import-from", "pay", "import"),
-    "Read": ("leaderboard", "table", "columns", "log", "show"),
+    "Read": ("leaderboard", "table", "columns", "rules", "log", "show"),
     "Audit": ("verify", "checkpoint", "replay", "compare"),
     "Research": ("explain", "diff", "blame", "what-if", "export"),
     "Operate": ("follow", "schema", "help", "completion", "demo"),

@@ -4,7 +4,9 @@ import shutil
 
 import click
 
-from forecast_ledger.replay.console.shell import USAGE, fail, report_errors
+from forecast_ledger.replay.cli.what_if import read_rules
+from forecast_ledger.replay.console.shell import USAGE, emit, fail, report_errors
+from forecast_ledger.replay.console.view import Look, View, table_options
 
 SCHEMAS = ("commands", "events", "rules", "errors")
 _WIDEST = 100  # columns of a line of help, at most
@@ -54,4 +56,22 @@ def help_(name: str | None, markdown: bool) -> None:
     fail(f"no help for {name[:80]!r}{f'; the nearest is {near}' * bool(near)}; `help` lists the topics", USAGE)
 
 
-COMMANDS = (help_, schema)
+@click.command(name="rules", epilog="Example: forecast-ledger rules spot-peer --columns field,value")
+@click.argument("rules", metavar="[PRESET|JSON|@FILE]", required=False)
+@table_options
+@report_errors
+def rules_(rules: str | None, view: View) -> None:
+    """List the presets of rules, or every field of one rule set.
+
+    The preset, or a rule set of your own, is checked as by `open_contest`. `forecast-ledger help rules` has the values
+    that each field can have.
+    """
+    from forecast_ledger.replay.reference.rule_sets import FIELD_COLUMNS, PRESET_COLUMNS, fields_of, presets
+
+    if rules is None:
+        emit(PRESET_COLUMNS, presets(), view, Look(keep=("preset",)))
+    else:
+        emit(FIELD_COLUMNS, fields_of(read_rules(rules)), view, Look(keep=("field", "value")))
+
+
+COMMANDS = (help_, schema, rules_)

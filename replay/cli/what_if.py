@@ -26,6 +26,7 @@ from forecast_ledger.replay.console.shell import (
 from forecast_ledger.replay.console.view import Look, View, table_options
 
 if TYPE_CHECKING:
+    from forecast_ledger.ledger.model.rules import RuleSet
     from forecast_ledger.projections.catalogue.projection import Projections
     from forecast_ledger.projections.core.table import Table
     from forecast_ledger.replay.reading.replay import Replay
@@ -34,8 +35,15 @@ if TYPE_CHECKING:
 @click.command("what-if", epilog="Example: forecast-ledger what-if season.db resolve.jsonl --show leaderboard")
 @log_argument
 @click.argument("file", metavar="[COMMANDS]", type=click.File("rb"), required=False)
-@click.option("--show", required=True, metavar="TABLE", shell_complete=completion.tables, help="Compare this table.")
-@click.option("--rules", metavar="PRESET|JSON", help="Score --contest by these rules instead of its own.")
+@click.option("--show", metavar="TABLE", shell_complete=completion.tables, help="Compare this table.")
+@click.option(
+    "--rules",
+    "rule_sets",
+    multiple=True,
+    metavar="PRESET|JSON|@FILE",
+    help="Score --contest by these rules instead of its own; repeat it to see the board under each.",
+)
+@click.option("--correlations", is_flag=True, help="With several --rules: print how alike the ranks are, as a table.")
 @click.option(
     "--contest",
     metavar="CONTEST",
@@ -50,8 +58,9 @@ if TYPE_CHECKING:
 def what_if(
     log: str,
     file: IO[bytes] | None,
-    show: str,
-    rules: str | None,
+    show: str | None,
+    rule_sets: tuple[str, ...],
+    correlations: bool,
     contest: str | None,
     as_of: str | None,
     name: str,
@@ -63,15 +72,25 @@ def what_if(
     COMMANDS has one JSON object per line. They are decided as by `append`, but on a copy of the log in memory; nothing
     is written. With --rules, the contest is scored by other rules. Each value that would differ is one line. Refusals
     are written to stderr as by `append`, and the exit code is then 1.
+
+    With several --rules, the board of the contest is printed instead: rank and score of each participant under its own
+    rules and under each of these, and how alike the ranks are. @FILE is a JSON file; `rules` lists the presets.
     """
     from forecast_ledger.replay.reading import lookup
 
-    require_projection(show)
-    if file is None and rules is None:
+    several = len(rule_sets) > 1
+    if several and show not in {None, "leaderboard"}:
+        fail("several --rules print the leaderboard: leave out --show", USAGE)
+    if correlations and not several:
+        fail("--correlations needs several --rules", USAGE)
+    if show is None and not several:
+        fail("give --show TABLE, or several --rules", USAGE)
+    show = require_projection(show or "leaderboard")
+    if file is None and not rule_sets:
         fail("give a file of commands, or --rules, or both", USAGE)
-    if rules is not None and contest is None:
+    if rule_sets and contest is None:
         fail("--rules needs --contest", USAGE)
-    if contest is not None and rules is None and not _has_contest_column(show):
+    if contest is not None and not rule_sets and not _has_contest_column(show):
         fail(f"the table {show} has no column contest: leave out --contest", USAGE)
     before = replay_log(log, name, as_of)
     after, refused = before.projections, 0
@@ -79,15 +98,72 @@ def what_if(
         after, refused = _appended(log, file, name, before, errors)
     if contest is not None:
         lookup.find_contest(after.facts, contest)
-    if rules is not None and contest is not None:
-        from forecast_ledger.replay.explain.what_if import parse_rule_set, under_rules
+    if several and contest is not None:
+        _compare_rules(before.projections, after, contest, rule_sets, correlations, view)
+    else:
+        if rule_sets and contest is not None:
+            from forecast_ledger.replay.explain.what_if import under_rules
 
-        after = under_rules(after, contest, parse_rule_set(rules))
-    only = contest if rules is None or _has_contest_column(show) else None  # other tables are shown whole
-    _show(_table(before.projections, show, only), _table(after, show, only), view)
+            after = under_rules(after, contest, read_rules(rule_sets[0]))
+        only = contest if not rule_sets or _has_contest_column(show) else None  # other tables are shown whole
+        _show(_table(before.projections, show, only), _table(after, show, only), view)
     say("nothing was written")
     say_as_of(before.checkpoint)
     sys.exit(FINDINGS if refused else FINE)
+
+
+def read_rules(text: str) -> "RuleSet":
+    """Return the rule set that a preset's name, a JSON object, or @FILE with one gives. A bad file is wrong usage."""
+    from pathlib import Path
+
+    from forecast_ledger.replay.explain.what_if import parse_rule_set
+    from forecast_ledger.replay.reading.input_files import MAP_BYTES
+
+    if not text.startswith("@"):
+        return parse_rule_set(text)
+    path = text[1:]
+    try:
+        with Path(path).open("rb") as file:
+            given = file.read(MAP_BYTES + 1)
+    except (OSError, ValueError) as error:
+        fail(f"{path}: {getattr(error, 'strerror', None) or error}", USAGE)
+    if len(given) > MAP_BYTES:
+        fail(f"{path}: a rule set has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
+    try:
+        rules = given.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        fail(f"{path}: not UTF-8", USAGE)
+    if not rules.lstrip().startswith("{"):
+        fail(f"{path}: not a JSON object; `forecast-ledger schema rules` describes a rule set", USAGE)
+    return parse_rule_set(rules)
+
+
+def _compare_rules(
+    before: "Projections",
+    after: "Projections",
+    contest: str,
+    texts: tuple[str, ...],
+    correlations: bool,
+    view: View,
+) -> None:
+    """Print the board of a contest under each rule set, and how alike the ranks are."""
+    from forecast_ledger.replay.explain.rule_comparison import COMPARED, OWN, compare_rules
+
+    rule_sets: dict[str, RuleSet] = {}
+    for rules in map(read_rules, texts):
+        label, number = rules.name, 1
+        while label in {OWN, *rule_sets}:
+            number += 1
+            label = f"{rules.name} ({number})"
+        rule_sets[label] = rules
+    compared = compare_rules(before, after, contest, rule_sets)
+    if correlations:
+        emit(COMPARED, compared.correlations, view)
+        return
+    emit(compared.columns, compared.rows, view, Look(keep=compared.columns))
+    for row in compared.correlations:
+        likeness = f"Kendall's tau-b {row['kendall_tau_b'] or 'none'}, Spearman's rho {row['spearman_rho'] or 'none'}"
+        say(f"ranks by {row['one']} and {row['other']}: {likeness}; {row['ranked']:,} ranked by both")
 
 
 def _appended(log: str, file: IO[bytes], name: str, before: "Replay", errors: str) -> tuple["Projections", int]:

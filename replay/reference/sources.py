@@ -82,6 +82,19 @@ SOURCES = (
         "reliability, resolution and uncertainty",
     ),
     Source(
+        "Spearman (1904)",
+        'C. Spearman, "The proof and measurement of association between two things", American Journal of Psychology '
+        "15(1):72-101",
+        "doi:10.2307/1412159",
+        "the correlation of ranks in `what-if`",
+    ),
+    Source(
+        "Kendall (1945)",
+        'M. G. Kendall, "The treatment of ties in ranking problems", Biometrika 33(3):239-251',
+        "doi:10.1093/biomet/33.3.239",
+        "tau-b of ranks in `what-if`",
+    ),
+    Source(
         "Wilson (1927)",
         'E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American '
         "Statistical Association 22(158):209-212",

@@ -24,6 +24,7 @@ from forecast_ledger.replay.reference import examples, glossary, notes
 from forecast_ledger.replay.reference.fields import meaning, name
 from forecast_ledger.replay.reference.pages import Block, Code, Entry, Heading, Page, Table, entries_of, names
 from forecast_ledger.replay.reference.rule_fields import RULES, VALUES, value_meaning
+from forecast_ledger.replay.reference.rule_sets import own_fields
 from forecast_ledger.replay.reference.schema import Schema, prose, schema
 from forecast_ledger.replay.reference.sources import SOURCES
 
@@ -79,7 +80,7 @@ def refusals() -> tuple[Block, ...]:
 def rules() -> tuple[Block, ...]:
     """The presets, the fields of a rule set, and the questions on which sources disagree."""
     presets = tuple(
-        (f"`{name}`", f"`{_json(_own_fields(rules))}`", PRESET_SOURCES[name]) for name, rules in PRESETS.items()
+        (f"`{name}`", f"`{_json(own_fields(rules))}`", PRESET_SOURCES[name]) for name, rules in PRESETS.items()
     )
     return (
         *notes.RULES,
@@ -284,17 +285,6 @@ def _order(meanings: dict[str, str]) -> Callable[[str], int]:
     """Return a sort key for values: the order of the table of values, then that of the kernels."""
     order = [*VALUES.values(), *(value_meaning("kernel", name) for name in KERNELS)]
     return lambda value: order.index(meanings[value])
-
-
-def _own_fields(rules: RuleSet) -> dict[str, object]:
-    """Return the fields of a preset that differ from their defaults, without its name."""
-    own = _differing(rules, RuleSet(name=rules.name))
-    return own | ({} if rules.trading is None else {"trading": _differing(rules.trading, Trading())})
-
-
-def _differing(rules: RuleSet | Trading, default: RuleSet | Trading) -> dict[str, object]:
-    plain = msgspec.to_builtins(default)
-    return {field: value for field, value in msgspec.to_builtins(rules).items() if value != plain[field]}
 
 
 def _json(value: Any) -> str:

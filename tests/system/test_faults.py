@@ -606,6 +606,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["follow", log, str(folder / "tables.db"), "--once"],
         ["what-if", log, str(commands), "--show", "standing"],
         ["help"],
+        ["rules"],
         ["schema", "commands"],
         ["completion", "bash"],
     ]
