@@ -21,7 +21,7 @@ from forecast_ledger.replay.importing.source_items import NotCarried, fitting_id
 
 PRESET = "peer-2024-03"
 CONTINUOUS = {"numeric", "date", "discrete"}
-BELOW, ABOVE = "below_lower_bound", "above_upper_bound"
+BEYOND = {"below_lower_bound", "above_upper_bound"}  # names that the ledger has for them, too
 WITHOUT_ANSWER = {"annulled", "ambiguous"}
 _OPTIONS = ("MC Options (All)", "MC Options (Current)", "MC Options")
 _HISTORY = "MC Options History"
@@ -58,7 +58,7 @@ class DownloadedQuestion(NamedTuple):
         """Return the commands that open the contest and the question, and put it there."""
         name = fitting_id(f"metaculus contest {self.contest}")
         yield OpenContest(id=name, at=self.opens, contest=self.contest, rules=rules or PRESET)
-        kind: Any = "numeric" if self.kind in CONTINUOUS else self.kind
+        kind: Any = self.kind
         yield OpenQuestion(
             id=fitting_id(f"metaculus open {self.id}"),
             at=self.opens,
@@ -106,19 +106,11 @@ class DownloadedQuestion(NamedTuple):
             yield AnnulQuestion(id=name, at=at, question=self.id, reason=answer)
             return
         name = fitting_id(f"metaculus answer {answer} {self.id}")
-        if self.range is None:
+        if self.range is None or answer in BEYOND:
             yield ResolveQuestion(id=name, at=at, question=self.id, outcome=answer)
         else:
-            yield ResolveQuestion(id=name, at=at, question=self.id, value=self.value_of(answer))
-
-    def value_of(self, answer: str) -> Decimal:
-        """Return a numeric answer; one beyond a bound is one unit beyond it, as Metaculus's own code has it."""
-        lower, upper = (
-            read_bound(self.row[f"{side} Bound"], f"{side} Bound", self.kind) for side in ("Lower", "Upper")
-        )
-        if answer == BELOW:
-            return lower - 1
-        return upper + 1 if answer == ABOVE else read_bound(answer, "Resolution", self.kind)
+            value = read_bound(answer, "Resolution", self.kind)
+            yield ResolveQuestion(id=name, at=at, question=self.id, value=value)
 
 
 def read_question(row: Row, points: int | None) -> DownloadedQuestion | NotCarried:

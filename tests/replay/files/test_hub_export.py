@@ -191,3 +191,17 @@ def test_what_is_printed_and_what_does_not_go_together(tmp_path: Path) -> None:
     ]
     assert run("export", log, str(tmp_path / "x"), "--format", "hub", "--tables", "scores").exit_code == USAGE
     assert export_hub(log, tmp_path / "before", as_of=4).parts["model-output"].rows == 2
+
+
+def test_the_oracle_of_a_range_is_one_from_the_answer_on(tmp_path: Path) -> None:
+    """Two goals of at most four: from the edge 2.5 on. An answer above an open end: nowhere. A date: half way."""
+    with Ledger.open(tmp_path / "log.db") as ledger:
+        import_into(ledger, "metaculus", DATA / "metaculus-import")
+    export_hub(tmp_path / "log.db", tmp_path / "hub")
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in rows(tmp_path / "hub", "target-data/oracle-output.csv"):
+        found[row[1]].append((row[3], row[4]))
+    edges = ["-0.5", "0.5", "1.5", "2.5", "3.5", "4.5"]
+    assert found["504"] == list(zip(edges, ["0", "0", "0", "1", "1", "1"], strict=True))
+    assert {value for _, value in found["503"]} == {"0"}
+    assert [value for _, value in found["505"]] == ["0"] * 100 + ["1"] * 101  # 50 of 100 days: the end of bin 100

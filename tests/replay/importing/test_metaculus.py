@@ -136,9 +136,10 @@ def test_kinds_bounds_and_answers() -> None:
         assert (discrete.lower, discrete.upper, discrete.bins) == ("-0.5", "4.5", 5)
         assert date is not None
         assert (date.lower, date.upper) == ("1772323200", "1780963200")  # 1 March and 9 June, 00:00 UTC
+        assert [question(ledger, name).kind for name in ("503", "504", "505")] == ["numeric", "discrete", "date"]
         assert question(ledger, "502").outcomes == ("red, dark", "green", "blue's")
         answers = {event.question: event.value for event in events(ledger) if isinstance(event, QuestionResolved)}
-        assert (answers["503"], answers["505"]) == ("101", "1776643200")
+        assert (answers["503"], answers["504"], answers["505"]) == ("above_upper_bound", "2", "2026-04-20T00:00:00Z")
         assert table(ledger, "contests", "contest", "rules") == [("A month of questions", "peer-2024-03")]
         first = question(ledger, "501")
         assert first.reveals_at is not None
@@ -167,14 +168,14 @@ def test_the_zero_point_is_found_in_the_places_of_the_cdf(lower: float, upper: f
 
 
 def test_a_question_that_closes_before_its_answer_is_known(download: Path) -> None:
-    """It is closed; an answer beyond the lower bound is a unit below it."""
+    """It is closed; an answer beyond an open end is recorded by its name."""
     rewrite(download / QUESTIONS, replacing("501", Actual_Close_Time="2026-03-09 12:00:00+00:00"))
     rewrite(download / QUESTIONS, replacing("503", Resolution="below_lower_bound", Open_Lower_Bound="True"))
     with ticking() as ledger:
         import_into(ledger, "metaculus", download)
         assert [event.question for event in events(ledger) if isinstance(event, QuestionClosed)] == ["501"]
         answers = {event.question: event.value for event in events(ledger) if isinstance(event, QuestionResolved)}
-        assert answers["503"] == "0"
+        assert answers["503"] == "below_lower_bound"
 
 
 @pytest.mark.parametrize("readme", ["", "This data was exported on 2026-03-07 12:00:00.123456+00:00\n"])
