@@ -30,7 +30,7 @@ from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 from forecast_ledger.replay.writing.pay import prizes_from_log
 from tests.support import flusight, replication
 from tests.support.seasons import Season as Tournament
-from tests.support.seasons import drawn_rules, first_rules
+from tests.support.seasons import board_rules, drawn_rules, first_rules
 from tests.support.trading_seasons import Season as Trading
 from tests.system.test_stories import DATA, STORIES, commands
 
@@ -44,6 +44,16 @@ TOURNAMENTS = {  # seed -> preset; found by trying, so that between them they ha
     806: "peer-average", 822: "peer-average", 900: "autocast-2022", 1_031: "brier-daily",
 }  # fmt: skip
 BOARDS = (2_000, 2_002, 2_008, 2_012)  # seeds of seasons whose rules have later fields, found in the same way
+REFERENCES = (
+    3_002,
+    3_003,
+    3_004,
+    3_015,
+    3_101,
+    3_150,
+    3_156,
+    3_355,
+)  # with reference forecasters
 MARKETS = (*range(10), 36, 49)  # seeds of seasons of trading, found in the same way
 STEPS = 40  # of each of these
 LAG = 977_353  # µs by which the ledger's clock is behind what commands of trading claim
@@ -139,7 +149,13 @@ def tournament(seed: int, preset: str) -> Iterator[Batch]:
 def boards(seed: int) -> Iterator[Batch]:
     """A season under rules with later fields."""
     random = Random(seed)
-    return Tournament(random, "peer-average-2023", drawn_rules(random), drawn_rules(random)).batches()
+    return Tournament(random, "peer-average-2023", board_rules(random), board_rules(random)).batches()
+
+
+def references(seed: int) -> Iterator[Batch]:
+    """A season with prices, under rules that show reference forecasters."""
+    random = Random(seed)
+    return Tournament(random, drawn_rules(random), drawn_rules(random), quoted=0.8).batches()
 
 
 def trading(seed: int) -> Iterator[Batch]:
@@ -159,6 +175,7 @@ HISTORIES: dict[str, Callable[[], Iterable[Batch]]] = {
     "replication": _replication,
     **{f"tournament {seed}": partial(tournament, seed, preset) for seed, preset in TOURNAMENTS.items()},
     **{f"boards {seed}": partial(boards, seed) for seed in BOARDS},
+    **{f"references {seed}": partial(references, seed) for seed in REFERENCES},
     **{f"trading {seed}": partial(trading, seed) for seed in MARKETS},
 }
 

@@ -213,8 +213,9 @@ def _rules(value: Any, name: str) -> Any:
     plain = _checked(str | RuleSet)(value, name)
     if type(value) is not RuleSet:
         return plain
-    if type(value.scored_only_levels) not in {tuple, list}:
-        raise Refused("malformed", f"{name}.scored_only_levels", str(value.scored_only_levels), "not an array")
+    for field in ("scored_only_levels", "reference_rows"):
+        if type(several := getattr(value, field)) not in {tuple, list}:
+            raise Refused("malformed", f"{name}.{field}", str(several), "not an array")
     changed = {field: part for field, part in plain.items() if part != _DEFAULT_RULES[field]}
     if value.trading is not None:
         if type(value.trading) is not Trading:

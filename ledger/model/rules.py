@@ -32,6 +32,7 @@ Clock = Literal["claimed", "recorded"]
 ScaleName = Literal["plain", "peer", "peer_whole", "baseline"]
 KindTotal = Literal["kind_means", "kind_means_third"]  # totals of one mean for each kind of question
 TotalName = Literal["sum", "mean", "per_coverage", "per_question", KindTotal]
+ReferenceRow = Literal["consensus", "always_half", "uniform", "market"]
 TakeName = Literal["none", "coverage_exp", "coverage_exp2", "positive_square"]
 
 Ppm = Annotated[int, Meta(ge=0, le=500_000)]
@@ -39,6 +40,7 @@ OpenEndPpm = Annotated[int, Meta(ge=0, le=499_999)]  # two open ends leave proba
 GreatestPpm = Annotated[int, Meta(ge=500_000, le=1_000_000)]
 GreatestDensityPpm = Annotated[int, Meta(ge=1_000_000, le=10**12)]
 LEVELS: tuple[Level, ...] = get_args(Level)
+REFERENCE_ROWS: tuple[ReferenceRow, ...] = get_args(ReferenceRow)
 LOGARITHMS: tuple[str, ...] = get_args(Logarithm)
 GAINS: tuple[str, ...] = get_args(Gain)
 _GAINS = f"{', '.join(GAINS[:-1])} or {GAINS[-1]}"
@@ -98,6 +100,7 @@ class RuleSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     least_questions: Annotated[int, Meta(ge=0, le=10**9)] = 0
     least_share_ppm: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     bot_level: Literal["none", Level] = "none"
+    reference_rows: tuple[ReferenceRow, ...] = ()
 
 
 # Fields that were added later, the newest last. They are left out of the log at their defaults, so that the bytes of
@@ -114,6 +117,7 @@ LATER_FIELDS = (
     "least_questions",
     "least_share_ppm",
     "bot_level",
+    "reference_rows",
 )
 _DEFAULTS = structs.asdict(RuleSet(name="-"))
 
@@ -138,6 +142,18 @@ def kernels_of(rules: RuleSet) -> set[str]:
     """
     names: set[str] = {rules.kernel, rules.cdf_kernel, rules.quantile_kernel}
     return names - {"none"}
+
+
+def shown_references(rules: RuleSet) -> tuple[ReferenceRow, ...]:
+    """Return the reference forecasters that have a row on the board, in the order of REFERENCE_ROWS.
+
+    The field score_consensus, which is older, says the same as `consensus` in reference_rows.
+
+    >>> shown_references(RuleSet(name="x", score_consensus=True, reference_rows=("market", "uniform")))
+    ('consensus', 'uniform', 'market')
+    """
+    shown = {*rules.reference_rows, *(["consensus"] if rules.score_consensus else [])}
+    return tuple(name for name in REFERENCE_ROWS if name in shown)
 
 
 def inconsistency(rules: RuleSet) -> str:
@@ -172,8 +188,8 @@ def _broken_kernel_rules(rules: RuleSet, kernels: set[str]) -> dict[str, bool]:
         "the scales peer, peer_whole and baseline need kernels that are logarithms": rules.scale != "plain"
         and kernels != logarithms,
         "the scale baseline needs reference uniform": rules.scale == "baseline" and rules.reference != "uniform",
-        "quantile_kernel needs reference none or peers, and no score_consensus": rules.quantile_kernel != "none"
-        and (rules.reference in {"uniform", "consensus"} or rules.score_consensus),
+        "quantile_kernel needs reference none or peers, and no row of the consensus": rules.quantile_kernel != "none"
+        and (rules.reference in {"uniform", "consensus"} or "consensus" in shown_references(rules)),
         "consensus_of others needs reference consensus, consensus median, and equal weights": others
         and (rules.reference, rules.consensus, rules.consensus_weights) != ("consensus", "median", "equal"),
         "consensus_of others needs kernels that are logarithms": others and kernels != logarithms,
@@ -199,6 +215,7 @@ def _broken_total_rules(rules: RuleSet, losses: set[str]) -> dict[str, bool]:
         f"a take needs kernels for which a higher score is better: {_GAINS}": rules.take != "none" and losses != set(),
         "per_coverage needs least_coverage above 0": rules.total == "per_coverage" and not rules.least_coverage,
         "per_question needs least_coverage above 0": rules.total == "per_question" and not rules.least_coverage,
+        "reference_rows need a kernel": bool(rules.reference_rows) and not kernels_of(rules),
         "least_questions and least_share_ppm need a kernel": bool(rules.least_questions or rules.least_share_ppm)
         and not kernels_of(rules),
         "least_prize needs a take": rules.least_prize > 0 and rules.take == "none",

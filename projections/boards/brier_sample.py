@@ -60,6 +60,7 @@ def _at_one_instant(facts: Facts, contest: Contest) -> Contest:
         sampling="spot",
         scale="plain",
         score_consensus=True,
+        reference_rows=(),
         least_probability_ppm=0,
     )
     entries = {

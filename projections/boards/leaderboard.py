@@ -17,17 +17,17 @@ from forecast_ledger.projections.scores.score_policies import lower_is_better
 _DIGITS = 30  # significant digits of a take
 _LARGE = _DIGITS - 9  # power of ten from which the ninth decimal of a take is not significant
 # Reasons why a row has no rank, besides the levels of exclusion.
-CONSENSUS, NOT_BEST, TOO_FEW = "consensus", "not_best", "too_few_questions"
-_UNRANKED = {"no_rank", CONSENSUS, TOO_FEW}
+CONSENSUS, REFERENCE, NOT_BEST, TOO_FEW = "consensus", "reference", "not_best", "too_few_questions"
+_UNRANKED = {"no_rank", CONSENSUS, REFERENCE, TOO_FEW}
 
 
 class BoardRow(NamedTuple):
     """One row of a contest's board; exact.
 
     rank: None if the participant is not ranked. take: None if the contest has no take. attainable: the coverage of
-    forecasts that stand all the time that is scored. excluded: a level of exclusion, or one of CONSENSUS, NOT_BEST and
-    TOO_FEW; empty if the participant is not excluded. questions: how many questions count; forecast_on: how many of
-    them the participant forecast. submissions: how many submissions the entrant has.
+    forecasts that stand all the time that is scored. excluded: a level of exclusion, or one of CONSENSUS, REFERENCE,
+    NOT_BEST and TOO_FEW; empty if the participant is not excluded. questions: how many questions count; forecast_on:
+    how many of them the participant forecast. submissions: how many submissions the entrant has.
     """
 
     rank: int | None
@@ -192,13 +192,13 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
     """Return a contest's board, best first: everyone in the tally, except participants who are excluded as hidden.
 
     Ranks are 1, 2, 2, 4 by take or total. Exact ties share a rank and are in order of id. Participants who are excluded
-    as no_rank, those with fewer forecasts than the rule set asks for, the consensus, and all but an entrant's best
-    submission are shown without a rank and use none up.
+    as no_rank, those with fewer forecasts than the rule set asks for, reference forecasters, and all but an entrant's
+    best submission are shown without a rank and use none up.
     """
     rules = contest.opened.rules
     take = TAKES[rules.take].worth
     everyone, most = list(participant_sums(facts, contest, whole)), whole.attainable
-    entrants = _entrants(contest, (own.participant for own in everyone if not own.is_consensus))
+    entrants = _entrants(contest, (own.participant for own in everyone if not own.reference))
     counts = Counter(entrants.values())
     places = []
     for own in everyone:
@@ -217,7 +217,7 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
                 excluded=excluded,
                 forecast_on=own.questions,
                 questions=whole.every.questions,
-                submissions=1 if own.is_consensus else counts[entrants[own.participant]],
+                submissions=1 if own.reference else counts[entrants[own.participant]],
             )
         )
     places.sort(key=lambda place: place.participant)
@@ -231,12 +231,11 @@ def board(facts: Facts, contest: Contest, whole: Tally) -> list[BoardRow]:
 def _exclusion(contest: Contest, own: ParticipantSums, questions: int) -> str:
     """Return why a participant has no rank or no prize; empty if there is no reason.
 
-    Source of the least share: ForecastBench's leaderboard, which leaves out a forecast set with more than 5% imputed
-    forecasts.
+    Source: ForecastBench's leaderboard, which leaves out a forecast set with more than 5% imputed forecasts.
     """
     rules, level = contest.opened.rules, contest.level_of(own.participant)
-    if own.is_consensus:
-        return CONSENSUS
+    if own.reference:
+        return CONSENSUS if own.reference == "consensus" else REFERENCE
     few = own.questions < rules.least_questions or own.questions * 10**6 < rules.least_share_ppm * questions
     return TOO_FEW if few and level in {None, "no_prize"} else level or ""
 

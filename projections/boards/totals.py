@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from forecast_ledger.ledger.core.lazy_fractions import quotient, sum_of_terms
 from forecast_ledger.ledger.core.values import WEIGHT
-from forecast_ledger.ledger.model.rules import KIND_TOTALS, RuleSet
+from forecast_ledger.ledger.model.rules import KIND_TOTALS, REFERENCE_ROWS, RuleSet
 from forecast_ledger.projections.core.arrays import Int64Array, int64_array
 from forecast_ledger.projections.core.sorting import distinct, run_starts, stable_order
 from forecast_ledger.projections.core.wide_int import WideInt
@@ -25,7 +26,8 @@ from forecast_ledger.projections.scores.kernels import KERNELS
 from forecast_ledger.projections.scores.scored_questions import Questions
 from forecast_ledger.projections.scores.time_weighted import Scores
 
-CONSENSUS_CODE = -1  # stands for the consensus; its code in `Scores` changes when participants join
+CONSENSUS_CODE = -1  # stands for the consensus; -2, -3 and -4 for the others of REFERENCE_ROWS. Their codes in `Scores`
+# change when participants join.
 
 
 class KindMean(NamedTuple):
@@ -51,12 +53,13 @@ class ParticipantSums(NamedTuple):
     """The exact sums of one participant's scores on the questions of a contest.
 
     score: Σ weight x score. weight: Σ weight of the questions with a forecast. covered: Σ weight x coverage. coverage:
-    covered / Σ weight of all questions that count. questions: how many have a forecast. kinds: a row for each kind that
+    covered / Σ weight of all questions that count. reference: for a reference forecaster, its name in REFERENCE_ROWS;
+    else empty. questions: how many have a forecast. kinds: a row for each kind that
     has a question that counts, if the total of the rule set is by kind; else empty.
     """
 
     participant: str
-    is_consensus: bool
+    reference: str
     score: Fraction
     weight: Fraction
     coverage: Fraction
@@ -106,7 +109,7 @@ NO_SCORES = ScoreSums((KindSums(Fraction(0), 0, 0),) * len(QUESTION_KINDS), Frac
 class Tally(NamedTuple):
     """Exact sums of the scores on some questions of a contest; tallies of different questions can be added.
 
-    own: the sums of each participant with a score, by code, and of CONSENSUS_CODE if the consensus is scored. every:
+    own: the sums of each participant with a score, by code; reference forecasters have CONSENSUS_CODE and less. every:
     the sums over all the questions, as if a forecast with score 0 stood on each from the opening until scored time
     ended.
     """
@@ -143,43 +146,57 @@ def worst_score(kernel: str) -> int:
     return score
 
 
-def consensus_label(facts: Facts) -> str:
-    """Return the name of the consensus in a table; it differs from every participant's id.
+def reference_labels(facts: Facts) -> tuple[str, ...]:
+    """Return the names of the reference forecasters in tables; they differ from every participant's id.
 
-    >>> consensus_label(Facts())
-    '[consensus]'
+    >>> reference_labels(Facts())
+    ('[consensus]', '[always-half]', '[uniform]', '[market]')
     """
-    label = "[consensus]"
+    return tuple(map(partial(_free_label, facts), REFERENCE_ROWS))
+
+
+def _free_label(facts: Facts, name: str) -> str:
+    label = f"[{name.replace('_', '-')}]"
     while label in facts.participant_codes.codes:
         label = f"[{label}]"
     return label
 
 
-def may_take_consensus_label(participant: str) -> bool:
-    """Return whether the consensus has, or may get, another name because of this participant's id.
+def consensus_label(facts: Facts) -> str:
+    """Return the name of the consensus in tables.
 
-    >>> may_take_consensus_label("[[consensus]]"), may_take_consensus_label("consensus")
+    >>> consensus_label(Facts())
+    '[consensus]'
+    """
+    return reference_labels(facts)[0]
+
+
+def may_take_reference_label(participant: str) -> bool:
+    """Return whether a reference forecaster has, or may get, another name because of this participant's id.
+
+    >>> may_take_reference_label("[[consensus]]"), may_take_reference_label("consensus")
     (True, False)
     """
-    return participant.strip("[]") == "consensus" and participant.startswith("[")
+    return participant.startswith("[") and participant.strip("[]").replace("-", "_") in REFERENCE_ROWS
 
 
 def score_labels(facts: Facts) -> list[str]:
-    """Return the name of everyone who can have a score, by code: the participants, then the consensus.
+    """Return the name of everyone who can have a score, by code: participants, the consensus, other references.
 
     >>> score_labels(Facts())
-    ['[consensus]']
+    ['[consensus]', '[always-half]', '[uniform]', '[market]']
     """
-    return [*facts.participant_codes.labels, consensus_label(facts)]
+    return [*facts.participant_codes.labels, *reference_labels(facts)]
 
 
 def participant_sums(facts: Facts, contest: Contest, whole: Tally) -> Iterator[ParticipantSums]:
-    """Yield the sums of each participant with a score, in order of code, then the sums of the consensus."""
+    """Yield the sums of each participant with a score, in order of code, then those of reference forecasters."""
     names, rules, every = facts.participant_codes.labels, contest.opened.rules, whole.every
-    for code, own in sorted(whole.own.items(), key=lambda item: (item[0] == CONSENSUS_CODE, item[0])):
+    labels = reference_labels(facts)
+    for code, own in sorted(whole.own.items(), key=lambda item: (item[0] < 0, abs(item[0]))):
         yield ParticipantSums(
-            participant=consensus_label(facts) if code == CONSENSUS_CODE else names[code],
-            is_consensus=code == CONSENSUS_CODE,
+            participant=labels[CONSENSUS_CODE - code] if code < 0 else names[code],
+            reference=REFERENCE_ROWS[CONSENSUS_CODE - code] if code < 0 else "",
             score=sum((kind.score for kind in own.kinds), Fraction(0)),
             weight=Fraction(own.weight, WEIGHT),
             coverage=whole.coverage(own),
@@ -220,7 +237,7 @@ def tallies(rules: RuleSet, questions: Questions, rows: Scores, consensus: int, 
         zip(*(column.tolist() for column in np.divmod(keys, people)), strict=True)
     ):
         kinds = (KindSums(*kind) for kind in zip(map(sum_of_terms, terms[i]), weights[i], counts[i], strict=True))
-        code = CONSENSUS_CODE if participant == consensus else participant
+        code = participant if participant < consensus else CONSENSUS_CODE - (participant - consensus)
         sums_by_part[place].own[code] = ScoreSums(tuple(kinds), sum_of_terms(covered[i]))
     return sums_by_part
 

@@ -34,7 +34,7 @@ def kind_means_values(analysis: Analysis) -> list[Values]:
         if contest.opened.rules.total not in KIND_TOTALS:
             continue
         for own in totals.participant_sums(analysis.facts, contest, analysis.tally(name)):
-            if own.is_consensus or contest.level_of(own.participant) != "hidden":
+            if own.reference or contest.level_of(own.participant) != "hidden":
                 codes += [code] * len(own.kinds)
                 rows += [
                     [own.participant, kind.kind, round_to_points(kind.mean), kind.forecast_on, kind.questions]

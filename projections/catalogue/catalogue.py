@@ -1,7 +1,7 @@
 """The catalogue of projections: the schema of each table and the function that builds it from the facts."""
 
 from forecast_ledger.projections.catalogue import analytics_tables, forecast_tables, question_tables, score_tables
-from forecast_ledger.projections.catalogue.inputs import SCORED
+from forecast_ledger.projections.catalogue.inputs import SAMPLED, SCORED
 from forecast_ledger.projections.catalogue.schemas import CONTEST, PARTICIPANT, QUESTION, Projection
 from forecast_ledger.projections.catalogue.trading_catalogue import TRADING
 from forecast_ledger.projections.core.column_values import Column
@@ -181,7 +181,7 @@ CATALOGUE: dict[str, Projection] = {
             Column(
                 "excluded",
                 "text",
-                "why there is no rank or prize: no_prize, no_rank, too_few_questions, not_best or consensus",
+                "why there is no rank or prize: no_prize, no_rank, too_few_questions, not_best, consensus or reference",
             ),
         ),
         score_tables.leaderboard_values,
@@ -216,7 +216,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("paid", "money", "the amount paid so far"),
         ),
         score_tables.prizes_values,
-        reads=SCORED,
+        reads=SAMPLED,
         division="boards",
     ),
     "brier": Projection(
@@ -245,7 +245,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("interpretation", "text", "a word for the Brier score"),
         ),
         analytics_tables.brier_values,
-        reads=SCORED,
+        reads=SAMPLED,
         division="brier_scores",
     ),
     "brier_overall": Projection(
@@ -260,7 +260,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("mean_of_contest_means", "points", "mean of the contests' mean Brier scores"),
         ),
         analytics_tables.brier_overall_values,
-        reads=SCORED,
+        reads=SAMPLED,
         division="brier_overall",
     ),
     "calibration": Projection(
@@ -280,7 +280,7 @@ CATALOGUE: dict[str, Projection] = {
             Column("wilson_high", "share", "upper end of the 95% Wilson interval"),
         ),
         analytics_tables.calibration_values,
-        reads=SCORED,
+        reads=SAMPLED,
         division="brier_scores",
     ),
     "admissions": Projection(

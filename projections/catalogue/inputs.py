@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from forecast_ledger.ledger.model import events
-from forecast_ledger.projections.boards.totals import may_take_consensus_label
+from forecast_ledger.projections.boards.totals import may_take_reference_label
 
 FORECASTS = (events.ForecastMade, events.ForecastWithdrawn)
 SETTLING = (events.QuestionResolved, events.QuestionAnnulled, events.ResolutionRevoked)
@@ -19,19 +19,21 @@ class Input(NamedTuple):
 
     types: the events that change it. shared: the columns whose value must be the same in the event and in a row that
     it can change, if both have them. answered: if true, only events on a question that has an answer count. renaming:
-    if true, only forecasts of a participant with the name of the consensus count.
+    if true, only forecasts of a participant with the name of a reference forecaster count. market: if true, only
+    contests that show the market count.
     """
 
     types: tuple[type[events.Event], ...]
     shared: tuple[str, ...] = ()
     answered: bool = False
     renaming: bool = False
+    market: bool = False
 
     def has(self, event: events.Event, *, answered: bool) -> bool:
         """Return whether an event changes it. answered: whether the event's question has an answer at that time."""
         if not isinstance(event, self.types) or (self.answered and not answered):
             return False
-        return not self.renaming or may_take_consensus_label(getattr(event, "participant", ""))
+        return not self.renaming or may_take_reference_label(getattr(event, "participant", ""))
 
 
 INPUTS: dict[str, Input] = {
@@ -44,7 +46,8 @@ INPUTS: dict[str, Input] = {
     "scored_questions": Input(
         (events.QuestionOpened, events.QuestionClosed, events.QuestionAdded), ("contest", "question"), answered=True
     ),
-    "consensus_name": Input(FORECASTS, renaming=True),
+    "reference_names": Input(FORECASTS, renaming=True),
+    "scored_quotes": Input((events.PricesQuoted,), market=True),
     "entries": Input((events.QuestionAdded,), ("contest", "question")),
     "contests": Input(
         (
@@ -61,7 +64,8 @@ INPUTS: dict[str, Input] = {
     "own_account": Input((events.AccountEvent,), ("contest", "participant")),
     "clock": Input((events.Event,)),  # the latest instant of all events
 }
-SCORED = ("resolutions", "scored_forecasts", "scored_questions", "consensus_name", "contests")
+SAMPLED = ("resolutions", "scored_forecasts", "scored_questions", "reference_names", "contests")
+SCORED = (*SAMPLED, "scored_quotes")  # scores of the market among them
 
 
 def changing(reads: Iterable[str], event: events.Event, *, answered: bool) -> Iterator[Input]:
@@ -73,7 +77,7 @@ def kinds_of(types: Iterable[type[events.Event]]) -> set[str]:
     """Return the kinds of facts that events of these types can change.
 
     >>> sorted(kinds_of([events.PricesQuoted]))
-    ['clock', 'quotes']
+    ['clock', 'quotes', 'scored_quotes']
     """
     types = set(types)
     return {name for name, kind in INPUTS.items() if any(issubclass(event, kind.types) for event in types)}

@@ -27,6 +27,7 @@ from forecast_ledger.projections.facts.from_log import status
 from forecast_ledger.projections.references import consensus, kinds
 from forecast_ledger.projections.scores import coverage, score_terms, time_weighted
 from forecast_ledger.projections.scores.scored_questions import Questions
+from forecast_ledger.projections.scores.terms import Terms
 
 _HALF_UNIT = 5  # units of 1e-11 in half a unit of 1e-10
 
@@ -104,7 +105,7 @@ def score_parts_values(analysis: Analysis, owner: int | None = None) -> list[Val
     ]
 
 
-def _terms(analysis: Analysis, group: ScoredGroup, owner: int | None) -> Iterator[tuple[int, score_terms.Terms]]:
+def _terms(analysis: Analysis, group: ScoredGroup, owner: int | None) -> Iterator[tuple[int, Terms]]:
     """Yield the terms of a group of contests, of all participants or of one."""
     for first, terms in score_terms.terms_in_chunks(analysis.facts, group.contests, group.questions, analysis.chunk):
         yield first, terms if owner is None else terms.of(np.flatnonzero(terms.standing.participant == owner))

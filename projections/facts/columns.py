@@ -1,6 +1,6 @@
 """The facts of a log as columns: one table for each kind of fact, ids as integer codes."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -168,6 +168,7 @@ class Facts:
     settled: dict[int, type] = field(default_factory=dict)  # question code -> type of the event that settles it now
     contests: dict[str, Contest] = field(default_factory=dict)
     attestations: dict[int, events.Attestation] = field(default_factory=dict)  # log position of its forecast
+    quoted: dict[int, int] = field(default_factory=dict)  # log position of quotes -> when recorded, µs
     statuses: dict[int, "Status"] = field(default_factory=dict)  # a cache, by log position
     forecasts: Forecasts = field(default_factory=lambda: join_pages([])[0])
     books: Books = field(default_factory=Books)
@@ -201,6 +202,16 @@ class Status(NamedTuple):
         values = [self.values[row] for row in rows.tolist()]
         opens_at, closes_at, bins, closed_at, outcome, known_at = (column[rows] for column in self[:6])
         return Status(opens_at, closes_at, bins, closed_at, outcome, known_at, values)
+
+
+def joined(first: Forecasts, second: Forecasts) -> Forecasts:
+    """Return two tables of forecasts as one, the second after the first."""
+    columns = {
+        column.name: np.concatenate([getattr(first, column.name), getattr(second, column.name)])
+        for column in fields(Forecasts)
+    }
+    start = np.concatenate([first.start, second.start + len(first.chances)])
+    return Forecasts(**(columns | {"start": start}))
 
 
 def join_pages(pages: list[tuple[Int64Array, ...]]) -> tuple[Forecasts, Int64Array]:

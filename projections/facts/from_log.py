@@ -164,6 +164,8 @@ def _file_fact(facts: Facts, recorded: Recorded) -> None:
             facts.settled.pop(code, None)
             if annuls:
                 facts.settled[code] = events.QuestionAnnulled
+        case events.PricesQuoted():
+            facts.quoted[position] = recorded.recorded_at
         case events.ContestOpened():
             facts.contests[event.contest] = Contest(event, position=position)
         case events.QuestionAdded():

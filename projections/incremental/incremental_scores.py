@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from forecast_ledger.projections.boards.brier import Aggregate
-from forecast_ledger.projections.boards.totals import score_labels
+from forecast_ledger.projections.boards.totals import consensus_label
 from forecast_ledger.projections.catalogue.analysis import CachedResults
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -24,8 +24,8 @@ FactsAbout = Callable[[dict[str, Contest], Iterable[int]], Facts]  # the facts a
 class TouchedScores:
     """The scores that can have changed.
 
-    questions: codes of questions, by contest. boards: contests whose leaderboard can have changed. renamed: whether the
-    consensus has another name.
+    questions: codes of questions, by contest. boards: contests whose leaderboard can have changed. renamed: whether a
+    reference forecaster has another name.
     """
 
     questions: dict[str, set[int]] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class IncrementalScores:
         for projections in (before, now):
             projections.tally_all()
             projections.sample_all()
-        cached, keys, names = CachedResults(), list[tuple[str, str]](), score_labels(facts)
+        cached, keys, names = CachedResults(), list[tuple[str, str]](), _owner_labels(facts)
         for name in contests:
             cache = self._caches[name]
             concerned = cache.update(before, now)
@@ -178,8 +178,13 @@ def _differing(old: dict[int, Aggregate], new: dict[int, Aggregate]) -> set[int]
 
 def _names(facts: Facts, owners: Iterable[int]) -> list[str]:
     """Return the labels of owners by number; the consensus has the last label."""
-    names = score_labels(facts)
+    names = _owner_labels(facts)
     return [names[owner - 1] for owner in owners]
+
+
+def _owner_labels(facts: Facts) -> list[str]:
+    """Return the labels of those who can have a Brier score, by code: the participants, then the consensus."""
+    return [*facts.participant_codes.labels, consensus_label(facts)]
 
 
 def _owners(facts: Facts) -> int:

@@ -12,7 +12,8 @@ import numpy as np
 
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.projections.boards.totals import consensus_label
+from forecast_ledger.ledger.model.rules import shown_references
+from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import kinds_of
 from forecast_ledger.projections.catalogue.projection import Projections
@@ -81,7 +82,7 @@ class IncrementalTables:
 
     def add(self, page: Sequence[Recorded]) -> None:
         """Add the next page of the log. Raises Corrupt at an event that does not follow from those before it."""
-        facts, label = self.facts, consensus_label(self.facts)
+        facts, labels = self.facts, reference_labels(self.facts)
         forecasts = file_page(facts, page)
         self._reported = False
         facts.statuses.clear()
@@ -92,7 +93,7 @@ class IncrementalTables:
         for recorded in page:
             if type(recorded.event) not in _FORECASTS:
                 self._touch(recorded.event)
-        if consensus_label(facts) != label:
+        if reference_labels(facts) != labels:
             self.touched.scores.boards |= set(facts.contests)
             self.touched.scores.renamed = True
 
@@ -146,7 +147,10 @@ class IncrementalTables:
             case events.QuestionOpened():
                 touched.described.add(codes[event.question])
             case events.PricesQuoted():
-                touched.trading.quoted.update(codes[quote.question] for quote in event.quotes)
+                quoted = {codes[quote.question] for quote in event.quotes}
+                touched.trading.quoted |= quoted
+                for code in quoted & self.facts.settled.keys():
+                    self._touch_scores(code, set(filter(self._shows_market, self._holding.get(code, ()))))
             case _ if isinstance(event, _SETTLE):
                 code = codes[event.question]
                 touched.questions.add(code)
@@ -169,6 +173,9 @@ class IncrementalTables:
             case _ if not isinstance(event, FOLLOWED) and (kinds := kinds_of([type(event)]) - {"clock"}):
                 name = type(event).__name__
                 raise TypeError(f"{name} changes {', '.join(sorted(kinds))}: add a case for it to IncrementalTables")
+
+    def _shows_market(self, contest: str) -> bool:
+        return "market" in shown_references(self.facts.contests[contest].opened.rules)
 
     def _touch_scores(self, question: int, contests: set[str]) -> None:
         for name in contests:

@@ -9,7 +9,7 @@ import numpy as np
 from forecast_ledger.projections.boards import brier
 from forecast_ledger.projections.boards.brier import Aggregate, Counts, Sample
 from forecast_ledger.projections.boards.brier_sample import ContestSample
-from forecast_ledger.projections.boards.totals import consensus_label
+from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.catalogue.analysis import Analysis, CachedResults
 from forecast_ledger.projections.core.arrays import Int64Array
 from forecast_ledger.projections.facts.columns import Contest, Facts
@@ -18,7 +18,7 @@ from forecast_ledger.projections.scores.scored_questions import non_members
 
 def basis(facts: Facts, contest: Contest) -> tuple[object, ...]:
     """Return what the scores on all questions of a contest depend on; if it changes, all are scored again."""
-    return non_members(contest), consensus_label(facts)
+    return non_members(contest), reference_labels(facts)
 
 
 class ScoreCache:

@@ -136,6 +136,27 @@ def place_of(value: str | Fraction, span: NumericRange) -> Fraction:
     return Fraction(precise.quantize(precise.divide(part, whole), _FINE))
 
 
+def value_at(place: Fraction, span: NumericRange) -> Fraction:
+    """Return the value at a place of a range, from 0 (lower bound) to 1: the inverse of `place_of`.
+
+    It is exact on a linear range, and rounded to at least sixty digits on a logarithmic one.
+
+    >>> value_at(Fraction(1, 3), NumericRange(lower="1", upper="4"))
+    Fraction(2, 1)
+    >>> round(value_at(Fraction(1, 2), NumericRange(lower="1", upper="100", zero_point="0")), 50)
+    Fraction(10, 1)
+    """
+    lower, upper = Fraction(span.lower), Fraction(span.upper)
+    if span.zero_point is None or place in {0, 1}:
+        return lower + place * (upper - lower)
+    zero = Fraction(span.zero_point)
+    ratio = Fraction(upper - zero, lower - zero)
+    precise = Context(60 + len(str(ratio.denominator)), ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    whole = precise.ln(precise.divide(ratio.numerator, ratio.denominator))
+    power = precise.exp(precise.divide(precise.multiply(whole, place.numerator), place.denominator))
+    return zero + (lower - zero) * Fraction(power)
+
+
 def quantum(span: NumericRange) -> int:
     """Return how many units of a quantile score make 1: four digits more than its values have, at most 10^12.
 

@@ -112,6 +112,17 @@ def uniform_term(rules: RuleSet, answer: Answer) -> int:
     return _uniform(name, Uniform(span.bins, answer.outcome, chance, span, answer.value))
 
 
+def uniform_score(rules: RuleSet, answer: Answer) -> int | None:
+    """Return `uniform_term`; None if the kernel has no score of its own for the uniform distribution.
+
+    >>> question = QuestionOpened(at=0, question="q", kind="binary", outcomes=("yes", "no"), opens_at=0, closes_at=1)
+    >>> uniform_score(RuleSet(name="x", kernel="brier"), Answer(question, 0, ""))
+    250000000000
+    """
+    scored = KERNELS[kernel_of(rules, answer.question)].uniform
+    return None if scored is None else uniform_term(rules, answer)
+
+
 def _uniform(name: str, uniform: Uniform) -> int:
     scored = KERNELS[name].uniform
     if scored is None:

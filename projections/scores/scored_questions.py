@@ -190,18 +190,19 @@ def members(facts: Facts, contest: Contest) -> BoolArray:
 
 
 def are_members(facts: Facts, contests: Sequence[Contest], contest: Int64Array, participant: Int64Array) -> BoolArray:
-    """Return whether each participant, by code, is a member of the contest in the same row, by number; shape (n,)."""
+    """Return whether each participant, by code, is a member of the contest in the same row, by number; shape (n,).
+
+    Reference forecasters, whose codes follow those of participants, are none.
+    """
     codes = facts.participant_codes.codes
+    known: BoolArray = participant < len(codes)
     outside = [
         number * len(codes) + codes[who]
         for number in np.unique(contest).tolist()
         for who in non_members(contests[number])
         if who in codes
     ]
-    if not outside:
-        return np.ones(len(contest), bool)
-    counts: BoolArray = ~np.isin(contest * len(codes) + participant, outside)
-    return counts
+    return known & ~np.isin(contest * len(codes) + participant, outside) if outside else known
 
 
 def non_members(contest: Contest) -> set[str]:

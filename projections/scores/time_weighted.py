@@ -6,14 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from forecast_ledger.projections.core.arrays import Int64Array
-from forecast_ledger.projections.core.sorting import run_starts
+from forecast_ledger.projections.core.sorting import run_starts, stable_order
 from forecast_ledger.projections.core.timeline import shifts
 from forecast_ledger.projections.core.wide_int import WideInt
 from forecast_ledger.projections.facts.columns import Contest, Facts
 from forecast_ledger.projections.references.kinds import Compared
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
-from forecast_ledger.projections.scores.score_terms import CHUNK, Terms, terms_in_chunks
+from forecast_ledger.projections.scores.score_terms import CHUNK, terms_in_chunks
 from forecast_ledger.projections.scores.scored_questions import Questions, question_ruler
+from forecast_ledger.projections.scores.terms import Terms
 
 MOST_PARTS = 3_000_000  # rows of `score_parts` that are computed at once; they take about a gigabyte
 
@@ -84,7 +85,9 @@ def scores(facts: Facts, contests: Sequence[Contest], questions: Questions, chun
     numerator = WideInt(*(np.concatenate(part) for part in zip(*numerators, strict=True)))
     columns = (np.concatenate(column) for column in (question, participant, covered, hidden))
     question_column, participant_column, covered_column, hidden_column = columns
-    return Scores(question_column, participant_column, numerator, covered_column, hidden_column)
+    every = Scores(question_column, participant_column, numerator, covered_column, hidden_column)
+    in_order = (np.diff(every.question) >= 0).all()  # unless reference forecasters have rows, which come apart
+    return every if in_order else every.rows(stable_order(every.question))
 
 
 def count_score_parts(terms: Terms) -> int:

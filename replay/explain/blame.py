@@ -16,7 +16,7 @@ from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.core.values import format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
-from forecast_ledger.projections.boards.totals import Tally, may_take_consensus_label, tallies
+from forecast_ledger.projections.boards.totals import Tally, may_take_reference_label, tallies
 from forecast_ledger.projections.catalogue.analysis import CachedResults
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import FORECASTS
@@ -29,6 +29,7 @@ from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
     Scope,
     can_change,
+    market_contests,
     reads_forecasts,
     reads_scores,
     single_question,
@@ -111,7 +112,8 @@ class _History:
         self._whole = self._on_question(self._facts.forecasts)
         labels, contests = self._facts.question_codes.labels, self._facts.contests
         questions = {contest: {labels[code] for code in row.entries} for contest, row in contests.items()}
-        scope = Scope(table, key, questions)
+        self._markets = market_contests(self._facts)
+        scope = Scope(table, key, questions, self._markets)
         self._base = [recorded for recorded in self._base if self._depends(scope, recorded.event)]
         every = sorted([*self._base, *self._forecasts], key=lambda recorded: recorded.position)
         self.candidates = [*_candidates(scope, every)]
@@ -236,6 +238,8 @@ class _History:
         if not self._depends_on_forecasts or isinstance(event, events.QuestionOpened):
             return True
         contest = self._facts.contests.get(self._key.get("contest", ""))
+        if isinstance(event, events.PricesQuoted):
+            return contest is None or contest.opened.rules.trading is not None or scope.shows(event)
         if contest is not None and contest.opened.rules.trading is None:
             about_question = not hasattr(event, "contest") and hasattr(event, "question")
             return (
@@ -248,14 +252,14 @@ class _History:
     def _codes(self, position: int) -> Codes:
         """Return the participants, numbered as at the end.
 
-        A participant with the name of the consensus is renamed until their first forecast.
+        A participant with the name of a reference forecaster is renamed until their first forecast.
         """
         whole, made = self._facts.participant_codes, self._facts.forecasts
-        if not any(map(may_take_consensus_label, whole.codes)):
+        if not any(map(may_take_reference_label, whole.codes)):
             return whole
         there, codes = set(made.participant[made.position <= position].tolist()), Codes()
         for name, code in whole.codes.items():
-            codes.add(name if code in there or not may_take_consensus_label(name) else f"\0{name}")
+            codes.add(name if code in there or not may_take_reference_label(name) else f"\0{name}")
         return codes
 
     def _narrowed(self, contests: dict[str, Contest]) -> dict[str, Contest]:

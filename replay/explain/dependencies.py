@@ -5,17 +5,23 @@ from typing import Any, NamedTuple
 
 from forecast_ledger.ledger.model import events
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.projections.boards.totals import may_take_consensus_label
+from forecast_ledger.ledger.model.rules import shown_references
+from forecast_ledger.projections.boards.totals import may_take_reference_label
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.inputs import FORECASTS, Input, changing
+from forecast_ledger.projections.facts.columns import Facts
 
 
 class Scope(NamedTuple):
-    """A row: its table, its key by column, and the questions of each contest."""
+    """A row: its table, its key by column, and the questions of each contest.
+
+    markets: the contests that show the market; None if they are not known.
+    """
 
     table: str
     key: Mapping[str, Any]
     questions: Mapping[str, Collection[str]]
+    markets: Collection[str] | None = None
 
     def depends_on(self, question: str) -> bool:
         """Return whether the row may depend on a question."""
@@ -31,15 +37,26 @@ class Scope(NamedTuple):
             return True
         return self.depends_on(value) if column == "question" else bool(self.key.get(column, value) == value)
 
+    def shows(self, event: events.PricesQuoted) -> bool:
+        """Return whether the row may depend on a quote as a forecast of the market."""
+        contest = self.key.get("contest")
+        shown = self.markets is None or (bool(self.markets) if contest is None else contest in self.markets)
+        return shown and any(self.depends_on(quote.question) for quote in event.quotes)
+
 
 def single_question(event: Any) -> str:
     """Return the id of the only question whose rows an event can change; empty if it is not one question.
 
-    A forecast whose participant takes the name of the consensus changes a name in the rows of all questions.
+    A forecast whose participant takes the name of a reference forecaster changes a name in the rows of all questions.
     """
-    if isinstance(event, FORECASTS) and may_take_consensus_label(event.participant):
+    if isinstance(event, FORECASTS) and may_take_reference_label(event.participant):
         return ""
     return str(getattr(event, "question", ""))
+
+
+def market_contests(facts: Facts) -> set[str]:
+    """Return the contests that show the market as a row."""
+    return {name for name, row in facts.contests.items() if "market" in shown_references(row.opened.rules)}
 
 
 def touches(table: str, event: events.Event, *, answered: bool) -> bool:
@@ -62,6 +79,8 @@ def can_change(scope: Scope, recorded: Recorded, *, answered: bool, advancing: b
 
 
 def _concerns(scope: Scope, kind: Input, event: events.Event) -> bool:
+    if kind.market and isinstance(event, events.PricesQuoted):
+        return scope.shows(event)
     return all(scope.agrees(event, column) for column in kind.shared)
 
 

@@ -13,6 +13,7 @@ from forecast_ledger.replay.explain.dependencies import (
     AnsweredQuestions,
     Scope,
     can_change,
+    market_contests,
     reads_forecasts,
     reads_scores,
     single_question,
@@ -71,10 +72,10 @@ def diff(source: LogSource, other: AsOf, table: str) -> Diff:
             between.take_in(page)
         last = new.reached()
         tables += [update.table for update in grows.whole_tables([table])]
-    questions = _questions(grows.facts)
+    questions, markets = _questions(grows.facts), market_contests(grows.facts)
     changes = []
     for difference in differences(*tables):
-        causes = between.causes(Scope(table, difference.key, questions))
+        causes = between.causes(Scope(table, difference.key, questions, markets))
         first_causes = [Cause(recorded.position, event_type(recorded.event)) for recorded in causes[:CAUSES_SHOWN]]
         changes.append(RowChange(difference, first_causes, len(causes)))
     equal = len(tables[1]) - sum(change.difference.row != "gone" for change in changes)

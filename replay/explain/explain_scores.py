@@ -12,6 +12,7 @@ from forecast_ledger.ledger.core.hints import listed
 from forecast_ledger.ledger.core.values import format_fixed, format_instant
 from forecast_ledger.ledger.model import events, log
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
+from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
 from forecast_ledger.projections.boards import totals
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.column_values import POINTS
@@ -130,8 +131,8 @@ def score(source: LogSource, contest: str, question: str, participant: str, *, e
         number={"explained": "score", **row, "outcome": outcome, "resolved": intervals.resolved.position},
         rule=describe_rules(rules, narrowed.position, describe_score(rules, kernel), kernel),
         parts=rows,
-        others=_others(facts, narrowed, intervals.forecasts, participant),
-        events=[event_summary(event) for event in reading.selected if _concerns(event.event, participant)],
+        others=_others(facts, narrowed, facts.forecasts.on(questions.code, questions.as_of), participant),
+        events=[event_summary(event) for event in reading.selected if _concerns(event.event, participant, facts)],
         checkpoint=reading.checkpoint,
     )
 
@@ -153,7 +154,8 @@ def rounded_parts(parts: Sequence[Fraction], whole: Fraction) -> list[str]:
 
 
 def _read_question(source: LogSource, contest: str, question: str) -> LogReading:
-    """Read the events about one question in one contest; in a contest with trading all events, which accounts need.
+    """Read the events about one question in one contest; in a contest with trading, or with the
+    market as a row, all events, which accounts and quotes need.
 
     With a read model, only the rows in its index, and those after its checkpoint.
     """
@@ -162,15 +164,17 @@ def _read_question(source: LogSource, contest: str, question: str) -> LogReading
     def concerns(event: Any) -> bool:
         if isinstance(event, events.AccountEvent):
             return False
+        if isinstance(event, events.PricesQuoted):
+            return any(quote.question == question for quote in event.quotes)
         if getattr(event, "question", question) != question or getattr(event, "contest", contest) != contest:
             return False
         return hasattr(event, "question") or hasattr(event, "contest")
 
     def until_it_trades(event: Any) -> bool:
         nonlocal trades
-        selected = not trades and concerns(event)
+        selected = not trades and not isinstance(event, events.PricesQuoted) and concerns(event)
         if selected and isinstance(event, events.ContestOpened):
-            trades = event.rules.trading is not None
+            trades = event.rules.trading is not None or "market" in shown_references(event.rules)
         return selected and not trades
 
     query = None if source.model is None else IndexQuery(source.model, question, contest)
@@ -207,10 +211,10 @@ class _Intervals(NamedTuple):
 
 def _standing(facts: Facts, contest: Contest, questions: Questions, participant: str) -> _Intervals:
     last, code = contest.as_of(facts), int(questions.code[0])
-    forecasts = facts.forecasts.on(questions.code, questions.as_of)
-    [(_, terms)] = score_terms.terms_in_chunks(facts, [contest], questions)
+    forecasts = score_terms.scored_forecasts(facts, contest.opened.rules, questions)
     owner = totals.score_labels(facts).index(participant)
-    own = terms.standing.of(np.flatnonzero(terms.standing.participant == owner))
+    both = [terms.standing for _, terms in score_terms.terms_in_chunks(facts, [contest], questions)]
+    [own] = [rows for each in both if len((rows := each.of(np.flatnonzero(each.participant == owner))).row)]
     resolved = [row for row in facts.settlements if row.question == code and row.position <= last][-1]
     closings = [position for position, which, _ in facts.closings if which == code and position <= last]
     now = status(facts, last)
@@ -303,6 +307,8 @@ def _others(facts: Facts, contest: Contest, forecasts: Forecasts, participant: s
     }
 
 
-def _concerns(event: Any, participant: str) -> bool:
-    """Return whether an event is about this participant, or about no participant."""
+def _concerns(event: Any, participant: str, facts: Facts) -> bool:
+    """Return whether an event is about this participant, or about no participant; quotes are about the market."""
+    if isinstance(event, events.PricesQuoted):
+        return participant == totals.reference_labels(facts)[REFERENCE_ROWS.index("market")]
     return getattr(event, "participant", participant) == participant and not isinstance(event, events.PrizePaid)

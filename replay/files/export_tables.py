@@ -7,7 +7,8 @@ from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model import log
 from forecast_ledger.ledger.model.events import TAGS
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.projections.boards.totals import consensus_label
+from forecast_ledger.ledger.model.rules import REFERENCE_ROWS, shown_references
+from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.arrays import int64_array
@@ -53,7 +54,7 @@ EVENT_COLUMNS = (
 )
 _PARTICIPANTS = (
     Column("participant", "id", "the participant"),
-    Column("kind", "text", "participant, or consensus: the community forecast, if it is scored"),
+    Column("kind", "text", "participant, consensus (the community forecast, if it is scored) or reference"),
 )
 _DICTIONARY = (
     Column("table", "id", "the table"),
@@ -130,9 +131,14 @@ def _in_one_chunk(table: Table, meaning: str, key: tuple[str, ...]) -> ExportTab
 def _participants(facts: Facts) -> Table:
     participants = {who for contest in facts.contests.values() for who in (*contest.enrolments, *contest.levels)}
     participants |= {*facts.participant_codes.labels, *(who for _, who in facts.books.accounts)}
-    consensus = consensus_label(facts)
-    labels = sorted(participants | {consensus})
-    kinds = ["consensus" if who == consensus else "participant" for who in labels]
+    shown = {name for row in facts.contests.values() for name in shown_references(row.opened.rules)} | {"consensus"}
+    references = {
+        label: "consensus" if name == "consensus" else "reference"
+        for name, label in zip(REFERENCE_ROWS, reference_labels(facts), strict=True)
+        if name in shown
+    }
+    labels = sorted(participants | references.keys())
+    kinds = [references.get(who, "participant") for who in labels]
     return Table("participants", 1, _PARTICIPANTS, (ids(labels), kinds))
 
 

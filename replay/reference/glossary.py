@@ -28,6 +28,10 @@ WORDS: tuple[tuple[str, str], ...] = (
         "sampling",
         "the choice of the instants at which forecasts are scored: every instant, one a day, or only the *spot*",
     ),
+    (
+        "reference forecaster",
+        "a row of the board that is no participant: the consensus, one half, the uniform distribution or the market",
+    ),
     ("consensus", "the community forecast: the median, or another average, of the forecasts that stand at an instant"),
     ("member", "a participant whose forecasts count among the peers and in the consensus"),
     ("entrant", "a person or team that enters one or several submissions, each of which is a participant"),

@@ -29,8 +29,8 @@ RULES: dict[str, str] = {
     "scored_only_levels": "the levels of exclusion at which forecasts are scored without counting among the members",
     "scored_only_factor": "how a participant who is not a member is compared with n members",
     "score_consensus": (
-        "whether the consensus has a row on the board. Its name is `[consensus]`, with more brackets if a "
-        "participant has that name; the tables `brier` and `calibration` have such a row in any case"
+        "whether the consensus has a row on the board, like `consensus` in `reference_rows`; the tables `brier` and "
+        "`calibration` have such a row in any case"
     ),
     "best_of_entrant": "whether only the best submission of an entrant is ranked",
     "attested": "whether the table `admissions` has a row for each forecast, with what it may have known",
@@ -63,6 +63,11 @@ RULES: dict[str, str] = {
     "bot_level": (
         "the level at which bots are excluded. If a bot is also excluded by itself, the higher level counts: "
         "`no_prize`, then `no_rank`, then `hidden`. With `no_rank` as on Metaculus's leaderboards"
+    ),
+    "reference_rows": (
+        "the reference forecasters that are scored and have a row on the board, without a rank. They count neither "
+        "among the peers nor in the consensus. Their names are `[consensus]`, `[always-half]`, `[uniform]` and "
+        "`[market]`, with more brackets if a participant has that name"
     ),
     # Trading
     "starting_cash": "the cash that a participant is granted, once; 1e-6 of the currency",
@@ -168,6 +173,15 @@ VALUES: dict[str, str] = {
     "bot_level.no_prize": "ranked, not paid",
     "bot_level.no_rank": "shown without a rank, not paid",
     "bot_level.hidden": "not on the board",
+    "reference_rows.consensus": "the consensus of the members, as `consensus` says",
+    "reference_rows.always_half": "one half for yes, from the opening; only on binary questions",
+    "reference_rows.uniform": (
+        "the uniform distribution, from the opening; on a question with levels its quantiles within the range"
+    ),
+    "reference_rows.market": (
+        "the last quote of each outcome that is known, from when it is known; only on questions with named outcomes. "
+        "The prices of three or more outcomes are divided by their sum"
+    ),
     "scored_only_levels.no_prize": "ranked, not paid",
     "scored_only_levels.no_rank": "shown without a rank, not paid",
     "scored_only_levels.hidden": "not on the board",

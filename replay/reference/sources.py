@@ -142,6 +142,12 @@ SOURCES = (
         "`import-from forecastbench`",
     ),
     Source(
+        "ForecastBench's leaderboard",
+        "ForecastBench, the code of its leaderboard (src/leaderboard/main.py)",
+        "https://github.com/forecastingresearch/forecastbench",
+        "`least_share_ppm`; the rows `[always-half]` and `[market]`",
+    ),
+    Source(
         "CFA Institute, Global Investment Performance Standards",
         'CFA Institute, "Global Investment Performance Standards (GIPS) for Firms 2020", "time-weighted return"',
         "https://www.cfainstitute.org",

@@ -65,6 +65,7 @@ class Question:
     closed_at: int
     said: dict[str, list[tuple[int, events.ForecastMade | events.ForecastWithdrawn]]] = field(default_factory=dict)
     resolved: events.QuestionResolved | None = None
+    quotes: list[tuple[int, int, tuple[int | None, ...]]] = field(default_factory=list)  # log position, at, prices
 
     def standing(self, instant: int, *, early: bool = True) -> dict[str, tuple[int, events.ForecastMade]]:
         """Everyone's last forecast up to that instant, unless a withdrawal follows it or it has ended by itself."""
@@ -122,6 +123,9 @@ class World:
                 self.questions[event.question].closed_at = event.at
             case events.QuestionResolved():
                 self.questions[event.question].resolved = event
+            case events.PricesQuoted():
+                for quote in event.quotes:
+                    self.questions[quote.question].quotes.append((position, event.at, quote.prices))
             case events.QuestionAnnulled() | events.ResolutionRevoked():
                 self.questions[event.question].resolved = None
             case events.ContestOpened():

@@ -22,8 +22,8 @@ from tests.support import oracle
 from tests.support.oracle import EXACT, PICO, PPM
 
 DAY = 86_400 * 10**6
-CONSENSUS = "[consensus]"
-UNRANKED = {"no_rank", "consensus", "too_few_questions"}
+CONSENSUS, HALF, UNIFORM, MARKET = "[consensus]", "[always-half]", "[uniform]", "[market]"
+UNRANKED = {"no_rank", "consensus", "reference", "too_few_questions"}
 LOGARITHMS = ("ln", "log2")
 WORST = {"brier": 1, "brier_sum": 2, "ordered_brier": 2, "error": 1, "crps": 1, "absolute": 1, "absolute_clipped": 1}
 LOSSES = {*WORST, "pinball"}
@@ -83,11 +83,12 @@ class Stand(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Units [begins, ends) in which the same forecasts stand."""
+    """Units [begins, ends) in which the same forecasts stand, and those of reference forecasters."""
 
     begins: int
     ends: int
     stands: tuple[Stand, ...]
+    references: tuple[Stand, ...] = ()
 
     @property
     def length(self) -> int:
@@ -111,6 +112,61 @@ def standing(case: Case, instant: int) -> dict[str, tuple[int, events.ForecastMa
         if isinstance(last, events.ForecastMade) and (last.until is None or instant < last.until):
             stands[who] = position, last
     return stands
+
+
+def prices(case: Case) -> list[tuple[int, tuple[Fraction | None, ...]]]:
+    """From when on the market has which prices: those that each quote leaves out are as they were."""
+    at, known, every = -(2**63), list[Fraction | None](), list[tuple[int, tuple[Fraction | None, ...]]]()
+    for position, claimed, quoted in case.question.quotes:
+        at = max(at, case.recorded_at[position] if case.rules.clock == "recorded" else claimed)
+        known = known or [None] * len(quoted)
+        known = [old if new is None else Fraction(new, 10**9) for old, new in zip(known, quoted, strict=True)]
+        every.append((at, tuple(known)))
+    return every
+
+
+def references(case: Case, instant: int) -> Iterator[Stand]:
+    """What reference forecasters say at an instant of the period; the consensus is not one of them here."""
+    shown, opens = case.rules.reference_rows, case.opened.opens_at
+    if "always_half" in shown and case.opened.kind == "binary":
+        yield Stand(HALF, opens, (Fraction(1, 2), Fraction(1, 2)))
+    if "uniform" in shown:
+        yield Stand(UNIFORM, opens, even(case))
+    whole = [] if not case.named else [market(case, known) for at, known in prices(case) if at <= instant]
+    if "market" in shown and any(whole):
+        yield Stand(MARKET, opens, [each for each in whole if each][-1])
+
+
+def market(case: Case, known: Sequence[Fraction | None]) -> Numbers:
+    """Prices as a distribution: no is 1 - yes; otherwise over their sum, in 1e-9 by largest remainder."""
+    if case.opened.kind == "binary":
+        return () if known[0] is None else (known[0], 1 - known[0])
+    each = [price for price in known if price is not None]
+    if len(each) < len(known) or not sum(each):
+        return ()
+    units = oracle.largest_remainder(10**9, {f"{k:09}": price for k, price in enumerate(each)})
+    return tuple(Fraction(units[f"{k:09}"], 10**9) for k in range(len(each)))
+
+
+def even(case: Case) -> Numbers:
+    """The uniform distribution: outcomes in 1e-9, the first have the rest; heights in 1e-10; values in their unit."""
+    if case.named:
+        k = len(case.opened.outcomes)
+        return tuple(Fraction(10**9 // k + (number < 10**9 % k), 10**9) for number in range(k))
+    span = case.span
+    if not span.levels:
+        end = Fraction(case.rules.open_end_ppm, PPM) if case.kernel in LOGARITHMS else Fraction(0)
+        below, above = end * span.open_lower, end * span.open_upper
+        edges = (below + (1 - below - above) * Fraction(edge, span.bins) for edge in range(span.bins + 1))
+        return tuple(nearest(each, 10**10) for each in edges)
+    lower, upper = Fraction(span.lower), Fraction(span.upper)
+    places = [Fraction(level, 10**9) for level in span.levels]
+    if span.zero_point is None:
+        return tuple(nearest(lower + place * (upper - lower), 10**span.decimals) for place in places)
+    zero = Fraction(span.zero_point)
+    whole = oracle.quotient((upper - zero) / (lower - zero))
+    grown = (Fraction(EXACT.power(whole, oracle.quotient(place))) for place in places)
+    return tuple(nearest(zero + (lower - zero) * each, 10**span.decimals) for each in grown)
 
 
 def date(case: Case, instant: int) -> int:
@@ -161,6 +217,8 @@ def looks(case: Case) -> Iterator[tuple[int, int, int]]:
         made = [each for statements in case.question.said.values() for each in statements]
         said = {heard_at(case, *each) for each in made}
         said |= {each.until for _, each in made if isinstance(each, events.ForecastMade) and each.until is not None}
+        if "market" in case.rules.reference_rows:
+            said |= {at for at, _ in prices(case)}
         cuts = sorted({opens, until} | {at for at in said if opens < at < until})
         yield from ((start - opens, end - opens, start) for start, end in pairwise(cuts))
     elif case.rules.sampling == "day":
@@ -185,6 +243,7 @@ def steps(case: Case) -> list[Step]:
                     Stand(who, heard_at(case, position, said), numbers(case, said))
                     for who, (position, said) in stands.items()
                 ),
+                tuple(references(case, instant)),
             )
         )
     return sequence
@@ -466,9 +525,14 @@ def terms(case: Case, step: Step) -> dict[str, Part]:
     shown = _chances(case, step)
     mean = sum((own[stand.participant] for stand in members), Fraction(0)) / max(len(members), 1)
     aggregate = None
-    if members and (case.rules.reference == "consensus" or case.rules.score_consensus):
+    for stand in step.references:
+        exactly = stand.participant == UNIFORM and not (case.opened.range is not None and case.span.levels)
+        own[stand.participant] = uniform(case) if exactly else worth(case, stand.numbers)
+        shown[stand.participant] = shown_of_reference(case, stand)
+    consensus_shown = case.rules.score_consensus or "consensus" in case.rules.reference_rows
+    if members and (case.rules.reference == "consensus" or consensus_shown):
         aggregate = consensus(case, members)
-        if case.rules.score_consensus:
+        if consensus_shown:
             own[CONSENSUS], shown[CONSENSUS] = aggregate[1], aggregate[0]
     parts = {}
     for who, kernel in own.items():
@@ -492,6 +556,17 @@ def terms(case: Case, step: Step) -> dict[str, Part]:
         peers = len(members) if case.rules.reference == "peers" else None
         parts[who] = Part(step.begins, step.ends, term, shown[who], reference, peers)
     return parts
+
+
+def shown_of_reference(case: Case, stand: Stand) -> Fraction | None:
+    """Its probability of the outcome: as scored, but the uniform one without limits."""
+    if case.opened.range is not None and case.span.levels:
+        return None
+    if stand.participant != UNIFORM:
+        return chance(case, stand.numbers)
+    heights = (Fraction(0), *stand.numbers, Fraction(1))
+    outcome = case.resolved.outcome
+    return stand.numbers[outcome] if case.named else heights[outcome + 1] - heights[outcome]
 
 
 def _chances(case: Case, step: Step) -> dict[str, Fraction | None]:
@@ -656,7 +731,13 @@ def board(
     places = []
     for who in sorted(people):
         own = {name: shares for (name, whose), shares in found.items() if whose == who}
-        level = "consensus" if who == CONSENSUS else level_of(rules, here.enrolled, here.levels, who)
+        level = (
+            "reference"
+            if who in {HALF, UNIFORM, MARKET}
+            else "consensus"
+            if who == CONSENSUS
+            else level_of(rules, here.enrolled, here.levels, who)
+        )
         enough = len(own) >= rules.least_questions and Fraction(len(own), len(of)) >= Fraction(
             rules.least_share_ppm, PPM
         )

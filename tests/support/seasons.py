@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from random import Random
+from typing import Any
 
 import msgspec
 
@@ -11,7 +12,7 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model import commands
 from forecast_ledger.ledger.model.commands import AnyCommand
 from forecast_ledger.ledger.model.log import Recorded
-from forecast_ledger.ledger.model.rules import PRESETS, RuleSet, inconsistency
+from forecast_ledger.ledger.model.rules import PRESETS, ReferenceRow, RuleSet, inconsistency
 from forecast_ledger.ledger.storing.writer import Ledger
 from tests.support import oracle
 from tests.support.rules_oracle import LOGARITHMS, losing
@@ -62,13 +63,29 @@ LATER_CHOICES: dict[str, tuple[object, ...]] = {
     "least_share_ppm": (0, 0, 500_000, 666_667, 1_000_000),
     "bot_level": ("none", "none", "no_prize", "no_rank", "hidden"),
 }
+REFERENCE_ROWS: tuple[tuple[ReferenceRow, ...], ...] = (
+    (),
+    (),
+    ("consensus",),
+    ("market",),
+    ("uniform", "always_half"),
+    ("always_half", "market", "uniform", "consensus"),
+)
 
 
 # --- rules, field by field
 
 
 def drawn_rules(random: Random) -> RuleSet:
-    """Rules that go together, with later fields."""
+    """Rules that go together, of all fields."""
+    while True:
+        rules = msgspec.structs.replace(board_rules(random), reference_rows=random.choice(REFERENCE_ROWS))
+        if not inconsistency(rules):
+            return rules
+
+
+def board_rules(random: Random) -> RuleSet:
+    """Rules that go together, without reference forecasters."""
     while True:
         rules = first_rules(random)
         later = {field: random.choice(values) for field, values in LATER_CHOICES.items()}
@@ -138,11 +155,15 @@ def kinds(rules: RuleSet) -> list[str]:
 class Season:
     """Commands drawn from seeded random numbers, most of which fit: questions, and contests under these rules."""
 
-    def __init__(self, random: Random, *rules: RuleSet | str, ending: float = 0, uncounted: float = 0) -> None:
+    def __init__(
+        self, random: Random, *rules: RuleSet | str, ending: float = 0, uncounted: float = 0, quoted: float = 0
+    ) -> None:
         """ending: how many of the forecasts end by themselves. uncounted: how many of the questions have weight 0; half
         as many have several spots.
+
+        quoted: how many of the questions with named outcomes have prices.
         """
-        self.random, self.ending, self.uncounted = random, ending, uncounted
+        self.random, self.ending, self.uncounted, self.quoted = random, ending, uncounted, quoted
         self.rules = [PRESETS[each] if isinstance(each, str) else each for each in rules]
         self.unit = random.choice(UNITS)
         self.questions = [self.opening(f"q{number}") for number in range(random.randint(1, 4))]
@@ -233,12 +254,27 @@ class Season:
         if random.random() < 0.3:
             close = commands.CloseQuestion(at=self.moment(random.randint(1, 9)), question=opened.question)
             made.insert(random.randint(0, len(made)), close)
+        if self.quoted and opened.range is None and random.random() < self.quoted:
+            made = self.interleaved([made, self.quotes(opened)])
         after = [self.answer(opened) for _ in range(random.randint(0, 3))]
         last: list[AnyCommand] = [
             commands.RevokeResolution(at=self.moment(50), question=opened.question, reason="misread")
         ]
         sure = [*last, *(self.resolution(opened) for _ in range(3))]  # the second and third if the first fails
-        return [*made, *after, *sure * (random.random() < 0.9)]
+        late = self.quotes(opened)[-1:] if self.quoted and opened.range is None else []
+        return [*made, *after, *sure * (random.random() < 0.9), *late]
+
+    def quotes(self, opened: commands.OpenQuestion) -> list[AnyCommand]:
+        """Prices in order of time, of some of the outcomes; those of a binary question are of yes."""
+        random, names = self.random, opened.outcomes or ("yes",)
+        made: list[AnyCommand] = []
+        for at in sorted(self.moment(random.randint(-2, 10), random.choice([0, 0, 1, -1])) for _ in range(5)):
+            some = random.sample(names, random.choice([len(names), len(names), random.randint(1, len(names))]))
+            nanos = {name: random.choice([random.choice(SHARES), random.randint(0, 10**9)]) for name in some}
+            prices: dict[str, Any] = {name: Decimal(price).scaleb(-9) for name, price in nanos.items()}
+            quote = commands.QuotePrices(at=at, question=opened.question, prices=prices, source="feed", quoted_at=at)
+            made.append(quote)
+        return made
 
     def statement(self, opened: commands.OpenQuestion, who: str, at: datetime) -> AnyCommand:
         """A forecast, or now and then a withdrawal."""

@@ -12,7 +12,9 @@ from msgspec import structs
 from forecast_ledger.ledger.model.events import TAGS, Event, QuestionOpened
 from forecast_ledger.ledger.model.log import START, unseal
 from forecast_ledger.ledger.model.rules import PRESETS, RuleSet
+from forecast_ledger.projections.boards.totals import reference_labels
 from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
+from forecast_ledger.projections.facts.columns import Facts
 from forecast_ledger.projections.scores.kernels import KERNELS
 from tests.kept_digests import (
     ADDITION,
@@ -20,6 +22,7 @@ from tests.kept_digests import (
     HISTORIES,
     KEPT,
     MARKETS,
+    REFERENCES,
     RENEWAL,
     SOURCES,
     TOURNAMENTS,
@@ -140,6 +143,19 @@ def test_every_preset_and_every_value_that_a_season_can_draw_for_a_rule_has_a_sc
         assert {getattr(rules, field) for rules in rule_sets} >= {*values}, field
     for field, values in seasons.LATER_CHOICES.items():
         assert {getattr(rules, field) for rules in later} >= {*values} - {""}, field
+
+
+def test_every_reference_forecaster_has_a_score_that_is_kept_over_every_reference() -> None:
+    """But for those that score nothing: the consensus against itself, even odds against the uniform distribution."""
+    scored_rows = {
+        (row["participant"], rules_of(small(f"references {name}"), row["contest"]).reference)
+        for name in REFERENCES
+        for row in small(f"references {name}").projections.table("scores").rows()
+        if int(row["numerator"])
+    }
+    nothing = {("[consensus]", "consensus"), ("[always-half]", "uniform"), ("[uniform]", "uniform")}
+    every = {(label, name) for label in reference_labels(Facts()) for name in seasons.CHOICES["reference"]}
+    assert {pair for pair in scored_rows if pair[0].startswith("[")} == every - nothing
 
 
 def test_every_preset_and_every_value_that_a_season_of_trading_can_draw_has_trades_that_are_kept() -> None:

@@ -52,7 +52,7 @@ def tournament(seed: int) -> list[AnyCommand]:
     """Forecasts, withdrawals, corrections, annulments, exclusions and seals, under rules drawn field by field."""
     random = Random(seed)
     preset = random.choice(["relative-2022-04", "peer-2025-06", "brier-daily"])
-    return oracle.named(Tournament(random, drawn_rules(random), preset, ending=0.3 * (seed % 2)).asked)
+    return oracle.named(Tournament(random, drawn_rules(random), preset, ending=0.3 * (seed % 2), quoted=0.5).asked)
 
 
 def trading(seed: int) -> list[AnyCommand]:

@@ -736,7 +736,11 @@ WRONG: list[tuple[Callable[..., AnyCommand], str, list[Any]]] = [
     (
         given.contest,
         "rules",
-        [ruled(name="x", scored_only_levels=wrong) for wrong in NO_LEVELS],
+        [
+            ruled(name="x", **{field: wrong})
+            for wrong in NO_LEVELS
+            for field in ("scored_only_levels", "reference_rows")
+        ],
     ),
     (given.contest, "rules", [ruled(name="x", kernel=wrong) for wrong in (None, 7, ["ln"], Odd(), LOOP, b"ln")]),
     (given.contest, "rules", [ruled(name="x", score_consensus=wrong) for wrong in (None, *NO_BOOLEANS)]),

@@ -188,6 +188,12 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         POINTS | {"reference": "peers", "score_consensus": True},
         {"score_consensus": False},
     ),
+    (
+        "quantile_kernel needs reference",
+        POINTS | {"reference": "peers", "reference_rows": ("uniform", "consensus")},
+        {"reference_rows": ("uniform", "market")},
+    ),
+    ("reference_rows need", {"trading": Trading(), "reference_rows": ("market",)}, {"kernel": "ln"}),
     ("per_coverage needs", {"kernel": "ln", "total": "per_coverage"}, {"least_coverage": 1}),
     ("per_question needs", {"kernel": "ln", "total": "per_question"}, {"least_coverage": 40}),
     *[
@@ -347,8 +353,10 @@ def test_a_choice_of_a_rule_set_is_one_of_its_names(field: str) -> None:
 
 
 def test_those_are_all_the_fields() -> None:
-    """Every field is a number with limits, a choice of names, a truth value, or one of these three."""
-    assert {"name", "scored_only_levels", "trading", *LIMITS, *CHOSEN, *FLAGS} == set(RuleSet.__struct_fields__)
+    """Every field is a number with limits, a choice of names, a truth value, or one of these four."""
+    assert {"name", "scored_only_levels", "reference_rows", "trading", *LIMITS, *CHOSEN, *FLAGS} == set(
+        RuleSet.__struct_fields__
+    )
 
 
 @pytest.mark.parametrize(
@@ -356,6 +364,7 @@ def test_those_are_all_the_fields() -> None:
     [
         ("name", ["", "x" * 201, None, 1]),
         ("scored_only_levels", ["hidden", ["x"], [None], [["hidden"]], None, {"hidden": 1}]),
+        ("reference_rows", ["market", ["x"], [None], [["market"]], None, {"market": 1}]),
         *[(field, [0, 1, "true", None]) for field in FLAGS],
         ("trading", [True, "arena-v1", [], {"fee": 1}, {"legs": "any"}, {"cap_divisor": 0}, {"attempts": "2"}]),
         ("fee", [1]),
@@ -388,8 +397,10 @@ def test_a_rule_set_recorded_before_a_field_was_added_is_spelt_as_it_was() -> No
     limits |= {"least_questions": 3, "least_share_ppm": 950_000}
     later |= {"coverage_period": "actual", "day_edges": "opening"}
     later |= {"bot_level": "no_rank"}
-    assert set(LATER_FIELDS) == {*later, *limits, "trading"}
-    assert recorded_fields(read(**later, **limits)) | later | limits == recorded_fields(read(**later, **limits))
+    rows = {"reference_rows": ("market",)}
+    assert set(LATER_FIELDS) == {*later, *limits, *rows, "trading"}
+    given = read(**later, **limits, **rows)
+    assert recorded_fields(given) | later | limits | rows == recorded_fields(given)
     first = {*Trading.__struct_fields__} - {*LATER_TRADING_FIELDS}
     trading = recorded_fields(PRESETS["arena-v1"])["trading"]
     assert trading == {field: value for field, value in msgspec.structs.asdict(Trading()).items() if field in first}
@@ -450,6 +461,7 @@ OPTIONS: dict[str, list[Any]] = {
     **{field: sorted({*limits, max(limits[0], min(1, limits[1]))}) for field, limits in LIMITS.items()},
     **{field: [False, True] for field in FLAGS},
     "scored_only_levels": [(), ("hidden",), ("no_prize", "no_rank", "hidden")],
+    "reference_rows": [(), ("market",), ("uniform", "always_half", "consensus", "market")],
     "trading": [None, None, Trading(period_days=0), Trading(period_days=0, cohorts="none", legs="all_or_nothing")],
 }
 EVERY_FORM: list[tuple[OpenQuestion, list[dict[str, Any]], dict[str, Any]]] = [

@@ -120,7 +120,7 @@ def test_squares_compare_as_the_positive_scores_do(first: Fraction, second: Frac
 
 def sums(score: str, weight: str, covered: str) -> ParticipantSums:
     """Return the sums of a participant's scores."""
-    return ParticipantSums("ada", False, Fraction(score), Fraction(weight), Fraction(1, 2), Fraction(covered), 3, ())
+    return ParticipantSums("ada", "", Fraction(score), Fraction(weight), Fraction(1, 2), Fraction(covered), 3, ())
 
 
 @pytest.mark.parametrize(

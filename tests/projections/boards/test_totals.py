@@ -177,7 +177,7 @@ def test_sums_agree_with_the_scores_exactly(commands: list[AnyCommand], rules: R
         actual = own(projections, name)
         assert {who: (s.weight, s.score, s.covered, s.questions) for who, s in actual.items()} == expected
         assert all(s.coverage == s.covered / sum(weights.values()) for s in actual.values())
-        assert [who for who, s in actual.items() if s.is_consensus] == ["[consensus]"] * ("[consensus]" in actual)
+        assert [who for who, s in actual.items() if s.reference] == ["[consensus]"] * ("[consensus]" in actual)
         assert not any(s.kinds for s in actual.values())
 
 

@@ -61,7 +61,8 @@ def story(name: str) -> list[Recorded]:
 def scored(seed: int) -> list[Recorded]:
     """The log of a random season under rules drawn field by field."""
     random = Random(seed)
-    return oracle.attempted(Season(random, *(drawn_rules(random) for _ in range(2)), uncounted=0.2).asked)[0]
+    season = Season(random, *(drawn_rules(random) for _ in range(2)), uncounted=0.2, quoted=0.5)
+    return oracle.attempted(season.asked)[0]
 
 
 def traded(seed: int) -> list[Recorded]:
@@ -75,6 +76,7 @@ def late_events() -> list[Recorded]:
     """A log in which entries and the name of the consensus come after an answer, with events that no writer records."""
     relative = structs.replace(PRESETS["relative-2022-04"], name="ours", score_consensus=True)
     kinds = structs.replace(PRESETS["autocast-2022"], name="kinds", quantile_kernel="none", score_consensus=True)
+    kinds = structs.replace(kinds, reference_rows=("market", "uniform"))
     commands: list[AnyCommand] = [
         opened(),
         opened("snow"),
@@ -82,7 +84,7 @@ def late_events() -> list[Recorded]:
         contest("kinds", rules=kinds),
     ]
     commands += [entry(), forecast(), forecast(participant="bob", probability="0.9"), resolution()]
-    commands += [entry("kinds"), entry(question="snow"), forecast("snow", "[consensus]")]
+    commands += [entry("kinds"), entry(question="snow"), forecast("snow", "[consensus]"), quote(at=day(12))]
     late_forecast = events.ForecastMade(
         at=micros(11), question="rain", participant="kim", probabilities=(10**8, 9 * 10**8)
     )
@@ -114,7 +116,7 @@ def trading_log() -> list[Recorded]:
 LOGS = {"tournament": tournament, "late": late_events, "floor": trading_log}
 CASES = (*STORIES, *LOGS, *(f"{sort} {seed}" for sort in ("scored", "traded") for seed in SEEDS))
 # Read, but never change a row by themselves: a resolved question cannot be traded; the consensus wins no prize.
-UNSEEN = {("bet_brier", "own_account"), ("prizes", "consensus_name")}
+UNSEEN = {("bet_brier", "own_account"), ("prizes", "reference_names")}
 
 
 class Change(NamedTuple):

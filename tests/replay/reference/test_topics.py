@@ -17,6 +17,7 @@ from forecast_ledger.projections.catalogue.catalogue import CATALOGUE
 from forecast_ledger.projections.core.column_values import KINDS
 from forecast_ledger.projections.references.community import AGGREGATIONS
 from forecast_ledger.projections.scores.kernels import KERNELS
+from forecast_ledger.projections.scores.reference_rows import FORECASTERS
 from forecast_ledger.projections.scores.sampling import SAMPLINGS
 from forecast_ledger.projections.scores.score_policies import SCALES
 from forecast_ledger.projections.scores.score_terms import REFERENCES
@@ -147,7 +148,7 @@ def test_every_source_that_the_code_cites_is_listed() -> None:
         for name, text in code.items()
         for said in re.split("Source: +(?=[A-Z])", text)[1:]
     ]
-    for table in (KERNELS, TOTALS, TAKES, SAMPLINGS, SCALES, REFERENCES, AGGREGATIONS):
+    for table in (KERNELS, TOTALS, TAKES, SAMPLINGS, SCALES, REFERENCES, AGGREGATIONS, FORECASTERS):
         cited += [(name, row.source) for name, row in table.items() if name not in {"none", "plain"}]
     cited += PRESET_SOURCES.items()
     assert len(cited) > 50

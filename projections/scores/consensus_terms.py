@@ -1,0 +1,121 @@
+"""The consensus as a reference: its probability and its kernel score in every step of a timeline."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from forecast_ledger.ledger.core.values import PROBABILITY
+from forecast_ledger.ledger.model.rules import RuleSet
+from forecast_ledger.projections.core.arrays import BoolArray, Int64Array, half_even_many
+from forecast_ledger.projections.facts.columns import CHANCE, DOUBLED, Forecasts
+from forecast_ledger.projections.facts.standing import Intervals
+from forecast_ledger.projections.references import community
+from forecast_ledger.projections.references.consensus import neighbours
+from forecast_ledger.projections.references.kinds import latest
+from forecast_ledger.projections.references.leave_one_out import LeaveOneOut, leave_one_out
+from forecast_ledger.projections.references.recency import Aged
+from forecast_ledger.projections.scores.kernels import KERNELS, Kernel
+from forecast_ledger.projections.scores.scored_questions import NAMED, Questions
+from forecast_ledger.projections.scores.terms import Terms, Timeline, forms, numbers
+
+
+class _ConsensusGroup(NamedTuple):
+    """Questions whose consensus is computed together: their form and kernel, and a mask, shape (q,).
+
+    width: numbers of a forecast that are averaged; 0 for the probability of the outcome alone. squeezed: see
+    `community.SQUEEZED`.
+    """
+
+    form: int
+    kernel: Kernel
+    questions: BoolArray
+    width: int
+    squeezed: bool
+
+
+def _consensus_groups(rules: RuleSet, questions: Questions) -> Iterator[_ConsensusGroup]:
+    """Yield the groups of all questions that the rule set scores."""
+    aggregation = community.AGGREGATIONS[rules.consensus]
+    for form, name in forms(rules):
+        kernel, of_form = KERNELS[name], questions.form == form
+        parts = [(of_form, False)]
+        if form == NAMED and aggregation.normalized:
+            whole = np.array([answer.question.kind in aggregation.normalized for answer in questions.answers], bool)
+            parts = [(of_form & ~whole, False), (of_form & whole, True)]
+        for mask, normalized in parts:
+            squeezed = normalized and aggregation.squeezed
+            if kernel.of_numbers is None and not normalized:
+                yield _ConsensusGroup(form, kernel, mask, 0, squeezed)
+                continue
+            for width in np.unique(questions.width[mask]).tolist():
+                yield _ConsensusGroup(form, kernel, mask & (questions.width == width), width, squeezed)
+
+
+def consensus(rules: RuleSet, forecasts: Forecasts, terms: Terms, timeline: Timeline) -> tuple[Int64Array, Int64Array]:
+    """Return twice the consensus's probability of the outcome, 1e-10, and its kernel score, in each step.
+
+    They are -1 and 0 where no member has a standing forecast. Logarithms are taken of the average to 1e-18, not of the
+    rounded probability that is shown.
+    """
+    questions, owner = terms.questions, timeline.question
+    doubled, kernels = np.full(len(owner), -1), np.zeros(len(owner), np.int64)
+    for group in _consensus_groups(rules, questions):
+        at_steps = np.flatnonzero(group.questions[owner] & (timeline.steps.stand > 0))
+        if not len(at_steps):
+            continue
+        averages, finer = _averages(rules, forecasts, terms, timeline, (group, at_steps))
+        outcome, kernel, width = questions.outcome[owner[at_steps]], group.kernel, group.width
+        if kernel.of_chance is not None:
+            fine = averages[0]
+            if width:
+                fine, finer = community.share(averages, outcome, squeezed=group.squeezed), community.FINER
+            doubled[at_steps] = half_even_many(fine, finer)
+            kernels[at_steps] = kernel.of_chance(fine, 2 * CHANCE * finer)
+        elif kernel.of_numbers is not None:
+            named = group.form == NAMED
+            table = community.distributions(averages, named=named, squeezed=group.squeezed)
+            start = np.arange(len(at_steps)) * width
+            doubled[at_steps] = table[np.arange(len(at_steps)), outcome] * DOUBLED if named else -1
+            kernels[at_steps] = kernel.of_numbers(numbers(questions, table.reshape(-1), start, owner[at_steps]))
+    return doubled, kernels
+
+
+def _averages(
+    rules: RuleSet, forecasts: Forecasts, terms: Terms, timeline: Timeline, at: tuple[_ConsensusGroup, Int64Array]
+) -> tuple[list[Int64Array], int]:
+    """Return twice the average of each number, for some questions in some steps, and how fine its unit is.
+
+    The second value is how many of the units make 1e-10 (for probabilities of the outcome) or one unit of the numbers.
+    """
+    (group, at_steps), questions = at, terms.questions
+    rows = np.flatnonzero(terms.member & group.questions[terms.standing.question])
+    standing, by_chance = timeline.standing.of(rows), group.kernel.of_chance is not None
+    columns = [terms.doubled[rows] // 2]
+    if group.width:
+        columns = _columns(forecasts, standing, group.width, questions if by_chance else None)
+    ordered = timeline.changes if len(rows) == len(timeline.standing.row) else None
+    average, finer = community.average(rules, named=group.form == NAMED, fine=by_chance, ordered=ordered)
+    aged = Aged(standing.start, standing.end, standing.question, timeline.age[rows])
+    return community.average_columns(average, aged, timeline.steps, columns, at_steps), finer
+
+
+def against_others(rules: RuleSet, terms: Terms, timeline: Timeline) -> LeaveOneOut:
+    """Return the reference of each member: the median of the other members."""
+    rows = np.flatnonzero(terms.member)
+    standing = timeline.standing.of(rows)
+    ordered = timeline.changes if len(rows) == len(timeline.standing.row) else None
+    chance = terms.doubled[rows] // 2
+    near = neighbours(standing.start, standing.end, standing.question, chance, ordered)
+    near = near.at(latest(near.instant, timeline.steps))
+    [logarithm] = {of_chance for _, name in forms(rules) if (of_chance := KERNELS[name].of_chance) is not None}
+    return leave_one_out(timeline.steps.stand, timeline.steps.lasts, timeline.question, near, logarithm)
+
+
+def _columns(forecasts: Forecasts, standing: Intervals, width: int, questions: Questions | None) -> list[Int64Array]:
+    """Return each number of the forecasts; where a kernel scores probabilities, in 1e-10 and limited as scored."""
+    start, unit = forecasts.start[standing.row], CHANCE // PROBABILITY
+    columns = (forecasts.chances[start + place] for place in range(width))
+    if questions is None:
+        return list(columns)
+    return [questions.as_scored(column * unit, standing.question) for column in columns]
