@@ -51,11 +51,6 @@ log_argument = click.argument("log", metavar="LOG", callback=require_path, shell
 name_option = click.option(
     "--name", default="main", show_default=True, metavar="NAME", help="Use the ledger of this name in the store."
 )
-as_of_option = click.option(
-    "--as-of",
-    metavar="POSITION|INSTANT",
-    help="Read only up to this log position, or to this instant by the ledger's own clock.",
-)
 errors_option = click.option(
     "--errors",
     type=click.Choice(["text", "json"]),
@@ -104,6 +99,62 @@ def report_errors(command: Callable[_P, None]) -> Callable[_P, None]:
             _last_written(sys.stdout)
 
     return run
+
+
+def as_of_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that cut a log; the command gets them as its argument `as_of`."""
+
+    @wraps(command)
+    def run(*args: Any, as_of: str | None, as_of_claimed: str | None, **kwargs: Any) -> None:
+        cuts = [as_of]
+
+        def resolve(**_: Any) -> None:
+            if as_of is not None and as_of_claimed is not None:
+                fail("give --as-of or --as-of-claimed, not both", USAGE)
+            cuts[:] = [_resolved(as_of, as_of_claimed, kwargs["log"], kwargs["name"])]
+
+        report_errors(resolve)(errors=kwargs.get("errors"))
+        command(*args, as_of=cuts[0], **kwargs)
+
+    claimed = click.option(
+        "--as-of-claimed",
+        metavar="INSTANT",
+        help="Read only up to the first event that claims a later instant. A date means the end of that day, UTC.",
+    )
+    own = click.option(
+        "--as-of",
+        metavar="POSITION|INSTANT",
+        help="Read only up to this log position, or to this instant or day (UTC) by the ledger's own clock.",
+    )
+    return own(claimed(run))
+
+
+def _resolved(as_of: str | None, as_of_claimed: str | None, log: str, name: str) -> str | None:
+    """Return the cut as a log position or an instant of the ledger's clock; say what is not plain from the options."""
+    from forecast_ledger.replay.reading.cuts import cut_as_claimed, end_of_date, first_event
+
+    if as_of_claimed is not None:
+        instant = end_of_date(as_of_claimed)
+        cut = cut_as_claimed(log, name, instant)
+        left_out = f"; {cut.earlier:,} later events claim an earlier instant and are left out" * bool(cut.earlier)
+        say(f"cut by the claimed clock at {instant}{left_out}")
+        nothing, instants = cut.position == 0, str(cut.position)
+    elif as_of is not None and isinstance(parse_cut(as_of), str):
+        from forecast_ledger.ledger.core.values import read_instant
+
+        instants = end_of_date(as_of)
+        if instants != as_of:
+            say(f"cut by the ledger's clock at {instants}")
+        first, micros = first_event(log, name), read_instant(instants, "as_of")
+        nothing = first is not None and first.recorded_at > micros
+    else:
+        return as_of
+    if nothing and (first := first_event(log, name)):
+        from forecast_ledger.ledger.core.values import format_instant
+
+        recorded, claimed = format_instant(first.recorded_at), format_instant(first.event.at)
+        say(f"nothing is left: the log begins with an event recorded at {recorded}, claimed for {claimed}")
+    return instants
 
 
 def prepare_streams() -> None:

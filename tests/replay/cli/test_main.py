@@ -273,7 +273,7 @@ def test_a_damaged_log_is_located(log: str) -> None:
 def test_verify_can_be_cut_too(log: str) -> None:
     """The report is about the log up to the cut; a cut beyond the log is refused."""
     assert run("verify", log, "--as-of", "20").stderr.startswith("as of log position 20, digest ")
-    assert run("verify", log, "--as-of", "2000-01-01T00:00:00Z").stderr.startswith("as of log position 0, digest 000")
+    assert "as of log position 0, digest 000" in run("verify", log, "--as-of", "2000-01-01T00:00:00Z").stderr
     beyond = run("verify", log, "--as-of", "35")
     assert (beyond.exit_code, "the log ends at position 34" in beyond.stderr) == (USAGE, True)
 
