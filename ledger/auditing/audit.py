@@ -131,7 +131,7 @@ class Audit:
                     self._texts[recorded.position] = recorded.event
 
     def _check_envelope(self, rows: Sequence[Recorded]) -> None:
-        """Check that a command's rows have the same `recorded_at` and `command`, and that its id is valid and new."""
+        """Check that a command's rows share `recorded_at`, `imported` and `command`; its id must be valid and new."""
         first = rows[0]
         try:
             check_id(first.command_id, "id")
@@ -142,7 +142,7 @@ class Audit:
             raise _corrupt(first, mismatch(expected, f"{short_repr(first.command_id)}, as at log position {before}"))
         self._commands[first.command_id] = first.position
         for recorded in rows:
-            for name in ("recorded_at", "command"):
+            for name in ("recorded_at", "imported", "command"):
                 expected, actual = getattr(first, name), getattr(recorded, name)
                 if expected != actual:
                     shared = f"{name} {short_repr(expected)}, as in the command's first event"

@@ -44,6 +44,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "another command with this id is already recorded",
         "retry a command without changes, and give a new command a new id",
     ),
+    "ledger_in_use": (
+        "the ledger has rows that its own clock has stamped, so that no earlier times of receipt can be imported",
+        "import into a new ledger, before anything else is recorded in it",
+    ),
     "out_of_range": ("the number is out of range", "give a number in the range that the message names"),
     "unknown_contest": ("this ledger has no such contest", "open the contest first"),
     "unknown_question": ("this ledger has no such question", "open the question first"),

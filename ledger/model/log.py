@@ -1,8 +1,9 @@
 """The rows of the log: one event each, sealed with a digest of its own bytes and of all rows before it.
 
-A row is one line of JSON: position, recorded_at, command_id, command, previous, event, digest. `command` is the digest
-of the command's content, `previous` the digest of the row before, and `digest` the SHA-256 of the row's own bytes up to
-the comma before it. The bytes are canonical: there are no floats, and the fields have a fixed order.
+A row is one line of JSON: position, recorded_at, command_id, command, previous, event, digest. A row that was imported
+with the time at which it was received has `imported` after that. `command` is the digest of the command's content,
+`previous` the digest of the row before, and `digest` the SHA-256 of the row's own bytes up to the comma before it. The
+bytes are canonical: there are no floats, and the fields have a fixed order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from forecast_ledger.ledger.core.errors import Corrupt
 from forecast_ledger.ledger.model.events import AnyEvent, ContestOpened
@@ -39,6 +40,7 @@ class Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc
 
     position: int
     recorded_at: int
+    imported: bool | UnsetType = UNSET  # left out of the row unless it is true
     command_id: str
     command: str
     previous: str
@@ -52,6 +54,7 @@ class Envelope(Struct, frozen=True, gc=False):
     position: int
     recorded_at: int
     previous: str
+    imported: bool | UnsetType = UNSET
 
 
 class _Command(Struct, frozen=True, gc=False):

@@ -11,17 +11,21 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec import UNSET
+
 from forecast_ledger.ledger.core import gc_pause, values
 from forecast_ledger.ledger.core.errors import Conflict, Refused, first_by_precedence
 from forecast_ledger.ledger.deciding.decider import decide, evolve
 from forecast_ledger.ledger.deciding.state import State, Write
 from forecast_ledger.ledger.model import log
-from forecast_ledger.ledger.model.canonical import canonical_content, with_decimals
+from forecast_ledger.ledger.model.canonical import with_decimals
 from forecast_ledger.ledger.model.commands import AnyCommand, RecordDecision
 from forecast_ledger.ledger.model.events import TAGS, AnyEvent, DecisionMalformed, DecisionRecorded
 from forecast_ledger.ledger.model.log import Checkpoint, Recorded
 from forecast_ledger.ledger.storing import instrumentation
+from forecast_ledger.ledger.storing.import_times import fault_of
 from forecast_ledger.ledger.storing.receipt import Receipt
+from forecast_ledger.ledger.storing.requests import request_fingerprint
 
 if TYPE_CHECKING:
     from forecast_ledger.ledger.storing.store import Store, Turn
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
 # Computes prizes: the pages of a log from its first row on, and a finalized contest -> participant -> amount in 1e-6.
 Prizes = Callable[[Iterable[Sequence[Recorded]], str], Mapping[str, int]]
 MAX_TRIES = 10  # how often a batch is decided before it loses to a writer that takes no turns
-MAX_COMMAND_BYTES = 16 * 2**20  # of a command's content, so that each of its rows has at most MAX_ROW_BYTES
 FAR_BEHIND = 500  # rows; a writer that is further behind reads them before its turn, not in it
 _MISSING = object()
 _ATTEMPT_EVENTS = (DecisionRecorded, DecisionMalformed)
@@ -67,6 +70,7 @@ class Ledger:
         self._attempts: dict[_Attempt, str] = {}  # -> id of the command that recorded the attempt
         self._head = log.START
         self._recorded_at = -(2**63)
+        self._is_imported = True  # all rows so far were imported with their times, if there are any
 
     @classmethod
     def open(
@@ -104,17 +108,21 @@ class Ledger:
             raise outcome
         return outcome
 
-    def handle_many(self, commands: Iterable[AnyCommand], *, atomic: bool = False) -> list[Receipt | Refused]:
+    def handle_many(
+        self, commands: Iterable[AnyCommand], *, atomic: bool = False, recorded_at: Sequence[int] | None = None
+    ) -> list[Receipt | Refused]:
         """Decide commands in order, each against the state after the one before it; record them in one transaction.
 
         Returns a receipt or a refusal for each command. If atomic, one refusal refuses all of them.
         Other writers wait until all are decided, so send a large number of commands in several batches.
+        recorded_at: for each command, the instant at which it was received, µs, in place of the ledger's clock; its
+        rows say that they are imported. `fault_of` says which instants are refused.
         Raises, first that applies: Conflict, Unavailable, Corrupt (nothing was recorded); Uncertain (the events may or
         may not be recorded).
         """
         begun = instrumentation.now_ns()
         with gc_pause.paused():
-            outcomes = self._handle([(command.id, command) for command in commands], atomic=atomic)
+            outcomes = self._handle([(command.id, command) for command in commands], atomic=atomic, times=recorded_at)
         fields = partial(instrumentation.batch_fields, self._store.name, self._head.position, outcomes)
         instrumentation.log_event(_logger, logging.INFO, "batch handled", fields, begun)
         return outcomes
@@ -164,29 +172,37 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def _handle(self, requests: Sequence[tuple[str, AnyCommand]], *, atomic: bool) -> list[Receipt | Refused]:
+    def _handle(
+        self, requests: Sequence[tuple[str, AnyCommand]], *, atomic: bool, times: Sequence[int] | None = None
+    ) -> list[Receipt | Refused]:
         from forecast_ledger.ledger.storing.store import TakenError  # noqa: PLC0415
 
         requests = [(command_id, with_decimals(command)) for command_id, command in requests]
-        fingerprints = [_fingerprint(command_id, command) for command_id, command in requests]
+        fingerprints = [request_fingerprint(command_id, command) for command_id, command in requests]
         with self._lock:
             if all(map(self._is_recorded, requests, fingerprints)):  # then there is no need to wait for a turn
                 return _Batch(self, self._recorded_at).decide_all(requests, fingerprints, atomic=atomic)
             for _ in range(MAX_TRIES):
                 try:
-                    batch, outcomes = self._in_turn(requests, fingerprints, atomic=atomic)
+                    batch, outcomes = self._in_turn(requests, fingerprints, atomic=atomic, times=times)
                 except TakenError:
                     instrumentation.log_event(_logger, logging.DEBUG, "race lost", self._race_fields)
                     continue
                 self._head = Checkpoint(batch.position, batch.digest)
                 self._recorded_at = batch.recorded_at
+                self._is_imported = times is not None if batch.rows else self._is_imported
                 for subscription in tuple(self._subscriptions) if batch.rows else ():
                     subscription.wake()
                 return outcomes
         raise Conflict(f"other writers took the next log position {MAX_TRIES} times; nothing was recorded, try again")
 
     def _in_turn(
-        self, requests: Sequence[tuple[str, AnyCommand]], fingerprints: Sequence[str | Refused], *, atomic: bool
+        self,
+        requests: Sequence[tuple[str, AnyCommand]],
+        fingerprints: Sequence[str | Refused],
+        *,
+        atomic: bool,
+        times: Sequence[int] | None,
     ) -> tuple["_Batch", list[Receipt | Refused]]:
         """Decide and record in a turn. Raises TakenError: another writer did not take a turn.
 
@@ -195,7 +211,7 @@ class Ledger:
         batch = None
         try:
             with self._turn() as turn:
-                batch = _Batch(self, max(self._clock(), self._recorded_at))
+                batch = _Batch(self, max(self._clock(), self._recorded_at), times)
                 self._state.prizes = partial(_board_prizes, self._prizes, turn, batch) if self._prizes else None
                 outcomes = batch.decide_all(requests, fingerprints, atomic=atomic)
                 if batch.rows:
@@ -253,14 +269,19 @@ class Ledger:
             finally:  # if an event cannot be applied, stay at the one before it
                 if last is not None:
                     self._head, self._recorded_at = Checkpoint(last.position, last.digest), last.recorded_at
+                    self._is_imported = last.imported is True
 
 
 class _Batch:
-    """Commands decided together: the rows to append, and the changes of the state, to undo them."""
+    """Commands decided together: the rows to append, and the changes of the state, to undo them.
 
-    def __init__(self, ledger: Ledger, recorded_at: int) -> None:
+    now: by the ledger's clock, µs; never before the newest row. times: of receipt of each command, if imported.
+    """
+
+    def __init__(self, ledger: Ledger, now: int, times: Sequence[int] | None = None) -> None:
         self.state, self.commands, self.attempts = ledger._state, ledger._commands, ledger._attempts
-        self.recorded_at = recorded_at
+        self._now, self._times, self._in_use = now, times, not ledger._is_imported
+        self._began_at = self.recorded_at = now if times is None else ledger._recorded_at
         self.head = ledger._head
         self.position, self.digest = self.head
         self.rows: list[tuple[int, str, bytes]] = []
@@ -270,9 +291,10 @@ class _Batch:
         self, requests: Sequence[tuple[str, AnyCommand]], fingerprints: Sequence[str | Refused], *, atomic: bool
     ) -> list[Receipt | Refused]:
         """Return the outcome of each command; if atomic, one refusal refuses all."""
+        times: Sequence[int | None] = self._times or [None] * len(requests)
         outcomes = [
-            fingerprint if isinstance(fingerprint, Refused) else self._outcome(command_id, command, fingerprint)
-            for (command_id, command), fingerprint in zip(requests, fingerprints, strict=True)
+            fingerprint if isinstance(fingerprint, Refused) else self._outcome(command_id, command, fingerprint, time)
+            for (command_id, command), fingerprint, time in zip(requests, fingerprints, times, strict=True)
         ]
         if atomic and any(isinstance(outcome, Refused) for outcome in outcomes):
             self.undo()
@@ -294,12 +316,13 @@ class _Batch:
         self._undo.clear()
         self.rows.clear()
         self.position, self.digest = self.head
+        self.recorded_at = self._began_at
 
     def pages(self) -> list[list[bytes]]:
         """Return the rows so far as a page of the log; no page if there are none."""
         return [[row for _, _, row in self.rows]] if self.rows else []
 
-    def _outcome(self, command_id: str, command: AnyCommand, fingerprint: str) -> Receipt | Refused:
+    def _outcome(self, command_id: str, command: AnyCommand, fingerprint: str, time: int | None) -> Receipt | Refused:
         if (entry := self.commands.get(command_id)) is not None:
             recorded, first, last = entry
             if recorded != fingerprint:
@@ -312,7 +335,7 @@ class _Batch:
                 return Refused("decision_taken", "attempt", command.attempt, detail)
             return Receipt(command_id, first, last, duplicate=True)
         try:
-            events = decide(command, self.state)
+            events = self._decide(command, time)
         except Refused as refused:
             return refused
         first = self.position + 1
@@ -323,11 +346,24 @@ class _Batch:
             self._write(self.attempts, _attempt_key(command), command_id)
         return Receipt(command_id, first, self.position)
 
+    def _decide(self, command: AnyCommand, time: int | None) -> Sequence[AnyEvent]:
+        """Decide a command; a time of receipt is then the time of its rows. Raises Refused."""
+        fault = None if time is None else fault_of(time, self.recorded_at, self._now, in_use=self._in_use)
+        try:
+            events = decide(command, self.state)
+        except Refused as refused:
+            raise first_by_precedence([refused, fault] if fault else [refused]) from None
+        if fault is not None:
+            raise fault
+        self.recorded_at = self.recorded_at if time is None else time
+        return events
+
     def _record(self, command_id: str, fingerprint: str, event: AnyEvent) -> None:
         self.position = position = self.position + 1
         recorded = Recorded(
             position=position,
             recorded_at=self.recorded_at,
+            imported=UNSET if self._times is None else True,
             command_id=command_id,
             command=fingerprint,
             previous=self.digest,
@@ -346,24 +382,6 @@ class _Batch:
 def _attempt_key(source: RecordDecision | DecisionRecorded | DecisionMalformed) -> _Attempt:
     """Return the key of an attempt, which is recorded once, under one command id."""
     return source.contest, source.participant, source.period, source.attempt
-
-
-def _fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
-    """Return the fingerprint of a command's content, or the first refusal of its id and fields by precedence."""
-    try:
-        values.check_id(command_id, "id")
-        content = canonical_content(command)
-        if len(content) <= MAX_COMMAND_BYTES:
-            return log.fingerprint(content)
-        too_long = f"its content has more than {MAX_COMMAND_BYTES} bytes"
-        return Refused("malformed", "command", None, too_long, remedy="split it into several commands")
-    except Refused as refused:
-        fault = refused
-    try:
-        canonical_content(command)
-    except Refused as content_fault:
-        return first_by_precedence([content_fault, fault])
-    return fault
 
 
 def _board_prizes(prizes: Prizes, turn: "Turn", batch: _Batch, contest: str) -> Mapping[str, int]:

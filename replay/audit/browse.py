@@ -74,7 +74,7 @@ def event_row(recorded: Recorded) -> PrintedRow:
         instant_text(recorded.recorded_at),
         instant_text(event.at),
         TAGS[type(event)],
-        sentence(event),
+        sentence(event) + " (recorded_at is imported)" * (recorded.imported is True),
     )
     return dict(zip(EVENT_LIST_COLUMNS, row, strict=True))
 

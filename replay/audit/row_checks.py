@@ -18,8 +18,8 @@ LabelledRows = tuple[Sequence[bytes], Sequence[object]]  # rows, and the type of
 class RowChecker:
     """Checks every row up to a cut, and keeps the first damage that each check finds.
 
-    damage: that damage, by check. last: the log position and digest of the last row checked. stopped: whether the
-    store could not be read up to the cut.
+    damage: that damage, by check. imported: how many rows have imported times. last: the log position
+    and digest of the last row checked. stopped: whether the store could not be read up to the cut.
     """
 
     def __init__(self, cut: Cut) -> None:
@@ -27,6 +27,7 @@ class RowChecker:
         self.last = log.START
         self.stopped = False
         self._cut = cut
+        self.imported = 0
         self._recorded_at = -(2**63)
 
     def pages(self, pages: Iterator[LabelledRows]) -> Iterator[list[Recorded]]:
@@ -60,10 +61,13 @@ class RowChecker:
             or [decoded.previous for decoded in page] != [self.last.digest, *digests[:-1]]
             or [decoded.position for decoded in page] != [*range(first, first + len(rows))]
             or clock != sorted(clock)
+            or (imported := [decoded.imported is True for decoded in page]) != sorted(imported, reverse=True)
+            or (imported[0] and self.imported < self.last.position)
             or not self._cut.includes(page[-1].position, clock[-1])
         ):
             return []
         self.last, self._recorded_at = Checkpoint(page[-1].position, digests[-1]), clock[-1]
+        self.imported += sum(imported)
         return page
 
     def _check_row(self, row: bytes, page: list[Recorded]) -> bool:
@@ -122,6 +126,10 @@ class RowChecker:
         if decoded.recorded_at < self._recorded_at:
             expected = f"expected recorded_at {self._recorded_at}, of the row before, or later"
             self.note(Corrupt(position, f"{expected}; found {decoded.recorded_at}", "clock"))
+        if decoded.imported is True and self.imported < self.last.position:
+            detail = "the row says that it was imported, and follows a row that the ledger's clock has stamped"
+            self.note(Corrupt(position, detail, "clock"))
+        self.imported += decoded.imported is True
         self._recorded_at = decoded.recorded_at
 
     def note(self, damage: Corrupt) -> None:

@@ -57,6 +57,13 @@ class _Source(NamedTuple):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the lines that are refused to this file, to be mended and sent again.",
 )
+@click.option(
+    "--recorded-at",
+    "received",
+    metavar="COLUMN|FIELD",
+    default="",
+    help="Keep the times of receipt in this column of a CSV, or field of each line; only in a new ledger.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Print the log lines of the ledger to stderr.")
 @name_option
 @table_options
@@ -69,6 +76,7 @@ def append(
     dry_run: bool,
     atomic: bool,
     refused_path: Path | None,
+    received: str,
     verbose: bool,
     name: str,
     view: View,
@@ -80,12 +88,15 @@ def append(
     Commands that are already recorded count as duplicates and change nothing. The first three
     refusals of each code are printed on stderr, with line, field and remedy, and the number of all; the exit code is
     then 1. With --refused, the header and all refused lines are written to a file.
+
+    With --recorded-at, a history keeps the times at which it was received, and its rows say that they are imported. The
+    ledger must be empty, or have only such rows; the times must not fall.
     """
     from forecast_ledger.replay.writing.append import append_batches, outcome_row, tally
 
     require_columns(view, TRIAL_COLUMNS if dry_run else COUNT_COLUMNS)
     _configure_logging(verbose=verbose)
-    source = _read(file, map_, keep=refused_path is not None)
+    source = _read(file, map_, received, keep=refused_path is not None)
     counts = {"accepted": 0, "duplicate": 0, "refused": 0}
     with (
         _refused_kept(refused_path, source.header, file) as keep,
@@ -149,13 +160,16 @@ def _refused_kept(
         say(f"too long to be written to {path}: line {', '.join(map(str, refused.too_long))}")
 
 
-def _read(file: IO[bytes], map_: str | None, *, keep: bool) -> _Source:
-    """Read the commands in a file, which is a CSV if there is a map. keep: keep the bytes of each row."""
+def _read(file: IO[bytes], map_: str | None, received: str, *, keep: bool) -> _Source:
+    """Read the commands in a file, which is a CSV if there is a map. keep: keep the bytes of each row.
+
+    received: the column or field that says when a command was received.
+    """
     from forecast_ledger.replay.reading.input_files import MAP_BYTES
     from forecast_ledger.replay.writing.append import read_lines
 
     if map_ is None:
-        return _Source(read_lines(file))
+        return _Source(read_lines(file, received))
     from forecast_ledger.replay.writing.csv_mapping import parse_map, read_rows
 
     try:
@@ -165,7 +179,7 @@ def _read(file: IO[bytes], map_: str | None, *, keep: bool) -> _Source:
         fail(f"{map_}: {error.strerror}", USAGE)
     if len(text) > MAP_BYTES:
         fail(f"{map_}: a map has at most {MAP_BYTES:,} bytes, and this file has more", USAGE)
-    rows = read_rows(parse_map(text), file, keep=keep)
+    rows = read_rows(parse_map(text), file, keep=keep, recorded_at=received)
     return _Source(rows.commands, rows.header, rows.total)
 
 

@@ -142,6 +142,8 @@ FIELDS: dict[str, str] = {
     # events
     "Recorded.position": "the log position of the row: 1, 2, 3 … without gaps",
     "Recorded.recorded_at": "µs since the epoch by the ledger's own clock, never decreasing",
+    "Recorded.imported": "true if recorded_at is a time of receipt that was imported, not of the ledger's own clock; "
+    "left out otherwise. Such rows come before all others",
     "Recorded.command_id": "the id of the command that the event follows from",
     "Recorded.command": "the digest of that command: the first 128 bits of a SHA-256",
     "Recorded.previous": "the digest of the row before; 64 zeros in the first row",

@@ -4,9 +4,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, get_args
+
+import msgspec
+from msgspec import structs
 
 from forecast_ledger.ledger.core.errors import Refused
+from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, read
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
@@ -17,6 +21,8 @@ BATCH_SECONDS = 0.05  # s of work that a transaction should take: other writers 
 LONGEST_LINE = 4 * 2**20  # longest line, in bytes
 UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; UTF-32 begins with one of them or with a NUL
+_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_COMMAND_FIELDS = {field.name for kind in get_args(AnyCommand) for field in structs.fields(kind)} | {"type"}
 _NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
@@ -25,6 +31,7 @@ class InputPlace(NamedTuple):
 
     file: the file, if there are several. unit: what `line` counts: lines, or the items of a JSON array. others: how
     many other rows the command is made of. records: the lines it was read from with their bytes, if these are kept.
+    recorded_at: when it was received, µs, if that is imported.
     """
 
     line: int
@@ -34,6 +41,7 @@ class InputPlace(NamedTuple):
     unit: str = "line"
     others: int = 0
     records: Sequence[tuple[int, bytes]] = ()
+    recorded_at: int | None = None
 
     def where(self) -> str:
         """Return the file and the line, as far as they are known.
@@ -143,7 +151,7 @@ def append_batches(
     reading, size = iter(source), FIRST_BATCH
     while batch := list(islice(reading, None if atomic else size)):
         begun = time.thread_time()  # the time that this thread works, without the time that it waits
-        handled = _append_batch(ledger, [command for _, command in batch], atomic=atomic)
+        handled = _append_batch(ledger, batch, atomic=atomic)
         size = _next_size(len(batch), time.thread_time() - begun)
         for (place, command), outcome in zip(batch, handled, strict=True):
             yield place, None if isinstance(command, Refused) else command, outcome
@@ -159,18 +167,22 @@ def _next_size(done: int, seconds: float) -> int:
     return max(1, min(LARGEST_BATCH, int(done * BATCH_SECONDS / max(seconds, 1e-6))))
 
 
-def _append_batch(ledger: Ledger, lines: list[AnyCommand | Refused], *, atomic: bool) -> list[Receipt | Refused]:
+def _append_batch(ledger: Ledger, batch: list[ReadCommand], *, atomic: bool) -> list[Receipt | Refused]:
     """Return the outcome of each line; if one cannot be read and the batch is atomic, all are refused."""
+    lines = [line for _, line in batch]
     commands = [line for line in lines if not isinstance(line, Refused)]
+    times = [place.recorded_at for place, line in batch if not isinstance(line, Refused)]
+    received = [time for time in times if time is not None]
     if atomic and len(commands) < len(lines):
         return [line if isinstance(line, Refused) else Refused("batch_refused", "id", line.id) for line in lines]
-    handled = iter(ledger.handle_many(commands, atomic=atomic))
+    handled = iter(ledger.handle_many(commands, atomic=atomic, recorded_at=received or None))
     return [line if isinstance(line, Refused) else next(handled) for line in lines]
 
 
-def read_lines(file: IO[bytes]) -> Iterator[ReadCommand]:
+def read_lines(file: IO[bytes], recorded_at: str = "") -> Iterator[ReadCommand]:
     """Return each line's number with its command or refusal; blank lines are skipped.
 
+    recorded_at: the field that says when a line was received. It is no part of the command, unless commands have it.
     Raises Refused (malformed), before anything else is read: the file begins like UTF-16 or UTF-32.
     """
     number = 0
@@ -189,7 +201,8 @@ def read_lines(file: IO[bytes]) -> Iterator[ReadCommand]:
             continue
         text = line.removeprefix(UTF_8_MARK) if number == 1 else line
         if text.strip():
-            yield InputPlace(number, records=((number, line),)), _parse(text)
+            place = InputPlace(number, records=((number, line),))
+            yield _parse_received(place, text, recorded_at) if recorded_at else (place, _parse(text))
 
 
 def _parse(line: bytes) -> AnyCommand | Refused:
@@ -197,3 +210,20 @@ def _parse(line: bytes) -> AnyCommand | Refused:
         return read(line)
     except Refused as refused:
         return refused
+
+
+def _parse_received(place: InputPlace, line: bytes, field: str) -> ReadCommand:
+    """Return a command and the instant in a field beside it. Refuses: malformed, bad_instant, naive_instant."""
+    try:
+        parts = _PARTS.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return place, _parse(line)  # which refuses it in its own words
+    try:
+        if field not in parts:
+            raise Refused("malformed", field, None, "the line has no such field, which says when it was received")
+        time = read_instant(msgspec.json.decode(parts[field]), field)
+    except (Refused, msgspec.DecodeError, RecursionError) as fault:
+        return place, fault if isinstance(fault, Refused) else Refused("bad_instant", field)
+    if field not in _COMMAND_FIELDS:
+        del parts[field]
+    return place._replace(recorded_at=time), _parse(msgspec.json.encode(parts))

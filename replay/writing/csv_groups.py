@@ -98,6 +98,7 @@ class Group:
         self.line, self.first = line, first
         self.items: list[LongItem] = []
         self.records: list[tuple[int, bytes]] = []
+        self.recorded_at: int | None = None
         self.fault: Refused | None = None
 
 
@@ -113,15 +114,21 @@ class GroupedRows:
         self._shared, self._used = sorted(shared), sorted(shared | {*columns})
         self._groups: dict[tuple[str, ...], Group] = {}
 
-    def add(self, line: int, row: CsvRow, records: Sequence[tuple[int, bytes]]) -> None:
-        """Add a row to its group."""
+    def add(
+        self, line: int, row: CsvRow, records: Sequence[tuple[int, bytes]], received: int | Refused | None = None
+    ) -> None:
+        """Add a row to its group, which is received with its last row."""
         key = tuple([row[column] for column in self._columns])
         group = self._groups.get(key)
         if group is None:
             used = [*self._used, *([ROW_NUMBER] if ROW_NUMBER in row else [])]
             group = self._groups[key] = Group(line, {column: row[column] for column in used})
         group.records += records
+        if isinstance(received, int):
+            group.recorded_at = max(received, group.recorded_at or received)
         try:
+            if isinstance(received, Refused):
+                raise received
             self._check_same(line, row, group)
             group.items.append(self._long.read(line, row))
         except Refused as refused:

@@ -2,7 +2,7 @@
 
 import heapq
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from operator import attrgetter
 from types import MappingProxyType
@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from forecast_ledger.ledger.core.errors import Refused
-from forecast_ledger.ledger.core.values import is_instant
+from forecast_ledger.ledger.core.values import is_instant, read_instant
 from forecast_ledger.ledger.model.commands import AnyCommand, malformed_refusal
 from forecast_ledger.replay.writing.append import InputPlace, ReadCommand
 from forecast_ledger.replay.writing.csv_cells import (
@@ -24,7 +24,8 @@ from forecast_ledger.replay.writing.csv_cells import (
     parse_template,
 )
 from forecast_ledger.replay.writing.csv_groups import Group, GroupedRows, LongField
-from forecast_ledger.replay.writing.csv_order import RowCommands, refuse_falling, sort_rows
+from forecast_ledger.replay.writing.csv_instants import InstantFormat, instant_reader
+from forecast_ledger.replay.writing.csv_order import RECEIVED, RowCommands, refuse_falling, sort_rows
 from forecast_ledger.replay.writing.csv_reader import SourceRecord, read_sources
 
 COMMAND_TYPES: dict[str, type[AnyCommand]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -106,6 +107,7 @@ class CommandReader:
     def read_group(self, group: Group, whole: Any) -> ReadCommand:
         """Return the command of a group, whose field that is put together is this or a refusal."""
         place = InputPlace(group.line, self.type, self.places, others=len(group.items) - 1, records=group.records)
+        place = place._replace(recorded_at=group.recorded_at)
         if isinstance(whole, Refused) or self._long is None:
             return place, whole
         return place, self.read(group.first, {self._long.field: whole})
@@ -136,6 +138,7 @@ class CsvMapping:
             )
         usual = CellFormat("", instant=description.instant, offset=description.offset)
         self.delimiter = description.delimiter
+        self.instants = InstantFormat(description.instant, description.offset)
         self.readers = [
             CommandReader(part, f"command[{number}]", usual) for number, part in enumerate(description.command)
         ]
@@ -143,14 +146,19 @@ class CsvMapping:
             raise Refused("bad_map", "command", None, "a map needs at least one [[command]]")
         self.columns = set().union(*(reader.columns for reader in self.readers))
         self.sort = description.sort
-        for part in description.command if self.sort else ():
+        for part in description.command if self.sort not in {"", RECEIVED} else ():
             if not is_instant(self.sort) or self.sort not in part.fields:
                 detail = f"sort needs a field that is an instant, such as at, in every command; {part.type} lacks it"
                 raise Refused("bad_map", "sort", self.sort, detail)
 
-    def check(self, header: list[str]) -> None:
-        """Refuses: bad_csv (a column is missing, or appears twice)."""
-        for column in sorted(self.columns):
+    def check(self, header: list[str], recorded_at: str) -> None:
+        """Refuses: bad_map (it sorts by a time that is not given), bad_csv (a column is missing, or appears twice).
+
+        recorded_at: the column that says when a row was received, "" if there is none.
+        """
+        if self.sort == RECEIVED and not recorded_at:
+            raise Refused("bad_map", "sort", RECEIVED, "name the column of these times with --recorded-at")
+        for column in sorted(self.columns | ({recorded_at} if recorded_at else set())):
             if column == ROW_NUMBER and column not in header:
                 continue
             if header.count(column) != 1:
@@ -181,9 +189,10 @@ class MappedCommands(NamedTuple):
     total: int | None = None
 
 
-def read_rows(mapping: CsvMapping, file: IO[bytes], *, keep: bool = False) -> MappedCommands:
+def read_rows(mapping: CsvMapping, file: IO[bytes], *, keep: bool = False, recorded_at: str = "") -> MappedCommands:
     """Return the commands of each row, or of each group of rows. keep: their places have the bytes of the rows.
 
+    recorded_at: the column that says when a row was received; places have it.
     A row with another number of cells than the header is refused; a row that cannot be read is refused and is the last.
     If the map sorts, or has groups, all rows are read first, and kept in memory.
     Refuses, first that applies: bad_csv, unmapped_value, out_of_order. Raises Refused, before anything else is read, if
@@ -193,15 +202,32 @@ def read_rows(mapping: CsvMapping, file: IO[bytes], *, keep: bool = False) -> Ma
     _, header, source = next(rows, (1, Refused("bad_csv", "", None, "the file is empty"), b""))
     if isinstance(header, Refused):
         raise header
-    mapping.check(header)
+    mapping.check(header, recorded_at)
     grouped = [(reader, reader.grouped_rows()) for reader in mapping.readers]
-    found: Iterable[RowCommands] = _read_commands(grouped, header, rows, keep=keep)
+    found: Iterable[RowCommands] = _read_commands(
+        grouped, header, rows, keep=keep, received=_received(mapping, recorded_at)
+    )
     if any(groups is not None for _, groups in grouped):
         found = heapq.merge([*found], _read_groups(grouped), key=attrgetter("line"))
     if mapping.sort:
         found = sort_rows(found, mapping.sort)
         return MappedCommands(source, _each(found), sum(len(row.commands) for row in found))
     return MappedCommands(source, refuse_falling(_each(found)))
+
+
+def _received(mapping: CsvMapping, column: str) -> Callable[[CsvRow], int | Refused | None]:
+    """Return the function that reads when a row was received: None if there is no such column, or the refusal."""
+    if not column:
+        return lambda _: None
+    rewrite = instant_reader(mapping.instants, RECEIVED)
+
+    def read(row: CsvRow) -> int | Refused:
+        try:
+            return read_instant(rewrite(row[column]), RECEIVED)
+        except Refused as refused:
+            return refused
+
+    return read
 
 
 def _each(rows: Iterable[RowCommands]) -> Iterator[ReadCommand]:
@@ -214,6 +240,7 @@ def _read_commands(
     rows: Iterator[SourceRecord],
     *,
     keep: bool,
+    received: Callable[[CsvRow], int | Refused | None],
 ) -> Iterator[RowCommands]:
     """Return the commands of each row; rows of groups are collected."""
     for number, (line, cells, source) in enumerate(rows, 1):
@@ -224,14 +251,17 @@ def _read_commands(
             continue
         row = dict(zip(header, cells, strict=True))
         row.setdefault(ROW_NUMBER, str(number))
-        found: list[ReadCommand] = []
+        time, found = received(row), list[ReadCommand]()
         for reader, groups in readers:
             if not reader.applies(row):
                 continue
             if groups is None:
-                found.append((InputPlace(line, reader.type, reader.places, records=records), reader.read(row)))
+                place = InputPlace(line, reader.type, reader.places, records=records)
+                if isinstance(time, int):
+                    place = place._replace(recorded_at=time)
+                found.append((place, time if isinstance(time, Refused) else reader.read(row)))
             else:
-                groups.add(line, row, records)
+                groups.add(line, row, records, time)
         if found:
             yield RowCommands(line, found)
 

@@ -10,6 +10,7 @@ from forecast_ledger.ledger.core.values import read_instant
 from forecast_ledger.ledger.model.commands import QuotePrices, RecordDecision, SubmitForecast, WithdrawForecast
 from forecast_ledger.replay.writing.append import ReadCommand
 
+RECEIVED = "recorded_at"  # what `sort` calls the time of receipt, which is no field of a command
 LOOKED_AT = 10_000  # commands at the beginning of a file, from which its order is judged
 # command -> its instant, and the fields of what it may not go back on; `out_of_order` refuses the command if it does
 _IN_ORDER: dict[type, tuple[str, tuple[str, ...]]] = {
@@ -47,13 +48,18 @@ def refuse_falling(commands: Iterator[ReadCommand]) -> Iterator[ReadCommand]:
     Refuses: out_of_order (more of their steps fall than rise: most commands would be refused, and the newest stand).
     """
     first = list(islice(commands, LOOKED_AT))
-    falls, rises = _steps(first)
-    if falls > rises:
-        detail = (
-            f"the file is mostly in falling order: {falls:,} of its first {falls + rises:,} forecasts, decisions or "
-            "quotes that follow another are earlier than that; nothing was recorded"
-        )
-        raise Refused("out_of_order", "at", None, detail, remedy='write sort = "at" at the top of the map')
+    times = [place.recorded_at for place, _ in first if place.recorded_at is not None]
+    received = [after - before for before, after in pairwise(times)]
+    for field, (falls, rises) in {
+        RECEIVED: (sum(step < 0 for step in received), sum(step > 0 for step in received)),
+        "at": _steps(first),
+    }.items():
+        if falls > rises:
+            detail = (
+                f"the file is mostly in falling order: {falls:,} of its first {falls + rises:,} commands that follow "
+                "another one are earlier than that; nothing was recorded"
+            )
+            raise Refused("out_of_order", field, None, detail, remedy=f'write sort = "{field}" at the top of the map')
     return chain(first, commands)
 
 
@@ -75,8 +81,10 @@ def _steps(commands: Iterable[ReadCommand]) -> tuple[int, int]:
 
 
 def _instant(row: RowCommands, field: str) -> int | None:
-    for _, command in row.commands:
-        with suppress(Refused):
+    for place, command in row.commands:
+        if field == RECEIVED and place.recorded_at is not None:
+            return place.recorded_at
+        with suppress(Refused, AttributeError):
             if not isinstance(command, Refused):
                 return read_instant(getattr(command, field), field)
     return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from forecast_ledger.ledger.core.errors import Refused
 from forecast_ledger.ledger.model.commands import read
@@ -21,7 +22,8 @@ from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.projections.catalogue.projection import Projections
 from forecast_ledger.projections.core.table import Table
 from forecast_ledger.replay.audit.verify import verify
-from forecast_ledger.replay.reading.replay import Replay, replay
+from forecast_ledger.replay.cli.main import FINDINGS, main
+from forecast_ledger.replay.reading.replay import Replay, replay, summarize_tables
 from forecast_ledger.replay.writing.append import append_lines
 from tests import kept_digests
 from tests.support import flusight
@@ -195,6 +197,21 @@ def test_the_season_sent_again_changes_nothing(season: tuple[Path, Any]) -> None
         again = append_lines(ledger, file, lambda *_: None, lambda _: None)
         assert again == {"accepted": 0, "duplicate": sum(ACCEPTED.values()), "refused": OUT_OF_ORDER}
         assert ledger.head() == before
+
+
+def test_a_history_that_is_imported_has_the_tables_of_the_one_that_was_received(
+    season: tuple[Path, Any], replayed: Replay
+) -> None:
+    """Each line has its time of receipt; boards by the recorded clock, and all others, are those of the season."""
+    path, lines = season[0].with_name("imported.db"), season[0].with_name("received.jsonl")
+    received = flusight.recorded(flusight.rows())
+    lines.write_text("".join(json.dumps(command | {"received_at": time}) + "\n" for time, command in received))
+    result = CliRunner().invoke(main, ["append", str(path), str(lines), "--recorded-at", "received_at"])
+    assert result.exit_code == FINDINGS
+    assert result.stderr.splitlines()[-1] == f"refused: {OUT_OF_ORDER} x out_of_order; the first 3 are above"
+    again = replay(str(path))
+    assert summarize_tables(again.projections.facts) == summarize_tables(replayed.projections.facts)
+    assert again.checkpoint != replayed.checkpoint  # the rows say that their times are imported
 
 
 def test_when_a_command_was_recorded_shows_only_where_the_rules_ask_for_it(

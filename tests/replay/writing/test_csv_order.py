@@ -56,7 +56,7 @@ def test_a_file_that_mostly_falls_is_refused_before_anything_is_recorded(tmp_pat
     map_.write_bytes(MAP)
     result = run("append", str(log), "-", "--map", str(map_), given=HEADER + FALLING)
     assert result.exit_code == USAGE
-    assert "4 of its first 4 forecasts" in result.stderr
+    assert "4 of its first 4 commands" in result.stderr
     assert 'write sort = "at" at the top of the map' in result.stderr
     assert not log.exists()
 

@@ -1,0 +1,27 @@
+"""Requests to record a command: its id and its content, and the fingerprint by which a retry is known."""
+
+from forecast_ledger.ledger.core import values
+from forecast_ledger.ledger.core.errors import Refused, first_by_precedence
+from forecast_ledger.ledger.model import log
+from forecast_ledger.ledger.model.canonical import canonical_content
+from forecast_ledger.ledger.model.commands import AnyCommand
+
+MAX_COMMAND_BYTES = 16 * 2**20  # of a command's content, so that each of its rows has at most MAX_ROW_BYTES
+
+
+def request_fingerprint(command_id: str, command: AnyCommand) -> str | Refused:
+    """Return the fingerprint of a command's content, or the first refusal of its id and fields by precedence."""
+    try:
+        values.check_id(command_id, "id")
+        content = canonical_content(command)
+        if len(content) <= MAX_COMMAND_BYTES:
+            return log.fingerprint(content)
+        too_long = f"its content has more than {MAX_COMMAND_BYTES} bytes"
+        return Refused("malformed", "command", None, too_long, remedy="split it into several commands")
+    except Refused as refused:
+        fault = refused
+    try:
+        canonical_content(command)
+    except Refused as content_fault:
+        return first_by_precedence([content_fault, fault])
+    return fault
