@@ -91,7 +91,7 @@ def restore(
 
 def _check_rows(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded], None, None]:
     """Return the events of an export up to its checkpoint; check each row against its bytes and the row before."""
-    last, recorded_at = log.START, -(2**63)
+    last, recorded_at, is_imported = log.START, -(2**63), True
     with closing(exported_pages(export, manifest)) as read:
         for rows in read:
             page = log.unseal(rows, last)
@@ -100,7 +100,9 @@ def _check_rows(export: Path, manifest: Manifest) -> Generator[Sequence[Recorded
                     raise Corrupt(recorded.position, "the row is not in canonical bytes")
                 if recorded.recorded_at < recorded_at:
                     raise Corrupt(recorded.position, "recorded_at is earlier than in the row before")
-                recorded_at = recorded.recorded_at
+                if recorded.imported is True and not is_imported:
+                    raise Corrupt(recorded.position, "the row was imported, and follows one of the ledger's clock")
+                recorded_at, is_imported = recorded.recorded_at, recorded.imported is True
             last = Checkpoint(page[-1].position, page[-1].digest)
             yield page
     if last != (manifest.log_position, manifest.log_digest):

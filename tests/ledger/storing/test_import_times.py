@@ -11,6 +11,8 @@ from forecast_ledger.ledger.model.log import Recorded
 from forecast_ledger.ledger.storing.receipt import Receipt
 from forecast_ledger.ledger.storing.writer import Ledger
 from forecast_ledger.replay.audit.verify import run_checks, verify
+from forecast_ledger.replay.files.export import export
+from forecast_ledger.replay.files.restore import restore
 from tests.support.forging import chained, written
 from tests.support.given import DAY, NOW, day, forecast, opened
 
@@ -138,6 +140,17 @@ def test_an_imported_row_after_one_of_the_clock_is_damage(
         with pytest.raises(Corrupt, match="follows a row that the ledger's clock has stamped") as damage:
             verify(log)
         assert (damage.value.position, damage.value.check) == (position, "clock")
+
+
+def test_an_export_with_such_a_row_is_not_restored(tmp_path: Path) -> None:
+    """Nothing of it is written; one with imported rows in their place is restored to the same digest."""
+    export(forged(tmp_path / "good.db", True, True, False), tmp_path / "good")
+    assert restore(tmp_path / "good", tmp_path / "again.db") == 3
+    assert verify(tmp_path / "again.db") == verify(tmp_path / "good.db")
+    export(forged(tmp_path / "bad.db", False, True), tmp_path / "bad")
+    with pytest.raises(Corrupt, match="the row was imported, and follows one of the ledger's clock"):
+        restore(tmp_path / "bad", tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_verify_says_up_to_where_times_are_imported(tmp_path: Path) -> None:

@@ -138,3 +138,13 @@ def test_a_bar_knows_the_end_of_a_file(tmp_path: Path) -> None:
     shown = seen("append", str(tmp_path / "log.db"), str(file), columns=120, keep_progress=True).stderr
     assert "100%" in shown
     assert "3,000 lines" in shown
+
+
+def test_a_bar_of_a_sorted_file_ends_at_its_commands(tmp_path: Path) -> None:
+    """All of it is read before the first is recorded, so that the bytes read would say nothing."""
+    log, map_ = mapped(tmp_path)
+    Path(map_).write_bytes(b'sort = "at"\n' + MAP)
+    table = tmp_path / "table.csv"
+    table.write_bytes(HEADER + b"".join(b"%d,p%d,0.5,2026-03-02T00:00:00Z\n" % (n, n) for n in range(1_000)))
+    shown = seen("append", log, "--map", map_, str(table), columns=120, keep_progress=True).stderr
+    assert "100%" in shown
