@@ -21,7 +21,7 @@ CHECKS = {
     "positions": "log positions are 1, 2, 3 … without gaps",
     "digests": "each row matches its digest and follows the row before",
     "schemas": "each row is an event of a known type, in canonical bytes",
-    "clock": "recorded_at never decreases, and rows with imported times come first",
+    "clock": "recorded_at never decreases",
     "store": "an SQLite file passes SQLite's own integrity_check, and its column of types agrees with the events",
     "decided": "each command, rebuilt from its events and decided again, leads to the same events, and occurs once",
     "payouts": "each prize paid is the amount on the contest's sealed board, and every winner is paid",
@@ -144,7 +144,7 @@ def _result(check: str, rows: RowChecker, differences: list[Corrupt]) -> CheckRe
         first = min(stops, key=_log_order)
         return CheckResult(check, "not checked", first.position, f"the check {first.check} stops the reading there")
     if check == "clock" and rows.imported:
-        says = f"{CHECKS[check]}; imported up to log position {rows.imported}, by the clock of this ledger after that"
+        says = f"{CHECKS[check]}; imported up to log position {rows.imported}, after that by this ledger's clock"
         return CheckResult(check, "ok", None, says)
     return CheckResult(check, "ok", None, CHECKS[check])
 
