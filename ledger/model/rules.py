@@ -129,7 +129,7 @@ def recorded_fields(rules: RuleSet) -> dict[str, object]:
     ['open_end_ppm', 'consensus_of']
     """
     fields = structs.asdict(rules)
-    if rules.trading is not None:
+    if isinstance(rules.trading, Trading):
         fields["trading"] = recorded_trading(rules.trading)
     return {field: value for field, value in fields.items() if field not in LATER_FIELDS or value != _DEFAULTS[field]}
 

@@ -595,7 +595,7 @@ def printing(log: str, folder: Path) -> list[list[str]]:
         ["verify", log],
         ["checkpoint", log],
         ["log", log],
-        ["compare", log, str(claim), "--table", "leaderboard", "--format", "json"],
+        ["compare", log, str(claim), "--table", "leaderboard", "--partial"],
         ["show", log, "1"],
         ["show", log, "1", "--raw"],
         ["explain", log, "prize", "plain", "A"],

@@ -18,7 +18,7 @@ from forecast_ledger.replay.audit import claims
 from forecast_ledger.replay.audit.claims import ClaimDifference, Comparison, agrees, read_claim, read_number
 from forecast_ledger.replay.reading.replay import replay
 from forecast_ledger.replay.reading.text_tables import as_csv
-from tests.support.exports import told, written
+from tests.support.exports import TITLES, told, written
 
 PRIZES = [("spring", "ada", 779_300_000, 0), ("spring", "bo", 1_234_500_000, 0), ("spring", "=x", 0, 0)]
 
@@ -188,7 +188,8 @@ def test_a_key_may_be_an_instant_a_number_or_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_table_agrees_with_its_own_export_and_with_no_other(tmp_path: Path, name: str) -> None:
     """A changed cell and a row left out are found, also in tables with formulas for names."""
-    table = replay(written(tmp_path / "log.db", told())).table(name)
+    commands = [command for command in told() if getattr(command, "title", "") != TITLES["nul"]]  # no CSV has a NUL
+    table = replay(written(tmp_path / "log.db", commands)).table(name)
     names = [column.name for column in table.columns]
     lines = [*as_csv(names, table.rows())]
     assert compared("\n".join(lines), table) == []

@@ -41,12 +41,17 @@ RESOLVED, REVOKED, AGAIN = 6, 7, 8  # log positions
 
 @pytest.fixture
 def log(tmp_path: Path) -> str:
+    """A log of all of them."""
+    return recorded(tmp_path / "log.db", SAID)
+
+
+def recorded(path: Path, commands: list[AnyCommand]) -> str:
     """A log whose events were recorded ten seconds apart, the first at 00:00:10 of 1970."""
-    path, ticks = str(tmp_path / "log.db"), count(1)
+    ticks = count(1)
     with Ledger.open(path, clock=lambda: next(ticks) * 10 * SECOND) as ledger:
-        for command in oracle.named(SAID):
+        for command in oracle.named(commands):
             ledger.handle(command)
-    return path
+    return str(path)
 
 
 def best(log: str, as_of: AsOf = None) -> list[str]:
@@ -84,10 +89,7 @@ def test_before_a_revocation_the_first_resolution_still_shows(log: str) -> None:
 @pytest.mark.parametrize("as_of", range(len(SAID) + 1))
 def test_a_replay_as_of_a_position_is_that_of_the_log_when_it_ended_there(log: str, tmp_path: Path, as_of: int) -> None:
     """Digests of every projection, whatever was recorded afterwards."""
-    path = str(tmp_path / "shorter.db")
-    with Ledger.open(path) as ledger:
-        for command in oracle.named(SAID[:as_of]):
-            ledger.handle(command)
+    path = recorded(tmp_path / "shorter.db", SAID[:as_of])
     assert digests(log, as_of) == digests(path)
     assert positions(log, as_of) == as_of
 
