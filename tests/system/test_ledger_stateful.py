@@ -401,7 +401,7 @@ def board_faults(model: Model, contest: str) -> Iterator[str]:
 def add_faults(model: Model, command: said.AddQuestion) -> Iterator[str]:
     """Faults of add_question."""
     hidden = command.hidden_coverage_weight
-    if not 0 < decimal(command.weight) <= 10**6 or not 0 <= decimal(hidden or 0) <= 1:
+    if not 0 <= decimal(command.weight) <= 10**6 or not 0 <= decimal(hidden or 0) <= 1:
         yield "out_of_range"
     if command.contest not in model.contests:
         yield "unknown_contest"
@@ -594,6 +594,7 @@ WEIGHTS: list[dict[str, Any]] = [
     {},
     {"weight": "0.5"},
     {"weight": 0},
+    {"weight": "-0.5"},
     *[{"hidden_coverage_weight": share} for share in (0, "0.5", 1, 2)],
     *[{"spot_at": HOURS[hour]} for hour in (0, 2, 5, 8, 9)],
 ]
